@@ -1,0 +1,160 @@
+//! The graph itself: ops in reference order, the tensors they define, the storages the tensors live in.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+use typed_index_collections::TiVec;
+
+use crate::{Attribute, OpId, StorageId, TensorId, ValueType};
+
+/// What running an op does besides computing its results.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Effects {
+    /// Nothing: equal inputs give equal bits, so the op may be recomputed.
+    Pure,
+    /// Draws random numbers: a second run gives other bits.
+    Random,
+    /// Reads or writes state outside its operands, or its behaviour is not known.
+    Stateful,
+    /// Runs subgraphs: how long depends on data.
+    ControlFlow,
+}
+
+impl Effects {
+    /// Whether running the op again gives the same bits at a known price.
+    #[must_use]
+    pub fn recomputable(self) -> bool {
+        self == Self::Pure
+    }
+}
+
+/// How an op came into the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpKind {
+    /// An op of the model.
+    Compute,
+    /// Repeats op `of`, whose results were given up; its own results carry the same bits.
+    Recompute {
+        /// The compute op it repeats.
+        of: OpId,
+    },
+    /// Ends the life of the storage of its only operand.
+    Dealloc,
+}
+
+/// One operation. `domain` and `op_type` are empty for [`OpKind::Dealloc`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Op {
+    /// Unique name.
+    pub name: String,
+    /// Compute, recompute or dealloc.
+    pub kind: OpKind,
+    /// Namespace of `op_type`; empty for the ONNX default.
+    pub domain: String,
+    /// What is computed, `Conv` say.
+    pub op_type: String,
+    /// Operands; `None` where an optional operand is left out.
+    pub inputs: Vec<Option<TensorId>>,
+    /// Outer values that the op's subgraphs read.
+    pub captures: Vec<TensorId>,
+    /// Results; `None` where an optional result is not asked for.
+    pub outputs: Vec<Option<TensorId>>,
+    /// What it does besides computing.
+    pub effects: Effects,
+    /// Attributes by name.
+    pub attributes: BTreeMap<String, Attribute>,
+    /// Position of the op in the importer's own table, from which the exporter restores what the graph leaves out.
+    pub source: Option<u32>,
+}
+
+impl Op {
+    /// Every tensor the op reads: operands, then captures, in order, repetitions kept.
+    pub fn reads(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.inputs.iter().flatten().chain(&self.captures).copied()
+    }
+
+    /// Every tensor the op defines.
+    pub fn results(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.outputs.iter().flatten().copied()
+    }
+}
+
+/// A value: a graph input, a constant, or a result of an op.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tensor {
+    /// Unique name.
+    pub name: String,
+    /// Element type and shape.
+    pub ty: ValueType,
+    /// Where it lives.
+    pub storage: StorageId,
+    /// The op that defines it; `None` for graph inputs and constants held by the file.
+    pub producer: Option<OpId>,
+}
+
+/// Who owns the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StorageClass {
+    /// The caller: a graph input.
+    Input,
+    /// The runtime's session: weights, constants.
+    Constant,
+    /// The run: a result of an op.
+    Intermediate,
+}
+
+/// Memory that one tensor roots and views of it share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Storage {
+    /// The tensor that created it; gives the storage its name.
+    pub root: TensorId,
+    /// Who owns it.
+    pub class: StorageClass,
+    /// Size in bytes without alignment; `None` if unknown.
+    pub bytes: Option<u64>,
+}
+
+/// A data-flow graph in a reference order. See the crate's documentation for the invariants.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Graph {
+    /// Name of the model.
+    pub name: String,
+    /// Ops in reference order.
+    pub ops: TiVec<OpId, Op>,
+    /// All values.
+    pub tensors: TiVec<TensorId, Tensor>,
+    /// All storages.
+    pub storages: TiVec<StorageId, Storage>,
+    /// Graph inputs, in the order of the signature.
+    pub inputs: Vec<TensorId>,
+    /// Graph outputs, in the order of the signature; one tensor may stand twice.
+    pub outputs: Vec<TensorId>,
+}
+
+impl Graph {
+    /// The ops that read each tensor, in reference order, each op once.
+    #[must_use]
+    pub fn users(&self) -> TiVec<TensorId, SmallVec<[OpId; 4]>> {
+        let mut users: TiVec<TensorId, SmallVec<[OpId; 4]>> = TiVec::from(vec![SmallVec::new(); self.tensors.len()]);
+        for (id, op) in self.ops.iter_enumerated() {
+            for tensor in op.reads() {
+                if users[tensor].last() != Some(&id) {
+                    users[tensor].push(id);
+                }
+            }
+        }
+        users
+    }
+
+    /// Whether `tensor` looks into memory that another tensor created.
+    #[must_use]
+    pub fn is_view(&self, tensor: TensorId) -> bool {
+        self.storages[self.tensors[tensor].storage].root != tensor
+    }
+
+    /// Name of a storage: that of its root.
+    #[must_use]
+    pub fn storage_name(&self, storage: StorageId) -> &str {
+        &self.tensors[self.storages[storage].root].name
+    }
+}

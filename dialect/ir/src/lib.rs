@@ -1,0 +1,31 @@
+//! The data-flow graph that every pass works on.
+//!
+//! A [`Graph`] is a list of [`Op`]s in a *reference order*: an order in which every op comes after the ops whose results
+//! it reads. Ops read and define [`Tensor`]s; each tensor lives in a [`Storage`], and views (a reshaped tensor, say)
+//! share the storage of the tensor they look at. Rematerialization is explicit: a `recompute` op repeats an earlier op, a
+//! `dealloc` op ends the life of a storage.
+//!
+//! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.
+//!
+//! # Invariants
+//! [`Graph::validate`] checks them in this order, each with its own [`GraphError`]:
+//! 1. op names are unique, tensor names are unique;
+//! 2. every tensor is a graph input, a constant, or the result of exactly one op;
+//! 3. every op comes after the ops whose results it reads;
+//! 4. a view shares the storage of something its op reads, any other result roots a storage of its own;
+//! 5. a `recompute` op repeats an earlier compute op that is pure, with as many results;
+//! 6. nothing is read after its storage was deallocated, and only results of ops are deallocated, once.
+
+mod attribute;
+mod builder;
+mod graph;
+mod ids;
+mod types;
+mod validate;
+
+pub use attribute::Attribute;
+pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
+pub use graph::{Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
+pub use ids::{OpId, StorageId, TensorId};
+pub use types::{Dim, ElementType, STRING_BYTES, SizeError, ValueType};
+pub use validate::GraphError;

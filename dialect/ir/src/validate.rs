@@ -1,0 +1,310 @@
+//! The invariants of a graph, checked in the order in which the crate's documentation lists them.
+
+use rustc_hash::FxHashSet;
+use thiserror::Error;
+use typed_index_collections::TiVec;
+
+use crate::{Graph, Op, OpId, OpKind, StorageClass, StorageId, TensorId};
+
+/// A broken invariant; every message names the op or tensor.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum GraphError {
+    /// Invariant 1.
+    #[error("op name `{0}` is defined twice")]
+    DuplicateOp(String),
+    /// Invariant 1.
+    #[error("tensor name `{0}` is defined twice")]
+    DuplicateTensor(String),
+    /// Invariant 2.
+    #[error("tensor `{tensor}` is not a result of the op `{op}` that it names as its producer")]
+    WrongProducer {
+        /// The tensor.
+        tensor: String,
+        /// The op.
+        op: String,
+    },
+    /// Invariant 3.
+    #[error("op `{op}` reads `{tensor}` before it is defined")]
+    UsedBeforeDefined {
+        /// The op that reads.
+        op: String,
+        /// What it reads.
+        tensor: String,
+    },
+    /// Invariant 4.
+    #[error("result `{tensor}` of op `{op}` is a view of a storage that the op does not read")]
+    ViewOfStranger {
+        /// The op.
+        op: String,
+        /// Its result.
+        tensor: String,
+    },
+    /// Invariant 5.
+    #[error("recompute op `{op}` does not repeat an earlier pure compute op of the same type and results")]
+    BadRecompute {
+        /// The recompute op.
+        op: String,
+    },
+    /// Invariant 6.
+    #[error("op `{op}` reads `{tensor}` after its storage was deallocated")]
+    UsedAfterDealloc {
+        /// The op that reads.
+        op: String,
+        /// What it reads.
+        tensor: String,
+    },
+    /// Invariant 6.
+    #[error("storage of `{tensor}` cannot be deallocated: {why}")]
+    BadDealloc {
+        /// Root of the storage.
+        tensor: String,
+        /// The reason.
+        why: &'static str,
+    },
+}
+
+impl Graph {
+    /// Checks every invariant of the crate's documentation.
+    ///
+    /// # Errors
+    /// All broken invariants, in the order of the documentation.
+    pub fn validate(&self) -> Result<(), Vec<GraphError>> {
+        let mut errors = Vec::new();
+        self.check_names(&mut errors);
+        self.check_producers(&mut errors);
+        self.check_order(&mut errors);
+        self.check_views(&mut errors);
+        self.check_recomputes(&mut errors);
+        self.check_deallocs(&mut errors);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn check_names(&self, errors: &mut Vec<GraphError>) {
+        let mut seen = FxHashSet::default();
+        for op in self.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+            if !seen.insert(op.name.as_str()) {
+                errors.push(GraphError::DuplicateOp(op.name.clone()));
+            }
+        }
+        seen.clear();
+        for tensor in &self.tensors {
+            if !seen.insert(tensor.name.as_str()) {
+                errors.push(GraphError::DuplicateTensor(tensor.name.clone()));
+            }
+        }
+    }
+
+    fn check_producers(&self, errors: &mut Vec<GraphError>) {
+        let mut found: TiVec<TensorId, Option<OpId>> = TiVec::from(vec![None; self.tensors.len()]);
+        for (id, op) in self.ops.iter_enumerated() {
+            for tensor in op.results() {
+                found[tensor] = Some(id);
+            }
+        }
+        for (tensor, &producer) in self.tensors.iter().zip(&found) {
+            if tensor.producer != producer {
+                let op = tensor
+                    .producer
+                    .or(producer)
+                    .map_or_else(String::new, |id| self.ops[id].name.clone());
+                errors.push(GraphError::WrongProducer {
+                    tensor: tensor.name.clone(),
+                    op,
+                });
+            }
+        }
+    }
+
+    fn check_order(&self, errors: &mut Vec<GraphError>) {
+        for (id, op) in self.ops.iter_enumerated() {
+            for tensor in op.reads() {
+                if self.tensors[tensor].producer.is_some_and(|producer| producer >= id) {
+                    let tensor = self.tensors[tensor].name.clone();
+                    errors.push(GraphError::UsedBeforeDefined {
+                        op: op.name.clone(),
+                        tensor,
+                    });
+                }
+            }
+        }
+    }
+
+    fn check_views(&self, errors: &mut Vec<GraphError>) {
+        for op in &self.ops {
+            for result in op.results().filter(|&t| self.is_view(t)) {
+                let storage = self.tensors[result].storage;
+                if !op.reads().any(|t| self.tensors[t].storage == storage) {
+                    let tensor = self.tensors[result].name.clone();
+                    errors.push(GraphError::ViewOfStranger {
+                        op: op.name.clone(),
+                        tensor,
+                    });
+                }
+            }
+        }
+    }
+
+    fn check_recomputes(&self, errors: &mut Vec<GraphError>) {
+        let repeats = |id: OpId, op: &Op, of: OpId| {
+            self.ops.get(of).is_some_and(|original| {
+                of < id
+                    && original.kind == OpKind::Compute
+                    && original.effects.recomputable()
+                    && (&original.op_type, &original.domain) == (&op.op_type, &op.domain)
+                    && original.outputs.len() == op.outputs.len()
+            })
+        };
+        for (id, op) in self.ops.iter_enumerated() {
+            if let OpKind::Recompute { of } = op.kind
+                && !repeats(id, op, of)
+            {
+                errors.push(GraphError::BadRecompute { op: op.name.clone() });
+            }
+        }
+    }
+
+    fn check_deallocs(&self, errors: &mut Vec<GraphError>) {
+        let mut dead: TiVec<StorageId, bool> = TiVec::from(vec![false; self.storages.len()]);
+        for op in &self.ops {
+            if op.kind != OpKind::Dealloc {
+                for tensor in op.reads().filter(|&t| dead[self.tensors[t].storage]) {
+                    let tensor = self.tensors[tensor].name.clone();
+                    errors.push(GraphError::UsedAfterDealloc {
+                        op: op.name.clone(),
+                        tensor,
+                    });
+                }
+                continue;
+            }
+            for tensor in op.reads() {
+                let storage = self.tensors[tensor].storage;
+                let why = if self.storages[storage].class != StorageClass::Intermediate {
+                    "it is a graph input or a constant"
+                } else if self.outputs.iter().any(|&t| self.tensors[t].storage == storage) {
+                    "it is a graph output"
+                } else if dead[storage] {
+                    "it is already deallocated"
+                } else {
+                    dead[storage] = true;
+                    continue;
+                };
+                errors.push(GraphError::BadDealloc {
+                    tensor: self.storage_name(storage).to_owned(),
+                    why,
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ElementType, GraphBuilder, OpSpec, ValueType};
+
+    fn vector() -> ValueType {
+        ValueType::tensor(ElementType::Float32, &[8])
+    }
+
+    fn chain() -> (GraphBuilder, TensorId, TensorId, OpId) {
+        let mut builder = GraphBuilder::new("chain");
+        let x = builder.input("x", vector()).unwrap();
+        let (op, y) = builder
+            .op(OpSpec::new("relu", "Relu").reads(x).defines("y", vector()))
+            .unwrap();
+        (builder, x, y[0].unwrap(), op)
+    }
+
+    #[test]
+    fn a_graph_with_views_recompute_and_dealloc_is_valid() {
+        let (mut builder, x, y, relu) = chain();
+        let (_, v) = builder
+            .op(OpSpec::new("flat", "Flatten").reads(y).views("v", vector(), y))
+            .unwrap();
+        builder
+            .op(OpSpec::new("sum", "Add")
+                .reads(v[0].unwrap())
+                .reads(y)
+                .defines("s", vector()))
+            .unwrap();
+        builder.dealloc(y);
+        let mut again = OpSpec::new("relu.again", "Relu").reads(x).defines("y.again", vector());
+        again.kind = OpKind::Recompute { of: relu };
+        let (_, again) = builder.op(again).unwrap();
+        builder.output(again[0].unwrap());
+        assert_eq!(builder.finish().validate(), Ok(()));
+    }
+
+    #[test]
+    fn reading_a_deallocated_storage_is_rejected() {
+        let (mut builder, _, y, _) = chain();
+        builder.dealloc(y);
+        builder
+            .op(OpSpec::new("late", "Neg").reads(y).defines("z", vector()))
+            .unwrap();
+        let errors = builder.finish().validate().unwrap_err();
+        assert_eq!(
+            errors,
+            [GraphError::UsedAfterDealloc {
+                op: "late".into(),
+                tensor: "y".into()
+            }]
+        );
+    }
+
+    #[test]
+    fn deallocating_an_input_twice_freed_or_returned_storage_is_rejected() {
+        let (mut builder, x, y, _) = chain();
+        builder.dealloc(x);
+        builder.output(y);
+        builder.dealloc(y);
+        let errors = builder.finish().validate().unwrap_err();
+        assert_eq!(errors.len(), 2, "{errors:?}");
+    }
+
+    #[test]
+    fn recomputing_a_random_op_is_rejected() {
+        let mut builder = GraphBuilder::new("random");
+        let spec = OpSpec::new("draw", "RandomNormal")
+            .defines("r", vector())
+            .effects(crate::Effects::Random);
+        let (of, _) = builder.op(spec).unwrap();
+        let mut again = OpSpec::new("again", "RandomNormal").defines("r2", vector());
+        again.kind = OpKind::Recompute { of };
+        builder.op(again).unwrap();
+        let errors = builder.finish().validate().unwrap_err();
+        assert_eq!(errors, [GraphError::BadRecompute { op: "again".into() }]);
+    }
+
+    #[test]
+    fn duplicate_names_are_rejected() {
+        let (mut builder, x, _, _) = chain();
+        builder
+            .op(OpSpec::new("relu", "Relu").reads(x).defines("y", vector()))
+            .unwrap();
+        let errors = builder.finish().validate().unwrap_err();
+        assert_eq!(
+            errors,
+            [
+                GraphError::DuplicateOp("relu".into()),
+                GraphError::DuplicateTensor("y".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn a_view_of_something_the_op_does_not_read_is_rejected() {
+        let (mut builder, x, y, _) = chain();
+        builder
+            .op(OpSpec::new("odd", "Reshape").reads(x).views("v", vector(), y))
+            .unwrap();
+        let errors = builder.finish().validate().unwrap_err();
+        assert_eq!(
+            errors,
+            [GraphError::ViewOfStranger {
+                op: "odd".into(),
+                tensor: "v".into()
+            }]
+        );
+    }
+}

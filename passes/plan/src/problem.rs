@@ -1,0 +1,326 @@
+//! What is to be scheduled, free of any model format.
+
+use remat_ir::{OpId, StorageId, TensorId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use typed_index_collections::TiVec;
+
+/// Which bytes count against the budget. The mode is applied when the problem is built (sizes, roles and workspace already
+/// follow it); it is kept for the reader of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Accounting {
+    /// The convention of the Checkmate and Moccasin papers: results of ops count, inputs and parameters do not, results that
+    /// nobody reads die at once, graph outputs included.
+    Paper,
+    /// What an inference runtime takes: graph outputs stay until the end, inputs and constants belong to the caller and the
+    /// session, sizes are aligned, views share memory, kernels take workspace.
+    Runtime,
+}
+
+/// Whether the first computes must follow the reference order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderMode {
+    /// First computes of the ops that own memory follow the reference order; recomputes stand anywhere.
+    Fixed,
+    /// Any topological order.
+    Free,
+}
+
+/// What happens to the memory of a storage.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StorageRole {
+    /// May be freed at any time, and recomputed.
+    Transient,
+    /// Holds a graph output: resident from its first compute to the end.
+    Kept,
+    /// Belongs to the caller or the session: never counted, never freed.
+    External,
+}
+
+/// One op.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProblemOp {
+    /// Unique name.
+    pub name: String,
+    /// Time of one run, in nanoseconds for models; in the graph's own unit for graphs that state durations.
+    pub duration: u64,
+    /// Bytes the kernel takes on top of operands and results while it runs.
+    #[serde(default)]
+    pub workspace: u64,
+    /// Whether the op may run more than once.
+    #[serde(default = "yes")]
+    pub recomputable: bool,
+    /// Tensors that must be defined when the op runs, without repetition.
+    #[schemars(with = "Vec<u32>")]
+    pub reads: Vec<TensorId>,
+    /// Tensors the op defines.
+    #[schemars(with = "Vec<u32>")]
+    pub defines: Vec<TensorId>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// One tensor.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProblemTensor {
+    /// Unique name.
+    pub name: String,
+    /// Where it lives.
+    #[schemars(with = "u32")]
+    pub storage: StorageId,
+    /// The op that defines it; absent for what the caller or the session provides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u32>")]
+    pub producer: Option<OpId>,
+}
+
+/// One piece of memory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ProblemStorage {
+    /// The tensor that creates it; tensors of the same storage with other producers are views.
+    #[schemars(with = "u32")]
+    pub root: TensorId,
+    /// Size in bytes, aligned where the accounting says so.
+    pub bytes: u64,
+    /// What happens to it.
+    pub role: StorageRole,
+}
+
+/// Cost of moving storages to a second memory and back, in nanoseconds per mebibyte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Paging {
+    /// Price of paging out.
+    pub out_ns_per_mib: u64,
+    /// Price of paging in.
+    pub in_ns_per_mib: u64,
+}
+
+/// A rematerialization problem. Ids are positions; the order of `ops` is the reference order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// Name of the model.
+    pub name: String,
+    /// Which bytes count.
+    pub accounting: Accounting,
+    /// Whether first computes follow the reference order.
+    pub order: OrderMode,
+    /// How often one op may run at most; absent: no limit. Views are exempt: re-running them costs no memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_computes: Option<u32>,
+    /// Largest allowed peak in bytes; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+    /// Price of paging; absent: paging steps are not allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<Paging>,
+    /// The ops.
+    #[schemars(with = "Vec<ProblemOp>")]
+    pub ops: TiVec<OpId, ProblemOp>,
+    /// The tensors.
+    #[schemars(with = "Vec<ProblemTensor>")]
+    pub tensors: TiVec<TensorId, ProblemTensor>,
+    /// The storages.
+    #[schemars(with = "Vec<ProblemStorage>")]
+    pub storages: TiVec<StorageId, ProblemStorage>,
+}
+
+/// Why a problem read from a file is malformed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ProblemError {
+    /// The JSON text does not have the form of a problem.
+    #[error("not a problem: {0}")]
+    Json(String),
+    /// An id points behind the end of its table.
+    #[error("{owner} refers to {what} {id}, but there are only {count}")]
+    IdOutOfRange {
+        /// Who refers.
+        owner: String,
+        /// `op`, `tensor` or `storage`.
+        what: &'static str,
+        /// The id.
+        id: usize,
+        /// Size of the table.
+        count: usize,
+    },
+    /// Two ops or two tensors have one name.
+    #[error("the name `{0}` is used twice")]
+    DuplicateName(String),
+    /// An op reads a tensor that a later op (or the op itself) defines.
+    #[error("op `{op}` reads `{tensor}` before it is defined: ops must stand in a topological order")]
+    NotTopological {
+        /// The op.
+        op: String,
+        /// The tensor.
+        tensor: String,
+    },
+    /// A tensor names another producer than the op that lists it among its results.
+    #[error("tensor `{0}` and its producer do not agree")]
+    WrongProducer(String),
+    /// A storage's root lives in another storage.
+    #[error("storage {0} and its root tensor do not agree")]
+    WrongRoot(usize),
+    /// Sizes or durations are so large that their sums do not fit 64 bits.
+    #[error("the sum of all {0} overflows 63 bits")]
+    Overflow(&'static str),
+}
+
+impl Problem {
+    /// Reads a problem from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`ProblemError`] if the text is malformed or the problem breaks one of its rules.
+    pub fn from_json(text: &str) -> Result<Self, ProblemError> {
+        let problem: Self = serde_json::from_str(text).map_err(|error| ProblemError::Json(error.to_string()))?;
+        problem.validate()?;
+        Ok(problem)
+    }
+
+    /// The problem as indented JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a problem has only string keys and integers")
+    }
+
+    /// Hex digest of the problem, budget and limits included: what a certificate speaks about.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let text = serde_json::to_vec(self).expect("a problem has only string keys and integers");
+        blake3::hash(&text).to_hex()[..16].to_owned()
+    }
+
+    /// Time of computing every op once.
+    #[must_use]
+    pub fn total_duration(&self) -> u64 {
+        self.ops.iter().map(|op| op.duration).sum()
+    }
+
+    /// Name of a storage: that of its root tensor.
+    #[must_use]
+    pub fn storage_name(&self, storage: StorageId) -> &str {
+        &self.tensors[self.storages[storage].root].name
+    }
+
+    /// Checks ids, names, order, agreement of producers and roots, and that all sums fit 63 bits.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn validate(&self) -> Result<(), ProblemError> {
+        self.check_ids()?;
+        self.check_names()?;
+        self.check_producers()?;
+        for (id, op) in self.ops.iter_enumerated() {
+            for &tensor in &op.reads {
+                if self.tensors[tensor].producer.is_some_and(|producer| producer >= id) {
+                    let tensor = self.tensors[tensor].name.clone();
+                    return Err(ProblemError::NotTopological {
+                        op: op.name.clone(),
+                        tensor,
+                    });
+                }
+            }
+        }
+        let sizes = self
+            .storages
+            .iter()
+            .map(|s| s.bytes)
+            .chain(self.ops.iter().map(|op| op.workspace));
+        sum_fits("sizes", sizes)?;
+        sum_fits("durations", self.ops.iter().map(|op| op.duration))?;
+        Ok(())
+    }
+
+    fn check_ids(&self) -> Result<(), ProblemError> {
+        let within = |owner: &str, what: &'static str, id: usize, count: usize| {
+            if id < count {
+                return Ok(());
+            }
+            Err(ProblemError::IdOutOfRange {
+                owner: owner.to_owned(),
+                what,
+                id,
+                count,
+            })
+        };
+        for op in &self.ops {
+            for tensor in op.reads.iter().chain(&op.defines) {
+                within(
+                    &format!("op `{}`", op.name),
+                    "tensor",
+                    tensor.index(),
+                    self.tensors.len(),
+                )?;
+            }
+        }
+        for tensor in &self.tensors {
+            let owner = format!("tensor `{}`", tensor.name);
+            within(&owner, "storage", tensor.storage.index(), self.storages.len())?;
+            if let Some(op) = tensor.producer {
+                within(&owner, "op", op.index(), self.ops.len())?;
+            }
+        }
+        for (id, storage) in self.storages.iter_enumerated() {
+            within(
+                &format!("storage {}", id.index()),
+                "tensor",
+                storage.root.index(),
+                self.tensors.len(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<(), ProblemError> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        for op in &self.ops {
+            if !seen.insert(op.name.as_str()) {
+                return Err(ProblemError::DuplicateName(op.name.clone()));
+            }
+        }
+        seen.clear();
+        for tensor in &self.tensors {
+            if !seen.insert(tensor.name.as_str()) {
+                return Err(ProblemError::DuplicateName(tensor.name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_producers(&self) -> Result<(), ProblemError> {
+        let mut found: TiVec<TensorId, Option<OpId>> = TiVec::from(vec![None; self.tensors.len()]);
+        for (id, op) in self.ops.iter_enumerated() {
+            for &tensor in &op.defines {
+                if found[tensor].replace(id).is_some() {
+                    return Err(ProblemError::WrongProducer(self.tensors[tensor].name.clone()));
+                }
+            }
+        }
+        for (tensor, &producer) in self.tensors.iter().zip(&found) {
+            if tensor.producer != producer {
+                return Err(ProblemError::WrongProducer(tensor.name.clone()));
+            }
+        }
+        for (id, storage) in self.storages.iter_enumerated() {
+            if self.tensors[storage.root].storage != id {
+                return Err(ProblemError::WrongRoot(id.index()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sums of sizes and durations are taken everywhere; that none overflows is checked once, here.
+fn sum_fits(what: &'static str, mut values: impl Iterator<Item = u64>) -> Result<(), ProblemError> {
+    let sum = values.try_fold(0u64, u64::checked_add);
+    let fits = sum.is_some_and(|sum| i64::try_from(sum).is_ok());
+    if fits {
+        Ok(())
+    } else {
+        Err(ProblemError::Overflow(what))
+    }
+}
