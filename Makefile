@@ -1,0 +1,37 @@
+# A thin front: every target is one or two commands.
+CARGO ?= cargo
+PYTHON := third_party/venv/bin/python
+
+.PHONY: all build test lint bench setup deny clean
+
+all: build
+
+build:
+	$(CARGO) build --release
+
+# Everything the full test run needs beside cargo; nothing happens where it is already there.
+setup:
+	third_party/fetch.sh
+
+# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then the Python ones on what the program writes.
+# The MLIR room joins with its own tests; until then there is nothing for lit to run.
+test: setup
+	$(CARGO) test --workspace --all-features
+	$(CARGO) build --release -p remat-opt
+	$(PYTHON) -m pytest -q test/python
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-features --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --quiet
+	$(CARGO) run --quiet -p xtask -- tidy
+
+# The tables of README.md; graphs of the papers are used where they lie, if they are there.
+bench:
+	$(CARGO) run --release --quiet -p remat-bench -- solver --graphs $(or $(GRAPHS),../shared/graphs)
+
+deny:
+	$(CARGO) deny check
+
+clean:
+	$(CARGO) clean

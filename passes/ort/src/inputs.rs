@@ -1,0 +1,96 @@
+//! Seeded inputs: the same name, type, shape and seed give the same bytes.
+
+use std::collections::BTreeMap;
+
+use ort::memory::Allocator;
+use ort::value::{DynTensor, TensorElementType, ValueType};
+
+/// A tensor of the input's type, filled from `seed` and the input's name.
+///
+/// Floats are scaled by the square root of the fan-in, so that deep networks stay finite; vectors stand near one, as scales
+/// and variances do; integers lie in 0..4, so that they can serve as indices. Symbolic dimensions take their value from
+/// `dims`, else 1.
+pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, seed: u64) -> Result<DynTensor, String> {
+    let ValueType::Tensor {
+        ty: element,
+        shape,
+        dimension_symbols,
+    } = ty
+    else {
+        return Err(format!("it is a {ty}, and only tensors can be filled"));
+    };
+    let resolve = |(&dim, symbol): (&i64, &String)| match u64::try_from(dim) {
+        Ok(known) => known.cast_signed(),
+        Err(_) => dims.get(symbol).copied().unwrap_or(1).cast_signed(),
+    };
+    let shape: Vec<i64> = shape.iter().zip(dimension_symbols.iter()).map(resolve).collect();
+    let mut tensor =
+        DynTensor::new(&Allocator::default(), *element, shape.clone()).map_err(|error| error.to_string())?;
+    let mut random = SplitMix::new(seed, name);
+    let bytes = crate::output::bytes_mut(&mut tensor).ok_or_else(|| format!("element type {element} has no bytes"))?;
+    match element {
+        TensorElementType::Float32 => fill(bytes, &shape, &mut random, |x| (x as f32).to_le_bytes()),
+        TensorElementType::Float64 => fill(bytes, &shape, &mut random, f64::to_le_bytes),
+        TensorElementType::Float16 => fill(bytes, &shape, &mut random, |x| half::f16::from_f64(x).to_le_bytes()),
+        TensorElementType::Bfloat16 => fill(bytes, &shape, &mut random, |x| half::bf16::from_f64(x).to_le_bytes()),
+        TensorElementType::Bool => bytes.fill_with(|| u8::from(random.next() & 1 == 1)),
+        TensorElementType::Int8 | TensorElementType::Uint8 => bytes.fill_with(|| (random.next() % 4) as u8),
+        TensorElementType::Int16 | TensorElementType::Uint16 => integers::<2>(bytes, &mut random),
+        TensorElementType::Int32 | TensorElementType::Uint32 => integers::<4>(bytes, &mut random),
+        TensorElementType::Int64 | TensorElementType::Uint64 => integers::<8>(bytes, &mut random),
+        other => return Err(format!("element type {other} is not supported as an input")),
+    }
+    Ok(tensor)
+}
+
+fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix, encode: impl Fn(f64) -> [u8; N]) {
+    let fan_in: i64 = shape.iter().skip(1).product();
+    let is_weight = matches!(shape.len(), 2 | 4) && shape[0] > 1;
+    let scale = if is_weight {
+        1.0 / (fan_in.max(1) as f64).sqrt()
+    } else {
+        1.0
+    };
+    for chunk in bytes.chunks_exact_mut(N) {
+        let value = if shape.len() == 1 {
+            1.0 + 0.1 * random.normal()
+        } else {
+            scale * random.normal()
+        };
+        chunk.copy_from_slice(&encode(value));
+    }
+}
+
+fn integers<const N: usize>(bytes: &mut [u8], random: &mut SplitMix) {
+    for chunk in bytes.chunks_exact_mut(N) {
+        chunk.fill(0);
+        chunk[0] = (random.next() % 4) as u8;
+    }
+}
+
+/// The generator of Steele, Lea and Flood (2014), started from the seed and a hash of the name.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn new(seed: u64, name: &str) -> Self {
+        // FNV-1a: stable across versions and platforms, unlike the standard library's hasher.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(seed ^ hash)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Close to a standard normal: the sum of four uniform numbers, scaled to unit variance.
+    fn normal(&mut self) -> f64 {
+        let sum: f64 = (0..4).map(|_| (self.next() >> 11) as f64 / (1u64 << 53) as f64).sum();
+        (sum - 2.0) * 3f64.sqrt()
+    }
+}

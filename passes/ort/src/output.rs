@@ -1,0 +1,73 @@
+//! The bits of a value, for comparison.
+
+use ort::value::{DynTensor, DynValue, TensorElementType, ValueType};
+
+/// One output of a run. Two outputs are equal if name, type, shape and every bit agree; NaNs compare by their bits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Output {
+    /// Name in the model's signature.
+    pub name: String,
+    /// The runtime's name of the element type; `sequence` and the like for containers.
+    pub element: String,
+    /// Dimensions.
+    pub shape: Vec<i64>,
+    /// Little-endian elements; strings are separated by a zero byte.
+    pub bytes: Vec<u8>,
+}
+
+impl Output {
+    pub(crate) fn of(name: String, value: DynValue) -> Result<Self, String> {
+        let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
+            return Err(format!(
+                "output `{name}` is a {}, and only tensors can be compared",
+                value.dtype()
+            ));
+        };
+        let (element, shape) = (*ty, shape.to_vec());
+        let bytes = if element == TensorElementType::String {
+            let (_, strings) = value.try_extract_strings().map_err(|error| error.to_string())?;
+            strings.iter().flat_map(|s| s.bytes().chain([0])).collect()
+        } else {
+            bytes(&value.downcast().map_err(|error| error.to_string())?)
+        };
+        Ok(Self {
+            name,
+            element: element.to_string(),
+            shape,
+            bytes,
+        })
+    }
+}
+
+/// A copy of a tensor's elements.
+#[expect(
+    unsafe_code,
+    reason = "the runtime hands out tensors of any element type as an untyped pointer only"
+)]
+fn bytes(tensor: &DynTensor) -> Vec<u8> {
+    let size = tensor.size().unwrap_or(0);
+    if size == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (only the CPU provider is
+    // ever registered), every byte was written by the kernel, and nothing writes to it during the copy.
+    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), size) }.to_vec()
+}
+
+/// The elements of a fresh tensor, to be filled; `None` for strings.
+#[expect(
+    unsafe_code,
+    reason = "the runtime hands out tensors of any element type as an untyped pointer only"
+)]
+pub(crate) fn bytes_mut(tensor: &mut DynTensor) -> Option<&mut [u8]> {
+    if *tensor.data_type() == TensorElementType::String {
+        return None;
+    }
+    let size = tensor.size()?;
+    if size == 0 {
+        return Some(&mut []);
+    }
+    // SAFETY: `DynTensor::new` zeroed `size` bytes at this pointer, they belong to `tensor`, and the returned slice borrows
+    // `tensor` mutably, so nobody else can reach them.
+    Some(unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr_mut().cast::<u8>(), size) })
+}
