@@ -1,0 +1,133 @@
+//! The rules, one code each.
+
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $code:ident $title:literal,)+) => {
+        /// A rule that every plan must keep. Codes are stable: they are never renumbered and never reused.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $code,)+
+        }
+
+        impl Code {
+            /// Every code, ascending.
+            pub const ALL: &'static [Self] = &[$(Self::$code),+];
+
+            /// What is wrong, in a few words.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$code => $title,)+ }
+            }
+
+            /// The code as written: `V006`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code),)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A `compute` step for an op that ran before; it should be a `recompute`.
+    V001 "computed twice",
+    /// A `recompute` step for an op that did not run before; it should be a `compute`.
+    V002 "recomputed before it was computed",
+    /// A run reads a tensor that is not there: not computed, freed, paged out, or a view into an earlier instance.
+    V003 "operand not there",
+    /// An op does not run at all.
+    V004 "never computed",
+    /// A `free` of a storage that is not resident.
+    V005 "freed while not resident",
+    /// A run or a page-in needs more memory than the budget.
+    V006 "budget exceeded",
+    /// An op that is not recomputable runs again.
+    V007 "not recomputable",
+    /// An op that creates memory runs more often than the problem allows.
+    V008 "computed too often",
+    /// A `free` or `page_out` of a graph output or of memory that belongs to the caller or the session.
+    V009 "not the plan's to give up",
+    /// In fixed order, the first runs of the ops that create memory do not follow the reference order.
+    V010 "out of reference order",
+    /// A graph output is not resident at the end.
+    V011 "output missing at the end",
+    /// A paging step, but the problem allows none.
+    V012 "paging not allowed",
+    /// A `page_out` of a storage that is not resident, or a `page_in` of one that was not paged out.
+    V013 "paged the wrong way",
+    /// The peak that the plan file claims is not the replayed one.
+    V014 "claimed peak differs",
+    /// A duration that the plan file claims is not the replayed one.
+    V015 "claimed duration differs",
+    /// A sum of bytes or times does not fit 64 bits.
+    V016 "arithmetic overflow",
+    /// A step names an op or a storage that the problem does not have.
+    V017 "unknown name",
+}
+
+impl Code {
+    /// A text for people: the rule, its reason, a plan that breaks it, and the repair. Ends with a newline.
+    #[must_use]
+    pub fn explain(self) -> &'static str {
+        crate::explain::text(self)
+    }
+
+    /// Whether the figures of a replay that broke this rule still are those of the plan. After the other violations the replay
+    /// had to assume what the plan does not say.
+    pub(crate) fn keeps_figures(self) -> bool {
+        matches!(
+            self,
+            Self::V001 | Self::V002 | Self::V006 | Self::V007 | Self::V008 | Self::V010
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text is not a code; it holds the text.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is not a rule of the checker: they go from `V001` to `V017`")]
+pub struct UnknownCode(String);
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    /// Reads a code in any case.
+    fn from_str(text: &str) -> Result<Self, UnknownCode> {
+        let found = Self::ALL
+            .iter()
+            .find(|code| code.name().eq_ignore_ascii_case(text.trim()));
+        found.copied().ok_or_else(|| UnknownCode(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_numbered_without_gap_and_parse_back() {
+        for (index, &code) in Code::ALL.iter().enumerate() {
+            assert_eq!(code.to_string(), format!("V{:03}", index + 1));
+            assert_eq!(code.to_string().to_lowercase().parse(), Ok(code));
+        }
+    }
+
+    #[test]
+    fn what_is_no_code_is_rejected() {
+        for text in ["", "V000", "V018", "6", "budget"] {
+            assert_eq!(text.parse::<Code>(), Err(UnknownCode(text.to_owned())));
+        }
+        assert!(
+            UnknownCode(String::new())
+                .to_string()
+                .contains(Code::ALL[Code::ALL.len() - 1].name())
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! The long text of every rule, as files beside the code so that they can be read as they are.
+
+use crate::Code;
+
+macro_rules! texts {
+    ($($code:ident)+) => {
+        /// The long text of a rule.
+        pub(crate) fn text(code: Code) -> &'static str {
+            match code {
+                $(Code::$code => include_str!(concat!("../explain/", stringify!($code), ".md")),)+
+            }
+        }
+    };
+}
+
+texts! { V001 V002 V003 V004 V005 V006 V007 V008 V009 V010 V011 V012 V013 V014 V015 V016 V017 }

@@ -1,0 +1,83 @@
+//! Plan files: the steps are replayed, the figures they claim are compared.
+
+use remat_plan::{PlanFile, PlanFileError, Problem};
+use thiserror::Error;
+
+use crate::rejection::Findings;
+use crate::replay::judge;
+use crate::{Code, Rejection, Replay};
+
+/// Why a plan file is not accepted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum CheckError {
+    /// It cannot be read as a plan.
+    #[error(transparent)]
+    File(PlanFileError),
+    /// It can, and breaks rules.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+}
+
+/// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak and the
+/// durations that file and certificate claim must be the replayed ones.
+///
+/// Claims are only compared where the figures of the replay are those of the plan: not after a violation that made the replay
+/// assume something. The peak of the baseline is not compared, because it depends on how views are run.
+///
+/// # Errors
+/// [`CheckError::Rejected`] with all violations (of steps that name nothing known only the first, alone, as [`Code::V017`]);
+/// [`CheckError::File`] if a step lacks its name.
+pub fn check_file(problem: &Problem, file: &PlanFile) -> Result<Replay, CheckError> {
+    let plan = match file.plan(problem) {
+        Ok(plan) => plan,
+        Err(error) => return Err(refuse(error)),
+    };
+    let budget = match (problem.budget, file.budget_bytes) {
+        (Some(problem), Some(file)) => Some(problem.min(file)),
+        (budget, None) | (None, budget) => budget,
+    };
+    let (replay, mut findings) = judge(problem, &plan, budget);
+    if findings.keep_figures() {
+        compare(problem, file, &replay, &mut findings);
+    }
+    Ok(findings.judge(replay)?)
+}
+
+fn refuse(error: PlanFileError) -> CheckError {
+    let (PlanFileError::UnknownNode { step, .. } | PlanFileError::UnknownTensor { step, .. }) = error else {
+        return CheckError::File(error);
+    };
+    let mut findings = Findings::default();
+    findings.add(Code::V017, Some(step), || error.to_string());
+    findings
+        .judge(())
+        .map_or_else(CheckError::Rejected, |()| CheckError::File(error))
+}
+
+fn compare(problem: &Problem, file: &PlanFile, replay: &Replay, findings: &mut Findings) {
+    let mut claim = |code: Code, what: &str, claimed: u64, found: u64| {
+        if claimed != found {
+            findings.add(code, None, || {
+                format!("{what} is claimed as {claimed}, the replay finds {found}")
+            });
+        }
+    };
+    claim(Code::V014, "the peak in bytes", file.peak_bytes, replay.peak);
+    claim(Code::V015, "the duration", file.duration, replay.duration);
+    let baseline = problem
+        .ops
+        .iter()
+        .try_fold(0u64, |sum, op| sum.checked_add(op.duration));
+    if let Some(baseline) = baseline {
+        let what = "the duration of running every op once";
+        claim(Code::V015, what, file.baseline_duration, baseline);
+    }
+    if let Some(objective) = file.certificate.as_ref().and_then(|certificate| certificate.objective) {
+        claim(
+            Code::V015,
+            "the objective of the certificate",
+            objective,
+            replay.duration,
+        );
+    }
+}

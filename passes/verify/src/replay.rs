@@ -1,0 +1,420 @@
+//! The replay: every step in order, every rule at its step.
+
+use remat_plan::{OpId, OrderMode, Paging, Plan, Problem, Step, StorageId, StorageRole, TensorId};
+use typed_index_collections::TiVec;
+
+use crate::memory::{Location, Memory, Missing, roots};
+use crate::rejection::Findings;
+use crate::text::Bytes;
+use crate::{Code, Rejection};
+
+/// Memory at one step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct StepTrace {
+    /// Position of the step, from 0.
+    pub step: usize,
+    /// Bytes that count while it happens.
+    pub during: u64,
+    /// Bytes of the storages that are resident afterwards.
+    pub after: u64,
+}
+
+/// The figures of a plan that keeps every rule.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Replay {
+    /// Largest number of bytes that count at a step.
+    pub peak: u64,
+    /// The first step at which the peak is reached; 0 for a plan without steps.
+    pub peak_step: usize,
+    /// Time of all steps, in the unit of the problem.
+    pub duration: u64,
+    /// The part of it that goes into recomputes.
+    pub recompute_duration: u64,
+    /// The part of it that goes into paging.
+    pub paging_duration: u64,
+    /// How many steps run an op again.
+    pub recomputes: usize,
+    /// Memory at each step.
+    pub trace: Vec<StepTrace>,
+}
+
+/// Replays a plan and judges it by every rule but [`Code::V014`] and [`Code::V015`], which are about files.
+///
+/// `problem` must be valid, as [`Problem::validate`] says. Linear in the sizes of problem and plan.
+///
+/// # Errors
+/// [`Rejection`] with all violations.
+pub fn replay(problem: &Problem, plan: &Plan) -> Result<Replay, Rejection> {
+    let (replay, findings) = judge(problem, plan, problem.budget);
+    findings.judge(replay)
+}
+
+/// Replays a plan against a budget; the figures are those of the plan if [`Findings::keep_figures`] says so.
+pub(crate) fn judge(problem: &Problem, plan: &Plan, budget: Option<u64>) -> (Replay, Findings) {
+    let mut replayer = Replayer::new(problem, budget);
+    replayer.replay.trace.reserve_exact(plan.steps.len());
+    for (position, &step) in plan.steps.iter().enumerate() {
+        replayer.step(position, step);
+    }
+    replayer.end();
+    (replayer.replay, replayer.findings)
+}
+
+struct Replayer<'a> {
+    problem: &'a Problem,
+    budget: Option<u64>,
+    memory: Memory<'a>,
+    /// Bytes of the resident storages.
+    resident: u64,
+    /// How often each op ran.
+    runs: TiVec<OpId, u32>,
+    /// Of the ops that create memory and ran, the last one in reference order.
+    latest: Option<OpId>,
+    /// How often each storage came or went.
+    changes: TiVec<StorageId, u64>,
+    /// The number of changes of its storage at which the loss of each tensor was reported.
+    reported: TiVec<TensorId, Option<u64>>,
+    replay: Replay,
+    findings: Findings,
+}
+
+impl<'a> Replayer<'a> {
+    fn new(problem: &'a Problem, budget: Option<u64>) -> Self {
+        Self {
+            problem,
+            budget,
+            memory: Memory::new(problem),
+            resident: 0,
+            runs: TiVec::from(vec![0; problem.ops.len()]),
+            latest: None,
+            changes: TiVec::from(vec![0; problem.storages.len()]),
+            reported: TiVec::from(vec![None; problem.tensors.len()]),
+            replay: Replay::default(),
+            findings: Findings::default(),
+        }
+    }
+
+    fn step(&mut self, position: usize, step: Step) {
+        let before = self.resident;
+        let during = match step {
+            Step::Compute(op) | Step::Recompute(op) if op.index() >= self.problem.ops.len() => {
+                self.unknown(position, "op", op.index(), self.problem.ops.len());
+                before
+            }
+            Step::Free(storage) | Step::PageOut(storage) | Step::PageIn(storage)
+                if storage.index() >= self.problem.storages.len() =>
+            {
+                self.unknown(position, "storage", storage.index(), self.problem.storages.len());
+                before
+            }
+            Step::Compute(op) => self.run(position, op, false),
+            Step::Recompute(op) => self.run(position, op, true),
+            Step::Free(storage) => {
+                self.free(position, storage);
+                before
+            }
+            Step::PageOut(storage) => {
+                self.page_out(position, storage);
+                before
+            }
+            Step::PageIn(storage) => self.page_in(position, storage),
+        };
+        if during > self.replay.peak {
+            self.replay.peak = during;
+            self.replay.peak_step = position;
+        }
+        self.replay.trace.push(StepTrace {
+            step: position,
+            during,
+            after: self.resident,
+        });
+    }
+
+    /// Runs an op; returns the bytes that count during the run.
+    fn run(&mut self, position: usize, op: OpId, labelled_again: bool) -> u64 {
+        self.check_label(position, op, labelled_again);
+        if self.runs[op] > 0 {
+            self.check_repetition(position, op);
+        } else {
+            self.check_order(position, op);
+        }
+        self.check_operands(position, op);
+
+        let entry = &self.problem.ops[op];
+        let demand = self.memory.demand(op);
+        let demanded = demand.and_then(|demand| demand.total()?.checked_add(entry.workspace));
+        let during = demanded.and_then(|bytes| self.resident.checked_add(bytes));
+        let during = self.fits(position, &entry.name, "memory", during);
+        self.check_budget(position, &entry.name, during);
+
+        let again = self.runs[op] > 0;
+        self.spend(position, &entry.name, entry.duration, |replay| {
+            again.then_some(&mut replay.recompute_duration)
+        });
+        self.replay.recomputes += usize::from(again);
+        self.runs[op] = self.runs[op].saturating_add(1);
+        for storage in Memory::creates(self.problem, op) {
+            if self.memory.location(storage) != Location::Resident {
+                self.changes[storage] += 1;
+            }
+        }
+        self.memory.run(op);
+        let created = demand.map_or(u64::MAX, |demand| demand.created);
+        self.resident = self.resident.saturating_add(created);
+        during
+    }
+
+    fn check_label(&mut self, position: usize, op: OpId, labelled_again: bool) {
+        let name = &self.problem.ops[op].name;
+        match (self.runs[op] > 0, labelled_again) {
+            (true, false) => self.findings.add(Code::V001, Some(position), || {
+                format!("step {position} computes `{name}`, which ran before: it should recompute it")
+            }),
+            (false, true) => self.findings.add(Code::V002, Some(position), || {
+                format!("step {position} recomputes `{name}`, which did not run before: it should compute it")
+            }),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    fn check_repetition(&mut self, position: usize, op: OpId) {
+        let entry = &self.problem.ops[op];
+        let name = &entry.name;
+        if !entry.recomputable {
+            self.findings.add(Code::V007, Some(position), || {
+                format!("step {position} runs `{name}` again, which is not recomputable")
+            });
+        }
+        let Some(most) = self.problem.max_computes else { return };
+        let count = u64::from(self.runs[op]) + 1;
+        if count > u64::from(most) && roots(self.problem, op).next().is_some() {
+            self.findings.add(Code::V008, Some(position), || {
+                format!("step {position} runs `{name}` for the {count}th time, at most {most} runs are allowed")
+            });
+        }
+    }
+
+    fn check_order(&mut self, position: usize, op: OpId) {
+        if roots(self.problem, op).next().is_none() {
+            return;
+        }
+        match self.latest {
+            Some(latest) if latest > op => {
+                if self.problem.order == OrderMode::Fixed {
+                    let (name, other) = (&self.problem.ops[op].name, &self.problem.ops[latest].name);
+                    let (place, later) = (op.index(), latest.index());
+                    self.findings.add(Code::V010, Some(position), || {
+                        format!(
+                            "step {position} first computes `{name}` after `{other}`, but the order is fixed and has them \
+                             at places {place} and {later}"
+                        )
+                    });
+                }
+            }
+            _ => self.latest = Some(op),
+        }
+    }
+
+    /// Checks that all operands are there. Views of a storage that was found missing count as missing with it.
+    fn check_operands(&mut self, position: usize, op: OpId) {
+        let entry = &self.problem.ops[op];
+        let mut any_missing = false;
+        for &tensor in &entry.reads {
+            let Some(missing) = self.memory.missing(tensor) else {
+                continue;
+            };
+            any_missing = true;
+            let changes = self.changes[self.problem.tensors[tensor].storage];
+            if self.reported[tensor].replace(changes) != Some(changes) {
+                self.findings.add(Code::V003, Some(position), || {
+                    missing_message(self.problem, position, &entry.name, tensor, missing)
+                });
+            }
+        }
+        if !any_missing {
+            return;
+        }
+        for &result in &entry.defines {
+            let storage = self.problem.tensors[result].storage;
+            let lost = |&&tensor: &&TensorId| {
+                self.problem.tensors[tensor].storage == storage && self.memory.missing(tensor).is_some()
+            };
+            if entry.reads.iter().any(|tensor| lost(&tensor)) {
+                self.reported[result] = Some(self.changes[storage]);
+            }
+        }
+    }
+
+    fn check_budget(&mut self, position: usize, name: &str, during: u64) {
+        let Some(budget) = self.budget.filter(|&budget| during > budget) else {
+            return;
+        };
+        self.findings.add(Code::V006, Some(position), || {
+            let (need, budget) = (Bytes(during), Bytes(budget));
+            format!("budget exceeded at step {position} (`{name}`): need {need}, budget {budget}")
+        });
+    }
+
+    fn free(&mut self, position: usize, storage: StorageId) {
+        if !self.may_give_up(position, storage, "frees") {
+            return;
+        }
+        let name = self.problem.storage_name(storage);
+        let why = match self.memory.location(storage) {
+            Location::Resident => return self.leave(storage, Location::Absent),
+            Location::PagedOut => "paged out",
+            Location::Absent if self.changes[storage] == 0 => "not computed",
+            Location::Absent => "freed already",
+        };
+        self.findings.add(Code::V005, Some(position), || {
+            format!("step {position} frees `{name}`, which is {why}")
+        });
+    }
+
+    fn page_out(&mut self, position: usize, storage: StorageId) {
+        let paging = self.paging(position, storage, "out");
+        if !self.may_give_up(position, storage, "pages out") {
+            return;
+        }
+        let name = self.problem.storage_name(storage);
+        if self.memory.location(storage) != Location::Resident {
+            self.findings.add(Code::V013, Some(position), || {
+                format!("step {position} pages out `{name}`, which is not resident")
+            });
+            return;
+        }
+        self.leave(storage, Location::PagedOut);
+        self.pay_paging(position, storage, paging.map(|paging| paging.out_ns_per_mib));
+    }
+
+    /// Brings a storage back; returns the bytes that count meanwhile.
+    fn page_in(&mut self, position: usize, storage: StorageId) -> u64 {
+        let paging = self.paging(position, storage, "in");
+        let name = self.problem.storage_name(storage);
+        if self.memory.location(storage) != Location::PagedOut {
+            self.findings.add(Code::V013, Some(position), || {
+                format!("step {position} pages in `{name}`, which is not paged out")
+            });
+            return self.resident;
+        }
+        let during = self.resident.checked_add(self.problem.storages[storage].bytes);
+        let during = self.fits(position, name, "memory", during);
+        self.check_budget(position, name, during);
+        self.memory.relocate(storage, Location::Resident);
+        self.changes[storage] += 1;
+        self.resident = during;
+        self.pay_paging(position, storage, paging.map(|paging| paging.in_ns_per_mib));
+        during
+    }
+
+    /// The price of paging; without one, paging is not allowed.
+    fn paging(&mut self, position: usize, storage: StorageId, direction: &str) -> Option<Paging> {
+        if self.problem.paging.is_none() {
+            let name = self.problem.storage_name(storage);
+            self.findings.add(Code::V012, Some(position), || {
+                format!("step {position} pages `{name}` {direction}, but the problem allows no paging")
+            });
+        }
+        self.problem.paging
+    }
+
+    /// Whether the plan may free or move the storage at all.
+    fn may_give_up(&mut self, position: usize, storage: StorageId, verb: &str) -> bool {
+        let why = match self.problem.storages[storage].role {
+            StorageRole::Transient => return true,
+            StorageRole::Kept => "holds a graph output",
+            StorageRole::External => "belongs to the caller or the session",
+        };
+        let name = self.problem.storage_name(storage);
+        self.findings.add(Code::V009, Some(position), || {
+            format!("step {position} {verb} `{name}`, which {why}")
+        });
+        false
+    }
+
+    /// Takes a resident storage out of memory.
+    fn leave(&mut self, storage: StorageId, to: Location) {
+        self.memory.relocate(storage, to);
+        self.changes[storage] += 1;
+        self.resident = self.resident.saturating_sub(self.problem.storages[storage].bytes);
+    }
+
+    fn pay_paging(&mut self, position: usize, storage: StorageId, ns_per_mib: Option<u64>) {
+        let name = self.problem.storage_name(storage);
+        let price = page_duration(self.problem.storages[storage].bytes, ns_per_mib.unwrap_or(0));
+        let price = self.fits(position, name, "duration", price);
+        self.spend(position, name, price, |replay| Some(&mut replay.paging_duration));
+    }
+
+    /// Adds to the duration and to the part of it that `part` picks.
+    fn spend(&mut self, position: usize, name: &str, time: u64, part: impl FnOnce(&mut Replay) -> Option<&mut u64>) {
+        let total = self.replay.duration.checked_add(time);
+        self.replay.duration = self.fits(position, name, "duration", total);
+        if let Some(part) = part(&mut self.replay) {
+            *part = part.saturating_add(time);
+        }
+    }
+
+    /// The number, or the largest one with a violation where it does not fit.
+    fn fits(&mut self, position: usize, name: &str, what: &str, value: Option<u64>) -> u64 {
+        value.unwrap_or_else(|| {
+            self.findings.add(Code::V016, Some(position), || {
+                format!("the {what} up to step {position} (`{name}`) does not fit 64 bits")
+            });
+            u64::MAX
+        })
+    }
+
+    fn unknown(&mut self, position: usize, what: &str, id: usize, count: usize) {
+        self.findings.add(Code::V017, Some(position), || {
+            format!("step {position} names {what} {id}, but there are only {count}")
+        });
+    }
+
+    /// The rules about the plan as a whole.
+    fn end(&mut self) {
+        for (id, op) in self.problem.ops.iter_enumerated() {
+            if self.runs[id] == 0 {
+                self.findings
+                    .add(Code::V004, None, || format!("`{}` is never computed", op.name));
+            }
+        }
+        for (id, storage) in self.problem.storages.iter_enumerated() {
+            let created = self.problem.tensors[storage.root].producer.is_some();
+            let kept = storage.role == StorageRole::Kept;
+            if kept && created && self.memory.location(id) != Location::Resident {
+                let name = self.problem.storage_name(id);
+                self.findings.add(Code::V011, None, || {
+                    format!("`{name}` holds a graph output, but is not resident at the end")
+                });
+            }
+        }
+    }
+}
+
+/// Time to move so many bytes, rounded up; `None` if it does not fit 64 bits.
+fn page_duration(bytes: u64, ns_per_mib: u64) -> Option<u64> {
+    const MIB: u128 = 1 << 20;
+    u64::try_from((u128::from(bytes) * u128::from(ns_per_mib)).div_ceil(MIB)).ok()
+}
+
+fn missing_message(problem: &Problem, position: usize, reader: &str, tensor: TensorId, missing: Missing) -> String {
+    let entry = &problem.tensors[tensor];
+    let storage = problem.storage_name(entry.storage);
+    let name = &entry.name;
+    let producer = entry.producer.map_or("", |op| problem.ops[op].name.as_str());
+    let head = format!("step {position} runs `{reader}`, which reads `{name}`");
+    let of_storage = if problem.storages[entry.storage].root == tensor {
+        "it".to_owned()
+    } else {
+        format!("its storage `{storage}`")
+    };
+    match missing {
+        Missing::NotComputed => format!("{head}, but `{producer}` did not compute it yet"),
+        Missing::Freed => format!("{head}, but {of_storage} was freed"),
+        Missing::PagedOut => format!("{head}, but {of_storage} is paged out"),
+        Missing::Stale => {
+            format!("{head}, but `{storage}` was computed anew and the view `{producer}` was not run again")
+        }
+    }
+}
