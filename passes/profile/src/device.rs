@@ -1,0 +1,156 @@
+//! Devices: what they reach at best, and the share of it that each class of kernels gets.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use remat_ir::ElementType;
+use serde::{Deserialize, Serialize};
+
+use crate::KernelClass;
+
+/// The device table: figures of vendors and fitted efficiencies, each with its source.
+const TABLE: &str = include_str!("devices.toml");
+
+static DEVICES: LazyLock<Vec<Device>> =
+    LazyLock::new(|| parse(TABLE).expect("the device table is part of the program"));
+
+/// Peak arithmetic rates in operations per second, a multiply-add counted as two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peak {
+    /// 64-bit elements.
+    pub bits64: u64,
+    /// 32-bit elements.
+    pub bits32: u64,
+    /// 16-bit elements.
+    pub bits16: u64,
+    /// Elements of 8 bits and less.
+    pub bits8: u64,
+}
+
+impl Peak {
+    /// The rate for arithmetic on elements of this type.
+    #[must_use]
+    pub fn of(&self, element: ElementType) -> u64 {
+        match element.bits() {
+            0..=8 => self.bits8,
+            9..=16 => self.bits16,
+            17..=32 => self.bits32,
+            _ => self.bits64,
+        }
+    }
+}
+
+/// The share of its device's peaks that a class of kernels reaches, in thousandths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Efficiency {
+    /// Share of the arithmetic peak.
+    pub compute_permille: u64,
+    /// Share of the memory bandwidth.
+    pub memory_permille: u64,
+}
+
+/// A device that ops run on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Device {
+    /// Name of the preset.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// Peak arithmetic rates.
+    pub peak: Peak,
+    /// Peak memory bandwidth in bytes per second.
+    pub memory_bytes_per_s: u64,
+    /// Time to start a kernel, in nanoseconds.
+    pub launch_ns: u64,
+    /// Time of a view, in nanoseconds.
+    pub view_ns: u64,
+    /// Allocations are rounded up to a multiple of this many bytes.
+    pub alignment: u64,
+    /// Whether kernels take the workspace of ONNX Runtime's CPU kernels; otherwise none is counted.
+    pub kernel_workspace: bool,
+    /// Efficiencies of the classes that have their own.
+    efficiency: BTreeMap<KernelClass, Efficiency>,
+}
+
+impl Device {
+    /// Name of the default preset.
+    pub const DEFAULT: &'static str = "cpu";
+
+    /// The preset of this name.
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        DEVICES.iter().find(|device| device.name == name).cloned()
+    }
+
+    /// All presets, in the order of the table.
+    #[must_use]
+    pub fn presets() -> &'static [Self] {
+        &DEVICES
+    }
+
+    /// The share of the peaks that kernels of `class` reach.
+    #[must_use]
+    pub fn efficiency(&self, class: KernelClass) -> Efficiency {
+        let general = Efficiency {
+            compute_permille: 500,
+            memory_permille: 500,
+        };
+        self.efficiency.get(&class).copied().unwrap_or(general)
+    }
+}
+
+impl Default for Device {
+    /// One core of a server CPU.
+    fn default() -> Self {
+        Self::preset(Self::DEFAULT).expect("the device table has the default preset")
+    }
+}
+
+/// One `[[device]]` of the table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceRow {
+    name: String,
+    description: String,
+    source: String,
+    family: String,
+    peak: Peak,
+    memory_bytes_per_s: u64,
+    launch_ns: u64,
+    view_ns: u64,
+    alignment: u64,
+    kernel_workspace: bool,
+}
+
+/// The whole table: devices, and efficiencies by family of devices.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    device: Vec<DeviceRow>,
+    efficiency: BTreeMap<String, BTreeMap<KernelClass, Efficiency>>,
+}
+
+fn parse(text: &str) -> Result<Vec<Device>, toml::de::Error> {
+    let table: Table = toml::from_str(text)?;
+    let device = |row: DeviceRow| Device {
+        efficiency: table.efficiency.get(&row.family).cloned().unwrap_or_default(),
+        name: row.name,
+        description: row.description,
+        source: row.source,
+        peak: row.peak,
+        memory_bytes_per_s: row.memory_bytes_per_s,
+        launch_ns: row.launch_ns,
+        view_ns: row.view_ns,
+        alignment: row.alignment,
+        kernel_workspace: row.kernel_workspace,
+    };
+    Ok(table.device.into_iter().map(device).collect())
+}
+
+#[cfg(test)]
+#[path = "device_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! The profile file: durations that someone measured, as stable JSON in names instead of ids.
+
+use remat_ir::{Graph, OpId};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{Profile, Provenance, list_names};
+
+/// The value of [`ProfileFile::format`] that this version writes and reads.
+pub const PROFILE_FORMAT: &str = "remat-profile/1";
+
+/// What one op costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpRecord {
+    /// Name of the op in the model.
+    pub node: String,
+    /// Time of one run in nanoseconds.
+    pub duration_ns: u64,
+    /// Bytes the kernel takes on top of operands and results while it runs; absent: as modelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_bytes: Option<u64>,
+}
+
+/// Costs of the ops of one model on one device, as JSON.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileFile {
+    /// [`PROFILE_FORMAT`].
+    pub format: String,
+    /// The machine, in words.
+    pub device: String,
+    /// How the figures were obtained, in words.
+    pub method: String,
+    /// When, as an ISO 8601 date.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// The ops; those left out keep their modelled costs.
+    pub ops: Vec<OpRecord>,
+}
+
+/// What a profile file said about a graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// Number of ops whose costs the file gave.
+    pub matched: usize,
+    /// Names of the ops that take time and keep their modelled costs, in reference order.
+    pub missing: Vec<String>,
+}
+
+/// Why a profile file cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ProfileError {
+    /// The JSON text does not have the form of a profile.
+    #[error("not a profile: {0}")]
+    Json(String),
+    /// A version this program does not know.
+    #[error("profile format `{0}` is not known, expected `{PROFILE_FORMAT}`")]
+    Format(String),
+    /// Two entries for one op.
+    #[error("the profile states the costs of node `{0}` twice")]
+    DuplicateNode(String),
+    /// The file belongs to another model.
+    #[error("the model has no such nodes, of which the profile states the costs: {}", list_names(.0))]
+    UnknownNodes(Vec<String>),
+    /// The profile belongs to another graph.
+    #[error("the profile describes {profile} ops, the graph has {graph}")]
+    OpCount {
+        /// Ops in the profile.
+        profile: usize,
+        /// Ops in the graph.
+        graph: usize,
+    },
+}
+
+impl ProfileFile {
+    /// Reads a profile file.
+    ///
+    /// # Errors
+    /// [`ProfileError::Json`] and [`ProfileError::Format`].
+    pub fn from_json(text: &str) -> Result<Self, ProfileError> {
+        let file: Self = serde_json::from_str(text).map_err(|error| ProfileError::Json(error.to_string()))?;
+        if file.format == PROFILE_FORMAT {
+            Ok(file)
+        } else {
+            Err(ProfileError::Format(file.format))
+        }
+    }
+
+    /// The profile file as JSON: one line per op, so that profiles can be compared line by line.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let head = Self {
+            ops: Vec::new(),
+            ..self.clone()
+        };
+        let head = serde_json::to_string_pretty(&head).expect("a profile has only string keys");
+        let head = head.strip_suffix("\"ops\": []\n}").expect("ops are the last field");
+        let lines = self
+            .ops
+            .iter()
+            .map(|op| serde_json::to_string(op).expect("a record has only string keys"));
+        format!(
+            "{head}\"ops\": [\n    {}\n  ]\n}}\n",
+            lines.collect::<Vec<_>>().join(",\n    ")
+        )
+    }
+}
+
+impl Profile {
+    /// Replaces modelled costs by those of a file.
+    ///
+    /// # Errors
+    /// [`ProfileError`] if the file names an op twice or one that `graph` does not have; the profile is unchanged then.
+    pub fn apply_file(&mut self, graph: &Graph, file: &ProfileFile) -> Result<Applied, ProfileError> {
+        self.apply(graph, file, Provenance::File)
+    }
+
+    /// As [`Profile::apply_file`], for figures that were measured in this very run.
+    ///
+    /// # Errors
+    /// As [`Profile::apply_file`].
+    pub fn apply_measured(&mut self, graph: &Graph, file: &ProfileFile) -> Result<Applied, ProfileError> {
+        self.apply(graph, file, Provenance::Measured)
+    }
+
+    /// The costs of all ops as a file; `date` is the caller's, since libraries read no clock.
+    #[must_use]
+    pub fn to_file(&self, date: Option<String>) -> ProfileFile {
+        let record = |cost: &crate::OpCost| OpRecord {
+            node: cost.node.clone(),
+            duration_ns: cost.duration_ns,
+            workspace_bytes: Some(cost.workspace_bytes),
+        };
+        ProfileFile {
+            format: PROFILE_FORMAT.to_owned(),
+            device: self.device.clone(),
+            method: self.method.clone(),
+            date,
+            ops: self.ops.iter().map(record).collect(),
+        }
+    }
+
+    fn apply(&mut self, graph: &Graph, file: &ProfileFile, provenance: Provenance) -> Result<Applied, ProfileError> {
+        let (profile, ops) = (self.ops.len(), graph.ops.len());
+        if profile != ops {
+            return Err(ProfileError::OpCount { profile, graph: ops });
+        }
+        let mut records: FxHashMap<&str, &OpRecord> = FxHashMap::default();
+        for record in &file.ops {
+            if records.insert(&record.node, record).is_some() {
+                return Err(ProfileError::DuplicateNode(record.node.clone()));
+            }
+        }
+        let ids: FxHashMap<&str, OpId> = graph
+            .ops
+            .iter_enumerated()
+            .map(|(id, op)| (op.name.as_str(), id))
+            .collect();
+        let names = file.ops.iter().map(|record| &record.node);
+        let unknown: Vec<String> = names.filter(|node| !ids.contains_key(node.as_str())).cloned().collect();
+        if !unknown.is_empty() {
+            return Err(ProfileError::UnknownNodes(unknown));
+        }
+        let mut missing = Vec::new();
+        for (id, op) in graph.ops.iter_enumerated() {
+            let cost = &mut self.ops[id];
+            if let Some(record) = records.get(op.name.as_str()) {
+                cost.duration_ns = record.duration_ns;
+                cost.workspace_bytes = record.workspace_bytes.unwrap_or(cost.workspace_bytes);
+                cost.provenance = provenance;
+            } else if cost.duration_ns > 0 {
+                missing.push(op.name.clone());
+            }
+        }
+        self.device.clone_from(&file.device);
+        self.method = if missing.is_empty() {
+            file.method.clone()
+        } else {
+            format!("{}; {} for {} ops", file.method, self.method, missing.len())
+        };
+        Ok(Applied {
+            matched: records.len(),
+            missing,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! Operations and bytes of an op, by the formula of its type.
+
+mod attention;
+mod conv;
+mod matmul;
+mod recurrent;
+mod windows;
+
+use remat_ir::{ElementType, Graph, Op, OpKind};
+
+pub(crate) use attention::AttentionLayout;
+
+use crate::KernelClass;
+use crate::op_table::{Formula, Reads, formula};
+use crate::operands::Operands;
+
+/// What an op does, free of any device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Work {
+    /// Which efficiency applies.
+    pub(crate) class: KernelClass,
+    /// The element type that the arithmetic is done in.
+    pub(crate) element: ElementType,
+    /// Arithmetic operations, a multiply-add counted as two.
+    pub(crate) flops: u128,
+    /// Bytes of operands that are looked at.
+    pub(crate) read_bytes: u128,
+    /// Bytes of results.
+    pub(crate) written_bytes: u128,
+}
+
+impl Work {
+    /// The work of an op that costs nothing when the model runs.
+    pub(crate) fn none(class: KernelClass) -> Self {
+        Self {
+            class,
+            element: ElementType::Float32,
+            flops: 0,
+            read_bytes: 0,
+            written_bytes: 0,
+        }
+    }
+}
+
+/// The work of one run of `op`. Where a shape is unknown the arithmetic counts as nothing.
+pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
+    let looks_only = op.results().next().is_some() && op.results().all(|t| graph.is_view(t));
+    if op.kind == OpKind::Dealloc || looks_only {
+        return Work::none(KernelClass::View);
+    }
+    let operands = Operands::new(graph, op);
+    let formula = formula(&op.domain, &op.op_type);
+    let (class, flops) = arithmetic(&operands, formula);
+    let element = operands
+        .input(0)
+        .or_else(|| operands.output(0))
+        .and_then(remat_ir::ValueType::element)
+        .unwrap_or(ElementType::Float32);
+    let written_bytes = operands.written_bytes();
+    Work {
+        class,
+        element,
+        flops: flops.unwrap_or(0),
+        read_bytes: read_bytes(&operands, formula.reads(), written_bytes),
+        written_bytes,
+    }
+}
+
+/// Efficiency class and operations of an op; `None` operations where a shape they depend on is unknown.
+fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option<u128>) {
+    let per_output = |weight: u32| Some(operands.output_elements(0)?.saturating_mul(u128::from(weight)));
+    let per_input = |weight: u32| Some(operands.input_elements(0)?.saturating_mul(u128::from(weight)));
+    match formula {
+        Formula::Metadata => (KernelClass::Copy, Some(0)),
+        Formula::Move(class) => (class, Some(0)),
+        Formula::Elementwise(weight) => (KernelClass::Elementwise, per_output(weight)),
+        Formula::Transcendental(weight) => (KernelClass::Transcendental, per_output(weight)),
+        Formula::Variadic => {
+            let operations = u32::try_from(operands.input_count().saturating_sub(1)).unwrap_or(u32::MAX);
+            (KernelClass::Elementwise, per_output(operations.max(1)))
+        }
+        Formula::Reduce(weight) => (KernelClass::Reduce, per_input(weight)),
+        Formula::Normalization(weight) => (KernelClass::Normalization, per_input(weight)),
+        Formula::Softmax(weight) => (KernelClass::Softmax, per_input(weight)),
+        Formula::Sort => (KernelClass::Sort, sort(operands)),
+        Formula::Pool => (KernelClass::Pool, windows::pool(operands)),
+        Formula::GlobalPool => (KernelClass::Pool, per_input(1)),
+        Formula::LocalNorm => (KernelClass::Normalization, windows::local_norm(operands)),
+        Formula::Conv { weight } => (conv::class(operands, weight), conv::flops(operands, weight)),
+        Formula::ConvTranspose { weight } => (KernelClass::ConvTranspose, conv::transposed_flops(operands, weight)),
+        Formula::MatMul => (KernelClass::MatMul, matmul::flops(operands)),
+        Formula::Gemm => (KernelClass::MatMul, matmul::gemm_flops(operands)),
+        Formula::Einsum => (KernelClass::MatMul, matmul::einsum_flops(operands)),
+        Formula::Attention(layout) => (KernelClass::Attention, attention::flops(operands, layout)),
+        Formula::Recurrent { weights } => (KernelClass::Recurrent, recurrent::flops(operands, weights)),
+        Formula::Bytes => (KernelClass::Unknown, Some(0)),
+    }
+}
+
+/// `n log2 n` comparisons.
+fn sort(operands: &Operands<'_>) -> Option<u128> {
+    let elements = operands.input_elements(0)?;
+    Some(elements.saturating_mul(u128::from(elements.max(2).ilog2())))
+}
+
+fn read_bytes(operands: &Operands<'_>, reads: Reads, written: u128) -> u128 {
+    match reads {
+        Reads::Everything => operands.read_bytes(),
+        Reads::AsMuchAsWritten => written.min(operands.read_bytes()),
+        Reads::Nothing => 0,
+        Reads::FirstOperand => operands.input_bytes(0),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,250 @@
+//! The one table from op types to cost formulas: the ONNX op set up to version 25, and ONNX Runtime's own ops.
+
+use crate::KernelClass;
+use crate::formula::AttentionLayout;
+
+/// How the work of an op type is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Formula {
+    /// Looks at shapes only.
+    Metadata,
+    /// Moves bytes.
+    Move(KernelClass),
+    /// Cheap operations per element of the result.
+    Elementwise(u32),
+    /// Costly functions per element of the result, in operations.
+    Transcendental(u32),
+    /// One operation per element of the result and operand but the first.
+    Variadic,
+    /// Operations per element of operand 0, which shrinks.
+    Reduce(u32),
+    /// Operations per element of operand 0, which keeps its shape.
+    Normalization(u32),
+    /// Operations per element of operand 0.
+    Softmax(u32),
+    /// Sorts operand 0.
+    Sort,
+    /// One operation per element of the window `kernel_shape` and of the result.
+    Pool,
+    /// One operation per element of operand 0.
+    GlobalPool,
+    /// Normalization over `size` neighbouring channels.
+    LocalNorm,
+    /// Convolution of operand 0 with the weights.
+    Conv {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Transposed convolution of operand 0 with the weights.
+    ConvTranspose {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Matrix product; operand 0 has the inner dimension last.
+    MatMul,
+    /// Matrix product with transposes and an addition.
+    Gemm,
+    /// Product and sum over index letters.
+    Einsum,
+    /// Attention in one kernel.
+    Attention(AttentionLayout),
+    /// Recurrent network over a sequence.
+    Recurrent {
+        /// Operands that hold the weights of inputs and of states.
+        weights: [usize; 2],
+    },
+    /// Nothing is known but the bytes.
+    Bytes,
+}
+
+/// Which bytes of the operands an op looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reads {
+    /// All.
+    Everything,
+    /// As many as it writes: it picks from its operands.
+    AsMuchAsWritten,
+    /// Those of operand 0; the others are shapes and indices.
+    FirstOperand,
+    /// None.
+    Nothing,
+}
+
+impl Formula {
+    /// Which bytes the op looks at.
+    pub(crate) fn reads(self) -> Reads {
+        match self {
+            Self::Metadata => Reads::Nothing,
+            Self::Move(KernelClass::Copy | KernelClass::Gather | KernelClass::Transpose) => Reads::AsMuchAsWritten,
+            Self::Move(KernelClass::Broadcast) => Reads::FirstOperand,
+            _ => Reads::Everything,
+        }
+    }
+}
+
+/// The formula of an op type; [`Formula::Bytes`] for what the table does not know.
+pub(crate) fn formula(domain: &str, op_type: &str) -> Formula {
+    match domain {
+        "" | "ai.onnx" | "ai.onnx.preview.training" | "com.ms.internal.nhwc" => onnx(op_type),
+        "com.microsoft" | "com.microsoft.nchwc" => microsoft(op_type),
+        "ai.onnx.ml" => classic(op_type),
+        _ => Formula::Bytes,
+    }
+}
+
+/// The default domain.
+fn onnx(op_type: &str) -> Formula {
+    use Formula as F;
+    use KernelClass as K;
+    match op_type {
+        "Shape" | "Size" | "OptionalHasElement" | "SequenceEmpty" | "SequenceLength" => F::Metadata,
+        // Where the importer found the result to be a view, the op never gets here.
+        "Identity" | "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" | "Optional" | "OptionalGetElement"
+        | "SequenceConstruct" => F::Move(K::Copy),
+
+        "Abs" | "Add" | "And" | "BitShift" | "BitwiseAnd" | "BitwiseNot" | "BitwiseOr" | "BitwiseXor" | "Cast"
+        | "CastLike" | "Ceil" | "Div" | "Equal" | "Floor" | "Greater" | "GreaterOrEqual" | "IsInf" | "IsNaN"
+        | "Less" | "LessOrEqual" | "Mul" | "Neg" | "Not" | "Or" | "Reciprocal" | "Relu" | "Round" | "Sign" | "Sub"
+        | "Xor" => F::Elementwise(1),
+        "Clip" | "DequantizeLinear" | "HardSigmoid" | "LeakyRelu" | "PRelu" | "QuantizeLinear" | "Shrink"
+        | "ThresholdedRelu" | "Where" => F::Elementwise(2),
+        "HardSwish" | "Mod" | "Softsign" | "Sqrt" | "Binarizer" => F::Elementwise(4),
+        "Dropout" | "Bernoulli" | "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike" => {
+            F::Elementwise(10)
+        }
+        "DynamicQuantizeLinear" => F::Elementwise(6),
+        "Adagrad" | "Adam" | "Momentum" => F::Elementwise(10),
+        "Max" | "Mean" | "Min" | "Sum" => F::Variadic,
+
+        "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "Celu" | "Cos" | "Cosh" | "Elu" | "Erf" | "Exp"
+        | "Gelu" | "Log" | "Selu" | "Sigmoid" | "Sin" | "Sinh" | "Swish" | "Tan" | "Tanh" => F::Transcendental(20),
+        "Mish" | "Pow" | "Softplus" => F::Transcendental(40),
+        "BlackmanWindow" | "HammingWindow" | "HannWindow" | "MelWeightMatrix" => F::Transcendental(20),
+        "RotaryEmbedding" => F::Elementwise(4),
+
+        "ArgMax" | "ArgMin" | "ReduceL1" | "ReduceMax" | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum"
+        | "CumSum" => F::Reduce(1),
+        "ReduceL2" | "ReduceSumSquare" => F::Reduce(2),
+        "ReduceLogSum" => F::Reduce(1),
+        "ReduceLogSumExp" => F::Softmax(20),
+        "Hardmax" => F::Softmax(2),
+        "Softmax" | "LogSoftmax" => F::Softmax(20),
+        "SoftmaxCrossEntropyLoss" => F::Softmax(20),
+        "NegativeLogLikelihoodLoss" => F::Reduce(1),
+        "BatchNormalization" => F::Normalization(4),
+        "GroupNormalization"
+        | "InstanceNormalization"
+        | "LayerNormalization"
+        | "LpNormalization"
+        | "MeanVarianceNormalization" => F::Normalization(8),
+        "RMSNormalization" => F::Normalization(5),
+        "LRN" => F::LocalNorm,
+
+        "Conv" | "DeformConv" | "ConvInteger" => F::Conv { weight: 1 },
+        "QLinearConv" => F::Conv { weight: 3 },
+        "ConvTranspose" => F::ConvTranspose { weight: 1 },
+        "QLinearConvTranspose" => F::ConvTranspose { weight: 3 },
+        "MatMul" | "MatMulInteger" | "QLinearMatMul" => F::MatMul,
+        "Gemm" => F::Gemm,
+        "Einsum" => F::Einsum,
+        "Attention" => F::Attention(AttentionLayout::Separate { past: 4 }),
+        "LSTM" | "GRU" | "RNN" => F::Recurrent { weights: [1, 2] },
+
+        "AveragePool" | "MaxPool" | "LpPool" | "QLinearAveragePool" => F::Pool,
+        "GlobalAveragePool" | "GlobalLpPool" | "GlobalMaxPool" => F::GlobalPool,
+        "MaxRoiPool" | "RoiAlign" | "GridSample" | "AffineGrid" | "Resize" | "Upsample" => F::Elementwise(8),
+
+        "Concat" | "ConcatFromSequence" | "CenterCropPad" | "Pad" | "Slice" | "Split" | "SplitToSequence" | "Trilu"
+        | "SequenceAt" | "SequenceErase" | "SequenceInsert" | "Constant" | "EyeLike" => F::Move(K::Copy),
+        "Transpose" | "DepthToSpace" | "SpaceToDepth" | "ReverseSequence" | "Col2Im" => F::Move(K::Transpose),
+        "Gather" | "GatherElements" | "GatherND" | "Compress" => F::Move(K::Gather),
+        "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" | "MaxUnpool" | "NonZero" => F::Elementwise(4),
+        "Expand" | "Tile" | "ConstantOfShape" | "Range" | "OneHot" => F::Move(K::Broadcast),
+        "TopK" | "Unique" => F::Sort,
+
+        // What they do depends on data (subgraphs, text, transforms of open length): only the bytes are charged.
+        "If" | "Loop" | "Scan" | "SequenceMap" | "Det" | "DFT" | "STFT" | "Gradient" | "ImageDecoder"
+        | "Multinomial" | "NonMaxSuppression" | "RegexFullMatch" | "StringConcat" | "StringNormalizer"
+        | "StringSplit" | "TfIdfVectorizer" => F::Bytes,
+        _ => F::Bytes,
+    }
+}
+
+/// ONNX Runtime's fused, quantized and blocked ops.
+fn microsoft(op_type: &str) -> Formula {
+    use AttentionLayout as A;
+    use Formula as F;
+    use KernelClass as K;
+    match op_type {
+        "FusedConv" | "NhwcConv" | "NhwcFusedConv" | "Conv" => F::Conv { weight: 1 },
+        "QLinearConv" => F::Conv { weight: 3 },
+        "ConvTransposeWithDynamicPads" => F::ConvTranspose { weight: 1 },
+        "FusedMatMul"
+        | "FusedMatMulActivation"
+        | "TransposeMatMul"
+        | "MatMulNBits"
+        | "MatMulBnb4"
+        | "MatMulFpQ4"
+        | "MatMulBlockQuantizedFp4Weight"
+        | "MatMulBlockQuantizedFp8Weight"
+        | "MatMulInteger16"
+        | "MatMulIntegerToFloat"
+        | "DynamicQuantizeMatMul"
+        | "GemmFastGelu"
+        | "QOrderedMatMul" => F::MatMul,
+        "FusedGemm" | "QGemm" | "GemmFloat8" => F::Gemm,
+
+        "Gelu" | "FastGelu" | "BiasGelu" | "QuickGelu" | "ScaledSiLU" | "QLinearSigmoid" | "QOrderedGelu"
+        | "BiasSplitGelu" => F::Transcendental(20),
+        "QLinearAdd" | "QLinearMul" | "QLinearLeakyRelu" | "QLinearWhere" | "QuantizeLinear" | "DequantizeLinear" => {
+            F::Elementwise(4)
+        }
+        "BiasAdd" | "GatedAdd" | "MulInteger" | "IsAllFinite" => F::Elementwise(1),
+        "BiasDropout" | "BitmaskDropout" | "BitmaskBiasDropout" => F::Elementwise(10),
+        "ComplexMul" | "ComplexMulConj" => F::Elementwise(6),
+        "RotaryEmbedding" | "GemmaRotaryEmbedding" | "MRotaryEmbedding" => F::Elementwise(4),
+
+        "LayerNormalization"
+        | "SkipLayerNormalization"
+        | "EmbedLayerNormalization"
+        | "QEmbedLayerNormalization"
+        | "QOrderedLayerNormalization"
+        | "GroupNorm"
+        | "SkipGroupNorm" => F::Normalization(8),
+        "SimplifiedLayerNormalization" | "SkipSimplifiedLayerNormalization" | "GatedRMSNorm" | "BranchwiseRMSNorm" => {
+            F::Normalization(5)
+        }
+        "BiasSoftmax" | "QLinearSoftmax" => F::Softmax(20),
+        "QLinearReduceMean" | "ReduceSumInteger" => F::Reduce(1),
+
+        "MultiHeadAttention" | "DecoderMaskedMultiHeadAttention" => F::Attention(A::Separate { past: 6 }),
+        "GroupQueryAttention" | "SparseAttention" => F::Attention(A::Separate { past: 3 }),
+        "Attention" | "DecoderMaskedSelfAttention" | "LongformerAttention" => F::Attention(A::Projected { past: 4 }),
+        "QAttention" => F::Attention(A::Projected { past: 8 }),
+        "DynamicQuantizeLSTM" | "AttnLSTM" => F::Recurrent { weights: [1, 2] },
+
+        "AveragePool" | "MaxPool" | "MaxpoolWithMask" | "NhwcMaxPool" | "QLinearAveragePool" => F::Pool,
+        "GlobalAveragePool" | "GlobalMaxPool" | "QLinearGlobalAveragePool" => F::GlobalPool,
+        "Upsample" | "GridSample" | "CropAndResize" => F::Elementwise(8),
+
+        "QLinearConcat" | "Pad" | "Trilu" | "ExpandDims" | "RemovePadding" | "RestorePadding" => F::Move(K::Copy),
+        "ReorderInput" | "ReorderOutput" | "UnfoldTensor" => F::Move(K::Transpose),
+        "GatherND" | "GatherBlockQuantized" | "TorchEmbedding" => F::Move(K::Gather),
+        "Range" => F::Move(K::Broadcast),
+        "Unique" => F::Sort,
+        // The runtime registers some fused ops under their ONNX names too.
+        _ => F::Bytes,
+    }
+}
+
+/// Classical machine learning.
+fn classic(op_type: &str) -> Formula {
+    match op_type {
+        "Binarizer" | "Imputer" | "Scaler" => Formula::Elementwise(2),
+        "Normalizer" => Formula::Normalization(4),
+        "ArrayFeatureExtractor" => Formula::Move(KernelClass::Gather),
+        "FeatureVectorizer" => Formula::Move(KernelClass::Copy),
+        "OneHotEncoder" => Formula::Move(KernelClass::Broadcast),
+        _ => Formula::Bytes,
+    }
+}

@@ -1,0 +1,96 @@
+//! Costs per op.
+
+use remat_ir::{Graph, OpId};
+use serde::Serialize;
+use typed_index_collections::TiVec;
+
+use crate::{
+    Device, KernelClass,
+    formula::{Work, work},
+    problem::only_constants,
+    time, workspace,
+};
+
+/// Where the costs of an op come from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// The analytic model.
+    Analytic,
+    /// A profile file.
+    File,
+    /// A measurement in this run.
+    Measured,
+}
+
+/// What one run of an op costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OpCost {
+    /// Name of the op.
+    pub node: String,
+    /// Time in nanoseconds.
+    pub duration_ns: u64,
+    /// Bytes the kernel takes on top of operands and results while it runs.
+    pub workspace_bytes: u64,
+    /// Arithmetic operations, a multiply-add counted as two; 0 where shapes are unknown.
+    pub flops: u64,
+    /// Bytes of the operands that the op looks at.
+    pub read_bytes: u64,
+    /// Bytes of the results that the op writes.
+    pub written_bytes: u64,
+    /// Where duration and workspace come from.
+    pub provenance: Provenance,
+}
+
+/// Costs of all ops of a graph.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Profile {
+    /// The device, in words.
+    pub device: String,
+    /// How the costs were obtained, in words.
+    pub method: String,
+    /// The runtime rounds sizes up to a multiple of this many bytes.
+    pub alignment: u64,
+    /// One entry per op of the graph.
+    pub ops: TiVec<OpId, OpCost>,
+}
+
+/// The costs of `graph` on `device` by the roofline model: the larger of arithmetic time and memory time, plus the time to
+/// start a kernel.
+///
+/// Every op that is neither a view, a constant nor a `dealloc` takes at least the launch overhead. Where shapes are unknown
+/// the arithmetic counts as nothing and only known bytes are charged. Figures that overflow 64 bits saturate.
+#[must_use]
+pub fn analytic(graph: &Graph, device: &Device) -> Profile {
+    let cost = |id: OpId| {
+        let op = &graph.ops[id];
+        let work = if only_constants(graph, id) {
+            Work::none(KernelClass::Constant)
+        } else {
+            work(graph, op)
+        };
+        OpCost {
+            node: op.name.clone(),
+            duration_ns: time::duration_ns(&work, device),
+            workspace_bytes: if device.kernel_workspace {
+                workspace::bytes(graph, op)
+            } else {
+                0
+            },
+            flops: saturate(work.flops),
+            read_bytes: saturate(work.read_bytes),
+            written_bytes: saturate(work.written_bytes),
+            provenance: Provenance::Analytic,
+        }
+    };
+    Profile {
+        device: device.name.clone(),
+        method: "analytic model".to_owned(),
+        alignment: device.alignment,
+        ops: graph.ops.keys().map(cost).collect(),
+    }
+}
+
+fn saturate(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
