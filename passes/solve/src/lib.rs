@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Solvers for the rematerialization problem, in pure Rust.
+//!
+//! A [`Solver`] takes a [`Problem`](remat_plan::Problem) and returns an [`Outcome`]: a plan, where one was found, and a
+//! certificate of what is claimed about it. Solvers are found in the [`registry`] by name. [`SolveControl`] says how long and how
+//! hard to search. [`minimize_peak`] and [`lowest_budget_within`] answer the questions that come without a budget.
+//!
+//! # The local search
+//! [`Search`] works on a sequence of runs: every scheduled op once, in reference order, with further runs of some of them in
+//! between. One file holds one part of it, in the order in which a search meets them:
+//!
+//! 1. `dag`: the problem in flat arrays and scaled units;
+//! 2. `state`: a sequence and the memory at each of its positions, kept current under insertion and removal of a run;
+//! 3. `repair`: recomputes are added, cheapest first, until the budget holds (`sweep`: the same for very large graphs);
+//! 4. `cleanup`: recomputes that became superfluous go;
+//! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
+//! 6. `anneal`: simulated annealing with a price on excess memory;
+//! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+
+mod cleanup;
+mod control;
+mod dag;
+mod lns;
+mod minimum;
+mod repair;
+mod rng;
+mod search;
+mod solver;
+mod state;
+mod strategy;
+
+pub use control::{Observer, Patience, Phase, Progress, SolveControl};
+pub use minimum::{lowest_budget_within, minimize_peak};
+pub use search::Search;
+pub use solver::{Outcome, Solver, by_name, registry};

@@ -1,0 +1,302 @@
+//! How long a solver may work, how hard it tries, and who watches.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use remat_plan::{Plan, StopReason};
+
+/// Limits and wishes of the caller. The default has no limit but convergence, one thread, seed 0.
+///
+/// With one thread, and a step limit or convergence as what ends the search, the result depends on nothing but the problem, the
+/// seed, the limit and the warm start. With a deadline it also depends on the speed of the machine.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct SolveControl<'a> {
+    /// When to stop. Solvers overrun it by at most 5 % of the time they were given, problems of 100,000 ops included.
+    pub deadline: Option<Instant>,
+    /// How many search steps each thread may take. One step is one change of the sequence, or as much other work.
+    pub step_limit: Option<u64>,
+    /// Number of threads, at least one. Each searches with a seed of its own; the best answer is returned.
+    pub threads: usize,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// A plan to start from; ignored where it does not follow the reference order.
+    pub warm_start: Option<&'a Plan>,
+    /// Stops the search soon after it becomes `true`; the best plan so far is returned.
+    pub cancel: Option<&'a AtomicBool>,
+    /// Is told of every improvement.
+    pub observer: Option<&'a dyn Observer>,
+    /// When to give up although time is left.
+    pub patience: Patience,
+}
+
+/// When a search counts as converged: when it has a plan, and since its last improvement it took more steps than
+/// `min_steps`, and more than `factor` times the steps it had taken to get there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Patience {
+    /// Steps without improvement that are always allowed. [`Patience::default`] has about as many as one thread takes in one
+    /// second on a graph of 1,000 ops.
+    pub min_steps: u64,
+    /// Further steps, as a multiple of those taken up to the last improvement.
+    pub factor: f64,
+}
+
+impl Patience {
+    /// Never gives up before another limit ends the search.
+    pub const ENDLESS: Self = Self {
+        min_steps: u64::MAX,
+        factor: 0.0,
+    };
+
+    pub(crate) fn is_over(self, steps: u64, last_improvement: u64) -> bool {
+        let idle = steps.saturating_sub(last_improvement);
+        idle > self.min_steps && idle as f64 > self.factor * last_improvement as f64
+    }
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            min_steps: 1_000_000,
+            factor: 4.0,
+        }
+    }
+}
+
+impl Default for SolveControl<'_> {
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            step_limit: None,
+            threads: 1,
+            seed: 0,
+            warm_start: None,
+            cancel: None,
+            observer: None,
+            patience: Patience::default(),
+        }
+    }
+}
+
+impl<'a> SolveControl<'a> {
+    /// No limit but convergence.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops `limit` from now. A limit beyond the end of the clock is none.
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.deadline = Instant::now().checked_add(limit);
+        self
+    }
+
+    /// Stops after this many steps.
+    #[must_use]
+    pub fn step_limit(mut self, steps: u64) -> Self {
+        self.step_limit = Some(steps);
+        self
+    }
+
+    /// Searches with this many threads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Seeds all random choices.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Starts from a plan.
+    #[must_use]
+    pub fn warm_start(mut self, plan: &'a Plan) -> Self {
+        self.warm_start = Some(plan);
+        self
+    }
+
+    /// Watches a flag.
+    #[must_use]
+    pub fn cancel(mut self, flag: &'a AtomicBool) -> Self {
+        self.cancel = Some(flag);
+        self
+    }
+
+    /// Tells an observer of improvements.
+    #[must_use]
+    pub fn observer(mut self, observer: &'a dyn Observer) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Sets when the search counts as converged.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+}
+
+/// What part of the search found an improvement.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Phase {
+    /// The first plan: recomputes added to the given order.
+    Greedy,
+    /// The way to a first plan where the direct one failed.
+    Feasibility,
+    /// Large neighbourhood search.
+    Neighbourhood,
+    /// Simulated annealing.
+    Annealing,
+}
+
+/// A new best plan.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// Its duration, but for views that run again.
+    pub objective: u64,
+    /// Lower bound on the duration of every plan.
+    pub bound: u64,
+    /// Their relative distance, as [`remat_plan::Certificate::relative_gap`].
+    pub gap: f64,
+    /// Bytes the plan needs at most.
+    pub peak: u64,
+    /// Time since the solver was called.
+    pub elapsed: Duration,
+    /// Steps the thread that found it had taken.
+    pub steps: u64,
+    /// What found it.
+    pub phase: Phase,
+}
+
+/// Is told of improvements while a solver runs.
+pub trait Observer: Sync {
+    /// A better plan than all before was found. Called from the thread that found it; the search waits.
+    fn improved(&self, progress: &Progress);
+}
+
+/// Counts steps against the limits of one thread and remembers why it stopped.
+pub(crate) struct Meter<'a> {
+    control: &'a SolveControl<'a>,
+    /// Raised when another thread proved that nothing better exists.
+    done: &'a AtomicBool,
+    pub(crate) started: Instant,
+    stopped: Option<StopReason>,
+    /// Ends of the current part of the search: no reason to stop altogether.
+    step_limit: u64,
+    interval: u64,
+    next_look: u64,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter for a problem with that many nodes.
+    pub(crate) fn new(control: &'a SolveControl<'a>, done: &'a AtomicBool, started: Instant, nodes: usize) -> Self {
+        Self {
+            control,
+            done,
+            started,
+            stopped: None,
+            step_limit: control.step_limit.unwrap_or(u64::MAX),
+            // A step costs up to about 2 ns per node: the clock is read every 0.2 ms or so.
+            interval: (100_000 / (nodes as u64 + 1)).clamp(1, 100),
+            next_look: 0,
+        }
+    }
+
+    /// Whether to stop, after `steps` steps in total. Cheap enough to be asked at every step.
+    pub(crate) fn is_over(&mut self, steps: u64) -> bool {
+        if self.stopped.is_some() {
+            return true;
+        }
+        if steps >= self.step_limit {
+            self.stopped = Some(StopReason::StepLimit);
+            return true;
+        }
+        if steps < self.next_look {
+            return false;
+        }
+        self.next_look = steps + self.interval;
+        if self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            self.stopped = Some(StopReason::Cancelled);
+        } else if self.done.load(Ordering::Relaxed) {
+            self.stopped = Some(StopReason::Proved);
+        } else if self.control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            self.stopped = Some(StopReason::TimeLimit);
+        }
+        self.stopped.is_some()
+    }
+
+    /// Ends the search for a reason of its own.
+    pub(crate) fn stop(&mut self, reason: StopReason) {
+        self.stopped.get_or_insert(reason);
+    }
+
+    pub(crate) fn reason(&self) -> Option<StopReason> {
+        self.stopped
+    }
+
+    /// About how many steps are left: exact under a step limit, which takes precedence so that the search is reproducible; else
+    /// estimated from the speed so far; `None` without limits.
+    pub(crate) fn steps_left(&self, steps: u64) -> Option<u64> {
+        if self.control.step_limit.is_some() {
+            return Some(self.step_limit.saturating_sub(steps));
+        }
+        let now = Instant::now();
+        let left = self.control.deadline?.saturating_duration_since(now).as_secs_f64();
+        let taken = now.saturating_duration_since(self.started).as_secs_f64();
+        Some((left * (steps as f64 + 1.0) / taken.max(1e-6)) as u64)
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.control.patience
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_only_after_both_the_minimum_and_the_multiple() {
+        let patience = Patience {
+            min_steps: 100,
+            factor: 4.0,
+        };
+        assert!(!patience.is_over(100, 0));
+        assert!(patience.is_over(101, 0));
+        assert!(!patience.is_over(500, 100));
+        assert!(patience.is_over(501, 100));
+        assert!(!Patience::ENDLESS.is_over(u64::MAX, 0));
+    }
+
+    #[test]
+    fn a_meter_says_why_it_stopped() {
+        let done = AtomicBool::new(false);
+        let flag = AtomicBool::new(false);
+        let now = Instant::now();
+
+        let control = SolveControl::new().step_limit(10);
+        let mut meter = Meter::new(&control, &done, now, 5);
+        assert!(!meter.is_over(9));
+        assert!(meter.is_over(10));
+        assert_eq!(meter.reason(), Some(StopReason::StepLimit));
+
+        let control = SolveControl::new().time_limit(Duration::ZERO);
+        let mut meter = Meter::new(&control, &done, now, 5);
+        assert!(meter.is_over(0));
+        assert_eq!(meter.reason(), Some(StopReason::TimeLimit));
+
+        let control = SolveControl::new().cancel(&flag);
+        let mut meter = Meter::new(&control, &done, now, 5);
+        assert!(!meter.is_over(0));
+        flag.store(true, Ordering::Relaxed);
+        assert!(!meter.is_over(1), "the flag is not read at every step");
+        assert!(meter.is_over(1000));
+        assert_eq!(meter.reason(), Some(StopReason::Cancelled));
+    }
+}

@@ -1,0 +1,353 @@
+//! The problem as the search sees it: nodes, values and who uses them, in flat arrays and scaled units.
+
+use remat_plan::{OpId, Plan, Problem, StorageId, StorageRole, Structure};
+use typed_index_collections::TiVec;
+
+/// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions.
+const MAX_TOTAL: u64 = 1 << 30;
+/// A plan never runs more than this many times the number of nodes, so sums of durations fit `i64`.
+pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
+
+/// A problem in fixed order.
+///
+/// *Nodes* are the scheduled ops in reference order. *Values* are the transient storages that take memory; node `v` makes the
+/// values `values(v)`, which are consecutive. What does not appear here needs no decision: external storages take nothing, empty
+/// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering.
+///
+/// Bytes are counted in units of [`Dag::unit`], rounded up (exact unless the sum of all sizes exceeds 2^30 times their
+/// greatest common divisor), durations in units of [`Dag::duration_unit`], rounded up likewise.
+pub(crate) struct Dag {
+    ops: Vec<OpId>,
+    duration: Vec<i64>,
+    local: Vec<i32>,
+    kept: Vec<i32>,
+    max_computes: Vec<u32>,
+    value_start: Vec<u32>,
+    value_bytes: Vec<i32>,
+    value_node: Vec<u32>,
+    needs: Lists,
+    users: Lists,
+    unit: u64,
+    duration_unit: u64,
+    /// Time of the lazy views, each once, unscaled.
+    views_duration: u64,
+    floor: i32,
+}
+
+/// Lists of `u32` of varying length, one after another.
+struct Lists {
+    start: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    fn of(lists: impl IntoIterator<Item = Vec<u32>>) -> Self {
+        let (mut start, mut items) = (vec![0], Vec::new());
+        for list in lists {
+            items.extend(list);
+            start.push(items.len() as u32);
+        }
+        Self { start, items }
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> &[u32] {
+        &self.items[self.start[index as usize] as usize..self.start[index as usize + 1] as usize]
+    }
+}
+
+impl Dag {
+    /// Reads a valid problem; its budget is not part of the result.
+    pub(crate) fn of(problem: &Problem, structure: &Structure) -> Self {
+        let ops: Vec<OpId> = structure.scheduled().collect();
+        let transient =
+            |s: StorageId| problem.storages[s].role == StorageRole::Transient && problem.storages[s].bytes > 0;
+        let mut value_of: TiVec<StorageId, Option<u32>> = TiVec::from(vec![None; problem.storages.len()]);
+        let (mut value_start, mut value_node, mut sizes) = (vec![0], Vec::new(), Vec::new());
+        let mut kept = Vec::with_capacity(ops.len());
+        for (node, &op) in ops.iter().enumerate() {
+            let mut kept_here = 0;
+            for &storage in structure.owns(op) {
+                if transient(storage) {
+                    value_of[storage] = Some(sizes.len() as u32);
+                    sizes.push(problem.storages[storage].bytes);
+                    value_node.push(node as u32);
+                } else if problem.storages[storage].role == StorageRole::Kept {
+                    kept_here += problem.storages[storage].bytes;
+                }
+            }
+            kept.push(kept_here);
+            value_start.push(sizes.len() as u32);
+        }
+        let views_workspace = views_workspace(problem, structure);
+        let workspace: Vec<u64> = ops
+            .iter()
+            .enumerate()
+            .map(|(node, &op)| {
+                let range = value_start[node] as usize..value_start[node + 1] as usize;
+                let made = sizes[range].iter().sum::<u64>() + kept[node];
+                problem.ops[op].workspace.max(views_workspace[op].saturating_sub(made))
+            })
+            .collect();
+
+        let unit = size_unit(&sizes, &kept, &workspace);
+        let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
+        let value_bytes: Vec<i32> = sizes.iter().map(|&bytes| scale(bytes)).collect();
+        let kept: Vec<i32> = kept.iter().map(|&bytes| scale(bytes)).collect();
+        let local: Vec<i32> = (0..ops.len())
+            .map(|node| {
+                let range = value_start[node] as usize..value_start[node + 1] as usize;
+                value_bytes[range].iter().sum::<i32>() + kept[node] + scale(workspace[node])
+            })
+            .collect();
+
+        let durations: Vec<u64> = ops.iter().map(|&op| problem.ops[op].duration).collect();
+        let duration_unit = duration_unit(&durations);
+        let duration = durations
+            .iter()
+            .map(|d| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX));
+        let needs: Vec<Vec<u32>> = ops
+            .iter()
+            .map(|&op| structure.needs(op).iter().filter_map(|&s| value_of[s]).collect())
+            .collect();
+        let mut users = vec![Vec::new(); sizes.len()];
+        for (node, need) in needs.iter().enumerate() {
+            for &value in need {
+                users[value as usize].push(node as u32);
+            }
+        }
+        let pinned = pinned(problem, structure);
+        let most = problem.max_computes.unwrap_or(u32::MAX).max(1);
+        let max_computes = ops
+            .iter()
+            .map(|&op| {
+                if problem.ops[op].recomputable && !pinned[op] {
+                    most
+                } else {
+                    1
+                }
+            })
+            .collect();
+        let views = problem.ops.keys().filter(|&op| structure.is_lazy(op));
+        let mut dag = Self {
+            duration: duration.collect(),
+            local,
+            kept,
+            max_computes,
+            value_start,
+            value_bytes,
+            value_node,
+            needs: Lists::of(needs),
+            users: Lists::of(users),
+            unit,
+            duration_unit,
+            views_duration: views.map(|op| problem.ops[op].duration).sum(),
+            floor: 0,
+            ops,
+        };
+        dag.floor = dag.lowest_conceivable_peak();
+        dag
+    }
+
+    /// No sequence has a lower peak: the most that one node needs beside what is kept.
+    fn lowest_conceivable_peak(&self) -> i32 {
+        let mut kept = 0;
+        let mut worst = 0;
+        for node in 0..self.len() as u32 {
+            let inputs: i32 = self.needs(node).iter().map(|&x| self.bytes(x)).sum();
+            worst = worst.max(kept + inputs + self.local(node));
+            kept += self.kept(node);
+        }
+        worst
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// Number of values.
+    pub(crate) fn value_count(&self) -> usize {
+        self.value_bytes.len()
+    }
+
+    /// The op a node stands for.
+    pub(crate) fn op(&self, node: u32) -> OpId {
+        self.ops[node as usize]
+    }
+
+    /// Time of one run.
+    #[inline]
+    pub(crate) fn duration(&self, node: u32) -> i64 {
+        self.duration[node as usize]
+    }
+
+    /// What a run takes at its own step on top of what crosses it: all its results and its workspace.
+    #[inline]
+    pub(crate) fn local(&self, node: u32) -> i32 {
+        self.local[node as usize]
+    }
+
+    /// What the first run leaves behind for good.
+    #[inline]
+    pub(crate) fn kept(&self, node: u32) -> i32 {
+        self.kept[node as usize]
+    }
+
+    /// How often a node may run.
+    #[inline]
+    pub(crate) fn max_computes(&self, node: u32) -> usize {
+        self.max_computes[node as usize] as usize
+    }
+
+    /// The values a run makes.
+    #[inline]
+    pub(crate) fn values(&self, node: u32) -> std::ops::Range<u32> {
+        self.value_start[node as usize]..self.value_start[node as usize + 1]
+    }
+
+    /// Size of a value.
+    #[inline]
+    pub(crate) fn bytes(&self, value: u32) -> i32 {
+        self.value_bytes[value as usize]
+    }
+
+    /// The node that makes a value.
+    #[inline]
+    pub(crate) fn producer(&self, value: u32) -> u32 {
+        self.value_node[value as usize]
+    }
+
+    /// Position of a value among those of its node.
+    #[inline]
+    pub(crate) fn rank(&self, value: u32) -> u32 {
+        value - self.value_start[self.producer(value) as usize]
+    }
+
+    /// The values that must be resident while a node runs.
+    #[inline]
+    pub(crate) fn needs(&self, node: u32) -> &[u32] {
+        self.needs.get(node)
+    }
+
+    /// The nodes that need a value.
+    #[inline]
+    pub(crate) fn users(&self, value: u32) -> &[u32] {
+        self.users.get(value)
+    }
+
+    /// A budget in units, rounded down; without limit the largest number.
+    pub(crate) fn scaled_budget(&self, bytes: Option<u64>) -> i32 {
+        bytes.map_or(i32::MAX, |bytes| i32::try_from(bytes / self.unit).unwrap_or(i32::MAX))
+    }
+
+    /// The scheduled runs of a plan, if every node runs, first runs follow the reference order, and the limits on repetitions hold.
+    pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<u32>> {
+        let mut counts = vec![0u32; self.len()];
+        let (mut sequence, mut first) = (Vec::new(), 0);
+        for op in plan.runs() {
+            // Lazy views are not among the ops; ids ascend.
+            let Ok(node) = self.ops.binary_search(&op) else {
+                continue;
+            };
+            let ran = counts[node];
+            counts[node] = ran.saturating_add(1);
+            if ran == 0 && node != first || ran >= self.max_computes[node] {
+                return None;
+            }
+            first += usize::from(ran == 0);
+            sequence.push(node as u32);
+        }
+        let too_long = sequence.len() > self.len().saturating_mul(MAX_RUNS_PER_NODE);
+        (first == self.len() && !too_long).then_some(sequence)
+    }
+
+    /// Bytes of a scaled size: exact, or rounded up.
+    pub(crate) fn unscaled(&self, units: i32) -> u64 {
+        u64::try_from(units).unwrap_or(0).saturating_mul(self.unit)
+    }
+
+    /// Duration of a plan whose scheduled runs take that long: exact but for views that run again, or rounded up.
+    pub(crate) fn unscaled_duration(&self, units: i64) -> u64 {
+        let runs = u64::try_from(units).unwrap_or(0).saturating_mul(self.duration_unit);
+        runs.saturating_add(self.views_duration)
+    }
+
+    /// The longest time of scheduled runs that keeps a plan within a duration, without views that run again.
+    pub(crate) fn scaled_duration(&self, duration: u64) -> Option<i64> {
+        let runs = duration.checked_sub(self.views_duration)? / self.duration_unit;
+        Some(i64::try_from(runs).unwrap_or(i64::MAX))
+    }
+
+    /// Time of running every node once.
+    pub(crate) fn total_duration(&self) -> i64 {
+        self.duration.iter().sum()
+    }
+
+    /// No sequence has a lower peak than this, in units.
+    pub(crate) fn floor(&self) -> i32 {
+        self.floor
+    }
+
+    /// The largest change of memory that one value makes.
+    pub(crate) fn largest_value(&self) -> i32 {
+        self.value_bytes.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// For each op the largest workspace of a lazy view that may have to run right before it.
+fn views_workspace(problem: &Problem, structure: &Structure) -> TiVec<OpId, u64> {
+    let mut most: TiVec<OpId, u64> = TiVec::with_capacity(problem.ops.len());
+    for op in &problem.ops {
+        let producers = op.reads.iter().filter_map(|&t| problem.tensors[t].producer);
+        let views = producers.filter(|&p| structure.is_lazy(p));
+        let here = views.map(|p| problem.ops[p].workspace.max(most[p])).max();
+        most.push(here.unwrap_or(0));
+    }
+    most
+}
+
+/// Ops whose memory holds a result of another scheduled op: running them again would undo that result, and it does not come
+/// back on demand as that of a lazy view does.
+fn pinned(problem: &Problem, structure: &Structure) -> TiVec<OpId, bool> {
+    let mut pinned: TiVec<OpId, bool> = TiVec::from(vec![false; problem.ops.len()]);
+    let mut read = vec![false; problem.tensors.len()];
+    for &tensor in problem.ops.iter().flat_map(|op| &op.reads) {
+        read[tensor.index()] = true;
+    }
+    for (id, tensor) in problem.tensors.iter_enumerated() {
+        let storage = &problem.storages[tensor.storage];
+        let (Some(producer), Some(creator)) = (tensor.producer, problem.tensors[storage.root].producer) else {
+            continue;
+        };
+        let lives_on = storage.role == StorageRole::Transient && read[id.index()];
+        if lives_on && producer != creator && !structure.is_lazy(producer) {
+            pinned[creator] = true;
+        }
+    }
+    pinned
+}
+
+/// The unit in which sizes are counted: their greatest common divisor, enlarged until sums fit.
+fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> u64 {
+    let all = || sizes.iter().chain(kept).chain(workspace).copied();
+    let divisor = all().fold(0, gcd).max(1);
+    // A recompute may hold a twin of what is kept, so kept bytes count twice.
+    let most = all().chain(kept.iter().copied()).fold(0, u64::saturating_add);
+    divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1))
+}
+
+/// The unit in which durations are counted, such that no sequence of allowed length overflows.
+fn duration_unit(durations: &[u64]) -> u64 {
+    let divisor = durations.iter().copied().fold(0, gcd).max(1);
+    let longest = durations.iter().copied().max().unwrap_or(0) / divisor;
+    let runs = (durations.len() as u64 + 2) * MAX_RUNS_PER_NODE as u64;
+    divisor.saturating_mul(longest.div_ceil((1 << 62) / runs).max(1))
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

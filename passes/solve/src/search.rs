@@ -1,0 +1,217 @@
+//! The local search: greedy, then large neighbourhood search and annealing in turns.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence};
+
+use crate::control::{Meter, Phase, Progress};
+use crate::dag::Dag;
+use crate::state::State;
+use crate::strategy::{Best, Worker};
+use crate::{Outcome, SolveControl, Solver};
+
+/// Local search over sequences in which first runs follow the reference order.
+///
+/// Finds plans, proves little: [`Status::Infeasible`] where one op alone exceeds the budget, [`Status::Optimal`] where nothing has
+/// to be recomputed, else [`Status::Feasible`] or [`Status::Unknown`]. The bound is the time of running every op once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Search;
+
+impl Solver for Search {
+    fn name(&self) -> &'static str {
+        "search"
+    }
+
+    fn describe(&self) -> &'static str {
+        "greedy, large neighbourhood search and annealing; first computes keep the order of the model"
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let run = Run::new(problem, control);
+        if problem.check(&run.structure).is_err() {
+            return run.infeasible();
+        }
+        let budget = run.dag.scaled_budget(problem.budget);
+        let start = run.warm_start();
+        let found = run.on_all_threads(|worker| worker.minimize_duration(budget, start.as_deref()));
+        run.outcome(found)
+    }
+}
+
+/// What one thread hands back.
+pub(crate) struct Found {
+    /// The best sequence within the budget.
+    pub(crate) best: Option<Best>,
+    /// The lowest peak of any sequence, in units.
+    pub(crate) lowest_peak: i32,
+    pub(crate) stop: StopReason,
+    pub(crate) steps: u64,
+}
+
+/// One call of a solver: the problem in all its forms, and what the threads share.
+pub(crate) struct Run<'a> {
+    pub(crate) problem: &'a Problem,
+    pub(crate) structure: Structure,
+    pub(crate) dag: Dag,
+    pub(crate) control: &'a SolveControl<'a>,
+    started: Instant,
+    done: AtomicBool,
+    reported: Mutex<i64>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(problem: &'a Problem, control: &'a SolveControl<'a>) -> Self {
+        let started = Instant::now();
+        let structure = Structure::of(problem);
+        let dag = Dag::of(problem, &structure);
+        tracing::debug!(nodes = dag.len(), values = dag.value_count(), "problem read");
+        Self {
+            problem,
+            structure,
+            dag,
+            control,
+            started,
+            done: AtomicBool::new(false),
+            reported: Mutex::new(i64::MAX),
+        }
+    }
+
+    /// The scheduled runs of the caller's plan, if they form a sequence of ours.
+    pub(crate) fn warm_start(&self) -> Option<Vec<u32>> {
+        let plan = self.control.warm_start?;
+        let sequence = self.dag.sequence_of(plan);
+        if sequence.is_none() {
+            tracing::warn!("the warm start does not follow the reference order, it is ignored");
+        }
+        sequence
+    }
+
+    /// Runs `task` once per thread, each with a random stream of its own, and returns what they found, in order.
+    pub(crate) fn on_all_threads(&self, task: impl Fn(&mut Worker<'_>) -> Found + Sync) -> Vec<Found> {
+        let work = |stream: usize| {
+            let meter = Meter::new(self.control, &self.done, self.started, self.dag.len());
+            let report = |best: &Best, state: &State<'_>, phase: Phase| self.report(best, state, phase);
+            let mut worker = Worker::new(&self.dag, meter, self.control.seed, stream as u64, &report);
+            let found = task(&mut worker);
+            if found.stop == StopReason::Proved {
+                self.done.store(true, Ordering::Relaxed);
+            }
+            found
+        };
+        let threads = self.control.threads.max(1);
+        if threads == 1 {
+            return vec![work(0)];
+        }
+        std::thread::scope(|scope| {
+            let work = &work;
+            let handles: Vec<_> = (0..threads).map(|stream| scope.spawn(move || work(stream))).collect();
+            let join = |handle: std::thread::ScopedJoinHandle<'_, Found>| match handle.join() {
+                Ok(found) => found,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            handles.into_iter().map(join).collect()
+        })
+    }
+
+    /// Tells the observer of an improvement, if it is one over all threads.
+    fn report(&self, best: &Best, state: &State<'_>, phase: Phase) {
+        let elapsed = self.started.elapsed();
+        let objective = self.dag.unscaled_duration(best.duration);
+        let peak = self.dag.unscaled(best.peak);
+        tracing::debug!(objective, peak, ?phase, ?elapsed, steps = state.steps, "improved");
+        let Some(observer) = self.control.observer else {
+            return;
+        };
+        let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if best.duration >= *reported {
+            return;
+        }
+        *reported = best.duration;
+        let bound = self.problem.total_duration();
+        observer.improved(&Progress {
+            objective,
+            bound,
+            gap: Certificate::relative_gap(objective, bound),
+            peak,
+            elapsed,
+            steps: state.steps,
+            phase,
+        });
+    }
+
+    /// The answer where one op alone exceeds the budget.
+    pub(crate) fn infeasible(&self) -> Outcome {
+        Outcome {
+            plan: None,
+            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, 0),
+            lowest_peak: None,
+        }
+    }
+
+    /// The best of what the threads found; the first of equals.
+    pub(crate) fn outcome(&self, found: Vec<Found>) -> Outcome {
+        let steps = found.iter().map(|f| f.steps).sum();
+        let lowest = found.iter().map(|f| f.lowest_peak).min().unwrap_or(i32::MAX);
+        let reasons = || found.iter().map(|f| f.stop);
+        let stop = reasons()
+            .find(|&s| s == StopReason::Proved)
+            .or_else(|| reasons().next());
+        let stop = stop.unwrap_or(StopReason::Converged);
+        let plans = found.iter().filter_map(|f| f.best.as_ref()).filter_map(|best| {
+            let plan = self.lower(&best.sequence)?;
+            let duration = plan.runs().map(|op| self.problem.ops[op].duration);
+            Some((duration.fold(0, u64::saturating_add), best.peak, plan))
+        });
+        let Some((objective, peak, plan)) = plans.min_by_key(|&(objective, peak, _)| (objective, peak)) else {
+            let status = Status::Unknown;
+            return Outcome {
+                plan: None,
+                certificate: self.certificate(status, None, stop, steps),
+                lowest_peak: Some(self.dag.unscaled(lowest)),
+            };
+        };
+        let proved = objective <= self.problem.total_duration();
+        let (status, stop) = if proved {
+            (Status::Optimal, StopReason::Proved)
+        } else {
+            (Status::Feasible, stop)
+        };
+        Outcome {
+            plan: Some(plan),
+            certificate: self.certificate(status, Some(objective), stop, steps),
+            lowest_peak: Some(self.dag.unscaled(peak)),
+        }
+    }
+
+    fn lower(&self, sequence: &[u32]) -> Option<Plan> {
+        let ops = sequence.iter().map(|&node| self.dag.op(node));
+        let plan = lower_sequence(self.problem, &self.structure, ops);
+        plan.inspect_err(|error| tracing::error!(%error, "a sequence of the search could not be lowered"))
+            .ok()
+    }
+
+    fn certificate(&self, status: Status, objective: Option<u64>, stop: StopReason, steps: u64) -> Certificate {
+        let bound = self.problem.total_duration();
+        let fixed = status == Status::Infeasible && self.problem.order == OrderMode::Fixed;
+        Certificate {
+            status,
+            objective,
+            bound,
+            bound_covers: if fixed {
+                BoundCovers::FixedOrder
+            } else {
+                BoundCovers::AllPlans
+            },
+            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+            stop,
+            solver: Search.name().to_owned(),
+            seed: self.control.seed,
+            threads: self.control.threads.max(1),
+            steps,
+            elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            problem: self.problem.digest(),
+        }
+    }
+}

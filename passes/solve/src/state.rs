@@ -1,0 +1,437 @@
+//! A sequence of runs and the memory it takes, kept current under insertion and removal of a run.
+
+use smallvec::SmallVec;
+
+use crate::dag::{Dag, MAX_RUNS_PER_NODE};
+
+/// An event: one run of one node. Ids are reused, always for the same node.
+pub(crate) type Event = u32;
+
+const NONE: u32 = u32::MAX;
+
+/// A change that can be undone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Edit {
+    /// This event was inserted.
+    Inserted(Event),
+    /// A run of `node` was removed at `position`.
+    Removed { node: u32, position: u32 },
+}
+
+/// A sequence of runs in which first runs follow the reference order.
+///
+/// An *instance* is a value made by one event. It serves all uses of the value up to the next event of its producer, and is
+/// resident from its own step to the last of these uses. `memory[p]` is what is resident while the event at position `p` runs.
+///
+/// Costs: `insert` and `remove` touch the events behind the position once, and the memory between the ends that change.
+pub(crate) struct State<'a> {
+    dag: &'a Dag,
+    budget: i32,
+    /// Events in order.
+    sequence: Vec<Event>,
+    /// Bytes resident at each position.
+    memory: Vec<i32>,
+    /// Per event: position in the sequence.
+    position: Vec<u32>,
+    /// Per event: the node it runs.
+    node: Vec<u32>,
+    /// Per event: index of its first instance in `end`.
+    slot: Vec<u32>,
+    /// Per instance: the event of its last use, its own event if it has none.
+    end: Vec<Event>,
+    /// Per node: its events in order; the first is the first run.
+    runs: Vec<SmallVec<[Event; 4]>>,
+    /// Per node: removed events.
+    spare: Vec<SmallVec<[Event; 2]>>,
+    /// The events that are not first runs, in no particular order.
+    recomputes: Vec<Event>,
+    /// Per event: its index in `recomputes`.
+    recompute_index: Vec<u32>,
+    duration: i64,
+    excess: i64,
+    /// Positions whose excess can be summed in `i32`.
+    chunk: usize,
+    /// Steps taken, for limits: one per change; scans of the sequence add their share.
+    pub(crate) steps: u64,
+}
+
+impl<'a> State<'a> {
+    /// The reference order without recomputes, under a budget in units.
+    pub(crate) fn new(dag: &'a Dag, budget: i32) -> Self {
+        let mut state = Self {
+            dag,
+            budget,
+            sequence: Vec::new(),
+            memory: Vec::new(),
+            position: Vec::new(),
+            node: Vec::new(),
+            slot: Vec::new(),
+            end: Vec::new(),
+            runs: vec![SmallVec::new(); dag.len()],
+            spare: vec![SmallVec::new(); dag.len()],
+            recomputes: Vec::new(),
+            recompute_index: Vec::new(),
+            duration: 0,
+            excess: 0,
+            chunk: (i32::MAX / dag.largest_value().max(1)).clamp(1, 256) as usize,
+            steps: 0,
+        };
+        state.load_reference();
+        state
+    }
+
+    /// Goes back to the reference order without recomputes.
+    pub(crate) fn load_reference(&mut self) {
+        let nodes: Vec<u32> = (0..self.dag.len() as u32).collect();
+        self.load(&nodes);
+    }
+
+    /// Replaces the sequence by these nodes: every node at least once, first runs in reference order.
+    pub(crate) fn load(&mut self, nodes: &[u32]) {
+        self.sequence.clear();
+        self.position.clear();
+        self.node.clear();
+        self.slot.clear();
+        self.end.clear();
+        self.recomputes.clear();
+        self.recompute_index.clear();
+        self.runs.iter_mut().for_each(SmallVec::clear);
+        self.spare.iter_mut().for_each(SmallVec::clear);
+        self.duration = 0;
+        let dag = self.dag;
+        for (at, &node) in nodes.iter().enumerate() {
+            let event = self.new_event(node);
+            self.position[event as usize] = at as u32;
+            self.sequence.push(event);
+            for &value in dag.needs(node) {
+                let serving = *self.runs[dag.producer(value) as usize]
+                    .last()
+                    .expect("first runs are in order");
+                *self.end_mut(serving, value) = event;
+            }
+            if !self.runs[node as usize].is_empty() {
+                self.add_recompute(event);
+            }
+            self.runs[node as usize].push(event);
+            self.duration += dag.duration(node);
+        }
+        self.sum_memory();
+        self.steps += nodes.len() as u64 / 16 + 1;
+    }
+
+    fn sum_memory(&mut self) {
+        let dag = self.dag;
+        let mut change = vec![0i32; self.sequence.len() + 1];
+        for (at, &event) in self.sequence.iter().enumerate() {
+            let node = self.node_of(event);
+            if self.runs[node as usize][0] == event {
+                change[at + 1] += dag.kept(node);
+            }
+            for value in dag.values(node) {
+                let end = self.position_of(self.end_of(event, value));
+                if end > at {
+                    change[at + 1] += dag.bytes(value);
+                    change[end + 1] -= dag.bytes(value);
+                }
+            }
+        }
+        self.memory.clear();
+        let mut crossing = 0;
+        for (at, &event) in self.sequence.iter().enumerate() {
+            crossing += change[at];
+            self.memory.push(crossing + dag.local(self.node[event as usize]));
+        }
+        self.set_budget(self.budget);
+    }
+
+    /// Changes the budget.
+    pub(crate) fn set_budget(&mut self, budget: i32) {
+        self.budget = budget;
+        self.excess = self.memory.iter().map(|&m| i64::from((m - budget).max(0))).sum();
+    }
+
+    fn new_event(&mut self, node: u32) -> Event {
+        if let Some(event) = self.spare[node as usize].pop() {
+            return event;
+        }
+        let event = self.node.len() as u32;
+        self.node.push(node);
+        self.position.push(0);
+        self.recompute_index.push(NONE);
+        self.slot.push(self.end.len() as u32);
+        self.end.extend(self.dag.values(node).map(|_| event));
+        event
+    }
+
+    fn add_recompute(&mut self, event: Event) {
+        self.recompute_index[event as usize] = self.recomputes.len() as u32;
+        self.recomputes.push(event);
+    }
+
+    /// Inserts a run of `node` before the event at `position`. The node must have run before, and `position` must not be the end.
+    pub(crate) fn insert(&mut self, node: u32, position: usize) -> Event {
+        let dag = self.dag;
+        let next = self.node_of(self.sequence[position]);
+        let mut here = self.memory[position] - dag.local(next) + dag.local(node);
+        let event = self.new_event(node);
+        self.sequence.insert(position, event);
+        self.renumber(position);
+        self.add_recompute(event);
+        self.duration += dag.duration(node);
+        self.steps += 1;
+
+        let before = self.serving_index(node, position).expect("the node ran before");
+        let previous = self.runs[node as usize][before];
+        for value in dag.values(node) {
+            let end = self.end_of(previous, value);
+            let taken_over = self.position_of(end) > position;
+            *self.end_mut(event, value) = if taken_over { end } else { event };
+            if taken_over {
+                here -= dag.bytes(value);
+            }
+        }
+        self.memory.insert(position, here);
+        self.excess += i64::from((here - self.budget).max(0));
+        for value in dag.values(node) {
+            if self.end_of(event, value) == event {
+                continue;
+            }
+            let last = self
+                .last_use(value, self.position_of(previous), position)
+                .unwrap_or(previous);
+            *self.end_mut(previous, value) = last;
+            self.add_memory(self.position_of(last) + 1, position, -dag.bytes(value));
+        }
+        self.runs[node as usize].insert(before + 1, event);
+        for &value in dag.needs(node) {
+            let serving = self.serving(value, position).expect("inputs ran before");
+            let end = self.position_of(self.end_of(serving, value));
+            if end < position {
+                *self.end_mut(serving, value) = event;
+                self.add_memory(end + 1, position + 1, dag.bytes(value));
+            }
+        }
+        event
+    }
+
+    /// Removes a run that is not the first of its node.
+    pub(crate) fn remove(&mut self, event: Event) -> Edit {
+        let dag = self.dag;
+        let node = self.node_of(event);
+        let position = self.position_of(event);
+        let index = self.run_index(event);
+        let previous = self.runs[node as usize][index - 1];
+        self.steps += 1;
+        for value in dag.values(node) {
+            let end = self.end_of(event, value);
+            if end != event {
+                let from = self.position_of(self.end_of(previous, value)) + 1;
+                *self.end_mut(previous, value) = end;
+                self.add_memory(from, position, dag.bytes(value));
+            }
+        }
+        self.runs[node as usize].remove(index);
+        for &value in dag.needs(node) {
+            let serving = self.serving(value, position).expect("inputs ran before");
+            if self.end_of(serving, value) == event {
+                let last = self
+                    .last_use(value, self.position_of(serving), position)
+                    .unwrap_or(serving);
+                *self.end_mut(serving, value) = last;
+                self.add_memory(self.position_of(last) + 1, position + 1, -dag.bytes(value));
+            }
+        }
+        self.excess -= i64::from((self.memory[position] - self.budget).max(0));
+        self.memory.remove(position);
+        self.sequence.remove(position);
+        self.renumber(position);
+        let hole = self.recompute_index[event as usize] as usize;
+        self.recomputes.swap_remove(hole);
+        if let Some(&moved) = self.recomputes.get(hole) {
+            self.recompute_index[moved as usize] = hole as u32;
+        }
+        self.recompute_index[event as usize] = NONE;
+        self.spare[node as usize].push(event);
+        self.duration -= dag.duration(node);
+        let position = position as u32;
+        Edit::Removed { node, position }
+    }
+
+    /// Takes changes back until `log` has `keep` entries.
+    pub(crate) fn undo_to(&mut self, log: &mut Vec<Edit>, keep: usize) {
+        while log.len() > keep {
+            match log.pop() {
+                Some(Edit::Inserted(event)) => {
+                    self.remove(event);
+                }
+                Some(Edit::Removed { node, position }) => {
+                    self.insert(node, position as usize);
+                }
+                None => break,
+            }
+        }
+    }
+
+    fn renumber(&mut self, from: usize) {
+        for (at, &event) in self.sequence.iter().enumerate().skip(from) {
+            self.position[event as usize] = at as u32;
+        }
+    }
+
+    /// Adds to the memory of the positions `from..to` and keeps the excess current.
+    #[inline]
+    fn add_memory(&mut self, from: usize, to: usize, bytes: i32) {
+        if from >= to {
+            return;
+        }
+        let budget = self.budget;
+        let mut total = 0i64;
+        for chunk in self.memory[from..to].chunks_mut(self.chunk) {
+            let mut change = 0i32;
+            for memory in chunk {
+                let old = *memory;
+                *memory = old + bytes;
+                change += (old + bytes - budget).max(0) - (old - budget).max(0);
+            }
+            total += i64::from(change);
+        }
+        self.excess += total;
+    }
+
+    #[inline]
+    fn end_mut(&mut self, event: Event, value: u32) -> &mut Event {
+        let slot = self.slot[event as usize] + self.dag.rank(value);
+        &mut self.end[slot as usize]
+    }
+
+    fn serving_index(&self, node: u32, position: usize) -> Option<usize> {
+        let runs = &self.runs[node as usize];
+        runs.iter().rposition(|&run| self.position_of(run) < position)
+    }
+
+    /// Index of an event among the runs of its node.
+    pub(crate) fn run_index(&self, event: Event) -> usize {
+        let runs = &self.runs[self.node_of(event) as usize];
+        runs.iter()
+            .position(|&run| run == event)
+            .expect("the event is in the sequence")
+    }
+
+    /// The event whose instance of `value` serves a use at `position`.
+    #[inline]
+    pub(crate) fn serving(&self, value: u32, position: usize) -> Option<Event> {
+        let runs = &self.runs[self.dag.producer(value) as usize];
+        runs.iter().rev().copied().find(|&run| self.position_of(run) < position)
+    }
+
+    /// The last event strictly between two positions that uses a value.
+    #[inline]
+    pub(crate) fn last_use(&self, value: u32, after: usize, before: usize) -> Option<Event> {
+        let (mut last, mut at) = (None, after);
+        for &user in self.dag.users(value) {
+            for &event in &self.runs[user as usize] {
+                let position = self.position_of(event);
+                if position > at && position < before {
+                    (last, at) = (Some(event), position);
+                }
+            }
+        }
+        last
+    }
+
+    /// The first event at or behind a position that uses a value.
+    #[inline]
+    pub(crate) fn next_use(&self, value: u32, from: usize) -> Option<Event> {
+        let (mut next, mut at) = (None, usize::MAX);
+        for &user in self.dag.users(value) {
+            for &event in &self.runs[user as usize] {
+                let position = self.position_of(event);
+                if position >= from && position < at {
+                    (next, at) = (Some(event), position);
+                }
+            }
+        }
+        next
+    }
+
+    /// The event of the last use of an instance, its own event if it has none.
+    #[inline]
+    pub(crate) fn end_of(&self, event: Event, value: u32) -> Event {
+        self.end[(self.slot[event as usize] + self.dag.rank(value)) as usize]
+    }
+
+    /// Whether a node may run once more.
+    #[inline]
+    pub(crate) fn may_run_again(&self, node: u32) -> bool {
+        self.runs[node as usize].len() < self.dag.max_computes(node)
+    }
+
+    /// Whether the sequence has reached the length at which the search gives up.
+    pub(crate) fn is_full(&self) -> bool {
+        self.sequence.len() >= (self.dag.len() + 1) * MAX_RUNS_PER_NODE
+    }
+
+    #[inline]
+    pub(crate) fn position_of(&self, event: Event) -> usize {
+        self.position[event as usize] as usize
+    }
+
+    #[inline]
+    pub(crate) fn node_of(&self, event: Event) -> u32 {
+        self.node[event as usize]
+    }
+
+    /// The runs of a node, in order.
+    #[inline]
+    pub(crate) fn runs(&self, node: u32) -> &[Event] {
+        &self.runs[node as usize]
+    }
+
+    #[inline]
+    pub(crate) fn event_at(&self, position: usize) -> Event {
+        self.sequence[position]
+    }
+
+    /// The events in order.
+    pub(crate) fn sequence(&self) -> &[Event] {
+        &self.sequence
+    }
+
+    /// Bytes resident at each position.
+    pub(crate) fn memory(&self) -> &[i32] {
+        &self.memory
+    }
+
+    /// The events that are not first runs.
+    pub(crate) fn recomputes(&self) -> &[Event] {
+        &self.recomputes
+    }
+
+    pub(crate) fn dag(&self) -> &'a Dag {
+        self.dag
+    }
+
+    pub(crate) fn budget(&self) -> i32 {
+        self.budget
+    }
+
+    /// Time of all runs.
+    pub(crate) fn duration(&self) -> i64 {
+        self.duration
+    }
+
+    /// Sum over all positions of what exceeds the budget.
+    pub(crate) fn excess(&self) -> i64 {
+        self.excess
+    }
+
+    /// The largest memory at a position.
+    pub(crate) fn peak(&self) -> i32 {
+        self.memory.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The nodes in the order in which they run.
+    pub(crate) fn nodes(&self) -> Vec<u32> {
+        self.sequence.iter().map(|&event| self.node_of(event)).collect()
+    }
+}
