@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The pipeline: from a model and a budget to a rewritten model.
+//!
+//! ```text
+//! model.onnx ─┐
+//! graph.json ─┼─> Model ── solve ──> Solution ── rewrite ──> Graph ── save ──> model.remat.onnx
+//! problem.json┘   (graph, profile,   (checked plan,                            plan.json
+//!                  problem, baseline)  certificate)
+//! ```
+//!
+//! [`Model::open`] reads and profiles, [`solve`] finds a plan and has the checker replay it, [`rewrite`] applies it, and [`save`]
+//! writes it. Every plan that leaves this crate has passed `remat-verify`.
+
+mod error;
+mod input;
+mod model;
+mod save;
+mod solution;
+
+pub use error::{Error, ErrorKind, RejectedPlan};
+pub use input::Format;
+pub use model::{LoadOptions, Model};
+pub use save::{Output, rewrite, save};
+pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve};
+
+pub use remat_ir as ir;
+pub use remat_onnx as onnx;
+pub use remat_plan as plan;
+pub use remat_profile as profile;
+pub use remat_solve as solver;
+pub use remat_verify as verify;

@@ -1,1 +1,46 @@
-fn main() {}
+//! `remat-opt`: makes neural networks fit into less memory.
+//!
+//! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr.
+
+mod chart;
+mod cli;
+mod commands;
+mod failure;
+mod progress;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_tracing(&cli);
+    let result = match (cli.command, cli.optimize) {
+        (Some(Command::Inspect(args)), _) => commands::inspect::run(&args),
+        (Some(Command::Verify(args)), _) => commands::verify::run(&args),
+        (Some(Command::Explain(args)), _) => commands::explain::run(&args),
+        (Some(Command::Completions(args)), _) => commands::completions::run(&args),
+        (None, Some(args)) => commands::optimize::run(&args, cli.quiet),
+        (None, None) => unreachable!("clap asks for an input or a command"),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+/// Events of the libraries go to stderr; `REMAT_LOG` filters them finer than `-v` does.
+fn start_tracing(cli: &Cli) {
+    let level = match (cli.quiet, cli.verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, _) => "trace",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("REMAT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+}

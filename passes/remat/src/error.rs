@@ -1,0 +1,151 @@
+//! What ends a run early, sorted by what the user can do about it.
+
+use std::path::PathBuf;
+
+use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError};
+use remat_verify::Rejection;
+use thiserror::Error;
+
+/// Which of the documented outcomes an error is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// No plan exists, or a given plan is wrong: a finding, not a failure.
+    Negative,
+    /// The input, or the way it was asked for, is at fault.
+    Input,
+    /// A plan of ours was rejected by the checker: a bug of ours.
+    Internal,
+    /// A limit was reached before a plan was found.
+    Limit,
+}
+
+/// A plan of ours that the checker rejected, with the problem it answers.
+#[derive(Debug)]
+pub struct RejectedPlan {
+    /// The problem.
+    pub problem: Problem,
+    /// The plan.
+    pub plan: Plan,
+    /// Name of the solver.
+    pub solver: String,
+    /// What the checker found.
+    pub rejection: Rejection,
+}
+
+/// Why the pipeline stopped.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read or written.
+    #[error("cannot {action} `{path}`: {source}")]
+    Io {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The file is none of the formats that are read.
+    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem: {why}")]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// The ONNX model is broken or lacks something.
+    #[error(transparent)]
+    Onnx(#[from] remat_onnx::OnnxError),
+    /// The node-link graph is broken.
+    #[error(transparent)]
+    NodeLink(#[from] remat_nodelink::NodeLinkError),
+    /// The profile does not fit the model.
+    #[error(transparent)]
+    Profile(#[from] remat_profile::ProfileError),
+    /// No problem can be built from the model.
+    #[error(transparent)]
+    Build(#[from] remat_profile::ProblemBuildError),
+    /// The problem file is malformed.
+    #[error(transparent)]
+    Problem(#[from] ProblemError),
+    /// The plan file does not fit the model.
+    #[error(transparent)]
+    PlanFile(#[from] PlanFileError),
+    /// There is no device preset of this name.
+    #[error("there is no device `{name}`; known are {known}")]
+    UnknownDevice {
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// There is no solver of this name.
+    #[error("there is no solver `{name}`; known are {known}")]
+    UnknownSolver {
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// The input has no model to rewrite, only a problem.
+    #[error("`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead")]
+    NothingToRewrite {
+        /// The output.
+        path: PathBuf,
+        /// What the input is.
+        input: &'static str,
+    },
+    /// The extension of the output names no format.
+    #[error("`{path}` has no extension that names an output format: use .onnx, .json (plan), .remat (readable text) or .dot")]
+    UnknownOutput {
+        /// The output.
+        path: PathBuf,
+    },
+    /// The budget is below what one op needs.
+    #[error(transparent)]
+    Infeasible(#[from] Infeasible),
+    /// A given plan breaks a rule.
+    #[error(transparent)]
+    PlanRejected(#[from] Rejection),
+    /// No plan was found in time.
+    #[error("no plan within {budget} bytes was found ({stop}); the lowest peak reached is {reached} bytes")]
+    NoPlan {
+        /// The budget.
+        budget: u64,
+        /// Lowest peak that was reached.
+        reached: u64,
+        /// Why the search stopped.
+        stop: String,
+    },
+    /// A plan of ours was rejected.
+    #[error("the checker rejected a plan of solver `{}`: this is a bug of remat-opt", .0.solver)]
+    Rejected(Box<RejectedPlan>),
+    /// The plan cannot be applied.
+    #[error(transparent)]
+    Rewrite(#[from] remat_rewrite::RewriteError),
+}
+
+impl Error {
+    /// Which of the documented outcomes this is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Infeasible(_) | Self::PlanRejected(_) => ErrorKind::Negative,
+            Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
+            Self::NoPlan { .. } => ErrorKind::Limit,
+            Self::Io { .. }
+            | Self::UnknownFormat { .. }
+            | Self::Onnx(_)
+            | Self::NodeLink(_)
+            | Self::Profile(_)
+            | Self::Build(_)
+            | Self::Problem(_)
+            | Self::PlanFile(_)
+            | Self::UnknownDevice { .. }
+            | Self::UnknownSolver { .. }
+            | Self::NothingToRewrite { .. }
+            | Self::UnknownOutput { .. } => ErrorKind::Input,
+        }
+    }
+}

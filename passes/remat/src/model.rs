@@ -1,0 +1,178 @@
+//! A model on the bench: imported, profiled, turned into a problem, its baseline replayed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use remat_ir::Graph;
+use remat_onnx::{ImportOptions, OnnxModel};
+use remat_plan::{Accounting, OrderMode, Plan, Problem, baseline};
+use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
+use remat_verify::{Replay, replay};
+
+use crate::{Error, Format, RejectedPlan};
+
+/// How a model is read and what counts.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Values of symbolic dimensions.
+    pub dims: BTreeMap<String, u64>,
+    /// Bytes of tensors whose size cannot be inferred.
+    pub sizes: BTreeMap<String, u64>,
+    /// Which bytes count; absent: `runtime` for models, `paper` for graphs.
+    pub accounting: Option<Accounting>,
+    /// Whether first computes follow the reference order.
+    pub order: OrderMode,
+    /// How often one op may run at most.
+    pub max_computes: Option<u32>,
+    /// Name of the device preset that durations are estimated for.
+    pub device: String,
+    /// Measured durations that replace estimates.
+    pub profile: Option<ProfileFile>,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            dims: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+            accounting: None,
+            order: OrderMode::Fixed,
+            max_computes: None,
+            device: "cpu".to_owned(),
+            profile: None,
+        }
+    }
+}
+
+/// What the problem was made from.
+#[derive(Debug)]
+enum Source {
+    Onnx(Box<OnnxModel>),
+    NodeLink(Graph),
+    Problem,
+}
+
+/// An opened model.
+#[derive(Debug)]
+pub struct Model {
+    source: Source,
+    profile: Option<Profile>,
+    problem: Problem,
+    baseline_plan: Plan,
+    baseline: Replay,
+}
+
+impl Model {
+    /// Reads a model, graph or problem, estimates its costs, and replays it without rematerialization.
+    ///
+    /// # Errors
+    /// [`Error`] of kind `Input`, naming the node, tensor or offset.
+    pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, Error> {
+        let read = || std::fs::read(path).map_err(|source| Error::Io { action: "read", path: path.to_owned(), source });
+        match Format::of(path)? {
+            Format::Onnx => {
+                let import = ImportOptions { dims: options.dims.clone(), sizes: options.sizes.clone() };
+                Self::from_onnx(OnnxModel::open(path, &import)?, options)
+            }
+            Format::NodeLink => Self::from_node_link(&read()?, options),
+            Format::Problem => {
+                let text = String::from_utf8(read()?).map_err(|error| Error::UnknownFormat {
+                    path: path.to_owned(),
+                    why: error.to_string(),
+                })?;
+                let mut problem = Problem::from_json(&text)?;
+                problem.budget = None;
+                Self::finish(Source::Problem, None, problem)
+            }
+        }
+    }
+
+    fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
+        let device = Device::preset(&options.device).ok_or_else(|| {
+            let known: Vec<_> = Device::presets().iter().map(|device| format!("`{}`", device.name)).collect();
+            Error::UnknownDevice { name: options.device.clone(), known: known.join(", ") }
+        })?;
+        let mut profile = remat_profile::analytic(model.graph(), device);
+        if let Some(file) = &options.profile {
+            let applied = profile.apply_file(model.graph(), file)?;
+            tracing::info!(matched = applied.matched, "measured durations replace estimates");
+        }
+        let problem_options = ProblemOptions {
+            accounting: options.accounting.unwrap_or(Accounting::Runtime),
+            order: options.order,
+            max_computes: options.max_computes,
+            alignment: None,
+        };
+        let problem = remat_profile::problem(model.graph(), &profile, &problem_options)?;
+        Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)
+    }
+
+    fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
+        let read = remat_nodelink::read(bytes)?;
+        let mut problem = remat_profile::paper_problem(&read.graph, &read.durations)?;
+        problem.order = options.order;
+        problem.max_computes = options.max_computes;
+        Self::finish(Source::NodeLink(read.graph), None, problem)
+    }
+
+    fn finish(source: Source, profile: Option<Profile>, problem: Problem) -> Result<Self, Error> {
+        let baseline_plan = baseline(&problem);
+        match replay(&problem, &baseline_plan) {
+            Ok(baseline) => Ok(Self { source, profile, problem, baseline_plan, baseline }),
+            Err(rejection) => {
+                let solver = "baseline".to_owned();
+                Err(Error::Rejected(Box::new(RejectedPlan { problem, plan: baseline_plan, solver, rejection })))
+            }
+        }
+    }
+
+    /// The problem, without a budget.
+    #[must_use]
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The graph; absent where the input is a problem.
+    #[must_use]
+    pub fn graph(&self) -> Option<&Graph> {
+        match &self.source {
+            Source::Onnx(model) => Some(model.graph()),
+            Source::NodeLink(graph) => Some(graph),
+            Source::Problem => None,
+        }
+    }
+
+    /// The ONNX model, where the input is one.
+    #[must_use]
+    pub fn onnx(&self) -> Option<&OnnxModel> {
+        if let Source::Onnx(model) = &self.source { Some(model) } else { None }
+    }
+
+    /// The costs of each op; absent where the input states durations itself.
+    #[must_use]
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_ref()
+    }
+
+    /// What the input is.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        match self.source {
+            Source::Onnx(_) => Format::Onnx,
+            Source::NodeLink(_) => Format::NodeLink,
+            Source::Problem => Format::Problem,
+        }
+    }
+
+    /// Every op once, in reference order.
+    #[must_use]
+    pub fn baseline_plan(&self) -> &Plan {
+        &self.baseline_plan
+    }
+
+    /// Peak and duration without rematerialization.
+    #[must_use]
+    pub fn baseline(&self) -> &Replay {
+        &self.baseline
+    }
+}

@@ -1,0 +1,85 @@
+//! The last step: the plan applied to the graph, and the result written.
+
+use std::path::Path;
+
+use remat_ir::Graph;
+
+use crate::{Error, Format, Model, Solution};
+
+/// The formats that are written, by file extension.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// `.onnx`: the rewritten model.
+    Onnx,
+    /// `.json`: the plan.
+    Plan,
+    /// `.remat`: the rewritten graph as readable text.
+    Text,
+    /// `.dot`: the rewritten graph for Graphviz.
+    Dot,
+}
+
+impl Output {
+    /// The format that the extension of `path` names, if the input can be written in it.
+    ///
+    /// # Errors
+    /// [`Error::UnknownOutput`], and [`Error::NothingToRewrite`] if the input has no model.
+    pub fn of(path: &Path, input: Format) -> Result<Self, Error> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let output = match extension.as_str() {
+            "onnx" => Self::Onnx,
+            "json" => Self::Plan,
+            "remat" => Self::Text,
+            "dot" => Self::Dot,
+            _ => return Err(Error::UnknownOutput { path: path.to_owned() }),
+        };
+        let writable = match output {
+            Self::Onnx => input == Format::Onnx,
+            Self::Plan => true,
+            Self::Text | Self::Dot => input != Format::Problem,
+        };
+        let refused = Error::NothingToRewrite { path: path.to_owned(), input: input.describe() };
+        if writable { Ok(output) } else { Err(refused) }
+    }
+}
+
+/// The model's graph with the plan applied: explicit `recompute` and `dealloc` ops. `None` where the input is a problem.
+///
+/// # Errors
+/// [`Error::Rewrite`] if the plan cannot be expressed, which a plan that passed the checker only meets with paging steps.
+pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Error> {
+    let Some(graph) = model.graph() else { return Ok(None) };
+    let reserved = model.onnx().map(remat_onnx::OnnxModel::reserved_names).unwrap_or_default();
+    let is_reserved = |name: &str| reserved.contains(name);
+    Ok(Some(remat_rewrite::rewrite(graph, &solution.problem, &solution.plan, &is_reserved)?))
+}
+
+/// Writes the solution to `path` in the format its extension names. The file appears whole or not at all.
+///
+/// # Errors
+/// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
+pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error> {
+    let output = Output::of(path, model.format())?;
+    let text = match (output, rewrite(model, solution)?) {
+        (Output::Plan, _) => solution.plan_file(model).to_json(),
+        (Output::Text, Some(graph)) => graph.to_string(),
+        (Output::Dot, Some(graph)) => graph.to_dot(),
+        (Output::Onnx, Some(graph)) => {
+            let refused = || Error::NothingToRewrite { path: path.to_owned(), input: model.format().describe() };
+            return Ok(model.onnx().ok_or_else(refused)?.save(&graph, path)?);
+        }
+        (_, None) => {
+            return Err(Error::NothingToRewrite { path: path.to_owned(), input: model.format().describe() });
+        }
+    };
+    write_whole(path, &text).map_err(|source| Error::Io { action: "write", path: path.to_owned(), source })
+}
+
+/// Writes beside the target first, so that an interrupted run leaves no half file.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".partial");
+    let beside = Path::new(&beside);
+    std::fs::write(beside, text)?;
+    std::fs::rename(beside, path)
+}

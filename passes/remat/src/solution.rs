@@ -1,0 +1,136 @@
+//! From a budget to a plan that the checker has replayed.
+
+use remat_plan::{BudgetSpec, Certificate, Plan, PlanFile, Problem, Structure};
+use remat_solve::{Outcome, SolveControl};
+use remat_verify::{CheckError, Replay, replay};
+
+use crate::{Error, Model, RejectedPlan};
+
+/// What is asked of a solver.
+#[derive(Clone, Debug)]
+pub struct SolveRequest {
+    /// The budget.
+    pub budget: BudgetSpec,
+    /// For [`BudgetSpec::Auto`]: largest overhead, in millionths of the baseline duration.
+    pub max_overhead: u64,
+    /// Name of the solver.
+    pub solver: String,
+}
+
+/// Time a plan takes beyond computing every op once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overhead {
+    /// Duration of the plan.
+    pub duration: u64,
+    /// Duration of the baseline.
+    pub baseline: u64,
+}
+
+impl Overhead {
+    /// `duration / baseline - 1`, in per cent; 0 where both are 0.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        if self.baseline == 0 { 0.0 } else { 100.0 * (self.duration as f64 / self.baseline as f64 - 1.0) }
+    }
+}
+
+/// A plan that passed the checker.
+#[derive(Debug)]
+pub struct Solution {
+    /// The problem with the budget that was solved for.
+    pub problem: Problem,
+    /// The plan.
+    pub plan: Plan,
+    /// What the checker found.
+    pub replay: Replay,
+    /// What the solver claims; absent for plans that people wrote.
+    pub certificate: Option<Certificate>,
+    /// Time before and after.
+    pub overhead: Overhead,
+}
+
+impl Solution {
+    /// The plan with its figures, ready to be written.
+    #[must_use]
+    pub fn plan_file(&self, model: &Model) -> PlanFile {
+        PlanFile {
+            format: remat_plan::PLAN_FORMAT.to_owned(),
+            model: self.problem.name.clone(),
+            accounting: self.problem.accounting,
+            budget_bytes: self.problem.budget,
+            peak_bytes: self.replay.peak,
+            duration: self.replay.duration,
+            baseline_peak_bytes: model.baseline().peak,
+            baseline_duration: model.baseline().duration,
+            certificate: self.certificate.clone(),
+            steps: PlanFile::records(&self.problem, &self.plan),
+        }
+    }
+}
+
+/// Finds a plan within the budget and has the checker replay it.
+///
+/// # Errors
+/// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::NoPlan`] if a limit was reached first,
+/// [`Error::Rejected`] if the checker does not accept the solver's plan.
+pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
+    let solver = remat_solve::by_name(&request.solver).ok_or_else(|| {
+        let known: Vec<_> = remat_solve::registry().iter().map(|solver| format!("`{}`", solver.name())).collect();
+        Error::UnknownSolver { name: request.solver.clone(), known: known.join(", ") }
+    })?;
+    let mut problem = model.problem().clone();
+    problem.budget = request.budget.bytes(model.baseline().peak);
+    let mut outcome = match request.budget {
+        BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::None => {
+            problem.check(&Structure::of(&problem))?;
+            solver.solve(&problem, control)
+        }
+        BudgetSpec::Min => remat_solve::minimize_peak(&problem, control),
+        BudgetSpec::Auto => {
+            remat_solve::lowest_budget_within(&problem, longest(model.baseline().duration, request.max_overhead), control)
+        }
+    };
+    let Some(plan) = outcome.plan.take() else { return Err(no_plan(&problem, &outcome)) };
+    if problem.budget.is_none() && request.budget != BudgetSpec::None {
+        // The plan's own peak is the promise of `min` and `auto`.
+        problem.budget = outcome.lowest_peak;
+    }
+    match replay(&problem, &plan) {
+        Ok(replay) => Ok(solution(model, problem, plan, replay, Some(outcome.certificate))),
+        Err(rejection) => {
+            let solver = request.solver.clone();
+            Err(Error::Rejected(Box::new(RejectedPlan { problem, plan, solver, rejection })))
+        }
+    }
+}
+
+/// Replays a plan that was read from a file.
+///
+/// # Errors
+/// [`Error::PlanRejected`] if it breaks a rule, [`Error::PlanFile`] if it is malformed.
+pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
+    let mut problem = model.problem().clone();
+    problem.budget = file.budget_bytes;
+    let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
+        CheckError::File(error) => Error::PlanFile(error),
+        CheckError::Rejected(rejection) => Error::PlanRejected(rejection),
+    })?;
+    let plan = file.plan(&problem)?;
+    Ok(solution(model, problem, plan, replay, file.certificate.clone()))
+}
+
+fn solution(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Solution {
+    let overhead = Overhead { duration: replay.duration, baseline: model.baseline().duration };
+    Solution { problem, plan, replay, certificate, overhead }
+}
+
+fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
+    let stop = format!("{:?}", outcome.certificate.stop).to_lowercase();
+    Error::NoPlan { budget: problem.budget.unwrap_or(0), reached: outcome.lowest_peak.unwrap_or(0), stop }
+}
+
+/// The baseline duration plus `max_overhead` millionths of it.
+fn longest(baseline: u64, max_overhead: u64) -> u64 {
+    let extra = u128::from(baseline) * u128::from(max_overhead) / 1_000_000;
+    baseline.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,282 @@
+//! The command line, as clap reads it and `--help` prints it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use remat::plan::{Accounting, BudgetSpec, OrderMode};
+
+const EXAMPLES: &str = "\
+Examples:
+  remat-opt model.onnx                               what could be saved at 5 % overhead
+  remat-opt model.onnx -o small.onnx --budget 80%    rewrite to 80 % of the peak
+  remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
+  remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
+  remat-opt inspect model.onnx                       where the memory goes
+  remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
+
+Exit status:
+  0  done
+  1  proved infeasible, or `verify` found a violation
+  2  wrong usage or broken input
+  3  the checker rejected our own plan: a bug, the problem and the plan are saved
+  4  a limit was reached before a plan was found";
+
+/// Makes neural networks fit into less memory.
+///
+/// Reads an ONNX model (or a networkx node-link graph in JSON), finds out when to drop intermediate results and when to
+/// compute them again, so that the peak of memory stays within the budget, and writes a model that does so. Its outputs
+/// are the same, bit for bit.
+#[derive(Debug, Parser)]
+#[command(name = "remat-opt", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) optimize: Option<OptimizeArgs>,
+    /// Talk more on stderr; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Talk less on stderr: no progress, only errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show where a model's memory goes: its peak, its timeline, the largest tensors at the peak.
+    Inspect(InspectArgs),
+    /// Replay a plan against a model with the independent checker.
+    Verify(VerifyArgs),
+    /// Explain a rule of the checker.
+    Explain(ExplainArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OptimizeArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Where to write; the extension says what: `.onnx` the rewritten model, `.json` the plan, `.remat` readable text, `.dot`
+    /// a drawing. Without it, only the report is printed.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Peak to stay within: `80%` of the baseline, `512MiB`, a number of bytes, `min` (the lowest that is found), `auto` (the
+    /// lowest within `--max-overhead`) or `none`.
+    #[arg(short, long, value_name = "BUDGET", default_value = "auto")]
+    pub(crate) budget: BudgetSpec,
+    /// For `--budget auto`: time that may be added, as a share of the baseline.
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
+    pub(crate) max_overhead: u64,
+    /// Solver to use.
+    #[arg(long, value_name = "NAME", default_value = "search")]
+    pub(crate) solver: String,
+    /// Longest time to search.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) time_limit: Duration,
+    /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
+    #[arg(long, value_name = "N")]
+    pub(crate) step_limit: Option<u64>,
+    /// Threads to search with.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: std::num::NonZeroUsize,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Apply this plan instead of searching for one.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
+    pub(crate) plan: Option<PathBuf>,
+    /// Also write the plan here, as JSON.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) emit_plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// How a model is read and what counts; the same for every command that reads one.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Value of a symbolic dimension; may be repeated.
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment)]
+    pub(crate) dims: Vec<(String, u64)>,
+    /// Bytes of a tensor whose size cannot be inferred; may be repeated.
+    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = parse_assignment)]
+    pub(crate) sizes: Vec<(String, u64)>,
+    /// Which bytes count: `runtime` (outputs stay, sizes aligned, kernel workspace) or `paper` (outputs die, as in the Checkmate
+    /// and Moccasin papers) [default: runtime for models, paper for graphs].
+    #[arg(long, value_name = "MODE")]
+    pub(crate) accounting: Option<AccountingArg>,
+    /// How often one op may run at most [default: no limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_computes: Option<u32>,
+    /// Device that times are estimated for.
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    pub(crate) device: String,
+    /// Measured times per op, in JSON, that replace the estimates.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Form of the report on stdout.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum AccountingArg {
+    /// What an inference runtime takes.
+    Runtime,
+    /// The convention of the papers.
+    Paper,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`).
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Show the timeline under this plan instead of the model's own order.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) plan: Option<PathBuf>,
+    /// How many tensors to list.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`).
+    #[arg(value_name = "MODEL")]
+    pub(crate) input: PathBuf,
+    /// Plan to replay (`.json`); its own accounting and budget apply.
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Code of the rule, `V006` for instance; without it, all rules are listed.
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+impl LoadArgs {
+    /// The options of the library, the profile file read.
+    pub(crate) fn options(&self) -> anyhow::Result<remat::LoadOptions> {
+        let profile = match &self.profile {
+            None => None,
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+                Some(remat::profile::ProfileFile::from_json(&text)?)
+            }
+        };
+        Ok(remat::LoadOptions {
+            dims: self.dims.iter().cloned().collect(),
+            sizes: self.sizes.iter().cloned().collect(),
+            accounting: self.accounting.map(|accounting| match accounting {
+                AccountingArg::Runtime => Accounting::Runtime,
+                AccountingArg::Paper => Accounting::Paper,
+            }),
+            order: OrderMode::Fixed,
+            max_computes: self.max_computes,
+            device: self.device.clone(),
+            profile,
+        })
+    }
+}
+
+/// `NAME=N`; the name may itself contain `=`.
+fn parse_assignment(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a non-negative integer"))?;
+    Ok((name.trim().to_owned(), value))
+}
+
+/// A share such as `5%` or `0.05`, in millionths.
+fn parse_share(text: &str) -> Result<u64, String> {
+    let percent = text.trim().strip_suffix('%');
+    let (number, scale) = percent.map_or((text, 1e6), |percent| (percent, 1e4));
+    match number.trim().parse::<f64>() {
+        Ok(value) if value >= 0.0 && value * scale < 1e15 => Ok((value * scale).round() as u64),
+        _ => Err(format!("`{text}` is not a share: write `5%` or `0.05`")),
+    }
+}
+
+/// A time such as `500ms`, `30s`, `5m`, `1h` or a number of seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value * scale < 1e9 => Ok(Duration::from_secs_f64(value * scale)),
+        _ => Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn shares_times_and_assignments_are_read() {
+        assert_eq!(parse_share("5%"), Ok(50_000));
+        assert_eq!(parse_share("0.05"), Ok(50_000));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_assignment("a=b=8"), Ok(("a=b".to_owned(), 8)));
+    }
+
+    #[test]
+    fn nonsense_is_rejected() {
+        assert!(parse_share("-1%").is_err());
+        assert!(parse_share("NaN").is_err());
+        assert!(parse_duration("soon").is_err());
+        assert!(parse_duration("").is_err());
+        assert!(parse_assignment("batch").is_err());
+        assert!(parse_assignment("batch=-1").is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! One file per command.
+
+pub(crate) mod completions;
+pub(crate) mod explain;
+pub(crate) mod inspect;
+pub(crate) mod optimize;
+pub(crate) mod verify;
+
+use std::io::Write;
+
+/// Writes data to stdout. A reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Reads a plan file.
+pub(crate) fn read_plan(path: &std::path::Path) -> anyhow::Result<remat::plan::PlanFile> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| remat::Error::Io { action: "read", path: path.to_owned(), source })?;
+    Ok(remat::plan::PlanFile::from_json(&text).map_err(remat::Error::from)?)
+}

@@ -1,0 +1,146 @@
+//! `remat-opt IN -o OUT`: the main job.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use remat::solver::SolveControl;
+use remat::{Format, Model, Output, Solution, SolveRequest};
+use serde_json::json;
+
+use crate::cli::{OptimizeArgs, ReportFormat};
+use crate::progress::Spinner;
+use crate::units;
+
+/// Raised by Ctrl-C: the search stops and the best plan so far is used.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
+    let started = Instant::now();
+    if args.output.as_ref().is_some_and(|output| same_file(output, &args.input)) {
+        bail!("`{}` is the input: write to another file", args.input.display());
+    }
+    let model = Model::open(&args.input, &args.load.options()?)?;
+    if let Some(output) = &args.output {
+        Output::of(output, model.format())?;
+    }
+    let solution = match &args.plan {
+        Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
+        None => search(args, &model, quiet)?,
+    };
+    if let Some(output) = &args.output {
+        remat::save(&model, &solution, output)?;
+    }
+    if let Some(path) = &args.emit_plan {
+        std::fs::write(path, solution.plan_file(&model).to_json())
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    super::print(&match args.report.format {
+        ReportFormat::Text => text(args, &model, &solution, seconds),
+        ReportFormat::Json => format!("{:#}\n", json(args, &model, &solution, seconds)),
+    })
+}
+
+fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
+    // A second Ctrl-C ends the program at once. Where no handler can be set, the default one does so the first time.
+    let handler = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::abort();
+        }
+    });
+    if let Err(error) = handler {
+        tracing::warn!("Ctrl-C will end the run without a plan: {error}");
+    }
+    let spinner = Spinner::start(quiet, model.baseline().duration);
+    let mut control = SolveControl::new()
+        .time_limit(args.time_limit)
+        .threads(args.threads.get())
+        .seed(args.seed)
+        .cancel(&STOP)
+        .observer(&spinner);
+    if let Some(steps) = args.step_limit {
+        control = control.step_limit(steps);
+    }
+    let request =
+        SolveRequest { budget: args.budget, max_overhead: args.max_overhead, solver: args.solver.clone() };
+    let solution = remat::solve(model, &request, &control);
+    spinner.finish();
+    Ok(solution?)
+}
+
+fn same_file(a: &std::path::Path, b: &std::path::Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The lines a person wants at the end.
+fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> String {
+    let (before, after) = (model.baseline(), &solution.replay);
+    let is_model = model.format() == Format::Onnx;
+    let time = |duration: u64| if is_model { units::nanoseconds(duration) } else { duration.to_string() };
+    let mut lines = vec![
+        format!(
+            "peak      {} -> {} ({:.1} %), {} accounting",
+            units::bytes(before.peak),
+            units::bytes(after.peak),
+            units::percent(after.peak, before.peak),
+            format!("{:?}", solution.problem.accounting).to_lowercase(),
+        ),
+        format!(
+            "overhead  {:+.2} % estimated ({} -> {}), {} recomputes among {} ops",
+            solution.overhead.percent(),
+            time(before.duration),
+            time(after.duration),
+            solution.plan.recomputes(),
+            solution.problem.ops.len(),
+        ),
+    ];
+    if let Some(certificate) = &solution.certificate {
+        let bound = remat::Overhead { duration: certificate.bound, baseline: before.duration };
+        lines.push(format!(
+            "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
+            plain(&certificate.status),
+            certificate.solver,
+            bound.percent(),
+            plain(&certificate.bound_covers),
+            100.0 * certificate.gap.unwrap_or(0.0),
+            plain(&certificate.stop),
+        ));
+    }
+    lines.push(format!("time      {seconds:.2} s"));
+    if let Some(output) = &args.output {
+        lines.push(format!("written   {}", output.display()));
+        if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
+            lines.push(
+                "in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
+                 PRIORITY_BASED; buffers die with their tensors with: enable_mem_reuse = False, enable_cpu_mem_arena = False"
+                    .to_owned(),
+            );
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// An enumeration's name as it stands in JSON.
+fn plain(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> serde_json::Value {
+    json!({
+        "model": solution.problem.name,
+        "input": args.input,
+        "output": args.output,
+        "accounting": solution.problem.accounting,
+        "budget_bytes": solution.problem.budget,
+        "baseline_peak_bytes": model.baseline().peak,
+        "peak_bytes": solution.replay.peak,
+        "baseline_duration": model.baseline().duration,
+        "duration": solution.replay.duration,
+        "overhead_percent": solution.overhead.percent(),
+        "ops": solution.problem.ops.len(),
+        "recomputes": solution.plan.recomputes(),
+        "certificate": solution.certificate,
+        "seconds": seconds,
+    })
+}

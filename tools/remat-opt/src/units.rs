@@ -1,0 +1,38 @@
+//! Bytes and times as people read them.
+
+use bytesize::ByteSize;
+
+/// Bytes in binary units, `3.2 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    ByteSize::b(bytes).display().iec().to_string()
+}
+
+/// Nanoseconds in the unit that keeps three digits, `12.3 ms`.
+pub(crate) fn nanoseconds(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (ns as f64 / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+/// `part` of `whole` in per cent.
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_three_digits() {
+        assert_eq!(nanoseconds(999), "999 ns");
+        assert_eq!(nanoseconds(12_345_678), "12.3 ms");
+        assert_eq!(nanoseconds(1_500), "1.50 µs");
+        assert_eq!(bytes(3 << 20), "3.0 MiB");
+    }
+}

@@ -1,0 +1,149 @@
+//! The command line as users meet it: what it prints on both streams, and how it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use insta_cmd::{assert_cmd_snapshot, get_cargo_bin};
+
+fn workspace() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().expect("the workspace exists")
+}
+
+/// The program, run in `test/` with a fixed terminal width.
+fn remat_opt(args: &[&str]) -> Command {
+    let mut command = Command::new(get_cargo_bin("remat-opt"));
+    command.args(args).current_dir(workspace().join("test")).env("COLUMNS", "100").env_remove("REMAT_LOG");
+    command
+}
+
+/// Times and search steps differ from run to run; so do folders.
+fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"time      \d+\.\d+ s", "time      [TIME] s");
+    settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
+    settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
+    settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
+    settings
+}
+
+macro_rules! assert_run {
+    ($($arg:expr),* $(,)?) => {
+        settings().bind(|| assert_cmd_snapshot!(remat_opt(&[$($arg),*])));
+    };
+}
+
+#[test]
+fn help_is_worth_reading() {
+    assert_run!("--help");
+}
+
+#[test]
+fn short_help_fits_a_screen() {
+    assert_run!("-h");
+}
+
+#[test]
+fn a_graph_is_solved_to_a_budget() {
+    assert_run!("cli/training_chain.json", "--budget", "80%");
+}
+
+#[test]
+fn the_report_is_json_on_request() {
+    assert_run!("cli/training_chain.json", "--budget", "80%", "--format", "json");
+}
+
+#[test]
+fn a_budget_below_the_largest_op_names_the_op() {
+    assert_run!("cli/training_chain.json", "--budget", "1MiB");
+}
+
+#[test]
+fn the_lowest_peak_is_found() {
+    assert_run!("cli/training_chain.json", "--budget", "min");
+}
+
+#[test]
+fn a_model_is_inspected() {
+    assert_run!("inspect", "cli/training_chain.json");
+}
+
+#[test]
+fn a_wrong_plan_is_rejected_with_every_violation() {
+    assert_run!("verify", "cli/training_chain.json", "cli/wrong_plan.json");
+}
+
+#[test]
+fn a_wrong_plan_is_rejected_in_json_too() {
+    assert_run!("verify", "cli/training_chain.json", "cli/wrong_plan.json", "--format", "json");
+}
+
+#[test]
+fn rules_are_listed_and_explained() {
+    assert_run!("explain");
+    assert_run!("explain", "v006");
+    assert_run!("explain", "V999");
+}
+
+#[test]
+fn a_missing_file_is_an_input_error() {
+    assert_run!("no-such-model.onnx");
+}
+
+#[test]
+fn a_file_of_another_kind_is_an_input_error() {
+    assert_run!("cli/README.md");
+}
+
+#[test]
+fn a_budget_that_is_none_is_a_usage_error() {
+    assert_run!("cli/training_chain.json", "--budget", "a lot");
+}
+
+#[test]
+fn a_graph_has_no_model_to_rewrite() {
+    assert_run!("cli/training_chain.json", "-o", "/tmp/out.onnx");
+}
+
+#[test]
+fn an_unknown_extension_is_refused_before_the_search() {
+    assert_run!("cli/training_chain.json", "-o", "/tmp/out.txt");
+}
+
+#[test]
+fn the_input_is_never_overwritten() {
+    assert_run!("cli/training_chain.json", "-o", "cli/training_chain.json");
+}
+
+#[test]
+fn unknown_devices_and_solvers_list_what_exists() {
+    assert_run!("cli/training_chain.json", "--solver", "oracle");
+    assert_run!("models/unet_tiny_train.onnx", "--device", "abacus");
+}
+
+#[test]
+fn a_real_model_is_rewritten() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    assert_run!("models/unet_tiny_train.onnx", "-o", out.to_str().expect("UTF-8"), "--budget", "80%");
+    assert!(out.exists());
+}
+
+/// A plan written by one run is accepted by `verify` and applied by another run.
+#[test]
+fn a_plan_travels_between_runs() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (plan, direct, applied) = (path("plan.json"), path("direct.remat"), path("applied.remat"));
+    let model = "models/unet_tiny_train.onnx";
+    let run = |args: &[&str]| {
+        let output = remat_opt(args).output().expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(&[model, "-o", &direct, "--budget", "80%", "--emit-plan", &plan]);
+    run(&["verify", model, &plan]);
+    run(&[model, "-o", &applied, "--plan", &plan]);
+    let read = |path: &str| std::fs::read_to_string(path).expect("written");
+    assert_eq!(read(&direct), read(&applied));
+    assert!(read(&direct).contains("recompute"), "the plan recomputes something");
+}
