@@ -1,0 +1,87 @@
+//! Attributes of nodes: their kind, the graphs inside them, and their form in the graph.
+
+use std::collections::BTreeMap;
+
+use onnx_protobuf::attribute_proto::AttributeType;
+use onnx_protobuf::{AttributeProto, GraphProto, NodeProto};
+use remat_ir::Attribute;
+
+/// The attribute of this name.
+pub(crate) fn attribute<'n>(node: &'n NodeProto, name: &str) -> Option<&'n AttributeProto> {
+    node.attribute.iter().find(|a| a.name == name)
+}
+
+/// The integer attribute of this name.
+pub(crate) fn int(node: &NodeProto, name: &str) -> Option<i64> {
+    attribute(node, name)
+        .filter(|a| kind(a) == Some(AttributeType::INT))
+        .map(|a| a.i)
+}
+
+/// Which field of the attribute is in use. Files before IR version 2 leave the type out; then it is the field that is
+/// filled. `None` for kinds that this version of the format does not know.
+pub(crate) fn kind(attribute: &AttributeProto) -> Option<AttributeType> {
+    use AttributeType as T;
+    let stated = attribute.type_.enum_value().ok()?;
+    if stated != T::UNDEFINED {
+        return Some(stated);
+    }
+    Some(match attribute {
+        a if a.g.is_some() => T::GRAPH,
+        a if !a.graphs.is_empty() => T::GRAPHS,
+        a if a.t.is_some() => T::TENSOR,
+        a if !a.tensors.is_empty() => T::TENSORS,
+        a if a.sparse_tensor.is_some() => T::SPARSE_TENSOR,
+        a if !a.sparse_tensors.is_empty() => T::SPARSE_TENSORS,
+        a if a.tp.is_some() => T::TYPE_PROTO,
+        a if !a.type_protos.is_empty() => T::TYPE_PROTOS,
+        a if !a.floats.is_empty() => T::FLOATS,
+        a if !a.ints.is_empty() => T::INTS,
+        a if !a.strings.is_empty() => T::STRINGS,
+        a if !a.s.is_empty() => T::STRING,
+        a if a.f.to_bits() != 0 => T::FLOAT,
+        _ => T::INT,
+    })
+}
+
+/// The graphs inside a node's attributes, in file order.
+pub(crate) fn subgraphs(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs))
+}
+
+/// The graphs inside a node's attributes, to be changed.
+pub(crate) fn subgraphs_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut GraphProto> {
+    node.attribute
+        .iter_mut()
+        .flat_map(|a| a.g.0.as_deref_mut().into_iter().chain(&mut a.graphs))
+}
+
+/// The attributes in the form of the graph. What only the file can hold (tensors, graphs, types) is named, not copied.
+pub(crate) fn to_graph(node: &NodeProto) -> BTreeMap<String, Attribute> {
+    node.attribute.iter().map(|a| (a.name.clone(), value(a))).collect()
+}
+
+fn value(attribute: &AttributeProto) -> Attribute {
+    use AttributeType as T;
+    let opaque = |what: &str| Attribute::Opaque(what.to_owned());
+    if !attribute.ref_attr_name.is_empty() {
+        return Attribute::Opaque(format!("attribute {}", attribute.ref_attr_name));
+    }
+    match kind(attribute) {
+        Some(T::FLOAT) => Attribute::Float(attribute.f),
+        Some(T::INT) => Attribute::Int(attribute.i),
+        Some(T::STRING) => Attribute::String(attribute.s.clone()),
+        Some(T::FLOATS) => Attribute::Floats(attribute.floats.clone()),
+        Some(T::INTS) => Attribute::Ints(attribute.ints.clone()),
+        Some(T::STRINGS) => Attribute::Strings(attribute.strings.clone()),
+        Some(T::TENSOR) => opaque("tensor"),
+        Some(T::TENSORS) => opaque("tensors"),
+        Some(T::GRAPH) => opaque("graph"),
+        Some(T::GRAPHS) => opaque("graphs"),
+        Some(T::SPARSE_TENSOR) => opaque("sparse tensor"),
+        Some(T::SPARSE_TENSORS) => opaque("sparse tensors"),
+        Some(T::TYPE_PROTO) => opaque("type"),
+        Some(T::TYPE_PROTOS) => opaque("types"),
+        Some(T::UNDEFINED) | None => opaque("unknown"),
+    }
+}

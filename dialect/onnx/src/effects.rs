@@ -1,0 +1,177 @@
+//! What running a node does besides computing its outputs.
+//!
+//! Only pure nodes may be recomputed, so the tables err on the side of caution: whatever is not known counts as stateful.
+//! Random operators are random even with a `seed` attribute: a kernel seeds its generator when the session is created and
+//! advances it with every run, so a second run of the same node gives other bits.
+
+use onnx_protobuf::{GraphProto, NodeProto};
+use remat_ir::Effects;
+use rustc_hash::FxHashSet;
+
+use crate::attributes::{attribute, int, subgraphs};
+use crate::functions::{Opsets, domain};
+use crate::tensor::small_values;
+
+/// Domains whose operators compute their outputs from their inputs alone, apart from those named below.
+const PURE_DOMAINS: &[&str] = &[
+    "",
+    "ai.onnx.ml",
+    "ai.onnx.preview.training",
+    "com.microsoft",
+    "com.ms.internal.nhwc",
+];
+
+/// Operators of the default domain that draw random numbers.
+const RANDOM: &[&str] = &[
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+];
+
+/// Operators of the default domain that run subgraphs.
+const CONTROL_FLOW: &[&str] = &["If", "Loop", "Scan", "SequenceMap"];
+
+/// Operators of `com.microsoft` that draw random numbers.
+const MICROSOFT_RANDOM: &[&str] = &["BiasDropout", "BitmaskBiasDropout", "BitmaskDropout", "Sampling"];
+
+/// Operators of `com.microsoft` that run subgraphs.
+const MICROSOFT_CONTROL_FLOW: &[&str] = &["BeamSearch", "GreedySearch", "WhisperBeamSearch"];
+
+/// Operators of `com.microsoft` that update an operand in place, communicate, or hide what they do.
+const MICROSOFT_STATEFUL: &[&str] = &[
+    "AdamOptimizer",
+    "AdamWOptimizer",
+    "AllGather",
+    "AllReduce",
+    "AllToAll",
+    "DecoderMaskedMultiHeadAttention",
+    "DecoderMaskedSelfAttention",
+    "DistributedAllGather",
+    "EPContext",
+    "GroupQueryAttention",
+    "InPlaceAccumulator",
+    "InPlaceAccumulatorV2",
+    "LambOptimizer",
+    "PagedAttention",
+    "PythonOp",
+    "PythonOpGrad",
+    "RecordEvent",
+    "Recv",
+    "SGDOptimizer",
+    "SGDOptimizerV2",
+    "Send",
+    "SparseAttention",
+    "TritonOp",
+    "WaitEvent",
+    "YieldOp",
+];
+
+/// Values of a graph that are known to be the constant false.
+#[derive(Debug, Default)]
+pub(crate) struct Known<'m> {
+    falsehoods: FxHashSet<&'m str>,
+}
+
+impl<'m> Known<'m> {
+    /// The outputs of `Constant` nodes.
+    pub(crate) fn of_nodes(nodes: &'m [NodeProto]) -> Self {
+        let constants = nodes
+            .iter()
+            .filter(|n| n.op_type == "Constant" && domain(&n.domain).is_empty());
+        let falsehoods = constants
+            .filter(|n| {
+                attribute(n, "value")
+                    .and_then(|a| a.t.as_ref())
+                    .is_some_and(|t| small_values(t, None) == Some(vec![0]))
+            })
+            .filter_map(|n| n.output.first())
+            .map(String::as_str)
+            .collect();
+        Self { falsehoods }
+    }
+
+    /// The outputs of `Constant` nodes and the initializers that a caller cannot override.
+    pub(crate) fn of_graph(graph: &'m GraphProto) -> Self {
+        let mut known = Self::of_nodes(&graph.node);
+        let inputs: FxHashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
+        let fixed = graph.initializer.iter().filter(|t| !inputs.contains(t.name.as_str()));
+        known.falsehoods.extend(
+            fixed
+                .filter(|t| small_values(t, None) == Some(vec![0]))
+                .map(|t| t.name.as_str()),
+        );
+        known
+    }
+}
+
+/// The effects of a node that calls no function of the model.
+pub(crate) fn of_operator(node: &NodeProto, opsets: &Opsets, known: &Known<'_>) -> Effects {
+    let op = node.op_type.as_str();
+    match domain(&node.domain) {
+        "" if CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
+        "" if RANDOM.contains(&op) => Effects::Random,
+        "" if op == "Dropout" && drops(node, opsets, known) => Effects::Random,
+        "com.microsoft" if MICROSOFT_CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
+        "com.microsoft" if MICROSOFT_RANDOM.contains(&op) => Effects::Random,
+        "com.microsoft" if MICROSOFT_STATEFUL.contains(&op) => Effects::Stateful,
+        _ if subgraphs(node).next().is_some() => Effects::ControlFlow,
+        domain if PURE_DOMAINS.contains(&domain) => Effects::Pure,
+        _ => Effects::Stateful,
+    }
+}
+
+/// Whether a `Dropout` may drop: before opset 7 unless `is_test` is set, never in 7 to 11, from 12 on if its third input
+/// is there and not known to be false.
+fn drops(node: &NodeProto, opsets: &Opsets, known: &Known<'_>) -> bool {
+    match opsets.get("").copied().unwrap_or(1) {
+        ..=6 => int(node, "is_test").unwrap_or(0) == 0,
+        7..=11 => false,
+        _ => node
+            .input
+            .get(2)
+            .is_some_and(|mode| !mode.is_empty() && !known.falsehoods.contains(mode.as_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(domain: &str, op: &str, inputs: &[&str]) -> NodeProto {
+        NodeProto {
+            op_type: op.to_owned(),
+            domain: domain.to_owned(),
+            input: inputs.iter().map(|&i| i.to_owned()).collect(),
+            ..NodeProto::default()
+        }
+    }
+
+    fn effects(node: &NodeProto, opset: u64) -> Effects {
+        let known = Known {
+            falsehoods: ["never"].into_iter().collect(),
+        };
+        of_operator(node, &Opsets::from([(String::new(), opset)]), &known)
+    }
+
+    #[test]
+    fn only_operators_of_known_domains_are_pure() {
+        assert_eq!(effects(&node("", "Conv", &[]), 20), Effects::Pure);
+        assert_eq!(effects(&node("ai.onnx", "RandomUniform", &[]), 20), Effects::Random);
+        assert_eq!(effects(&node("com.microsoft", "FusedConv", &[]), 20), Effects::Pure);
+        assert_eq!(effects(&node("com.microsoft", "BiasDropout", &[]), 20), Effects::Random);
+        assert_eq!(effects(&node("my.domain", "Conv", &[]), 20), Effects::Stateful);
+        assert_eq!(effects(&node("", "Loop", &[]), 20), Effects::ControlFlow);
+    }
+
+    #[test]
+    fn dropout_is_random_only_where_it_can_drop() {
+        assert_eq!(effects(&node("", "Dropout", &["x"]), 6), Effects::Random);
+        assert_eq!(effects(&node("", "Dropout", &["x"]), 10), Effects::Pure);
+        assert_eq!(effects(&node("", "Dropout", &["x", "r"]), 13), Effects::Pure);
+        assert_eq!(effects(&node("", "Dropout", &["x", "r", "never"]), 13), Effects::Pure);
+        assert_eq!(effects(&node("", "Dropout", &["x", "r", "mode"]), 13), Effects::Random);
+    }
+}

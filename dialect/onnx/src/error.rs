@@ -1,0 +1,200 @@
+//! What can be wrong with a model, and where.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a model could not be read, understood or written. Every message names the node, tensor or byte offset it is about.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OnnxError {
+    /// A file could not be read or written.
+    #[error("cannot access `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are no ONNX model.
+    #[error("not an ONNX model: {why}, at byte {offset}")]
+    NotOnnx {
+        /// Offset from the start of the file.
+        offset: u64,
+        /// What was found.
+        why: String,
+    },
+    /// The file ends inside a field.
+    #[error("the model is cut off: a field at byte {offset} needs {need} bytes, the file has {have} left")]
+    Truncated {
+        /// Offset of the field's content from the start of the file.
+        offset: u64,
+        /// Bytes the field says it has.
+        need: u64,
+        /// Bytes there are.
+        have: u64,
+    },
+    /// Messages, subgraphs or function calls are nested beyond the limit.
+    #[error("{what} nest deeper than {limit} levels")]
+    TooDeep {
+        /// What is nested, with its place.
+        what: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// Nodes wait for each other.
+    #[error("the graph has a cycle through {}", quoted(nodes))]
+    Cycle {
+        /// The nodes on the cycle, each one reading a result of the one before it.
+        nodes: Vec<String>,
+    },
+    /// A node reads a value that nothing defines.
+    #[error("node `{node}` reads `{tensor}`, which is neither a graph input, an initializer nor the output of a node")]
+    UndefinedInput {
+        /// The node that reads.
+        node: String,
+        /// What it reads.
+        tensor: String,
+    },
+    /// A graph returns a value that nothing defines.
+    #[error("graph output `{tensor}` is neither a graph input, an initializer nor the output of a node")]
+    UndefinedOutput {
+        /// The output.
+        tensor: String,
+    },
+    /// A value is defined twice; ONNX graphs are in single static assignment form.
+    #[error("`{name}` is defined twice, by {first} and by {second}")]
+    DuplicateName {
+        /// The value.
+        name: String,
+        /// One definition.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// Sizes of values that need memory do not follow from the model.
+    #[error("the size of {} is unknown{}{}", quoted(tensors), remedy(dims), causes_text(causes))]
+    UnknownSizes {
+        /// The values, in reference order; `--size TENSOR=BYTES` settles one.
+        tensors: Vec<String>,
+        /// The dimensions that would settle some of them; `--dim NAME=N` sets one.
+        dims: Vec<String>,
+        /// What shape inference had to say about the nodes involved.
+        causes: Vec<String>,
+    },
+    /// The caller set a dimension that no value has.
+    #[error("no dimension is named `{name}`; {}", known_text("the open dimensions are", known))]
+    UnknownDim {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The caller stated the size of a value that does not exist.
+    #[error("no result of a node is named `{name}`, so its size cannot be set")]
+    UnknownTensor {
+        /// The name given.
+        name: String,
+    },
+    /// A size does not fit 64 bits, or a dimension is negative.
+    #[error("`{tensor}`, defined by {node}, has an impossible shape: {why}")]
+    ShapeOverflow {
+        /// What defines the value.
+        node: String,
+        /// The value.
+        tensor: String,
+        /// What is wrong with its shape.
+        why: String,
+    },
+    /// An initializer's values do not fit its shape or type.
+    #[error("initializer `{tensor}`: {why}")]
+    BadTensor {
+        /// The initializer.
+        tensor: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The file that holds a tensor's values is missing, too short, or outside the model's folder.
+    #[error("external data of `{tensor}`: {why}")]
+    ExternalData {
+        /// The tensor.
+        tensor: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The model is sound, but something in it is not supported.
+    #[error("`{name}`: {what}")]
+    Unsupported {
+        /// The node, function or tensor.
+        name: String,
+        /// What is not supported.
+        what: String,
+    },
+    /// The graph to be written does not stem from this model.
+    #[error("cannot write op `{op}`: {why}")]
+    Foreign {
+        /// The op.
+        op: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The output would overwrite the input or a file the input needs.
+    #[error("refusing to write to `{}`: {why}", path.display())]
+    Refused {
+        /// The output.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+}
+
+impl OnnxError {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// Names listed in a message at most; the error's fields hold all of them.
+const LISTED: usize = 8;
+
+fn quoted(names: &[String]) -> String {
+    let mut text = names
+        .iter()
+        .take(LISTED)
+        .map(|n| format!("`{n}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > LISTED {
+        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    }
+    text
+}
+
+fn remedy(dims: &[String]) -> String {
+    if dims.is_empty() {
+        "; state it with --size".to_owned()
+    } else {
+        format!("; set --dim for {}", quoted(dims))
+    }
+}
+
+fn causes_text(causes: &[String]) -> String {
+    if causes.is_empty() {
+        return String::new();
+    }
+    let more = if causes.len() > 3 {
+        format!("; and {} more", causes.len() - 3)
+    } else {
+        String::new()
+    };
+    format!(" ({}{more})", causes[..causes.len().min(3)].join("; "))
+}
+
+fn known_text(label: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        "no dimension is open".to_owned()
+    } else {
+        format!("{label} {}", quoted(names))
+    }
+}

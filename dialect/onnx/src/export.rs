@@ -1,0 +1,186 @@
+//! From a rewritten [`Graph`] back to a model.
+//!
+//! Each op names the node it stems from. The node is taken over whole (doc string, attributes, fields this version of the
+//! format does not know) and only its operands, results and the outer values of its subgraphs get the names they have in
+//! the graph. Types and quantization annotations of copied results are copied too.
+
+use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotation, ValueInfoProto};
+use remat_ir::{Graph, Op, OpKind, TensorId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{OnnxError, OnnxModel, scope};
+
+/// Key in a copied node's metadata under which stands the name of the node it repeats.
+pub const RECOMPUTE_OF: &str = "remat.recompute_of";
+
+/// Writes `graph` as a model; see [`OnnxModel::export_proto`].
+pub(crate) fn export(model: &OnnxModel, graph: &Graph) -> Result<ModelProto, OnnxError> {
+    let mut exporter = Exporter::new(model, graph);
+    exporter.check_outputs()?;
+    let mut nodes = Vec::with_capacity(graph.ops.len());
+    for op in graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+        nodes.push(exporter.node(op)?);
+    }
+    exporter.check_complete()?;
+    let mut proto = model.proto.clone();
+    let main = proto.graph.mut_or_insert_default();
+    main.node = nodes;
+    main.value_info.append(&mut exporter.value_info);
+    main.quantization_annotation.append(&mut exporter.annotations);
+    Ok(proto)
+}
+
+struct Exporter<'a> {
+    model: &'a OnnxModel,
+    graph: &'a Graph,
+    reserved: std::collections::BTreeSet<&'a str>,
+    written: Vec<bool>,
+    new_names: FxHashSet<&'a str>,
+    stated: FxHashMap<&'a str, &'a ValueInfoProto>,
+    annotated: FxHashMap<&'a str, &'a TensorAnnotation>,
+    value_info: Vec<ValueInfoProto>,
+    annotations: Vec<TensorAnnotation>,
+}
+
+impl<'a> Exporter<'a> {
+    fn new(model: &'a OnnxModel, graph: &'a Graph) -> Self {
+        let main = model.proto.graph.get_or_default();
+        let values = main.output.iter().chain(&main.value_info);
+        Self {
+            model,
+            graph,
+            reserved: model.reserved_names(),
+            written: vec![false; main.node.len()],
+            new_names: FxHashSet::default(),
+            stated: values.map(|v| (v.name.as_str(), v)).collect(),
+            annotated: main
+                .quantization_annotation
+                .iter()
+                .map(|a| (a.tensor_name.as_str(), a))
+                .collect(),
+            value_info: Vec::new(),
+            annotations: Vec::new(),
+        }
+    }
+
+    fn check_outputs(&self) -> Result<(), OnnxError> {
+        let expected = self
+            .model
+            .proto
+            .graph
+            .get_or_default()
+            .output
+            .iter()
+            .map(|o| o.name.as_str());
+        let found = self.graph.outputs.iter().map(|&t| self.name(t));
+        if expected.eq(found) {
+            return Ok(());
+        }
+        let why = "its outputs are not those of the model".to_owned();
+        Err(OnnxError::Foreign {
+            op: self.graph.name.clone(),
+            why,
+        })
+    }
+
+    fn check_complete(&self) -> Result<(), OnnxError> {
+        match self.written.iter().position(|written| !written) {
+            None => Ok(()),
+            Some(index) => Err(foreign(&self.model.names[index], "the rewritten graph has lost it")),
+        }
+    }
+
+    fn name(&self, tensor: TensorId) -> &'a str {
+        &self.graph.tensors[tensor].name
+    }
+
+    fn node(&mut self, op: &'a Op) -> Result<NodeProto, OnnxError> {
+        let main = self.model.proto.graph.get_or_default();
+        let source = op.source.map(|source| source as usize);
+        let source = source.filter(|&source| source < main.node.len());
+        let source = source.ok_or_else(|| foreign(&op.name, "it names no node of the model"))?;
+        let original = &main.node[source];
+        let captures = &self.model.captures[source];
+        if op.inputs.len() != original.input.len()
+            || op.outputs.len() != original.output.len()
+            || op.captures.len() != captures.len()
+        {
+            return Err(foreign(&op.name, "it has other operands or results than its node"));
+        }
+        let is_copy = op.kind != OpKind::Compute;
+        if !is_copy && std::mem::replace(&mut self.written[source], true) {
+            return Err(foreign(&op.name, "its node stands in the graph twice"));
+        }
+        let mut node = original.clone();
+        let names = |tensors: &[Option<TensorId>]| -> Vec<String> {
+            tensors
+                .iter()
+                .map(|t| t.map_or_else(String::new, |t| self.name(t).to_owned()))
+                .collect()
+        };
+        node.input = names(&op.inputs);
+        node.output = names(&op.outputs);
+        let renamed = captures
+            .iter()
+            .zip(&op.captures)
+            .map(|(old, &new)| (old.clone(), self.name(new).to_owned()));
+        scope::rename_captures(&mut node, &renamed.filter(|(old, new)| old != new).collect());
+        if op.name != self.model.names[source] {
+            self.claim(&op.name)?;
+            node.name.clone_from(&op.name);
+        }
+        if is_copy {
+            node.metadata_props.push(StringStringEntryProto {
+                key: RECOMPUTE_OF.to_owned(),
+                value: self.model.names[source].clone(),
+                ..StringStringEntryProto::default()
+            });
+        }
+        for (old, result) in original.output.iter().zip(&op.outputs) {
+            let Some(result) = *result else { continue };
+            if self.name(result) != old {
+                self.claim(self.name(result))?;
+                self.describe(old, self.name(result));
+            } else if is_copy {
+                return Err(foreign(&op.name, "its result has the name of the original's"));
+            }
+        }
+        Ok(node)
+    }
+
+    /// Takes a name that the model does not have.
+    fn claim(&mut self, name: &'a str) -> Result<(), OnnxError> {
+        if self.reserved.contains(name) || !self.new_names.insert(name) {
+            let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
+            return Err(OnnxError::DuplicateName {
+                name: name.to_owned(),
+                first,
+                second,
+            });
+        }
+        Ok(())
+    }
+
+    /// Gives the copy of a value what the model states about the original.
+    fn describe(&mut self, original: &str, copy: &str) {
+        if let Some(&stated) = self.stated.get(original) {
+            self.value_info.push(ValueInfoProto {
+                name: copy.to_owned(),
+                ..stated.clone()
+            });
+        }
+        if let Some(&annotated) = self.annotated.get(original) {
+            self.annotations.push(TensorAnnotation {
+                tensor_name: copy.to_owned(),
+                ..annotated.clone()
+            });
+        }
+    }
+}
+
+fn foreign(op: &str, why: &str) -> OnnxError {
+    OnnxError::Foreign {
+        op: op.to_owned(),
+        why: why.to_owned(),
+    }
+}

@@ -1,0 +1,171 @@
+//! Tensors whose values live in other files beside the model.
+//!
+//! A model may name any file. Only regular files inside the model's own folder are touched: absolute paths, `..` and links
+//! that lead out are rejected, and every range is checked against the real length of its file. Nothing is read but the
+//! values of small tensors (see [`crate::tensor`]).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+
+use onnx_protobuf::TensorProto;
+
+use crate::OnnxError;
+
+/// Where the values of an external tensor are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Range<'a> {
+    /// The file, relative to the model's folder.
+    pub(crate) location: &'a str,
+    /// First byte.
+    pub(crate) offset: u64,
+    /// Number of bytes; up to the end of the file if not stated.
+    pub(crate) length: Option<u64>,
+}
+
+/// Reads the entries of `external_data`.
+///
+/// # Errors
+/// [`OnnxError::ExternalData`] if the location is missing or a number is none.
+pub(crate) fn range(tensor: &TensorProto) -> Result<Range<'_>, OnnxError> {
+    let entry = |key: &str| {
+        tensor
+            .external_data
+            .iter()
+            .find(|e| e.key == key)
+            .map(|e| e.value.as_str())
+    };
+    let number = |key: &str| {
+        entry(key)
+            .map(|text| {
+                text.parse::<u64>()
+                    .map_err(|_| error(tensor, format!("{key} `{text}` is no number")))
+            })
+            .transpose()
+    };
+    let location = entry("location").ok_or_else(|| error(tensor, "it names no file".to_owned()))?;
+    Ok(Range {
+        location,
+        offset: number("offset")?.unwrap_or(0),
+        length: number("length")?,
+    })
+}
+
+fn error(tensor: &TensorProto, why: String) -> OnnxError {
+    OnnxError::ExternalData {
+        tensor: tensor.name.clone(),
+        why,
+    }
+}
+
+/// The folder of a model, inside which its data files must lie.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    canonical: PathBuf,
+    /// What is known of each location, so that a thousand tensors in one file ask the system once.
+    files: RefCell<BTreeMap<String, Result<(PathBuf, u64), String>>>,
+}
+
+impl Folder {
+    /// The folder at `path`.
+    ///
+    /// # Errors
+    /// [`OnnxError::Io`] if it does not exist.
+    pub(crate) fn open(path: &Path) -> Result<Self, OnnxError> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let canonical = path.canonicalize().map_err(OnnxError::io(path))?;
+        Ok(Self {
+            canonical,
+            files: RefCell::default(),
+        })
+    }
+
+    /// The folder without links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.canonical
+    }
+
+    /// The real path and length of the file at `location`.
+    pub(crate) fn file(&self, tensor: &TensorProto, location: &str) -> Result<(PathBuf, u64), OnnxError> {
+        let mut files = self.files.borrow_mut();
+        if let Some(known) = files.get(location) {
+            return known.clone().map_err(|why| error(tensor, why));
+        }
+        let found = self.find(location);
+        files.insert(location.to_owned(), found.clone());
+        found.map_err(|why| error(tensor, why))
+    }
+
+    fn find(&self, location: &str) -> Result<(PathBuf, u64), String> {
+        let relative = relative(location)?;
+        let shown = |error: std::io::Error| format!("cannot access `{location}`: {error}");
+        let path = self.canonical.join(relative).canonicalize().map_err(shown)?;
+        if !path.starts_with(&self.canonical) {
+            return Err(format!("`{location}` leads out of the model's folder"));
+        }
+        let metadata = path.metadata().map_err(shown)?;
+        if !metadata.is_file() {
+            return Err(format!("`{location}` is no regular file"));
+        }
+        Ok((path, metadata.len()))
+    }
+
+    /// Checks that the tensor's values, `bytes` of them, lie inside a file of the folder.
+    ///
+    /// # Errors
+    /// [`OnnxError::ExternalData`].
+    pub(crate) fn check(&self, tensor: &TensorProto, bytes: u64) -> Result<(), OnnxError> {
+        let Range {
+            location,
+            offset,
+            length,
+        } = range(tensor)?;
+        let (_, size) = self.file(tensor, location)?;
+        let length = length.unwrap_or(bytes);
+        if length != bytes {
+            return Err(error(
+                tensor,
+                format!("its shape needs {bytes} bytes, the file entry has {length}"),
+            ));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            let why = format!("{length} bytes at offset {offset} exceed `{location}` of {size} bytes");
+            return Err(error(tensor, why));
+        }
+        Ok(())
+    }
+
+    /// The `bytes` bytes of a small tensor, `None` if they cannot be had.
+    pub(crate) fn read(&self, tensor: &TensorProto, bytes: usize) -> Option<Vec<u8>> {
+        self.check(tensor, bytes as u64).ok()?;
+        let Range { location, offset, .. } = range(tensor).ok()?;
+        let (path, _) = self.file(tensor, location).ok()?;
+        let mut file = File::open(path).ok()?;
+        file.seek(SeekFrom::Start(offset)).ok()?;
+        let mut data = vec![0; bytes];
+        file.read_exact(&mut data).ok()?;
+        Some(data)
+    }
+}
+
+/// The location as a path below the folder.
+///
+/// # Errors
+/// A text, if it is empty, absolute or climbs with `..`.
+pub(crate) fn relative(location: &str) -> Result<&Path, String> {
+    let path = Path::new(location);
+    let inside = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let windows = location.contains('\\') || location.contains(':');
+    if location.is_empty() || location.contains('\0') || !inside || windows {
+        return Err(format!("`{location}` is no path inside the model's folder"));
+    }
+    Ok(path)
+}

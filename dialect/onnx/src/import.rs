@@ -1,0 +1,357 @@
+//! From the file's graph to the [`Graph`] of the passes.
+
+use std::collections::BTreeMap;
+
+use onnx_protobuf::{GraphProto, ModelProto, NodeProto};
+use remat_ir::{Graph, GraphBuilder, OpKind, OpSpec, ResultSpec, TensorId, ValueType};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::effects::{self, Known};
+use crate::external::Folder;
+use crate::functions::{Functions, Opsets, domain, opsets};
+use crate::order::stable_order;
+use crate::shapes::{Context, Inferred, infer};
+use crate::types::dimension_names;
+use crate::{ImportOptions, OnnxError, alias, attributes, scope, sizes, tensor};
+
+/// A graph, with what the exporter must know about each node of the file.
+pub(crate) struct Imported {
+    pub(crate) graph: Graph,
+    /// By position of the node in the file: its name in the graph.
+    pub(crate) names: Vec<String>,
+    /// By position of the node in the file: the outer values its subgraphs read.
+    pub(crate) captures: Vec<Vec<String>>,
+}
+
+/// Imports the main graph of `model`.
+pub(crate) fn import(
+    model: &ModelProto,
+    folder: Option<&Folder>,
+    options: &ImportOptions,
+) -> Result<Imported, OnnxError> {
+    let Some(proto) = model.graph.as_ref() else {
+        return Err(OnnxError::NotOnnx {
+            offset: 0,
+            why: "the model has no graph".to_owned(),
+        });
+    };
+    check_given(options)?;
+    let names = node_names(&proto.node);
+    let captures: Vec<Vec<&str>> = proto.node.iter().map(scope::captures).collect();
+    let definitions = definitions(proto, &names)?;
+    let reads_from = reads_from(proto, &names, &captures, &definitions)?;
+    let order = stable_order(&reads_from).map_err(|cycle| {
+        let nodes = cycle.into_iter().map(|node| names[node as usize].clone()).collect();
+        OnnxError::Cycle { nodes }
+    })?;
+    for tensor in &proto.initializer {
+        check_external(tensor, folder)?;
+    }
+    let functions = Functions::new(model)?;
+    let opsets = opsets(&model.opset_import);
+    let context = Context {
+        graph: proto,
+        functions: &functions,
+        opsets: &opsets,
+        folder,
+        given: &options.dims,
+        nodes: order
+            .iter()
+            .map(|&i| (&proto.node[i as usize], names[i as usize].as_str()))
+            .collect(),
+    };
+    let inferred = infer(&context, dimension_names(model))?;
+    if let Some(name) = options.dims.keys().find(|name| !inferred.names.contains(*name)) {
+        let known = inferred.names.into_iter().collect();
+        return Err(OnnxError::UnknownDim {
+            name: name.clone(),
+            known,
+        });
+    }
+    let mut importer = Importer {
+        builder: GraphBuilder::new(&proto.name),
+        tensors: FxHashMap::default(),
+        outputs: proto.output.iter().map(|o| o.name.as_str()).collect(),
+        inferred,
+        functions: &functions,
+        opsets: &opsets,
+        known: Known::of_graph(proto),
+        sizes: &options.sizes,
+    };
+    importer.sources(proto)?;
+    for &index in &order {
+        importer.node(
+            &proto.node[index as usize],
+            index,
+            &names[index as usize],
+            &captures[index as usize],
+        )?;
+    }
+    importer.finish(proto, &names, captures)
+}
+
+fn check_given(options: &ImportOptions) -> Result<(), OnnxError> {
+    match options.dims.iter().find(|&(_, &value)| i64::try_from(value).is_err()) {
+        None => Ok(()),
+        Some((name, value)) => Err(OnnxError::ShapeOverflow {
+            node: "the caller".to_owned(),
+            tensor: name.clone(),
+            why: format!("{value} exceeds 63 bits"),
+        }),
+    }
+}
+
+fn check_external(tensor: &onnx_protobuf::TensorProto, folder: Option<&Folder>) -> Result<(), OnnxError> {
+    if !tensor::is_external(tensor) {
+        return Ok(());
+    }
+    let bytes = tensor::dense_type(tensor, "an initializer")?
+        .bytes()
+        .ok()
+        .flatten()
+        .unwrap_or(0);
+    match folder {
+        Some(folder) => folder.check(tensor, bytes),
+        None => crate::external::range(tensor).map(drop),
+    }
+}
+
+/// Unique names: those of the file, `OPTYPE_INDEX` for unnamed nodes, a suffix for names that are taken.
+fn node_names(nodes: &[NodeProto]) -> Vec<String> {
+    let stated: FxHashSet<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
+    let mut taken: FxHashSet<String> = FxHashSet::default();
+    let mut names = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let base = if node.name.is_empty() {
+            format!("{}_{index}", node.op_type)
+        } else {
+            node.name.clone()
+        };
+        let mut name = base.clone();
+        let mut suffix = 1;
+        while taken.contains(&name) || ((node.name.is_empty() || suffix > 1) && stated.contains(name.as_str())) {
+            name = format!("{base}_{suffix}");
+            suffix += 1;
+        }
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+/// Who defines a value of the main graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Definition {
+    Input,
+    Initializer,
+    Node(u32),
+}
+
+impl Definition {
+    fn describe(self, names: &[String]) -> String {
+        match self {
+            Self::Input => "a graph input".to_owned(),
+            Self::Initializer => "an initializer".to_owned(),
+            Self::Node(index) => format!("node `{}`", names[index as usize]),
+        }
+    }
+}
+
+fn definitions<'m>(graph: &'m GraphProto, names: &[String]) -> Result<FxHashMap<&'m str, Definition>, OnnxError> {
+    let mut found: FxHashMap<&str, Definition> = FxHashMap::default();
+    let mut define = |name: &'m str, definition: Definition| match found.insert(name, definition) {
+        // An initializer of the same name is the default of an input.
+        None => Ok(()),
+        Some(Definition::Input) if definition == Definition::Initializer => Ok(()),
+        Some(first) => Err(OnnxError::DuplicateName {
+            name: name.to_owned(),
+            first: first.describe(names),
+            second: definition.describe(names),
+        }),
+    };
+    for input in &graph.input {
+        define(&input.name, Definition::Input)?;
+    }
+    let sparse = graph
+        .sparse_initializer
+        .iter()
+        .map(|t| t.values.as_ref().map_or("", |v| v.name.as_str()));
+    for name in graph.initializer.iter().map(|t| t.name.as_str()).chain(sparse) {
+        define(name, Definition::Initializer)?;
+    }
+    for (index, node) in (0_u32..).zip(&graph.node) {
+        for output in node.output.iter().filter(|name| !name.is_empty()) {
+            define(output, Definition::Node(index))?;
+        }
+    }
+    Ok(found)
+}
+
+/// For each node, the nodes whose outputs it or its subgraphs read.
+fn reads_from(
+    graph: &GraphProto,
+    names: &[String],
+    captures: &[Vec<&str>],
+    definitions: &FxHashMap<&str, Definition>,
+) -> Result<Vec<Vec<u32>>, OnnxError> {
+    let mut all = Vec::with_capacity(graph.node.len());
+    for (index, node) in graph.node.iter().enumerate() {
+        let inputs = node.input.iter().map(String::as_str).filter(|name| !name.is_empty());
+        let mut sources = Vec::new();
+        for name in inputs.chain(captures[index].iter().copied()) {
+            match definitions.get(name) {
+                Some(Definition::Node(source)) => sources.push(*source),
+                Some(Definition::Input | Definition::Initializer) => {}
+                None => {
+                    return Err(OnnxError::UndefinedInput {
+                        node: names[index].clone(),
+                        tensor: name.to_owned(),
+                    });
+                }
+            }
+        }
+        all.push(sources);
+    }
+    Ok(all)
+}
+
+struct Importer<'m> {
+    builder: GraphBuilder,
+    tensors: FxHashMap<&'m str, TensorId>,
+    outputs: FxHashSet<&'m str>,
+    inferred: Inferred,
+    functions: &'m Functions<'m>,
+    opsets: &'m Opsets,
+    known: Known<'m>,
+    sizes: &'m BTreeMap<String, u64>,
+}
+
+impl<'m> Importer<'m> {
+    /// Adds graph inputs and constants. An input with an initializer is a constant: the session holds its default.
+    fn sources(&mut self, graph: &'m GraphProto) -> Result<(), OnnxError> {
+        let sparse = graph
+            .sparse_initializer
+            .iter()
+            .map(|t| t.values.as_ref().map_or("", |v| v.name.as_str()));
+        let constants: Vec<&str> = graph
+            .initializer
+            .iter()
+            .map(|t| t.name.as_str())
+            .chain(sparse)
+            .collect();
+        let held: FxHashSet<&str> = constants.iter().copied().collect();
+        for input in graph
+            .input
+            .iter()
+            .map(|i| i.name.as_str())
+            .filter(|name| !held.contains(name))
+        {
+            let ty = self.take_type(input);
+            let id = self
+                .builder
+                .input(input, ty)
+                .map_err(overflow("a graph input", input))?;
+            self.tensors.insert(input, id);
+        }
+        for name in constants {
+            let ty = self.take_type(name);
+            let id = self
+                .builder
+                .constant(name, ty)
+                .map_err(overflow("an initializer", name))?;
+            self.tensors.insert(name, id);
+        }
+        Ok(())
+    }
+
+    fn take_type(&mut self, name: &str) -> ValueType {
+        self.inferred.types.remove(name).unwrap_or(ValueType::Unknown)
+    }
+
+    fn node(&mut self, node: &'m NodeProto, index: u32, name: &str, captures: &[&str]) -> Result<(), OnnxError> {
+        let inputs: Vec<Option<TensorId>> = node
+            .input
+            .iter()
+            .map(|i| self.tensors.get(i.as_str()).copied())
+            .collect();
+        let function = self.functions.called(node);
+        let effects = function.map_or_else(|| effects::of_operator(node, self.opsets, &self.known), |f| f.effects);
+        let mut results = Vec::with_capacity(node.output.len());
+        for (position, output) in node.output.iter().enumerate() {
+            if output.is_empty() {
+                results.push(None);
+                continue;
+            }
+            let base = inputs
+                .first()
+                .copied()
+                .flatten()
+                .map(|t| (t, &self.builder.graph().tensors[t].ty));
+            let is_graph_output = self.outputs.contains(output.as_str());
+            let placement = alias::placement(node, position, base, is_graph_output, function.is_some());
+            results.push(Some(ResultSpec {
+                name: output.clone(),
+                ty: self.take_type(output),
+                placement,
+            }));
+        }
+        let spec = OpSpec {
+            name: name.to_owned(),
+            kind: OpKind::Compute,
+            domain: domain(&node.domain).to_owned(),
+            op_type: node.op_type.clone(),
+            captures: captures.iter().map(|name| self.tensors[name]).collect(),
+            inputs,
+            results,
+            effects,
+            attributes: attributes::to_graph(node),
+            source: Some(index),
+        };
+        let first = node.output.first().map_or("", String::as_str);
+        let (op, outputs) = self
+            .builder
+            .op(spec)
+            .map_err(overflow(&format!("node `{name}`"), first))?;
+        for (output, id) in node.output.iter().zip(outputs) {
+            if let Some(id) = id {
+                self.tensors.insert(output, id);
+            }
+        }
+        sizes::derive(&mut self.builder, op);
+        Ok(())
+    }
+
+    fn finish(
+        mut self,
+        graph: &'m GraphProto,
+        names: &[String],
+        captures: Vec<Vec<&str>>,
+    ) -> Result<Imported, OnnxError> {
+        for output in &graph.output {
+            let Some(&id) = self.tensors.get(output.name.as_str()) else {
+                return Err(OnnxError::UndefinedOutput {
+                    tensor: output.name.clone(),
+                });
+            };
+            self.builder.output(id);
+        }
+        sizes::settle(&mut self.builder, self.sizes, &self.inferred)?;
+        Ok(Imported {
+            graph: self.builder.finish(),
+            names: names.to_vec(),
+            captures: captures
+                .into_iter()
+                .map(|c| c.into_iter().map(str::to_owned).collect())
+                .collect(),
+        })
+    }
+}
+
+fn overflow(node: &str, tensor: &str) -> impl FnOnce(remat_ir::SizeError) -> OnnxError {
+    let (node, tensor) = (node.to_owned(), tensor.to_owned());
+    move |error| OnnxError::ShapeOverflow {
+        node,
+        tensor,
+        why: error.to_string(),
+    }
+}

@@ -1,0 +1,37 @@
+//! ONNX models to and from the graph of the passes.
+//!
+//! [`OnnxModel::open`] reads a file, checks it, infers the shapes of all values and gives the main graph as a
+//! [`remat_ir::Graph`] in reference order; [`OnnxModel::save`] writes a rewritten graph back. Everything the graph does not
+//! hold (weights, subgraphs, functions, metadata, fields of newer format versions) stays in the model and is written out
+//! as it was read: exporting the graph unchanged gives an equal model.
+//!
+//! # Guarantees
+//! - Hostile input gets an [`OnnxError`] that names the node, the tensor or the byte offset; never a panic, never memory
+//!   beyond a multiple of the file. The files of external weights are looked at, not read, and only inside the model's
+//!   folder.
+//! - Ops stand in the stable topological order of the file: a sorted file keeps its order.
+//! - Results live where ONNX Runtime puts them: views share storage, graph outputs own theirs.
+//! - Only ops that are known to be pure are recomputable.
+
+mod alias;
+mod attributes;
+mod effects;
+mod error;
+mod export;
+mod external;
+mod functions;
+mod import;
+mod model;
+mod order;
+mod save;
+mod scope;
+mod shapes;
+mod sizes;
+mod tensor;
+mod types;
+mod wire;
+
+pub use error::OnnxError;
+pub use export::RECOMPUTE_OF;
+pub use model::{ImportOptions, OnnxModel};
+pub use onnx_protobuf as proto;

@@ -1,0 +1,156 @@
+//! A model file and the graph it holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use onnx_protobuf::{Message, ModelProto};
+use remat_ir::Graph;
+
+use crate::external::Folder;
+use crate::import::{Imported, import};
+use crate::{OnnxError, export, save, scope, wire};
+
+/// What the file leaves open and the caller decides.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImportOptions {
+    /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
+    pub dims: BTreeMap<String, u64>,
+    /// Bytes of results of nodes whose size does not follow from their type.
+    pub sizes: BTreeMap<String, u64>,
+}
+
+/// An ONNX model with its main graph imported.
+///
+/// The file's own content is kept whole: exporting changes the list of nodes and adds to the list of value types, nothing
+/// else.
+#[derive(Debug)]
+pub struct OnnxModel {
+    pub(crate) proto: ModelProto,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) folder: Option<Folder>,
+    pub(crate) graph: Graph,
+    pub(crate) names: Vec<String>,
+    pub(crate) captures: Vec<Vec<String>>,
+}
+
+impl OnnxModel {
+    /// Reads the model at `path`. Memory and time do not depend on the size of external weights, which are not read.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn open(path: &Path, options: &ImportOptions) -> Result<Self, OnnxError> {
+        let file = File::open(path).map_err(OnnxError::io(path))?;
+        let metadata = file.metadata().map_err(OnnxError::io(path))?;
+        if !metadata.is_file() {
+            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
+            return Err(OnnxError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
+        let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
+        if metadata.len() == 0 {
+            return Self::build(&[], Some(folder), Some(path), options);
+        }
+        #[expect(
+            unsafe_code,
+            reason = "a map is the only way to read a large file without holding it twice"
+        )]
+        // SAFETY: the map is read-only and private to this call. If another process shortens the file meanwhile, the
+        // system ends this process; it cannot make the bytes' borrow unsound in any other way than any file map.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(OnnxError::io(path))?;
+        Self::build(&bytes, Some(folder), Some(path), options)
+    }
+
+    /// Reads a model from memory; `folder` is where its external data lies.
+    ///
+    /// Without a folder, external weights are not checked and the model can be exported but not saved.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn from_bytes(bytes: &[u8], folder: Option<&Path>, options: &ImportOptions) -> Result<Self, OnnxError> {
+        Self::build(bytes, folder.map(Folder::open).transpose()?, None, options)
+    }
+
+    fn build(
+        bytes: &[u8],
+        folder: Option<Folder>,
+        path: Option<&Path>,
+        options: &ImportOptions,
+    ) -> Result<Self, OnnxError> {
+        wire::scan(bytes)?;
+        let parsed = ModelProto::parse_from_bytes(bytes);
+        let proto = parsed.map_err(|error| OnnxError::NotOnnx {
+            offset: 0,
+            why: error.to_string(),
+        })?;
+        let Imported { graph, names, captures } = import(&proto, folder.as_ref(), options)?;
+        Ok(Self {
+            proto,
+            path: path.map(Path::to_owned),
+            folder,
+            graph,
+            names,
+            captures,
+        })
+    }
+
+    /// The main graph, in reference order.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The file's content as it was read.
+    #[must_use]
+    pub fn proto(&self) -> &ModelProto {
+        &self.proto
+    }
+
+    /// Every name of a value or node anywhere in the model, subgraphs and functions included, and the names the graph
+    /// gives to unnamed nodes. New names must avoid them.
+    #[must_use]
+    pub fn reserved_names(&self) -> BTreeSet<&str> {
+        let mut names = scope::all_names(&self.proto);
+        names.extend(self.names.iter().map(String::as_str));
+        names
+    }
+
+    /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.
+    ///
+    /// # Errors
+    /// [`OnnxError::Foreign`] if `rewritten` does not stem from [`OnnxModel::graph`]: an op without source, a missing or
+    /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
+    pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
+        export::export(self, rewritten)
+    }
+
+    /// [`OnnxModel::export_proto`] as bytes.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`], and [`OnnxError::Unsupported`] if the result is too large for a file.
+    pub fn export(&self, rewritten: &Graph) -> Result<Vec<u8>, OnnxError> {
+        save::to_bytes(&self.export_proto(rewritten)?)
+    }
+
+    /// Writes [`OnnxModel::export_proto`] to `out`, whole or not at all.
+    ///
+    /// If `out` lies in another folder than the model, the data files of external weights are copied there. A data file
+    /// that is there already is left alone if it is equal and an error otherwise.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export`], [`OnnxError::Refused`] if `out` is the model itself or one of its data files,
+    /// [`OnnxError::ExternalData`] and [`OnnxError::Io`].
+    pub fn save(&self, rewritten: &Graph, out: &Path) -> Result<(), OnnxError> {
+        save::save(self, &self.export_proto(rewritten)?, out)
+    }
+
+    /// Like [`OnnxModel::save`], for a model that was changed after [`OnnxModel::export_proto`].
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::save`].
+    pub fn save_proto(&self, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
+        save::save(self, proto, out)
+    }
+}

@@ -1,0 +1,367 @@
+//! Shapes of all values of the main graph.
+//!
+//! Types stated in the file come first; what they leave open is inferred node by node in reference order. The rules of
+//! single operators are those of the crate `onnx-runtime-shape-inference`; this module drives them, because that crate's
+//! own driver stops at the first node a rule objects to, knows no functions, and binds symbols per graph. Here a node that
+//! a rule objects to keeps its stated types, function calls are inferred through their bodies, and all scopes share one
+//! set of symbols, so that a dimension keeps its name through subgraphs and calls.
+
+mod control;
+mod convert;
+mod rules;
+mod symbols;
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use onnx_protobuf::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
+use onnx_runtime_shape_inference::{DimExpr, InferenceRegistry, MergePolicy, NodeIo, TypeInfo};
+use remat_ir::{Dim, ValueType};
+use rustc_hash::FxHashMap;
+
+use crate::OnnxError;
+use crate::external::Folder;
+use crate::functions::{Function, Functions, Opsets};
+use crate::tensor::{dense_type, sparse_type};
+use crate::types::{Dims, value_type};
+use convert::Bindings;
+use symbols::Symbols;
+
+/// Nodes inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
+/// each other can unfold to exponentially many.
+const MAX_INNER_VISITS: u32 = 1 << 18;
+
+/// Subgraphs and calls are entered this deep.
+const MAX_DEPTH: usize = 64;
+
+/// What was found out.
+pub(crate) struct Inferred {
+    /// Type of every value of the main graph of which anything is known.
+    pub(crate) types: HashMap<String, ValueType>,
+    /// For values with open dimensions: the names that would settle them.
+    pub(crate) open: HashMap<String, BTreeSet<String>>,
+    /// Every dimension name a caller may set.
+    pub(crate) names: BTreeSet<String>,
+    /// Objections of the rules, by name of the node.
+    pub(crate) causes: HashMap<String, String>,
+}
+
+/// What inference needs to know of the model.
+pub(crate) struct Context<'m> {
+    pub(crate) graph: &'m GraphProto,
+    pub(crate) functions: &'m Functions<'m>,
+    pub(crate) opsets: &'m Opsets,
+    pub(crate) folder: Option<&'m Folder>,
+    pub(crate) given: &'m Dims,
+    /// Nodes of the main graph in reference order, with their names.
+    pub(crate) nodes: Vec<(&'m NodeProto, &'m str)>,
+}
+
+/// Infers the types of all values of the main graph. `names` are the dimension names of the model.
+///
+/// # Errors
+/// [`OnnxError::ShapeOverflow`], [`OnnxError::BadTensor`] and [`OnnxError::Unsupported`] for types that cannot be.
+pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<Inferred, OnnxError> {
+    let mut inference = Inference {
+        functions: context.functions,
+        folder: context.folder,
+        given: context.given,
+        symbols: Symbols::new(context.given, names),
+        visits_left: MAX_INNER_VISITS,
+        depth: 0,
+        causes: HashMap::new(),
+    };
+    let mut scope = Scope::new(None, context.opsets, None);
+    scope.main = true;
+    inference.enter_graph(context.graph, &mut scope)?;
+    for (node, name) in &context.nodes {
+        inference.node(node, name, &mut scope)?;
+    }
+    let mut inferred = Inferred {
+        types: HashMap::with_capacity(scope.values.len()),
+        open: HashMap::new(),
+        names: BTreeSet::new(),
+        causes: HashMap::new(),
+    };
+    let declared = &scope.declared;
+    let mut values: Vec<&str> = scope.values.keys().chain(declared.keys()).copied().collect();
+    values.sort_unstable();
+    values.dedup();
+    for name in values {
+        let unknown = NodeIo::default();
+        let io = scope.values.get(name).unwrap_or(&unknown);
+        inferred
+            .types
+            .insert(name.to_owned(), inference.symbols.value_type(io, declared.get(name)));
+        let open = inference.symbols.open_names(io);
+        if !open.is_empty() {
+            inferred.open.insert(name.to_owned(), open);
+        }
+    }
+    inferred.names = inference.symbols.names;
+    inferred.causes = inference.causes;
+    Ok(inferred)
+}
+
+fn registry() -> &'static InferenceRegistry {
+    static REGISTRY: OnceLock<InferenceRegistry> = OnceLock::new();
+    REGISTRY.get_or_init(InferenceRegistry::default_registry)
+}
+
+/// The values visible in one graph or function body.
+struct Scope<'s, 'm> {
+    parent: Option<&'s Scope<'s, 'm>>,
+    values: FxHashMap<&'m str, NodeIo>,
+    declared: FxHashMap<&'m str, ValueType>,
+    opsets: &'s Opsets,
+    bindings: Option<&'s Bindings<'m>>,
+    /// Whether this is the main graph, whose open dimensions get names.
+    main: bool,
+}
+
+impl<'s, 'm> Scope<'s, 'm> {
+    fn new(parent: Option<&'s Scope<'s, 'm>>, opsets: &'s Opsets, bindings: Option<&'s Bindings<'m>>) -> Self {
+        let (values, declared) = (FxHashMap::default(), FxHashMap::default());
+        Self {
+            parent,
+            values,
+            declared,
+            opsets,
+            bindings,
+            main: false,
+        }
+    }
+
+    /// A scope inside this one.
+    fn inner(&'s self) -> Self {
+        Self::new(Some(self), self.opsets, self.bindings)
+    }
+
+    fn get(&self, name: &str) -> Option<&NodeIo> {
+        let mut scope = Some(self);
+        while let Some(here) = scope {
+            if let Some(io) = here.values.get(name) {
+                return Some(io);
+            }
+            scope = here.parent;
+        }
+        None
+    }
+}
+
+struct Inference<'m> {
+    functions: &'m Functions<'m>,
+    folder: Option<&'m Folder>,
+    given: &'m Dims,
+    symbols: Symbols<'m>,
+    visits_left: u32,
+    depth: usize,
+    causes: HashMap<String, String>,
+}
+
+impl<'m> Inference<'m> {
+    /// Declares what a graph states about its values, and defines its inputs and initializers.
+    fn enter_graph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<(), OnnxError> {
+        self.declare(graph.value_info.iter().chain(&graph.output).chain(&graph.input), scope)?;
+        for input in &graph.input {
+            self.define(&input.name, NodeIo::default(), scope);
+        }
+        for tensor in &graph.initializer {
+            let ty = dense_type(tensor, "an initializer")?;
+            let info = self.symbols.node_io(&ty).type_info;
+            scope.declared.insert(&tensor.name, ty);
+            scope
+                .values
+                .insert(&tensor.name, convert::initializer(tensor, info, self.folder));
+        }
+        for sparse in &graph.sparse_initializer {
+            let ty = sparse_type(sparse, "a sparse initializer")?;
+            let io = self.symbols.node_io(&ty);
+            let name = sparse.values.as_ref().map_or("", |values| values.name.as_str());
+            scope.declared.insert(name, ty);
+            scope.values.insert(name, io);
+        }
+        Ok(())
+    }
+
+    fn declare(
+        &mut self,
+        values: impl Iterator<Item = &'m ValueInfoProto>,
+        scope: &mut Scope<'_, 'm>,
+    ) -> Result<(), OnnxError> {
+        for value in values {
+            let Some(ty) = value.type_.as_ref() else { continue };
+            let impossible = |why| OnnxError::ShapeOverflow {
+                node: "its declaration".to_owned(),
+                tensor: value.name.clone(),
+                why,
+            };
+            let ty = value_type(ty, self.given).map_err(impossible)?;
+            ty.bytes().map_err(|error| impossible(error.to_string()))?;
+            scope.declared.insert(&value.name, ty);
+        }
+        Ok(())
+    }
+
+    /// Defines a value: what was inferred, refined by what was declared.
+    fn define(&mut self, name: &'m str, mut io: NodeIo, scope: &mut Scope<'_, 'm>) {
+        if name.is_empty() {
+            return;
+        }
+        if let Some(declared) = scope.declared.get(name) {
+            self.refine(&mut io, declared, name);
+        }
+        self.symbols.settle(&mut io, scope.main.then_some(name));
+        scope.values.insert(name, io);
+    }
+
+    /// Puts declared types over inferred ones. A declared number wins over an inferred one: the file may know more than
+    /// the rules (it may stem from a run), and a runtime that disagrees will say so at load.
+    fn refine(&mut self, io: &mut NodeIo, declared: &ValueType, name: &str) {
+        let stated = self.symbols.node_io(declared);
+        match (&mut io.type_info, stated.type_info) {
+            (Some(inferred), Some(stated)) if inferred.rank() == stated.rank() => {
+                inferred.dtype = stated.dtype;
+                let dims = match declared {
+                    ValueType::Tensor { shape: Some(dims), .. } => dims.as_slice(),
+                    _ => &[],
+                };
+                for ((inferred, stated), dim) in inferred.shape.iter_mut().zip(stated.shape).zip(dims) {
+                    let differs = inferred.is_const() && *inferred != stated;
+                    match dim {
+                        Dim::Known(_) if differs => {
+                            tracing::warn!(
+                                tensor = name,
+                                "declared and inferred shapes differ; the declared one counts"
+                            );
+                            *inferred = stated;
+                        }
+                        Dim::Known(_) => *inferred = stated,
+                        Dim::Symbol(_) if inferred.as_symbol().is_some() || inferred.is_overflow() => {
+                            *inferred = stated
+                        }
+                        Dim::Symbol(_) | Dim::Unknown => {}
+                    }
+                }
+            }
+            (inferred, Some(stated)) => *inferred = Some(stated),
+            (_, None) => {}
+        }
+        if io.value_type.is_none() {
+            io.value_type = stated.value_type;
+        }
+    }
+
+    /// Infers one node and defines its outputs. `name` is the node's, for objections.
+    fn node(&mut self, node: &'m NodeProto, name: &str, scope: &mut Scope<'_, 'm>) -> Result<(), OnnxError> {
+        if !scope.main {
+            self.visits_left = self.visits_left.saturating_sub(1);
+        }
+        let functions = self.functions;
+        let results = match functions.called(node) {
+            _ if self.visits_left == 0 || self.depth >= MAX_DEPTH => Vec::new(),
+            Some(function) => self.call(function, node, scope)?,
+            None => match self.control_flow(node, scope)? {
+                Some(results) => results,
+                None => self.operator(node, name, scope),
+            },
+        };
+        let mut results = results.into_iter();
+        for output in &node.output {
+            self.define(output, results.next().unwrap_or_default(), scope);
+        }
+        Ok(())
+    }
+
+    fn inputs(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
+        node.input
+            .iter()
+            .map(|name| scope.get(name).cloned().unwrap_or_default())
+            .collect()
+    }
+
+    /// Infers an operator by its rule.
+    fn operator(&mut self, node: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
+        let proto = node;
+        let node = convert::node(proto, scope.bindings, self.folder);
+        let inputs = self.inputs(proto, scope);
+        let interner = &mut self.symbols.interner;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            registry().infer_node(&node, scope.opsets, inputs, MergePolicy::Permissive, interner)
+        }));
+        let mut results = match result {
+            Ok(Ok(results)) => results,
+            Ok(Err(error)) => {
+                self.causes.insert(name.to_owned(), error.to_string());
+                Vec::new()
+            }
+            Err(_) => {
+                self.causes
+                    .insert(name.to_owned(), format!("the rule of `{}` failed", proto.op_type));
+                Vec::new()
+            }
+        };
+        results.resize_with(proto.output.len(), NodeIo::default);
+        if results
+            .iter()
+            .any(|io| io.type_info.is_none() && io.value_type.is_none())
+        {
+            rules::complete(&node, &self.inputs(proto, scope), &mut results, &mut self.symbols);
+        }
+        results
+    }
+
+    /// Infers a call through the body of the function.
+    fn call(
+        &mut self,
+        function: &'m Function<'m>,
+        node: &'m NodeProto,
+        scope: &Scope<'_, 'm>,
+    ) -> Result<Vec<NodeIo>, OnnxError> {
+        let proto: &'m FunctionProto = function.proto;
+        let mut bindings: Bindings<'m> = proto.attribute_proto.iter().map(|a| (a.name.as_str(), a)).collect();
+        for attribute in &node.attribute {
+            if let Some(actual) = convert::resolve(attribute, scope.bindings) {
+                bindings.insert(&attribute.name, actual);
+            }
+        }
+        let mut body = Scope::new(None, &function.opsets, Some(&bindings));
+        self.declare(proto.value_info.iter(), &mut body)?;
+        let inputs = self.inputs(node, scope);
+        for (name, io) in proto.input.iter().zip(inputs) {
+            body.values.insert(name, io);
+        }
+        self.depth += 1;
+        for inner in &proto.node {
+            self.node(inner, &inner.name, &mut body)?;
+        }
+        self.depth -= 1;
+        Ok(proto
+            .output
+            .iter()
+            .map(|name| body.get(name).cloned().unwrap_or_default())
+            .collect())
+    }
+
+    /// Infers a subgraph whose inputs are already defined in `scope`; returns its outputs.
+    fn subgraph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<Vec<NodeIo>, OnnxError> {
+        self.depth += 1;
+        for node in &graph.node {
+            self.node(node, &node.name, scope)?;
+        }
+        self.depth -= 1;
+        Ok(graph
+            .output
+            .iter()
+            .map(|output| scope.get(&output.name).cloned().unwrap_or_default())
+            .collect())
+    }
+
+    /// A tensor type with a dimension inserted.
+    fn stacked(info: &TypeInfo, axis: usize, extent: DimExpr) -> TypeInfo {
+        let mut info = info.clone();
+        info.shape.insert(axis.min(info.shape.len()), extent);
+        info
+    }
+}

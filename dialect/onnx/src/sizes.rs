@@ -1,0 +1,108 @@
+//! Sizes that types do not tell: sequences, and what the caller states.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use remat_ir::{GraphBuilder, OpId, StorageClass, ValueType};
+
+use crate::OnnxError;
+use crate::shapes::Inferred;
+
+/// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
+///
+/// A sequence takes the memory of its elements. `SequenceErase` counts as its input, the most it can take.
+pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
+    let graph = builder.graph();
+    let node = &graph.ops[op];
+    if !node.domain.is_empty() {
+        return;
+    }
+    let Some(result) = node.outputs.first().copied().flatten() else {
+        return;
+    };
+    let storage = graph.tensors[result].storage;
+    if graph.storages[storage].bytes.is_some() {
+        return;
+    }
+    let bytes_of = |index: usize| {
+        let tensor = node.inputs.get(index).copied().flatten()?;
+        graph.storages[graph.tensors[tensor].storage].bytes
+    };
+    let sum = |count: usize| (0..count).try_fold(0_u64, |sum, index| sum.checked_add(bytes_of(index)?));
+    let bytes = match node.op_type.as_str() {
+        "SequenceEmpty" => Some(0),
+        "SequenceConstruct" => sum(node.inputs.len()),
+        "SequenceInsert" => sum(2),
+        "SequenceErase" | "SplitToSequence" | "ConcatFromSequence" | "Identity" | "Optional" | "OptionalGetElement" => {
+            // An optional made from a type alone is empty.
+            if node.inputs.is_empty() { Some(0) } else { bytes_of(0) }
+        }
+        _ => None,
+    };
+    if let Some(bytes) = bytes {
+        builder.set_bytes(storage, bytes);
+    }
+}
+
+/// Puts in the sizes that the caller states, and rejects a graph in which a result of a node is still of unknown size.
+///
+/// # Errors
+/// [`OnnxError::UnknownTensor`], [`OnnxError::UnknownSizes`].
+pub(crate) fn settle(
+    builder: &mut GraphBuilder,
+    stated: &BTreeMap<String, u64>,
+    inferred: &Inferred,
+) -> Result<(), OnnxError> {
+    let mut left: BTreeSet<&str> = stated.keys().map(String::as_str).collect();
+    let mut given = Vec::new();
+    for tensor in &builder.graph().tensors {
+        if let Some(&bytes) = stated.get(&tensor.name)
+            && tensor.producer.is_some()
+        {
+            left.remove(tensor.name.as_str());
+            if builder.graph().storages[tensor.storage].bytes.is_none() {
+                given.push((tensor.storage, bytes));
+            }
+        }
+    }
+    if let Some(name) = left.into_iter().next() {
+        return Err(OnnxError::UnknownTensor { name: name.to_owned() });
+    }
+    given
+        .into_iter()
+        .for_each(|(storage, bytes)| builder.set_bytes(storage, bytes));
+    // Sequences made of what was just stated.
+    if !stated.is_empty() {
+        (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op)));
+    }
+    unknown(builder, inferred)
+}
+
+fn unknown(builder: &GraphBuilder, inferred: &Inferred) -> Result<(), OnnxError> {
+    let graph = builder.graph();
+    let mut tensors = Vec::new();
+    let mut dims = BTreeSet::new();
+    let mut causes = Vec::new();
+    for storage in &graph.storages {
+        if storage.class != StorageClass::Intermediate || storage.bytes.is_some() {
+            continue;
+        }
+        let tensor = &graph.tensors[storage.root];
+        tensors.push(tensor.name.clone());
+        if let Some(open) = inferred.open.get(&tensor.name) {
+            dims.extend(open.iter().cloned());
+        } else if let Some(producer) = tensor.producer {
+            let op = &graph.ops[producer];
+            let cause = inferred.causes.get(&op.name).cloned();
+            let cause = cause.or_else(|| (tensor.ty == ValueType::Unknown).then(|| "no rule for its shape".to_owned()));
+            causes.extend(cause.map(|cause| format!("node `{}` ({}): {cause}", op.name, op.op_type)));
+        }
+    }
+    if tensors.is_empty() {
+        return Ok(());
+    }
+    Err(OnnxError::UnknownSizes {
+        tensors,
+        dims: dims.into_iter().collect(),
+        causes,
+    })
+}
