@@ -1,4 +1,4 @@
-//! The independent checker: replays a plan step by step and judges it by rules with a code each.
+//! The independent checker: replays a plan step by step and judges it by rules with a code each; [`Code`] lists them.
 //!
 //! It knows no solver and shares no code with any: of `remat-plan` it uses the tables of [`Problem`](remat_plan::Problem),
 //! the steps of [`Plan`](remat_plan::Plan) and the names in [`PlanFile`](remat_plan::PlanFile), and derives everything else

@@ -189,7 +189,7 @@ impl<'a> Replayer<'a> {
         let count = u64::from(self.runs[op]) + 1;
         if count > u64::from(most) && roots(self.problem, op).next().is_some() {
             self.findings.add(Code::V008, Some(position), || {
-                format!("step {position} runs `{name}` for the {count}th time, at most {most} runs are allowed")
+                format!("step {position} brings the runs of `{name}` to {count}, at most {most} are allowed")
             });
         }
     }

@@ -1,0 +1,116 @@
+//! The long texts: their examples are run, so that they cannot be wrong.
+
+use remat_plan::{OrderMode, Paging, PlanFile, Problem};
+use remat_verify::{CheckError, Code, check_file};
+
+use crate::net::{example, file, op, plan, transient};
+use crate::oracle;
+
+/// The network as every text draws it.
+const NETWORK: &str = "
+    conv: x -> a (100 bytes)
+    flat: a -> v (a view of a)
+    gemm: v -> b (200 bytes)
+    relu: b -> c (100 bytes)
+    add:  v, c -> y (100 bytes, the graph output)
+";
+
+/// The problem that the words of the text describe.
+fn problem(code: Code) -> Problem {
+    let net = example().with(|problem| {
+        let conv = op(problem, "conv");
+        match code {
+            Code::V006 => problem.budget = Some(300),
+            Code::V007 => problem.ops[conv].recomputable = false,
+            Code::V008 => problem.max_computes = Some(2),
+            Code::V010 => problem.order = OrderMode::Fixed,
+            Code::V013 => {
+                problem.paging = Some(Paging {
+                    out_ns_per_mib: 1,
+                    in_ns_per_mib: 1,
+                });
+            }
+            Code::V016 => problem.ops[conv].duration = 9_000_000_000_000_000_000,
+            _ => {}
+        }
+    });
+    match code {
+        Code::V010 => net.op("scale", 5, &["x"], &[("s", transient(100))]).done(),
+        _ => net.done(),
+    }
+}
+
+/// The plan file of a text with the lines of one sign; claims that the text does not make are right.
+fn variant(code: Code, problem: &Problem, sign: char) -> PlanFile {
+    let lines = code.explain().lines().filter_map(|line| line.strip_prefix("    "));
+    let lines = lines.filter_map(|line| line.strip_prefix([' ', sign])?.strip_prefix(' '));
+    let (claims, steps): (Vec<&str>, Vec<&str>) = lines
+        .filter(|line| line.starts_with(['{', '"']))
+        .partition(|line| line.starts_with('"'));
+    let mut file = file(problem, &remat_plan::Plan::default(), 0, 0);
+    file.steps = serde_json::from_str(&format!("[{}]", steps.join(","))).unwrap();
+    if let Ok(plan) = file.plan(problem) {
+        let figures = oracle::judge(problem, &plan);
+        file.peak_bytes = u64::try_from(figures.peak).unwrap();
+        file.duration = u64::try_from(figures.duration).unwrap_or(u64::MAX);
+    }
+    for claim in claims {
+        let (field, value) = claim.trim_end_matches(',').split_once(": ").unwrap();
+        match field {
+            "\"peak_bytes\"" => file.peak_bytes = value.parse().unwrap(),
+            "\"duration\"" => file.duration = value.parse().unwrap(),
+            _ => panic!("no claim `{claim}`"),
+        }
+    }
+    file
+}
+
+#[test]
+fn the_wrong_example_of_every_text_breaks_its_rule_and_the_repaired_one_is_valid() {
+    for &code in Code::ALL {
+        let problem = problem(code);
+        let wrong = check_file(&problem, &variant(code, &problem, '-'));
+        let Err(CheckError::Rejected(rejection)) = wrong else {
+            panic!("{code}: {wrong:?}");
+        };
+        let besides: &[Code] = match code {
+            Code::V004 => &[Code::V003, Code::V005],
+            Code::V011 => &[Code::V004],
+            _ => &[],
+        };
+        let mut expected = vec![code];
+        expected.extend(besides);
+        expected.sort_unstable();
+        assert_eq!(rejection.codes(), expected, "{rejection}");
+        let repaired = check_file(&problem, &variant(code, &problem, '+'));
+        assert!(repaired.is_ok(), "{code}: {}", repaired.unwrap_err());
+    }
+}
+
+#[test]
+fn every_text_begins_with_its_title_and_draws_the_same_network() {
+    for &code in Code::ALL {
+        let text = code.explain();
+        assert!(text.starts_with(&format!("{code}: {}\n\n", code.title())), "{code}");
+        assert!(text.contains(NETWORK), "{code}");
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{code}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{code}");
+    }
+}
+
+#[test]
+fn texts() {
+    let all: Vec<&str> = Code::ALL.iter().map(|code| code.explain()).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn the_network_of_the_texts_has_the_figures_they_state() {
+    let problem = example().done();
+    let figures = |steps| {
+        let replay = remat_verify::replay(&problem, &plan(&problem, steps)).unwrap();
+        (replay.peak, replay.duration)
+    };
+    assert_eq!(figures(crate::net::PLAIN), (400, 41));
+    assert_eq!(figures(crate::net::RECOMPUTING), (300, 52));
+}

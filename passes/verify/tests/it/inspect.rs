@@ -1,0 +1,47 @@
+//! What is resident at a step agrees with the trace.
+
+use remat_plan::{Paging, Plan};
+use remat_verify::{replay, resident_at};
+
+use crate::net::{Net, RECOMPUTING, example, op, plan, storage, transient};
+
+#[test]
+fn resident_storages_and_workspace_add_up_to_the_trace() {
+    let problem = example()
+        .with(|problem| {
+            let gemm = op(problem, "gemm");
+            problem.ops[gemm].workspace = 7;
+            problem.paging = Some(Paging {
+                out_ns_per_mib: 0,
+                in_ns_per_mib: 0,
+            });
+        })
+        .done();
+    let paged = RECOMPUTING.replace("free a, compute relu", "page_out a, compute relu, page_in a, free a");
+    let plan = plan(&problem, &paged.replace("compute add", "recompute conv, compute add"));
+    // The view is run again after neither the free nor the twin is in its way.
+    let replay = replay(&problem, &plan).unwrap();
+    for at in &replay.trace {
+        let bytes: u64 = resident_at(&problem, &plan, at.step)
+            .iter()
+            .map(|(_, bytes)| bytes)
+            .sum();
+        let workspace = if at.step == 2 { 7 } else { 0 };
+        assert_eq!(bytes + workspace, at.during, "step {}", at.step);
+    }
+    let left = resident_at(&problem, &plan, plan.steps.len());
+    assert_eq!(left, [(storage(&problem, "y"), 100)]);
+}
+
+#[test]
+fn a_twin_stands_twice() {
+    let problem = Net::new().input("x").op("a", 1, &["x"], &[("ta", transient(3))]).done();
+    let plan = plan(&problem, "compute a, recompute a");
+    let ta = storage(&problem, "ta");
+    assert_eq!(resident_at(&problem, &plan, 1), [(ta, 3), (ta, 3)]);
+}
+
+#[test]
+fn nothing_is_resident_in_an_empty_plan() {
+    assert_eq!(resident_at(&example().done(), &Plan::default(), 0), []);
+}

@@ -1,0 +1,10 @@
+//! Tests of the checker from outside.
+#![cfg(test)]
+
+mod corpus;
+mod explain;
+mod inspect;
+mod mutation;
+mod net;
+mod oracle;
+mod rules;
