@@ -91,7 +91,7 @@ pub enum OnnxError {
         known: Vec<String>,
     },
     /// The caller stated the size of a value that does not exist.
-    #[error("no result of a node is named `{name}`, so its size cannot be set")]
+    #[error("no value is named `{name}`, so its size cannot be set")]
     UnknownTensor {
         /// The name given.
         name: String,

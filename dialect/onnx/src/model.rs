@@ -16,7 +16,7 @@ use crate::{OnnxError, export, save, scope, wire};
 pub struct ImportOptions {
     /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
     pub dims: BTreeMap<String, u64>,
-    /// Bytes of results of nodes whose size does not follow from their type.
+    /// Bytes of values whose size does not follow from their type.
     pub sizes: BTreeMap<String, u64>,
 }
 

@@ -55,9 +55,7 @@ pub(crate) fn settle(
     let mut left: BTreeSet<&str> = stated.keys().map(String::as_str).collect();
     let mut given = Vec::new();
     for tensor in &builder.graph().tensors {
-        if let Some(&bytes) = stated.get(&tensor.name)
-            && tensor.producer.is_some()
-        {
+        if let Some(&bytes) = stated.get(&tensor.name) {
             left.remove(tensor.name.as_str());
             if builder.graph().storages[tensor.storage].bytes.is_none() {
                 given.push((tensor.storage, bytes));

@@ -24,7 +24,12 @@ impl<'m> Inference<'m> {
         let graph = |name| attribute(node, name).and_then(|a| a.g.as_ref());
         match (node.op_type.as_str(), graph("body")) {
             ("If", _) => match (graph("then_branch"), graph("else_branch")) {
-                (Some(then), Some(other)) => self.branches(then, other, scope).map(Some),
+                // A condition that is known decides.
+                (Some(then), Some(other)) => match node.input.first().and_then(|c| scope.get(c)).and_then(scalar) {
+                    Some(0) => self.body(other, scope, Vec::new()).map(Some),
+                    Some(_) => self.body(then, scope, Vec::new()).map(Some),
+                    None => self.branches(then, other, scope).map(Some),
+                },
                 _ => Ok(None),
             },
             ("Loop", Some(body)) => self.iterate(node, body, scope).map(Some),

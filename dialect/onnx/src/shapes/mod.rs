@@ -303,12 +303,7 @@ impl<'m> Inference<'m> {
             }
         };
         results.resize_with(proto.output.len(), NodeIo::default);
-        if results
-            .iter()
-            .any(|io| io.type_info.is_none() && io.value_type.is_none())
-        {
-            rules::complete(&node, &self.inputs(proto, scope), &mut results, &mut self.symbols);
-        }
+        rules::complete(&node, &self.inputs(proto, scope), &mut results, &mut self.symbols);
         results
     }
 
