@@ -1,0 +1,84 @@
+//! Why a plan cannot be applied.
+
+use remat_ir::GraphError;
+use thiserror::Error;
+
+/// Why a plan cannot be applied to a graph. Positions of steps count from 0.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RewriteError {
+    /// The problem was built from another graph.
+    #[error("graph and problem disagree about {what} {id}: `{graph}` in the graph, `{problem}` in the problem")]
+    OtherGraph {
+        /// `op`, `tensor` or `storage`.
+        what: &'static str,
+        /// Its id.
+        id: usize,
+        /// Its name in the graph; empty if the graph does not have it.
+        graph: String,
+        /// Its name in the problem; empty if the problem does not have it.
+        problem: String,
+    },
+    /// The graph holds the result of an earlier rewrite, or breaks its own invariants.
+    #[error("op `{0}` is a `recompute` or `dealloc` op: start from the model before it was rewritten")]
+    AlreadyRewritten(String),
+    /// A step has an id behind the end of its table.
+    #[error("step {step} names {what} {id}, which the graph does not have")]
+    UnknownId {
+        /// Position of the step.
+        step: usize,
+        /// `op` or `storage`.
+        what: &'static str,
+        /// The id.
+        id: usize,
+    },
+    /// A compute step for an op that ran before.
+    #[error("step {step} computes `{op}` a second time")]
+    ComputedTwice {
+        /// Position of the step.
+        step: usize,
+        /// The op.
+        op: String,
+    },
+    /// A recompute step for an op that did not run before.
+    #[error("step {step} recomputes `{op}`, which was not computed before")]
+    NotComputed {
+        /// Position of the step.
+        step: usize,
+        /// The op.
+        op: String,
+    },
+    /// An op runs while a tensor it needs is not there.
+    #[error("step {step} runs `{op}` while `{tensor}` is not there")]
+    NotThere {
+        /// Position of the step.
+        step: usize,
+        /// The op.
+        op: String,
+        /// What it needs: an operand, or what its result looks into.
+        tensor: String,
+    },
+    /// A free of a storage that is not there or that the run does not own.
+    #[error("step {step} frees `{storage}`, which {why}")]
+    BadFree {
+        /// Position of the step.
+        step: usize,
+        /// The storage.
+        storage: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// Graphs have no ops that page.
+    #[error("step {step} pages `{storage}`, but a rewritten graph cannot say so")]
+    Paging {
+        /// Position of the step.
+        step: usize,
+        /// The storage.
+        storage: String,
+    },
+    /// The plan leaves ops out.
+    #[error("the plan never computes `{0}`")]
+    NeverComputed(String),
+    /// The new graph would break its invariants: the plan repeats an op that is not pure, say.
+    #[error("the rewritten graph would not be valid: {}", .0.first().map_or_else(String::new, GraphError::to_string))]
+    Invalid(Vec<GraphError>),
+}

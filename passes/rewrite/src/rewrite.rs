@@ -1,0 +1,336 @@
+//! The plan, step by step, as ops of a new graph.
+
+use std::collections::BTreeMap;
+
+use remat_ir::{Effects, Graph, Op, OpId, OpKind, Storage, StorageClass, StorageId, Tensor, TensorId};
+use remat_plan::{Plan, Problem, Step};
+use typed_index_collections::TiVec;
+
+use crate::RewriteError;
+use crate::names::Names;
+
+/// The graph that runs `plan`: the ops in the order of the steps, a `recompute` op for each recompute, a `dealloc` op for each
+/// free. Attributes, effects, captures, types, sizes and positions in the importer's table are copied.
+///
+/// - The first run of an op keeps its name and the names of its results, so graph outputs are what they were.
+/// - The k-th recompute of `op` is named `op__remat1`, `op__remat2`, …, its results likewise; names that the graph has or
+///   that `reserved` claims (those inside subgraphs, say) are avoided with a further number.
+/// - Readers read the latest run of a tensor. Where a result is recomputed while its storage is still resident, the twin gets
+///   a name and is deallocated at once, and readers keep reading the resident one.
+/// - A free of memory that holds a graph output is left out: graphs never give outputs up. Such frees occur in paper
+///   accounting, where the plan's peak takes outputs as dead after their last reader.
+///
+/// `problem` must be built one-to-one from `graph`: ids are the same in both. A plan that `remat-verify` accepts can be
+/// rewritten, unless it pages. The new graph keeps all invariants of graphs, and computes the same outputs from the same
+/// inputs.
+///
+/// # Errors
+/// [`RewriteError`] if the problem is that of another graph, if the plan pages, or if it is not valid.
+pub fn rewrite(
+    graph: &Graph,
+    problem: &Problem,
+    plan: &Plan,
+    reserved: &dyn Fn(&str) -> bool,
+) -> Result<Graph, RewriteError> {
+    check_same(graph, problem)?;
+    let mut rewriter = Rewriter::new(graph, Names::new(graph, reserved))?;
+    for (position, &step) in plan.steps.iter().enumerate() {
+        rewriter.step(position, step)?;
+    }
+    rewriter.finish()
+}
+
+/// Ids mean the same in graph and problem.
+fn check_same(graph: &Graph, problem: &Problem) -> Result<(), RewriteError> {
+    let ops = graph.ops.iter().map(|op| op.name.as_str());
+    let problem_ops = problem.ops.iter().map(|op| op.name.as_str());
+    check_table("op", ops, problem_ops)?;
+    let tensors = graph.tensors.iter().map(|tensor| tensor.name.as_str());
+    let problem_tensors = problem.tensors.iter().map(|tensor| tensor.name.as_str());
+    check_table("tensor", tensors, problem_tensors)?;
+    let storages = graph.storages.keys().map(|id| graph.storage_name(id));
+    let problem_storages = problem.storages.keys().map(|id| problem.storage_name(id));
+    check_table("storage", storages, problem_storages)
+}
+
+fn check_table<'a>(
+    what: &'static str,
+    mut graph: impl Iterator<Item = &'a str>,
+    mut problem: impl Iterator<Item = &'a str>,
+) -> Result<(), RewriteError> {
+    for id in 0.. {
+        let (ours, theirs) = (graph.next(), problem.next());
+        if ours != theirs {
+            return Err(RewriteError::OtherGraph {
+                what,
+                id,
+                graph: ours.unwrap_or_default().to_owned(),
+                problem: theirs.unwrap_or_default().to_owned(),
+            });
+        }
+        if ours.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The original graph, the new one, and what stands for what right now.
+struct Rewriter<'a> {
+    old: &'a Graph,
+    names: Names<'a>,
+    new: Graph,
+    /// Of the tensors of the old graph: whether it is a graph output.
+    is_output: TiVec<TensorId, bool>,
+    /// Of the storages of the new graph: whether it holds a graph output.
+    returned: TiVec<StorageId, bool>,
+    /// The first run of each op.
+    first_run: TiVec<OpId, Option<OpId>>,
+    /// How often each op was recomputed.
+    recomputes: TiVec<OpId, usize>,
+    /// The result of the first run of each tensor's op.
+    original: TiVec<TensorId, Option<TensorId>>,
+    /// The result of the latest run of each tensor's op that is no twin.
+    latest: TiVec<TensorId, Option<TensorId>>,
+    /// The instance of each storage that readers use; `None` where there is none now.
+    instance: TiVec<StorageId, Option<StorageId>>,
+}
+
+impl<'a> Rewriter<'a> {
+    /// A graph without ops, but with all inputs and constants.
+    fn new(old: &'a Graph, names: Names<'a>) -> Result<Self, RewriteError> {
+        if let Some(op) = old.ops.iter().find(|op| op.kind != OpKind::Compute) {
+            return Err(RewriteError::AlreadyRewritten(op.name.clone()));
+        }
+        let mut is_output: TiVec<TensorId, bool> = TiVec::from(vec![false; old.tensors.len()]);
+        for &output in &old.outputs {
+            is_output[output] = true;
+        }
+        let mut rewriter = Self {
+            old,
+            names,
+            new: Graph {
+                name: old.name.clone(),
+                ..Graph::default()
+            },
+            is_output,
+            returned: TiVec::new(),
+            first_run: TiVec::from(vec![None; old.ops.len()]),
+            recomputes: TiVec::from(vec![0; old.ops.len()]),
+            original: TiVec::from(vec![None; old.tensors.len()]),
+            latest: TiVec::from(vec![None; old.tensors.len()]),
+            instance: TiVec::from(vec![None; old.storages.len()]),
+        };
+        for (id, tensor) in old.tensors.iter_enumerated() {
+            if tensor.producer.is_none() {
+                let storage = rewriter.push_storage(tensor.storage);
+                rewriter.instance[tensor.storage] = Some(storage);
+                let source = rewriter.push_tensor(id, tensor.name.clone(), storage, None);
+                (rewriter.original[id], rewriter.latest[id]) = (Some(source), Some(source));
+            }
+        }
+        Ok(rewriter)
+    }
+
+    fn step(&mut self, position: usize, step: Step) -> Result<(), RewriteError> {
+        match step {
+            Step::Compute(op) => {
+                check_id(position, "op", op.index(), self.old.ops.len())?;
+                if self.first_run[op].is_some() {
+                    let op = self.old.ops[op].name.clone();
+                    return Err(RewriteError::ComputedTwice { step: position, op });
+                }
+                self.first_run[op] = Some(self.run(position, op, OpKind::Compute)?);
+                Ok(())
+            }
+            Step::Recompute(op) => {
+                check_id(position, "op", op.index(), self.old.ops.len())?;
+                let Some(of) = self.first_run[op] else {
+                    let op = self.old.ops[op].name.clone();
+                    return Err(RewriteError::NotComputed { step: position, op });
+                };
+                self.recomputes[op] += 1;
+                self.run(position, op, OpKind::Recompute { of })?;
+                Ok(())
+            }
+            Step::Free(storage) => {
+                check_id(position, "storage", storage.index(), self.old.storages.len())?;
+                self.free(position, storage)
+            }
+            Step::PageOut(storage) | Step::PageIn(storage) => {
+                check_id(position, "storage", storage.index(), self.old.storages.len())?;
+                let storage = self.old.storage_name(storage).to_owned();
+                Err(RewriteError::Paging {
+                    step: position,
+                    storage,
+                })
+            }
+        }
+    }
+
+    /// Adds a run of `op`, then deallocates the twins it makes.
+    fn run(&mut self, position: usize, op: OpId, kind: OpKind) -> Result<OpId, RewriteError> {
+        let entry = &self.old.ops[op];
+        let operand = |&tensor: &TensorId| {
+            self.current(tensor)
+                .ok_or_else(|| not_there(self.old, position, op, tensor))
+        };
+        let inputs = entry.inputs.iter().map(|input| input.as_ref().map(operand).transpose());
+        let inputs = inputs.collect::<Result<_, _>>()?;
+        let captures = entry.captures.iter().map(operand).collect::<Result<_, _>>()?;
+        let id = self.new.ops.next_key();
+        let mut twins = Vec::new();
+        let mut outputs = Vec::with_capacity(entry.outputs.len());
+        for &output in &entry.outputs {
+            let output = output.map(|tensor| self.result(position, op, kind, tensor, &mut twins));
+            outputs.push(output.transpose()?);
+        }
+        let name = match kind {
+            OpKind::Recompute { .. } => self.names.op(&entry.name, self.recomputes[op]),
+            OpKind::Compute | OpKind::Dealloc => entry.name.clone(),
+        };
+        self.new.ops.push(Op {
+            name,
+            kind,
+            inputs,
+            captures,
+            outputs,
+            ..entry.clone()
+        });
+        for twin in twins {
+            self.dealloc(twin);
+        }
+        Ok(id)
+    }
+
+    /// Adds one result of the op that is to be pushed next.
+    fn result(
+        &mut self,
+        position: usize,
+        op: OpId,
+        kind: OpKind,
+        tensor: TensorId,
+        twins: &mut Vec<StorageId>,
+    ) -> Result<TensorId, RewriteError> {
+        let id = self.new.ops.next_key();
+        let old = self.old;
+        let entry = &old.tensors[tensor];
+        let root = old.storages[entry.storage].root;
+        let resident = self.instance[entry.storage];
+        let storage = match resident {
+            _ if root == tensor => self.push_storage(entry.storage),
+            Some(storage) => storage,
+            None => return Err(not_there(old, position, op, root)),
+        };
+        let name = match kind {
+            OpKind::Recompute { .. } => self.names.tensor(&entry.name, self.recomputes[op]),
+            OpKind::Compute | OpKind::Dealloc => entry.name.clone(),
+        };
+        let result = self.push_tensor(tensor, name, storage, Some(id));
+        if kind == OpKind::Compute {
+            self.original[tensor] = Some(result);
+            self.returned[storage] |= self.is_output[tensor];
+        }
+        if root == tensor && resident.is_some() {
+            if old.storages[entry.storage].class == StorageClass::Intermediate {
+                twins.push(storage);
+            }
+        } else {
+            self.instance[entry.storage] = Some(storage);
+            self.latest[tensor] = Some(result);
+        }
+        Ok(result)
+    }
+
+    fn free(&mut self, position: usize, storage: StorageId) -> Result<(), RewriteError> {
+        let bad = |why| RewriteError::BadFree {
+            step: position,
+            storage: self.old.storage_name(storage).to_owned(),
+            why,
+        };
+        if self.old.storages[storage].class != StorageClass::Intermediate {
+            return Err(bad("belongs to the caller or the session"));
+        }
+        let Some(instance) = self.instance[storage] else {
+            return Err(bad("is not there"));
+        };
+        self.instance[storage] = None;
+        if !self.returned[instance] {
+            self.dealloc(instance);
+        }
+        Ok(())
+    }
+
+    /// What readers of `tensor` read now.
+    fn current(&self, tensor: TensorId) -> Option<TensorId> {
+        let latest = self.latest[tensor]?;
+        let instance = self.instance[self.old.tensors[tensor].storage]?;
+        (self.new.tensors[latest].storage == instance).then_some(latest)
+    }
+
+    /// Adds an instance of a storage; its root is the tensor that is pushed next.
+    fn push_storage(&mut self, storage: StorageId) -> StorageId {
+        self.returned.push(false);
+        self.new.storages.push_and_get_key(Storage {
+            root: self.new.tensors.next_key(),
+            ..self.old.storages[storage].clone()
+        })
+    }
+
+    fn push_tensor(&mut self, tensor: TensorId, name: String, storage: StorageId, producer: Option<OpId>) -> TensorId {
+        self.new.tensors.push_and_get_key(Tensor {
+            name,
+            ty: self.old.tensors[tensor].ty.clone(),
+            storage,
+            producer,
+        })
+    }
+
+    /// Ends the life of a storage of the new graph.
+    fn dealloc(&mut self, storage: StorageId) {
+        self.new.ops.push(Op {
+            name: format!("dealloc {}", self.new.storage_name(storage)),
+            kind: OpKind::Dealloc,
+            domain: String::new(),
+            op_type: String::new(),
+            inputs: vec![Some(self.new.storages[storage].root)],
+            captures: Vec::new(),
+            outputs: Vec::new(),
+            effects: Effects::Stateful,
+            attributes: BTreeMap::new(),
+            source: None,
+        });
+    }
+
+    /// The finished graph with the signature of the old one.
+    fn finish(mut self) -> Result<Graph, RewriteError> {
+        let unrun = |&(_, first): &(&Op, &Option<OpId>)| first.is_none();
+        if let Some((op, _)) = self.old.ops.iter().zip(&self.first_run).find(unrun) {
+            return Err(RewriteError::NeverComputed(op.name.clone()));
+        }
+        let original = |tensors: &[TensorId]| tensors.iter().filter_map(|&tensor| self.original[tensor]).collect();
+        let (inputs, outputs) = (original(&self.old.inputs), original(&self.old.outputs));
+        (self.new.inputs, self.new.outputs) = (inputs, outputs);
+        self.new.validate().map_err(RewriteError::Invalid)?;
+        Ok(self.new)
+    }
+}
+
+fn check_id(position: usize, what: &'static str, id: usize, count: usize) -> Result<(), RewriteError> {
+    if id < count {
+        return Ok(());
+    }
+    Err(RewriteError::UnknownId {
+        step: position,
+        what,
+        id,
+    })
+}
+
+fn not_there(graph: &Graph, position: usize, op: OpId, tensor: TensorId) -> RewriteError {
+    RewriteError::NotThere {
+        step: position,
+        op: graph.ops[op].name.clone(),
+        tensor: graph.tensors[tensor].name.clone(),
+    }
+}
