@@ -32,8 +32,10 @@ pub enum KernelClass {
     Normalization,
     /// Exponentials and their sum along an axis.
     Softmax,
-    /// Windows that slide over an image.
+    /// Maxima of windows that slide over an image.
     Pool,
+    /// Means of windows that slide over an image.
+    AveragePool,
     /// Bytes moved in long runs.
     Copy,
     /// Bytes moved with strides.
@@ -65,6 +67,7 @@ impl KernelClass {
         Self::Normalization,
         Self::Softmax,
         Self::Pool,
+        Self::AveragePool,
         Self::Copy,
         Self::Transpose,
         Self::Gather,

@@ -49,6 +49,9 @@ pub struct Efficiency {
     pub compute_permille: u64,
     /// Share of the memory bandwidth.
     pub memory_permille: u64,
+    /// Time to start an inner loop, in picoseconds; counts for CPU kernels.
+    #[serde(default)]
+    pub run_ps: u64,
 }
 
 /// A device that ops run on.
@@ -64,16 +67,19 @@ pub struct Device {
     pub peak: Peak,
     /// Peak memory bandwidth in bytes per second.
     pub memory_bytes_per_s: u64,
+    /// Width of a vector register in bytes: rows of matrix products are padded to it.
+    pub vector_bytes: u64,
     /// Time to start a kernel, in nanoseconds.
     pub launch_ns: u64,
     /// Time of a view, in nanoseconds.
     pub view_ns: u64,
     /// Allocations are rounded up to a multiple of this many bytes.
     pub alignment: u64,
-    /// Whether kernels take the workspace of ONNX Runtime's CPU kernels; otherwise none is counted.
-    pub kernel_workspace: bool,
-    /// Efficiencies of the classes that have their own.
-    efficiency: BTreeMap<KernelClass, Efficiency>,
+    /// Whether kernels are like ONNX Runtime's CPU kernels: they unfold and pack operands in loops of their own, and take
+    /// workspace for it. Otherwise neither is counted.
+    pub cpu_kernels: bool,
+    /// Efficiencies of the classes that have their own; half of the peaks for all others.
+    pub efficiencies: BTreeMap<KernelClass, Efficiency>,
 }
 
 impl Device {
@@ -98,8 +104,9 @@ impl Device {
         let general = Efficiency {
             compute_permille: 500,
             memory_permille: 500,
+            run_ps: 0,
         };
-        self.efficiency.get(&class).copied().unwrap_or(general)
+        self.efficiencies.get(&class).copied().unwrap_or(general)
     }
 }
 
@@ -120,10 +127,11 @@ struct DeviceRow {
     family: String,
     peak: Peak,
     memory_bytes_per_s: u64,
+    vector_bytes: u64,
     launch_ns: u64,
     view_ns: u64,
     alignment: u64,
-    kernel_workspace: bool,
+    cpu_kernels: bool,
 }
 
 /// The whole table: devices, and efficiencies by family of devices.
@@ -137,16 +145,17 @@ struct Table {
 fn parse(text: &str) -> Result<Vec<Device>, toml::de::Error> {
     let table: Table = toml::from_str(text)?;
     let device = |row: DeviceRow| Device {
-        efficiency: table.efficiency.get(&row.family).cloned().unwrap_or_default(),
+        efficiencies: table.efficiency.get(&row.family).cloned().unwrap_or_default(),
         name: row.name,
         description: row.description,
         source: row.source,
         peak: row.peak,
         memory_bytes_per_s: row.memory_bytes_per_s,
+        vector_bytes: row.vector_bytes,
         launch_ns: row.launch_ns,
         view_ns: row.view_ns,
         alignment: row.alignment,
-        kernel_workspace: row.kernel_workspace,
+        cpu_kernels: row.cpu_kernels,
     };
     Ok(table.device.into_iter().map(device).collect())
 }

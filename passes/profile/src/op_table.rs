@@ -10,10 +10,16 @@ pub(crate) enum Formula {
     Metadata,
     /// Moves bytes.
     Move(KernelClass),
+    /// Picks single elements.
+    GatherElements,
+    /// Copies operand 0, then overwrites what the indices name.
+    Scatter,
     /// Cheap operations per element of the result.
     Elementwise(u32),
     /// Costly functions per element of the result, in operations.
     Transcendental(u32),
+    /// Chooses between two operands, element by element.
+    Select,
     /// One operation per element of the result and operand but the first.
     Variadic,
     /// Operations per element of operand 0, which shrinks.
@@ -24,8 +30,10 @@ pub(crate) enum Formula {
     Softmax(u32),
     /// Sorts operand 0.
     Sort,
-    /// One operation per element of the window `kernel_shape` and of the result.
+    /// One operation per element of the window `kernel_shape` and of the result: a maximum.
     Pool,
+    /// The same for a mean.
+    AveragePool,
     /// One operation per element of operand 0.
     GlobalPool,
     /// Normalization over `size` neighbouring channels.
@@ -107,8 +115,13 @@ fn onnx(op_type: &str) -> Formula {
         | "Less" | "LessOrEqual" | "Mul" | "Neg" | "Not" | "Or" | "Reciprocal" | "Relu" | "Round" | "Sign" | "Sub"
         | "Xor" => F::Elementwise(1),
         "Clip" | "DequantizeLinear" | "HardSigmoid" | "LeakyRelu" | "PRelu" | "QuantizeLinear" | "Shrink"
-        | "ThresholdedRelu" | "Where" => F::Elementwise(2),
-        "HardSwish" | "Mod" | "Softsign" | "Sqrt" | "Binarizer" => F::Elementwise(4),
+        | "ThresholdedRelu" => F::Elementwise(2),
+        "Where" => F::Select,
+        "HardSwish" | "Softsign" | "Sqrt" => F::Elementwise(4),
+        "Mod" => F::Transcendental(500),
+        "GatherElements" => F::GatherElements,
+        "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" => F::Scatter,
+        "MaxUnpool" | "NonZero" => F::Transcendental(500),
         "Dropout" | "Bernoulli" | "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike" => {
             F::Elementwise(10)
         }
@@ -116,10 +129,13 @@ fn onnx(op_type: &str) -> Formula {
         "Adagrad" | "Adam" | "Momentum" => F::Elementwise(10),
         "Max" | "Mean" | "Min" | "Sum" => F::Variadic,
 
-        "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "Celu" | "Cos" | "Cosh" | "Elu" | "Erf" | "Exp"
-        | "Gelu" | "Log" | "Selu" | "Sigmoid" | "Sin" | "Sinh" | "Swish" | "Tan" | "Tanh" => F::Transcendental(20),
-        "Mish" | "Pow" | "Softplus" => F::Transcendental(40),
-        "BlackmanWindow" | "HammingWindow" | "HannWindow" | "MelWeightMatrix" => F::Transcendental(20),
+        "Exp" | "HannWindow" | "HammingWindow" | "BlackmanWindow" => F::Transcendental(20),
+        "Sigmoid" | "Swish" | "Tanh" | "Mish" => F::Transcendental(32),
+        "Erf" | "Gelu" => F::Transcendental(64),
+        "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "Celu" | "Cos" | "Elu" | "Log" | "Selu" | "Sin"
+        | "MelWeightMatrix" => F::Transcendental(200),
+        "Pow" => F::Transcendental(500),
+        "Cosh" | "Sinh" | "Softplus" | "Tan" => F::Transcendental(1500),
         "RotaryEmbedding" => F::Elementwise(4),
 
         "ArgMax" | "ArgMin" | "ReduceL1" | "ReduceMax" | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum"
@@ -150,15 +166,15 @@ fn onnx(op_type: &str) -> Formula {
         "Attention" => F::Attention(AttentionLayout::Separate { past: 4 }),
         "LSTM" | "GRU" | "RNN" => F::Recurrent { weights: [1, 2] },
 
-        "AveragePool" | "MaxPool" | "LpPool" | "QLinearAveragePool" => F::Pool,
+        "MaxPool" => F::Pool,
+        "AveragePool" | "LpPool" | "QLinearAveragePool" => F::AveragePool,
         "GlobalAveragePool" | "GlobalLpPool" | "GlobalMaxPool" => F::GlobalPool,
         "MaxRoiPool" | "RoiAlign" | "GridSample" | "AffineGrid" | "Resize" | "Upsample" => F::Elementwise(8),
 
         "Concat" | "ConcatFromSequence" | "CenterCropPad" | "Pad" | "Slice" | "Split" | "SplitToSequence" | "Trilu"
         | "SequenceAt" | "SequenceErase" | "SequenceInsert" | "Constant" | "EyeLike" => F::Move(K::Copy),
         "Transpose" | "DepthToSpace" | "SpaceToDepth" | "ReverseSequence" | "Col2Im" => F::Move(K::Transpose),
-        "Gather" | "GatherElements" | "GatherND" | "Compress" => F::Move(K::Gather),
-        "Scatter" | "ScatterElements" | "ScatterND" | "TensorScatter" | "MaxUnpool" | "NonZero" => F::Elementwise(4),
+        "Gather" | "GatherND" | "Compress" => F::Move(K::Gather),
         "Expand" | "Tile" | "ConstantOfShape" | "Range" | "OneHot" => F::Move(K::Broadcast),
         "TopK" | "Unique" => F::Sort,
 
@@ -194,8 +210,8 @@ fn microsoft(op_type: &str) -> Formula {
         | "QOrderedMatMul" => F::MatMul,
         "FusedGemm" | "QGemm" | "GemmFloat8" => F::Gemm,
 
-        "Gelu" | "FastGelu" | "BiasGelu" | "QuickGelu" | "ScaledSiLU" | "QLinearSigmoid" | "QOrderedGelu"
-        | "BiasSplitGelu" => F::Transcendental(20),
+        "Gelu" | "FastGelu" | "BiasGelu" | "QuickGelu" | "QOrderedGelu" | "BiasSplitGelu" => F::Transcendental(64),
+        "ScaledSiLU" | "QLinearSigmoid" => F::Transcendental(32),
         "QLinearAdd" | "QLinearMul" | "QLinearLeakyRelu" | "QLinearWhere" | "QuantizeLinear" | "DequantizeLinear" => {
             F::Elementwise(4)
         }
@@ -223,7 +239,8 @@ fn microsoft(op_type: &str) -> Formula {
         "QAttention" => F::Attention(A::Projected { past: 8 }),
         "DynamicQuantizeLSTM" | "AttnLSTM" => F::Recurrent { weights: [1, 2] },
 
-        "AveragePool" | "MaxPool" | "MaxpoolWithMask" | "NhwcMaxPool" | "QLinearAveragePool" => F::Pool,
+        "MaxPool" | "MaxpoolWithMask" | "NhwcMaxPool" => F::Pool,
+        "AveragePool" | "QLinearAveragePool" => F::AveragePool,
         "GlobalAveragePool" | "GlobalMaxPool" | "QLinearGlobalAveragePool" => F::GlobalPool,
         "Upsample" | "GridSample" | "CropAndResize" => F::Elementwise(8),
 

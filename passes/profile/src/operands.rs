@@ -35,6 +35,21 @@ impl<'a> Operands<'a> {
         self.op.inputs.iter().flatten().count()
     }
 
+    /// Number of operands, those left out included.
+    pub(crate) fn operand_slots(&self) -> usize {
+        self.op.inputs.len()
+    }
+
+    /// Number of results, those left out included.
+    pub(crate) fn result_slots(&self) -> usize {
+        self.op.outputs.len()
+    }
+
+    /// Whether the op is of this type.
+    pub(crate) fn is_type(&self, op_type: &str) -> bool {
+        self.op.op_type == op_type
+    }
+
     /// Dimensions of operand `index`, if all are known.
     pub(crate) fn input_shape(&self, index: usize) -> Option<Vec<u64>> {
         self.input(index)?.known_shape()

@@ -28,6 +28,8 @@ pub enum Provenance {
 pub struct OpCost {
     /// Name of the op.
     pub node: String,
+    /// The efficiency class of its kernel.
+    pub class: KernelClass,
     /// Time in nanoseconds.
     pub duration_ns: u64,
     /// Bytes the kernel takes on top of operands and results while it runs.
@@ -71,8 +73,9 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
         };
         OpCost {
             node: op.name.clone(),
+            class: work.class,
             duration_ns: time::duration_ns(&work, device),
-            workspace_bytes: if device.kernel_workspace {
+            workspace_bytes: if device.cpu_kernels {
                 workspace::bytes(graph, op)
             } else {
                 0

@@ -1,25 +1,52 @@
-//! The roofline: from operations and bytes to nanoseconds.
+//! From operations and bytes to nanoseconds.
+//!
+//! The roofline, `max(operations / rate, bytes / bandwidth)`, plus the time to start the kernel. On CPUs the kernel's own
+//! unfolding, packing and short loops come on top: they run before or between the arithmetic, on the same core.
 
 use crate::formula::Work;
-use crate::{Device, KernelClass};
+use crate::{Device, Efficiency, KernelClass};
 
 const NS_PER_SECOND: u128 = 1_000_000_000;
+const PS_PER_NS: u128 = 1_000;
 const PERMILLE: u128 = 1_000;
 
 /// Time of one run in nanoseconds; saturates.
 pub(crate) fn duration_ns(work: &Work, device: &Device) -> u64 {
-    match work.class {
-        KernelClass::Constant => 0,
-        KernelClass::View => device.view_ns,
+    let launched = match work.class {
+        KernelClass::Constant => return 0,
+        KernelClass::View => return device.view_ns,
         class => {
             let efficiency = device.efficiency(class);
-            let arithmetic = rate_time(work.flops, device.peak.of(work.element), efficiency.compute_permille);
-            let bytes = work.read_bytes.saturating_add(work.written_bytes);
-            let memory = rate_time(bytes, device.memory_bytes_per_s, efficiency.memory_permille);
-            let time = arithmetic.max(memory).saturating_add(u128::from(device.launch_ns));
-            u64::try_from(time).unwrap_or(u64::MAX)
+            roofline(work, device, efficiency)
+                .saturating_add(cpu_detail(work, device, efficiency))
+                .saturating_add(u128::from(device.launch_ns))
         }
+    };
+    u64::try_from(launched).unwrap_or(u64::MAX)
+}
+
+fn roofline(work: &Work, device: &Device, efficiency: Efficiency) -> u128 {
+    let flops = match work.detail.row {
+        Some(row) if device.cpu_kernels && row > 0 => {
+            let lanes = (device.vector_bytes * 8 / work.element.bits()).max(1);
+            let padded = u128::from(row.div_ceil(lanes)) * u128::from(lanes);
+            work.flops.saturating_mul(padded) / u128::from(row)
+        }
+        _ => work.flops,
+    };
+    let arithmetic = rate_time(flops, device.peak.of(work.element), efficiency.compute_permille);
+    let bytes = work.read_bytes.saturating_add(work.written_bytes);
+    arithmetic.max(rate_time(bytes, device.memory_bytes_per_s, efficiency.memory_permille))
+}
+
+fn cpu_detail(work: &Work, device: &Device, efficiency: Efficiency) -> u128 {
+    if !device.cpu_kernels {
+        return 0;
     }
+    let bytes = work.detail.repacked_bytes;
+    let repacking = rate_time(bytes, device.memory_bytes_per_s, efficiency.memory_permille);
+    let starts = work.detail.runs.saturating_mul(u128::from(efficiency.run_ps)) / PS_PER_NS;
+    repacking.saturating_add(starts)
 }
 
 /// Time for `amount` at a share of `per_second`, rounded up.

@@ -1,6 +1,7 @@
 //! Convolutions. Every output element of a convolution takes one multiply-add per weight of its output channel, so
 //! strides, pads, dilations and groups are all in the shapes already, and the layout of the image does not matter.
 
+use super::CpuDetail;
 use crate::KernelClass;
 use crate::operands::{Operands, product};
 
@@ -34,6 +35,69 @@ pub(super) fn class(operands: &Operands<'_>, weight: usize) -> KernelClass {
     } else {
         KernelClass::Conv
     }
+}
+
+/// The image is unfolded, each of the `C/group x k...` rows written pixel row by pixel row, and packed for the product with
+/// the weights. A kernel of one point without strides is packed only.
+pub(super) fn detail(operands: &Operands<'_>, weight: usize) -> Option<CpuDetail> {
+    let y = operands.output(0)?.known_shape()?;
+    let strided = operands.ints("strides").is_some_and(|s| s.iter().any(|&s| s != 1));
+    let pointwise = product(operands.input_shape(weight)?.get(2..)?) == 1 && !strided;
+    let groups = operands.int("group").and_then(|g| u128::try_from(g).ok()).unwrap_or(1);
+    let rows = per_outermost(operands, weight)?
+        .saturating_mul(groups)
+        .saturating_mul(u128::from(*y.first()?));
+    let element = operands.input(0)?.element()?.bits();
+    let (pixels, copies, runs) = image(&y, rows)?;
+    Some(CpuDetail {
+        repacked_bytes: (pixels.saturating_mul(u128::from(element)) / 8).saturating_mul(if pointwise {
+            1
+        } else {
+            copies
+        }),
+        runs: match (pointwise, strided) {
+            (true, _) => 0,
+            (false, false) => runs,
+            (false, true) => runs.saturating_add(pixels / STRIDED_RUN),
+        },
+        row: row(&y),
+    })
+}
+
+/// The product of weights and image is written out and folded into the result; the weights are packed for every image.
+pub(super) fn transposed_detail(operands: &Operands<'_>, weight: usize) -> Option<CpuDetail> {
+    let x = operands.input_shape(0)?;
+    let groups = operands.int("group").and_then(|g| u128::try_from(g).ok()).unwrap_or(1);
+    let rows = per_outermost(operands, weight)?
+        .saturating_mul(groups)
+        .saturating_mul(u128::from(*x.first()?));
+    let element = operands.input(0)?.element()?.bits();
+    let (pixels, copies, runs) = image(&x, rows)?;
+    let weights = operands.input_bytes(weight).saturating_mul(u128::from(*x.first()?));
+    let unfolded = pixels.saturating_mul(u128::from(element)) / 8;
+    Some(CpuDetail {
+        repacked_bytes: unfolded.saturating_mul(copies).saturating_add(weights),
+        runs,
+        row: row(&x),
+    })
+}
+
+/// Elements that are picked with a stride in the time that it takes to start a loop.
+const STRIDED_RUN: u128 = 8;
+
+/// Elements of `rows` unfolded images of this shape, how often each is touched, and the pixel rows in them.
+fn image(shape: &[u64], rows: u128) -> Option<(u128, u128, u128)> {
+    const COPIES: u128 = 2;
+    let (_, upper) = shape.get(2..)?.split_last()?;
+    let pixels = rows.saturating_mul(product(shape.get(2..)?));
+    Some((pixels, COPIES, rows.saturating_mul(product(upper))))
+}
+
+/// The pixels of one image stand side by side in the product; a single one makes it a product with a vector.
+fn row(shape: &[u64]) -> Option<u64> {
+    u64::try_from(product(shape.get(2..)?))
+        .ok()
+        .filter(|&pixels| pixels > 1)
 }
 
 fn per_outermost(operands: &Operands<'_>, weight: usize) -> Option<u128> {

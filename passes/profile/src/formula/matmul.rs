@@ -1,6 +1,7 @@
 //! Products of matrices. Every output element takes one multiply-add per step of the inner dimension, so batches and
 //! broadcasting are in the shape of the result already.
 
+use super::CpuDetail;
 use crate::operands::Operands;
 
 /// MatMul and its fused and quantized kin; the inner dimension is read off operand 0.
@@ -22,6 +23,17 @@ pub(super) fn gemm_flops(operands: &Operands<'_>) -> Option<u128> {
     let outputs = operands.output_elements(0)?;
     let addition = if operands.input(2).is_some() { outputs } else { 0 };
     Some(multiply_adds(outputs, inner).saturating_add(addition))
+}
+
+/// The right operand is packed into panels, unless the left one is a single row.
+pub(super) fn detail(operands: &Operands<'_>) -> Option<CpuDetail> {
+    let y = operands.output(0)?.known_shape()?;
+    let single_row = operands.output_elements(0)? == u128::from(*y.last()?);
+    Some(CpuDetail {
+        repacked_bytes: if single_row { 0 } else { operands.input_bytes(1) },
+        runs: 0,
+        row: y.last().copied(),
+    })
 }
 
 fn multiply_adds(outputs: u128, inner: u64) -> u128 {

@@ -4,6 +4,7 @@ mod attention;
 mod conv;
 mod matmul;
 mod recurrent;
+mod runs;
 mod windows;
 
 use remat_ir::{ElementType, Graph, Op, OpKind};
@@ -27,6 +28,19 @@ pub(crate) struct Work {
     pub(crate) read_bytes: u128,
     /// Bytes of results.
     pub(crate) written_bytes: u128,
+    /// What a CPU kernel does besides: unfolding, packing, short inner loops.
+    pub(crate) detail: CpuDetail,
+}
+
+/// What the kernels of a CPU spend beyond the roofline. Kernels of accelerators hide it behind their parallelism.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CpuDetail {
+    /// Bytes that go through buffers of the kernel's own: unfolded images, packed panels, blended branches.
+    pub(crate) repacked_bytes: u128,
+    /// Inner loops that are started: a loop over three elements costs little less than one over thirty.
+    pub(crate) runs: u128,
+    /// Length of the rows of a matrix product, which are padded to whole vectors.
+    pub(crate) row: Option<u64>,
 }
 
 impl Work {
@@ -38,6 +52,7 @@ impl Work {
             flops: 0,
             read_bytes: 0,
             written_bytes: 0,
+            detail: CpuDetail::default(),
         }
     }
 }
@@ -63,6 +78,33 @@ pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
         flops: flops.unwrap_or(0),
         read_bytes: read_bytes(&operands, formula.reads(), written_bytes),
         written_bytes,
+        detail: detail(&operands, formula).unwrap_or_default(),
+    }
+}
+
+/// What a CPU kernel does besides; `None` where a shape it depends on is unknown.
+fn detail(operands: &Operands<'_>, formula: Formula) -> Option<CpuDetail> {
+    let runs = |runs: Option<u128>| {
+        Some(CpuDetail {
+            runs: runs?,
+            ..CpuDetail::default()
+        })
+    };
+    match formula {
+        Formula::Conv { weight } => conv::detail(operands, weight),
+        Formula::ConvTranspose { weight } => conv::transposed_detail(operands, weight),
+        Formula::MatMul | Formula::Gemm => matmul::detail(operands),
+        Formula::Select => runs::select(operands),
+        Formula::Elementwise(_) | Formula::Variadic | Formula::Move(KernelClass::Broadcast) => {
+            runs(runs::broadcast(operands))
+        }
+        Formula::Softmax(_) | Formula::Normalization(_) => runs(runs::rows(operands)),
+        Formula::GatherElements => runs(runs::gather_elements(operands)),
+        Formula::Scatter => runs(runs::scatter(operands)),
+        Formula::Move(KernelClass::Transpose) => runs(runs::transpose(operands)),
+        Formula::Move(KernelClass::Gather) => runs(runs::gather(operands)),
+        Formula::Move(KernelClass::Copy) => runs(runs::copy(operands)),
+        _ => None,
     }
 }
 
@@ -73,6 +115,7 @@ fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option
     match formula {
         Formula::Metadata => (KernelClass::Copy, Some(0)),
         Formula::Move(class) => (class, Some(0)),
+        Formula::GatherElements | Formula::Scatter => (KernelClass::Gather, Some(0)),
         Formula::Elementwise(weight) => (KernelClass::Elementwise, per_output(weight)),
         Formula::Transcendental(weight) => (KernelClass::Transcendental, per_output(weight)),
         Formula::Variadic => {
@@ -83,6 +126,8 @@ fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option
         Formula::Normalization(weight) => (KernelClass::Normalization, per_input(weight)),
         Formula::Softmax(weight) => (KernelClass::Softmax, per_input(weight)),
         Formula::Sort => (KernelClass::Sort, sort(operands)),
+        Formula::Select => (KernelClass::Elementwise, per_output(2)),
+        Formula::AveragePool => (KernelClass::AveragePool, windows::pool(operands)),
         Formula::Pool => (KernelClass::Pool, windows::pool(operands)),
         Formula::GlobalPool => (KernelClass::Pool, per_input(1)),
         Formula::LocalNorm => (KernelClass::Normalization, windows::local_norm(operands)),
