@@ -7,6 +7,8 @@
 //!
 //! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.
 //!
+//! A graph prints as text and parses back ([`text`]), and draws itself for Graphviz ([`Graph::to_dot`]).
+//!
 //! # Invariants
 //! [`Graph::validate`] checks them in this order, each with its own [`GraphError`]:
 //! 1. op names are unique, tensor names are unique;
@@ -18,8 +20,10 @@
 
 mod attribute;
 mod builder;
+mod dot;
 mod graph;
 mod ids;
+pub mod text;
 mod types;
 mod validate;
 
@@ -27,5 +31,6 @@ pub use attribute::Attribute;
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
 pub use graph::{Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};
+pub use text::{ParseError, ParseErrorKind};
 pub use types::{Dim, ElementType, STRING_BYTES, SizeError, ValueType};
 pub use validate::GraphError;

@@ -1,0 +1,304 @@
+//! Properties of the textual form: whatever graph there is comes back, whatever text there is does no harm.
+
+#![expect(clippy::unwrap_used, reason = "a graph that cannot be built is a broken test")]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::rich_graph;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use remat_ir::{
+    Attribute, Dim, Effects, ElementType, Graph, GraphBuilder, OpId, OpKind, OpSpec, Placement, ResultSpec,
+    StorageClass, StorageId, TensorId, ValueType,
+};
+
+/// One line of a graph to be; indices select among what exists by then, and lines that would break it are left out.
+#[derive(Clone, Debug)]
+enum Line {
+    Input(String, ValueType),
+    Constant(String, ValueType),
+    Op(OpLine),
+    Recompute(Index, OpLine),
+    Dealloc(Index, Option<String>),
+    Output(Index),
+    Bytes(Index, Option<u64>),
+}
+
+#[derive(Clone, Debug)]
+struct OpLine {
+    name: String,
+    domain: String,
+    op_type: String,
+    inputs: Vec<Option<Index>>,
+    captures: Vec<Index>,
+    results: Vec<Option<(String, ValueType, u8)>>,
+    effects: Effects,
+    attributes: Vec<(String, Attribute)>,
+    source: Option<u32>,
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[A-Za-z0-9_./-]{1,6}", 1 => any::<String>(), 1 => select(vec!["", "_", "a//b", "..", "nan", "\"\\\n:"]).prop_map(str::to_owned)]
+}
+
+fn element() -> impl Strategy<Value = ElementType> {
+    select(ElementType::ALL)
+}
+
+fn shape() -> impl Strategy<Value = Option<Vec<Dim>>> {
+    let dim = prop_oneof![
+        4 => (0_u64..5000).prop_map(Dim::Known),
+        1 => name().prop_map(Dim::Symbol),
+        1 => Just(Dim::Unknown)
+    ];
+    prop::option::weighted(0.9, vec(dim, 0..4))
+}
+
+fn value_type() -> impl Strategy<Value = ValueType> {
+    let leaf = prop_oneof![
+        8 => (element(), shape()).prop_map(|(element, shape)| ValueType::Tensor { element, shape }),
+        1 => (element(), shape()).prop_map(|(element, shape)| ValueType::SparseTensor { element, shape }),
+        1 => Just(ValueType::Unknown),
+    ];
+    leaf.prop_recursive(3, 4, 1, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|t| ValueType::Sequence(Box::new(t))),
+            inner.clone().prop_map(|t| ValueType::Optional(Box::new(t))),
+            (element(), inner).prop_map(|(key, t)| ValueType::Map {
+                key,
+                value: Box::new(t)
+            }),
+        ]
+    })
+}
+
+fn attribute() -> impl Strategy<Value = Attribute> {
+    let float = || any::<u32>().prop_map(f32::from_bits);
+    let bytes = || prop_oneof![any::<String>().prop_map(String::into_bytes), vec(any::<u8>(), 0..6)];
+    prop_oneof![
+        any::<i64>().prop_map(Attribute::Int),
+        float().prop_map(Attribute::Float),
+        bytes().prop_map(Attribute::String),
+        vec(any::<i64>(), 0..4).prop_map(Attribute::Ints),
+        vec(float(), 0..4).prop_map(Attribute::Floats),
+        vec(bytes(), 0..3).prop_map(Attribute::Strings),
+        any::<String>().prop_map(Attribute::Opaque),
+    ]
+}
+
+fn op_line() -> impl Strategy<Value = OpLine> {
+    let result = prop::option::weighted(0.8, (name(), value_type(), any::<u8>()));
+    let effects = [
+        Effects::Pure,
+        Effects::Pure,
+        Effects::Random,
+        Effects::Stateful,
+        Effects::ControlFlow,
+    ];
+    (
+        (name(), prop_oneof![3 => Just(String::new()), 1 => name()], name()),
+        vec(prop::option::weighted(0.8, any::<Index>()), 0..4),
+        vec(any::<Index>(), 0..2),
+        vec(result, 0..4),
+        select(effects.to_vec()),
+        vec((name(), attribute()), 0..3),
+        any::<Option<u32>>(),
+    )
+        .prop_map(
+            |((name, domain, op_type), inputs, captures, results, effects, attributes, source)| OpLine {
+                name,
+                domain,
+                op_type,
+                inputs,
+                captures,
+                results,
+                effects,
+                attributes,
+                source,
+            },
+        )
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    prop_oneof![
+        2 => (name(), value_type()).prop_map(|(name, ty)| Line::Input(name, ty)),
+        2 => (name(), value_type()).prop_map(|(name, ty)| Line::Constant(name, ty)),
+        6 => op_line().prop_map(Line::Op),
+        3 => (any::<Index>(), op_line()).prop_map(|(of, op)| Line::Recompute(of, op)),
+        2 => (any::<Index>(), prop::option::of(name())).prop_map(|(t, name)| Line::Dealloc(t, name)),
+        1 => any::<Index>().prop_map(Line::Output),
+        1 => (any::<Index>(), any::<Option<u64>>()).prop_map(|(s, bytes)| Line::Bytes(s, bytes)),
+    ]
+}
+
+fn valid_graph() -> impl Strategy<Value = Graph> {
+    (any::<String>(), vec(line(), 0..16)).prop_map(|(name, lines)| {
+        let mut growing = Growing {
+            builder: GraphBuilder::new(name),
+            ..Growing::default()
+        };
+        for line in lines {
+            growing.add(line);
+        }
+        growing.finish()
+    })
+}
+
+#[derive(Default)]
+struct Growing {
+    builder: GraphBuilder,
+    tensor_names: BTreeSet<String>,
+    op_names: BTreeSet<String>,
+    dead: BTreeSet<StorageId>,
+    returned: BTreeSet<StorageId>,
+    dealloc_names: Vec<(OpId, String)>,
+    sizes: Vec<(StorageId, Option<u64>)>,
+}
+
+/// `name`, or something longer if it is taken.
+fn fresh(taken: &mut BTreeSet<String>, mut name: String) -> String {
+    while !taken.insert(name.clone()) {
+        name.push('\'');
+    }
+    name
+}
+
+impl Growing {
+    fn storage(&self, tensor: TensorId) -> StorageId {
+        self.builder.graph().tensors[tensor].storage
+    }
+
+    fn alive(&self, at: Index) -> Option<TensorId> {
+        let tensors = self.builder.graph().tensors.keys();
+        let alive: Vec<TensorId> = tensors.filter(|&t| !self.dead.contains(&self.storage(t))).collect();
+        (!alive.is_empty()).then(|| *at.get(&alive))
+    }
+
+    fn add(&mut self, line: Line) {
+        match line {
+            Line::Input(name, ty) => {
+                self.builder.input(fresh(&mut self.tensor_names, name), ty).unwrap();
+            }
+            Line::Constant(name, ty) => {
+                self.builder.constant(fresh(&mut self.tensor_names, name), ty).unwrap();
+            }
+            Line::Op(line) => {
+                let spec = self.spec(line);
+                self.builder.op(spec).unwrap();
+            }
+            Line::Recompute(of, line) => {
+                let ops = self.builder.graph().ops.iter_enumerated();
+                let pure = ops.filter(|(_, op)| op.kind == OpKind::Compute && op.effects.recomputable());
+                let pure: Vec<_> = pure.map(|(id, op)| (id, op.clone())).collect();
+                if pure.is_empty() {
+                    return;
+                }
+                let (of, original) = of.get(&pure);
+                let mut spec = self.spec(line);
+                spec.kind = OpKind::Recompute { of: *of };
+                (spec.domain, spec.op_type) = (original.domain.clone(), original.op_type.clone());
+                spec.results.resize(original.outputs.len(), None);
+                self.builder.op(spec).unwrap();
+            }
+            Line::Dealloc(at, name) => {
+                let Some(tensor) = self.alive(at) else { return };
+                let storage = self.storage(tensor);
+                let class = self.builder.graph().storages[storage].class;
+                if class == StorageClass::Intermediate && !self.returned.contains(&storage) {
+                    self.dead.insert(storage);
+                    let id = self.builder.dealloc(tensor);
+                    self.dealloc_names.extend(name.map(|name| (id, name)));
+                }
+            }
+            Line::Output(at) => {
+                if let Some(tensor) = self.alive(at) {
+                    self.returned.insert(self.storage(tensor));
+                    self.builder.output(tensor);
+                }
+            }
+            Line::Bytes(at, bytes) => {
+                if let Some(tensor) = self.alive(at) {
+                    self.sizes.push((self.storage(tensor), bytes));
+                }
+            }
+        }
+    }
+
+    fn spec(&mut self, line: OpLine) -> OpSpec {
+        let mut spec = OpSpec::new(fresh(&mut self.op_names, line.name), line.op_type);
+        spec.domain = line.domain;
+        spec.inputs = line.inputs.into_iter().map(|at| self.alive(at?)).collect();
+        spec.captures = line.captures.into_iter().filter_map(|at| self.alive(at)).collect();
+        spec.effects = line.effects;
+        spec.attributes = line.attributes.into_iter().collect();
+        spec.source = line.source;
+        let reads: Vec<TensorId> = spec.inputs.iter().flatten().chain(&spec.captures).copied().collect();
+        let mut result = |(name, ty, place): (String, ValueType, u8)| ResultSpec {
+            name: fresh(&mut self.tensor_names, name),
+            ty,
+            placement: match (place % 4, reads.get(usize::from(place) % reads.len().max(1))) {
+                (0, _) => Placement::Constant,
+                (1, Some(&base)) => Placement::ViewOf(base),
+                _ => Placement::New,
+            },
+        };
+        spec.results = line.results.into_iter().map(|node| node.map(&mut result)).collect();
+        spec
+    }
+
+    fn finish(self) -> Graph {
+        let mut graph = self.builder.finish();
+        for (op, name) in self.dealloc_names {
+            graph.ops[op].name = name;
+        }
+        for (storage, bytes) in self.sizes {
+            graph.storages[storage].bytes = bytes;
+        }
+        graph
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_printed_graph_parses_to_an_equal_graph(graph in valid_graph()) {
+        prop_assert_eq!(graph.validate(), Ok(()));
+        let text = graph.to_string();
+        let parsed = Graph::parse(&text);
+        prop_assert_eq!(parsed, Ok(graph), "{}", text);
+    }
+
+    #[test]
+    fn a_damaged_text_is_an_error_or_a_graph_that_prints_and_parses(
+        edits in vec((any::<Index>(), 0_u8..4, "[ \n%@_\"\\\\{}()<>,:=?a0.x/-]|\\PC|//|::|view of %y|[0-9]{20}"), 1..4),
+    ) {
+        let mut text = rich_graph().to_string();
+        for (at, how, insert) in edits {
+            let boundaries: Vec<usize> = text.char_indices().map(|(i, _)| i).collect();
+            let Some(&at) = (!boundaries.is_empty()).then(|| at.get(&boundaries)) else { break };
+            match how {
+                0 => text.truncate(at),
+                1 => drop(text.remove(at)),
+                2 => text.insert_str(at, &insert),
+                _ => {
+                    text.remove(at);
+                    text.insert_str(at, &insert);
+                }
+            }
+        }
+        if let Ok(graph) = Graph::parse(&text) {
+            prop_assert_eq!(graph.validate(), Ok(()));
+            prop_assert_eq!(Graph::parse(&graph.to_string()), Ok(graph));
+        }
+    }
+
+    #[test]
+    fn any_text_parses_without_panic(text in any::<String>()) {
+        // Almost nothing is a graph; what counts is that the parser returns, and points into the text.
+        if let Err(error) = Graph::parse(&format!("graph \"g\" {{{text}")) {
+            prop_assert!(error.line <= text.lines().count() + 1);
+        }
+    }
+}
