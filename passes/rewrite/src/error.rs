@@ -7,16 +7,16 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RewriteError {
     /// The problem was built from another graph.
-    #[error("graph and problem disagree about {what} {id}: `{graph}` in the graph, `{problem}` in the problem")]
+    #[error("graph and problem disagree about {what} {id}: {} in the graph, {} in the problem", name(.graph), name(.problem))]
     OtherGraph {
         /// `op`, `tensor` or `storage`.
         what: &'static str,
         /// Its id.
         id: usize,
-        /// Its name in the graph; empty if the graph does not have it.
-        graph: String,
-        /// Its name in the problem; empty if the problem does not have it.
-        problem: String,
+        /// Its name in the graph; `None` if the graph does not have it.
+        graph: Option<String>,
+        /// Its name in the problem; `None` if the problem does not have it.
+        problem: Option<String>,
     },
     /// The graph holds the result of an earlier rewrite, or breaks its own invariants.
     #[error("op `{0}` is a `recompute` or `dealloc` op: start from the model before it was rewritten")]
@@ -81,4 +81,9 @@ pub enum RewriteError {
     /// The new graph would break its invariants: the plan repeats an op that is not pure, say.
     #[error("the rewritten graph would not be valid: {}", .0.first().map_or_else(String::new, GraphError::to_string))]
     Invalid(Vec<GraphError>),
+}
+
+fn name(name: &Option<String>) -> String {
+    name.as_ref()
+        .map_or_else(|| "none".to_owned(), |name| format!("`{name}`"))
 }

@@ -64,8 +64,8 @@ fn check_table<'a>(
             return Err(RewriteError::OtherGraph {
                 what,
                 id,
-                graph: ours.unwrap_or_default().to_owned(),
-                problem: theirs.unwrap_or_default().to_owned(),
+                graph: ours.map(str::to_owned),
+                problem: theirs.map(str::to_owned),
             });
         }
         if ours.is_none() {
