@@ -1,0 +1,263 @@
+//! From the document to the graph.
+
+use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpId, OpSpec, TensorId, ValueType};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+use typed_index_collections::TiVec;
+
+use crate::NodeLinkError;
+use crate::document::{Document, Edge, Node};
+use crate::number::{NodeKey, unsigned};
+use crate::order::Edges;
+
+/// The op type of every node.
+pub const OP_TYPE: &str = "node";
+
+/// Name of the attribute, an integer 1, that marks the ops of a backward pass.
+pub const BACKWARD: &str = "backward";
+
+const SIZE_KEYS: [&str; 2] = ["out_cost", "cost_ram"];
+const TIME_KEYS: [&str; 2] = ["duration", "cost_cpu"];
+
+/// The largest size whose bits can be counted.
+const MAX_BYTES: u64 = u64::MAX / 8;
+
+/// A graph read from node-link JSON.
+///
+/// Op `i` is node `i` of the reference order, its only result is tensor `i` of type `u8[bytes]`, with the same name. Its
+/// operands are the results of the nodes it has edges from, in the order of the file, each once. The graph is valid; it has
+/// neither inputs nor outputs, the files say nothing of them. [`remat_ir::Op::source`] is the position in the file's
+/// list of nodes.
+///
+/// An op is called by its node's `name` if that is a string that no other node has, otherwise by its id; should that give
+/// one name to two ops, all ops are called by their ids.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeLinkGraph {
+    /// The graph.
+    pub graph: Graph,
+    /// Time of each op, in the unit of the file.
+    pub durations: TiVec<OpId, u64>,
+}
+
+/// Whether `bytes` look like a node-link graph: an object that mentions nodes and edges. [`read`] may still reject them.
+#[must_use]
+pub fn is_node_link(bytes: &[u8]) -> bool {
+    let mentions = |key: &[u8]| bytes.windows(key.len()).any(|window| window == key);
+    bytes.trim_ascii_start().starts_with(b"{")
+        && mentions(b"\"nodes\"")
+        && (mentions(b"\"links\"") || mentions(b"\"edges\""))
+}
+
+/// Reads node-link JSON. Where a node has both keys of a size or a time, the one of Moccasin's files counts.
+///
+/// # Errors
+/// [`NodeLinkError`] if the bytes are not a node-link graph, a number is not whole or does not fit, an id is used twice or
+/// not at all, the edges form a cycle, or `graph.order` is not an order of all nodes along the edges.
+pub fn read(bytes: &[u8]) -> Result<NodeLinkGraph, NodeLinkError> {
+    let document: Document = serde_json::from_slice(bytes)?;
+    if !document.directed {
+        return Err(NodeLinkError::Undirected);
+    }
+    let nodes = Nodes::new(&document.nodes)?;
+    let edges = nodes.edges(&document.links)?;
+    let natural = edges.topological_order().map_err(|cycle| {
+        let names = cycle.into_iter().map(|node| nodes.names[node].clone());
+        NodeLinkError::Cycle(names.collect())
+    })?;
+    let order = match &document.graph.order {
+        Some(given) => nodes.given_order(given, &edges)?,
+        None => natural,
+    };
+    nodes.build(
+        document.graph.name.as_str().unwrap_or_default(),
+        &document.nodes,
+        &edges,
+        &order,
+    )
+}
+
+/// The nodes of a file by position, and what they are called.
+struct Nodes {
+    by_key: FxHashMap<NodeKey, usize>,
+    names: Vec<String>,
+}
+
+impl Nodes {
+    fn new(list: &[Node]) -> Result<Self, NodeLinkError> {
+        let mut keys = Vec::with_capacity(list.len());
+        let mut by_key = FxHashMap::default();
+        for (i, node) in list.iter().enumerate() {
+            let id = node.id.as_ref().or(node.name.as_ref()).ok_or(NodeLinkError::NoId(i))?;
+            let key = key(id, || format!("node {i} of the list"))?;
+            if by_key.insert(key.clone(), i).is_some() {
+                return Err(NodeLinkError::DuplicateNode(key.to_string()));
+            }
+            keys.push(key);
+        }
+        let names = names(list, &keys)?;
+        Ok(Self { by_key, names })
+    }
+
+    fn edges(&self, list: &[Edge]) -> Result<Edges, NodeLinkError> {
+        let mut edges = Edges {
+            inputs: vec![Vec::new(); self.names.len()],
+            users: vec![Vec::new(); self.names.len()],
+        };
+        let mut seen = FxHashSet::default();
+        for (index, edge) in list.iter().enumerate() {
+            let end = |value: &Option<Value>, keys| {
+                let value = value.as_ref().ok_or(NodeLinkError::NoEnd { index, keys })?;
+                key(value, || format!("edge {index} of the list"))
+            };
+            let from = end(&edge.source, ["source", "0"])?;
+            let to = end(&edge.target, ["target", "1"])?;
+            let node = |key: &NodeKey| {
+                let dangling = || NodeLinkError::Dangling {
+                    index,
+                    from: from.json(),
+                    to: to.json(),
+                    missing: key.json(),
+                };
+                self.by_key.get(key).copied().ok_or_else(dangling)
+            };
+            let (from, to) = (node(&from)?, node(&to)?);
+            if from == to {
+                return Err(NodeLinkError::SelfLoop(self.names[from].clone()));
+            }
+            if seen.insert((from, to)) {
+                edges.inputs[to].push(from);
+                edges.users[from].push(to);
+            }
+        }
+        Ok(edges)
+    }
+
+    /// `graph.order`, if it names every node once and no node before one that it reads.
+    fn given_order(&self, given: &[Value], edges: &Edges) -> Result<Vec<usize>, NodeLinkError> {
+        let mut place = vec![None; self.names.len()];
+        let mut order = Vec::with_capacity(given.len());
+        for (position, id) in given.iter().enumerate() {
+            let node = NodeKey::new(id).and_then(|key| self.by_key.get(&key).copied());
+            let unknown = || NodeLinkError::OrderUnknown {
+                position,
+                id: id.to_string(),
+            };
+            let node = node.ok_or_else(unknown)?;
+            if place[node].replace(position).is_some() {
+                return Err(NodeLinkError::OrderRepeats(self.names[node].clone()));
+            }
+            order.push(node);
+        }
+        if let Some(left_out) = place.iter().position(Option::is_none) {
+            return Err(NodeLinkError::OrderIncomplete {
+                named: order.len(),
+                nodes: place.len(),
+                missing: self.names[left_out].clone(),
+            });
+        }
+        for (at, &node) in order.iter().enumerate() {
+            let late = |&&input: &&usize| place[input] > Some(at);
+            if let Some(&input) = edges.inputs[node].iter().find(late) {
+                return Err(NodeLinkError::OrderAgainstEdge {
+                    node: self.names[node].clone(),
+                    at,
+                    input: self.names[input].clone(),
+                    input_at: place[input].unwrap_or_default(),
+                });
+            }
+        }
+        Ok(order)
+    }
+
+    fn build(&self, name: &str, list: &[Node], edges: &Edges, order: &[usize]) -> Result<NodeLinkGraph, NodeLinkError> {
+        let mut builder = GraphBuilder::new(name);
+        let mut durations = TiVec::with_capacity(order.len());
+        let mut results: Vec<Option<TensorId>> = vec![None; list.len()];
+        for &at in order {
+            let (node, name) = (&list[at], &self.names[at]);
+            let (key, bytes) = cost(name, SIZE_KEYS, [&node.out_cost, &node.cost_ram])?;
+            let (_, duration) = cost(name, TIME_KEYS, [&node.duration, &node.cost_cpu])?;
+            let mut spec = OpSpec::new(name, OP_TYPE).defines(name, ValueType::tensor(ElementType::Uint8, &[bytes]));
+            spec.inputs = edges.inputs[at].iter().map(|&input| results[input]).collect();
+            spec.source = u32::try_from(at).ok();
+            if node.backward == Value::Bool(true) {
+                spec.attributes.insert(BACKWARD.to_owned(), Attribute::Int(1));
+            }
+            let (_, outputs) = builder.op(spec).map_err(|_| NodeLinkError::TooLarge {
+                node: name.clone(),
+                key,
+                bytes,
+                limit: MAX_BYTES,
+            })?;
+            results[at] = outputs[0];
+            durations.push(duration);
+        }
+        Ok(NodeLinkGraph {
+            graph: builder.finish(),
+            durations,
+        })
+    }
+}
+
+/// What nodes are called; see [`NodeLinkGraph`].
+fn names(list: &[Node], keys: &[NodeKey]) -> Result<Vec<String>, NodeLinkError> {
+    let mut count: FxHashMap<&str, usize> = FxHashMap::default();
+    for name in list.iter().filter_map(given_name) {
+        *count.entry(name).or_default() += 1;
+    }
+    let mixed = list.iter().zip(keys).map(|(node, key)| {
+        given_name(node)
+            .filter(|name| count[name] == 1)
+            .map_or_else(|| key.to_string(), str::to_owned)
+    });
+    let mixed: Vec<String> = mixed.collect();
+    if first_repeated(&mixed).is_none() {
+        return Ok(mixed);
+    }
+    let ids: Vec<String> = keys.iter().map(NodeKey::to_string).collect();
+    match first_repeated(&ids) {
+        None => Ok(ids),
+        Some(name) => Err(NodeLinkError::AmbiguousName(name.to_owned())),
+    }
+}
+
+/// The `name` of a node, if it is a string.
+fn given_name(node: &Node) -> Option<&str> {
+    node.name.as_ref()?.as_str()
+}
+
+fn first_repeated(names: &[String]) -> Option<&str> {
+    let mut seen = FxHashSet::default();
+    names.iter().map(String::as_str).find(|&name| !seen.insert(name))
+}
+
+fn key(value: &Value, place: impl FnOnce() -> String) -> Result<NodeKey, NodeLinkError> {
+    NodeKey::new(value).ok_or_else(|| NodeLinkError::BadId {
+        place: place(),
+        id: value.to_string(),
+    })
+}
+
+/// The first value that is there, with its key.
+fn cost(
+    node: &str,
+    keys: [&'static str; 2],
+    values: [&Option<Value>; 2],
+) -> Result<(&'static str, u64), NodeLinkError> {
+    let present = keys
+        .into_iter()
+        .zip(values)
+        .find_map(|(key, value)| Some((key, value.as_ref()?)));
+    let Some((key, value)) = present else {
+        return Err(NodeLinkError::Missing {
+            node: node.to_owned(),
+            keys,
+        });
+    };
+    let bad = || NodeLinkError::BadNumber {
+        node: node.to_owned(),
+        key,
+        found: value.to_string(),
+    };
+    Ok((key, unsigned(value).ok_or_else(bad)?))
+}
