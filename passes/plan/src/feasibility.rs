@@ -1,6 +1,8 @@
 //! The lower bound on any plan's peak that can be read off the problem, and the op that causes it.
 
-use crate::{OpId, OrderMode, Problem, StorageRole, Structure};
+use smallvec::SmallVec;
+
+use crate::{OpId, OrderMode, Problem, StorageId, StorageRole, Structure};
 
 /// The op at which every plan needs at least `bytes`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,38 +28,37 @@ pub struct Infeasible {
 impl Problem {
     /// The op that needs most, over all plans for this problem; `None` for a problem without ops.
     ///
-    /// For each op: workspace, the storages it needs and creates, and, in fixed order, all graph outputs computed before it
-    /// (in free order only those it needs itself). A valid lower bound on the peak of every plan without paging.
+    /// For each op: its workspace, the storages it reads (through views, too) and those it creates. In fixed order, for ops that
+    /// create storage, also all graph outputs computed before it. Every op runs at least once with these resident together, so
+    /// this is a lower bound on the peak of every plan; with paging, graph outputs computed before are left out.
     #[must_use]
     pub fn bottleneck(&self, structure: &Structure) -> Option<Bottleneck> {
-        let kept = |op: OpId| {
-            structure
-                .owns(op)
-                .iter()
-                .filter(|&&s| self.storages[s].role == StorageRole::Kept)
+        let bytes_of = |storages: &[StorageId]| storages.iter().map(|&s| self.storages[s].bytes).sum::<u64>();
+        let with_role = |storages: &[StorageId], keep: fn(StorageRole) -> bool| {
+            let kept = storages.iter().copied().filter(|&s| keep(self.storages[s].role));
+            kept.collect::<SmallVec<[StorageId; 4]>>()
         };
-        let mut kept_before = 0u64;
+        let mut outputs_before = 0u64;
         let mut worst: Option<Bottleneck> = None;
-        for op in structure.scheduled() {
-            let counted = |&&s: &&crate::StorageId| self.storages[s].role != StorageRole::External;
-            let created: u64 = structure
-                .owns(op)
-                .iter()
-                .filter(counted)
-                .map(|&s| self.storages[s].bytes)
-                .sum();
-            let fixed = self.order == OrderMode::Fixed && self.paging.is_none();
-            let needed = structure.needs(op).iter().map(|&s| &self.storages[s]);
-            let needed: u64 = needed
-                .filter(|s| !(fixed && s.role == StorageRole::Kept))
-                .map(|s| s.bytes)
-                .sum();
-            let beside = if fixed { kept_before } else { 0 };
-            let bytes = self.ops[op].workspace + created + needed + beside;
+        for (op, entry) in self.ops.iter_enumerated() {
+            let owns = structure.owns(op);
+            let created = bytes_of(&with_role(owns, |role| role != StorageRole::External));
+            // What a view reads besides its base is needed while the view runs, not by the readers of the view.
+            let mut read: SmallVec<[StorageId; 4]> = entry.reads.iter().map(|&t| self.tensors[t].storage).collect();
+            read.sort_unstable();
+            read.dedup();
+            // Ops that create no storage are exempt from the fixed order.
+            let in_order = self.order == OrderMode::Fixed && self.paging.is_none() && !owns.is_empty();
+            let needed = if in_order {
+                outputs_before + bytes_of(&with_role(&read, |role| role == StorageRole::Transient))
+            } else {
+                bytes_of(&with_role(&read, |role| role != StorageRole::External))
+            };
+            let bytes = entry.workspace + created + needed;
             if worst.is_none_or(|w| bytes > w.bytes) {
                 worst = Some(Bottleneck { op, bytes });
             }
-            kept_before += kept(op).map(|&s| self.storages[s].bytes).sum::<u64>();
+            outputs_before += bytes_of(&with_role(owns, |role| role == StorageRole::Kept));
         }
         worst
     }

@@ -1,0 +1,132 @@
+//! Plan files: read what was written, refuse what is none.
+
+use remat_plan::{
+    BoundCovers, Certificate, PLAN_FORMAT, Paging, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason,
+};
+
+use crate::net::{PLAIN, RECOMPUTING, example, file, plan};
+
+fn certified() -> PlanFile {
+    let problem = example().with(|problem| problem.budget = Some(300)).done();
+    PlanFile {
+        baseline_peak_bytes: 400,
+        certificate: Some(Certificate {
+            status: Status::Optimal,
+            objective: Some(52),
+            bound: 52,
+            bound_covers: BoundCovers::FixedOrder,
+            gap: Some(0.0),
+            stop: StopReason::Proved,
+            solver: "by-hand".into(),
+            seed: 0,
+            threads: 1,
+            steps: 12,
+            elapsed_ms: 3,
+            problem: problem.digest(),
+        }),
+        ..file(&problem, &plan(&problem, RECOMPUTING), 300, 52)
+    }
+}
+
+#[test]
+fn a_plan_file_has_one_line_for_each_step() {
+    insta::assert_snapshot!(certified().to_json());
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let problem = example().done();
+    let plain = file(&problem, &plan(&problem, PLAIN), 400, 41);
+    let empty = file(&problem, &Plan::default(), 0, 0);
+    for file in [certified(), plain, empty] {
+        assert_eq!(PlanFile::from_json(&file.to_json()), Ok(file));
+    }
+}
+
+#[test]
+fn names_stand_for_the_ids_of_every_kind_of_step() {
+    let problem = example()
+        .with(|problem| {
+            problem.paging = Some(Paging {
+                out_ns_per_mib: 1,
+                in_ns_per_mib: 1,
+            });
+        })
+        .done();
+    let steps = "compute conv, recompute conv, page_out a, page_in a, free a";
+    let plan = plan(&problem, steps);
+    assert_eq!(file(&problem, &plan, 0, 0).plan(&problem), Ok(plan));
+}
+
+#[test]
+fn a_file_by_hand_needs_neither_format_nor_model_nor_certificate() {
+    let text = r#"{"accounting": "paper", "peak_bytes": 1, "duration": 2, "baseline_peak_bytes": 3,
+        "baseline_duration": 4, "steps": []}"#;
+    let file = PlanFile::from_json(text).unwrap();
+    assert_eq!((file.format.as_str(), file.model.as_str()), (PLAN_FORMAT, ""));
+}
+
+#[test]
+fn another_version_and_what_is_no_plan_are_refused() {
+    let newer = PlanFile {
+        format: "remat-plan/2".into(),
+        ..certified()
+    };
+    assert_eq!(
+        PlanFile::from_json(&newer.to_json()),
+        Err(PlanFileError::Format("remat-plan/2".into()))
+    );
+    let step = |step: &str| certified().to_json().replace(r#"{"op":"compute","node":"conv"}"#, step);
+    for text in [
+        String::new(),
+        "[]".into(),
+        "{}".into(),
+        step(r#"{"op":"compute","op":"conv"}"#),
+        step(r#"{"op":"jump","node":"conv"}"#),
+        step(r#"{"op":"compute","node":"conv","device":1}"#),
+        certified().to_json().replace("52", "-52"),
+    ] {
+        let error = PlanFile::from_json(&text);
+        assert!(matches!(error, Err(PlanFileError::Json(_))), "{error:?} for {text}");
+    }
+}
+
+#[test]
+fn steps_without_name_or_with_one_that_the_problem_lacks_are_refused() {
+    let problem = example().done();
+    let with = |change: fn(&mut PlanFile)| {
+        let mut file = certified();
+        change(&mut file);
+        file.plan(&problem).unwrap_err()
+    };
+    assert_eq!(
+        with(|file| file.steps[1].node = None),
+        PlanFileError::MissingName {
+            step: 1,
+            kind: StepKind::Compute,
+            field: "node"
+        }
+    );
+    assert_eq!(
+        with(|file| file.steps[3].tensor = None),
+        PlanFileError::MissingName {
+            step: 3,
+            kind: StepKind::Free,
+            field: "tensor"
+        }
+    );
+    assert_eq!(
+        with(|file| file.steps[0].node = Some("a".into())),
+        PlanFileError::UnknownNode {
+            step: 0,
+            node: "a".into()
+        }
+    );
+    assert_eq!(
+        with(|file| file.steps[3].tensor = Some("v".into())),
+        PlanFileError::UnknownTensor {
+            step: 3,
+            tensor: "v".into()
+        }
+    );
+}

@@ -1,0 +1,10 @@
+//! Tests of the contract from outside.
+#![cfg(test)]
+
+mod bottleneck;
+mod file;
+mod lower;
+// The problems that the checker's tests speak about.
+#[path = "../../../verify/tests/it/net.rs"]
+mod net;
+mod problem;
