@@ -7,6 +7,7 @@ use remat_ir::{ElementType, ValueType};
 
 use crate::OnnxError;
 use crate::external::Folder;
+use crate::shapes::MAX_RANK;
 use crate::types::element;
 
 /// Values of larger tensors are not read.
@@ -53,6 +54,12 @@ fn stated_type(name: &str, code: i32, dims: &[i64], node: &str) -> Result<ValueT
     let element = element(code)
         .map_err(bad_type)?
         .ok_or_else(|| bad_type("it has no element type".to_owned()))?;
+    if dims.len() > MAX_RANK {
+        return Err(impossible(format!(
+            "{} dimensions are more than {MAX_RANK}",
+            dims.len()
+        )));
+    }
     let dims: Vec<u64> = dims
         .iter()
         .map(|&d| u64::try_from(d).map_err(|_| impossible(format!("dimension {d} is negative"))))

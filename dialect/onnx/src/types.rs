@@ -9,6 +9,7 @@ use protobuf::MessageField;
 use remat_ir::{Dim, ElementType, ValueType};
 
 use crate::attributes::subgraphs;
+use crate::shapes::MAX_RANK;
 
 /// Values of named dimensions, as the caller gave them.
 pub(crate) type Dims = BTreeMap<String, u64>;
@@ -72,6 +73,9 @@ pub(crate) fn value_type(ty: &TypeProto, given: &Dims) -> Result<ValueType, Stri
 
 fn shape(shape: Option<&TensorShapeProto>, given: &Dims) -> Result<Option<Vec<Dim>>, String> {
     let Some(shape) = shape else { return Ok(None) };
+    if shape.dim.len() > MAX_RANK {
+        return Err(format!("{} dimensions are more than {MAX_RANK}", shape.dim.len()));
+    }
     let dims = shape.dim.iter().map(|dim| match &dim.value {
         Some(dimension::Value::DimValue(value)) if *value != -1 => u64::try_from(*value)
             .map(Dim::Known)

@@ -8,6 +8,7 @@
 
 mod control;
 mod convert;
+mod guard;
 mod rules;
 mod symbols;
 
@@ -16,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use onnx_protobuf::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
+use onnx_runtime_ir::Node;
 use onnx_runtime_shape_inference::{DimExpr, InferenceRegistry, MergePolicy, NodeIo, TypeInfo};
 use remat_ir::{Dim, ValueType};
 use rustc_hash::FxHashMap;
@@ -26,6 +28,7 @@ use crate::functions::{Function, Functions, Opsets};
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
 use convert::Bindings;
+pub(crate) use guard::MAX_RANK;
 use symbols::Symbols;
 
 /// Nodes inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
@@ -223,25 +226,23 @@ impl<'m> Inference<'m> {
         match (&mut io.type_info, stated.type_info) {
             (Some(inferred), Some(stated)) if inferred.rank() == stated.rank() => {
                 inferred.dtype = stated.dtype;
-                let dims = match declared {
-                    ValueType::Tensor { shape: Some(dims), .. } => dims.as_slice(),
-                    _ => &[],
+                let ValueType::Tensor { shape: Some(dims), .. } = declared else {
+                    return;
                 };
                 for ((inferred, stated), dim) in inferred.shape.iter_mut().zip(stated.shape).zip(dims) {
-                    let differs = inferred.is_const() && *inferred != stated;
-                    match dim {
-                        Dim::Known(_) if differs => {
+                    let keeps = match dim {
+                        Dim::Known(_) => false,
+                        Dim::Symbol(_) => inferred.as_symbol().is_none() && !inferred.is_overflow(),
+                        Dim::Unknown => true,
+                    };
+                    if !keeps {
+                        if inferred.is_const() && *inferred != stated {
                             tracing::warn!(
                                 tensor = name,
                                 "declared and inferred shapes differ; the declared one counts"
                             );
-                            *inferred = stated;
                         }
-                        Dim::Known(_) => *inferred = stated,
-                        Dim::Symbol(_) if inferred.as_symbol().is_some() || inferred.is_overflow() => {
-                            *inferred = stated
-                        }
-                        Dim::Symbol(_) | Dim::Unknown => {}
+                        *inferred = stated;
                     }
                 }
             }
@@ -282,29 +283,42 @@ impl<'m> Inference<'m> {
     }
 
     /// Infers an operator by its rule.
-    fn operator(&mut self, node: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
-        let proto = node;
+    fn operator(&mut self, proto: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
         let node = convert::node(proto, scope.bindings, self.folder);
         let inputs = self.inputs(proto, scope);
-        let interner = &mut self.symbols.interner;
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            registry().infer_node(&node, scope.opsets, inputs, MergePolicy::Permissive, interner)
-        }));
-        let mut results = match result {
-            Ok(Ok(results)) => results,
-            Ok(Err(error)) => {
-                self.causes.insert(name.to_owned(), error.to_string());
-                Vec::new()
-            }
-            Err(_) => {
-                self.causes
-                    .insert(name.to_owned(), format!("the rule of `{}` failed", proto.op_type));
+        let mut results = match self.apply_rule(&node, inputs.clone(), scope) {
+            Ok(results) => results,
+            Err(objection) => {
+                tracing::debug!(node = name, objection, "shape inference failed");
+                if scope.main {
+                    self.causes.insert(name.to_owned(), objection);
+                }
                 Vec::new()
             }
         };
         results.resize_with(proto.output.len(), NodeIo::default);
-        rules::complete(&node, &self.inputs(proto, scope), &mut results, &mut self.symbols);
+        rules::complete(&node, &inputs, &mut results, &mut self.symbols);
+        for io in &mut results {
+            io.type_info.take_if(|info| info.rank() > MAX_RANK);
+        }
         results
+    }
+
+    /// Runs the rule of a node; the error says what it objects to.
+    ///
+    /// A rule may panic where overflow checks are on: some compute with extents and attributes in plain integers. What is
+    /// known to make them do so is kept from them (see [`guard`]); the rest must not take the process down. The rule's
+    /// only lasting effect is on the table of symbols, of which it can only have made more.
+    fn apply_rule(&mut self, node: &Node, inputs: Vec<NodeIo>, scope: &Scope<'_, 'm>) -> Result<Vec<NodeIo>, String> {
+        if let Some(objection) = guard::objection(node, &inputs) {
+            return Err(objection);
+        }
+        let interner = &mut self.symbols.interner;
+        let run = || registry().infer_node(node, scope.opsets, inputs, MergePolicy::Permissive, interner);
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err("its extents overflow".to_owned()),
+        }
     }
 
     /// Infers a call through the body of the function.

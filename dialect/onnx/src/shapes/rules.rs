@@ -4,11 +4,14 @@
 use onnx_runtime_ir::{Attribute, DataType, Node};
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, ShapeData, TypeInfo};
 
+use super::guard::MAX_RANK;
 use super::symbols::Symbols;
 
 /// Adds known values and types to the results of a node of the default domain.
 pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], symbols: &mut Symbols<'_>) {
-    let Some(result) = results.first_mut().filter(|_| node.is_default_domain()) else { return };
+    let Some(result) = results.first_mut().filter(|_| node.is_default_domain()) else {
+        return;
+    };
     if result.shape_data.is_none() {
         result.shape_data = fold(node, inputs);
     }
@@ -45,10 +48,19 @@ fn fold(node: &Node, inputs: &[NodeIo]) -> Option<ShapeData> {
         "Where" => return select(&operands),
         _ => return None,
     };
-    let truth = matches!(node.op_type.as_str(), "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual");
+    let truth = matches!(
+        node.op_type.as_str(),
+        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual"
+    );
     let [a, b] = operands.as_slice() else { return None };
-    let values = (0..common_length(&operands)?).map(|i| op(a.at(i)?, b.at(i)?)).collect::<Option<Vec<i64>>>()?;
-    Some(data(if truth { DataType::Bool } else { a.dtype }, operands.iter().all(|o| o.scalar), &values))
+    let values = (0..common_length(&operands)?)
+        .map(|i| op(a.at(i)?, b.at(i)?))
+        .collect::<Option<Vec<i64>>>()?;
+    Some(data(
+        if truth { DataType::Bool } else { a.dtype },
+        operands.iter().all(|o| o.scalar),
+        &values,
+    ))
 }
 
 /// A known vector or scalar of integers.
@@ -62,27 +74,48 @@ impl Operand {
     fn of(io: &NodeIo) -> Option<Self> {
         let data = io.shape_data.as_ref().filter(|data| data.float_elems.is_none())?;
         let values = data.elems.iter().map(DimExpr::as_const).collect::<Option<Vec<i64>>>()?;
-        Some(Self { dtype: data.dtype, scalar: data.is_scalar(), values })
+        Some(Self {
+            dtype: data.dtype,
+            scalar: data.is_scalar(),
+            values,
+        })
     }
 
     /// Element `index` after broadcasting.
     fn at(&self, index: usize) -> Option<i64> {
-        if let [value] = self.values[..] { Some(value) } else { self.values.get(index).copied() }
+        if let [value] = self.values[..] {
+            Some(value)
+        } else {
+            self.values.get(index).copied()
+        }
     }
 }
 
 fn common_length(operands: &[Operand]) -> Option<usize> {
-    let length = operands.iter().map(|o| o.values.len()).find(|&length| length != 1).unwrap_or(1);
-    operands.iter().all(|o| o.values.len() == 1 || o.values.len() == length).then_some(length)
+    let length = operands
+        .iter()
+        .map(|o| o.values.len())
+        .find(|&length| length != 1)
+        .unwrap_or(1);
+    operands
+        .iter()
+        .all(|o| o.values.len() == 1 || o.values.len() == length)
+        .then_some(length)
 }
 
 fn unary(operand: &Operand, op: fn(i64) -> Option<i64>) -> Option<ShapeData> {
-    let values = operand.values.iter().map(|&value| op(value)).collect::<Option<Vec<i64>>>()?;
+    let values = operand
+        .values
+        .iter()
+        .map(|&value| op(value))
+        .collect::<Option<Vec<i64>>>()?;
     Some(data(operand.dtype, operand.scalar, &values))
 }
 
 fn select(operands: &[Operand]) -> Option<ShapeData> {
-    let [condition, then, other] = operands else { return None };
+    let [condition, then, other] = operands else {
+        return None;
+    };
     let pick = |i| if condition.at(i)? != 0 { then.at(i) } else { other.at(i) };
     let values = (0..common_length(operands)?).map(pick).collect::<Option<Vec<i64>>>()?;
     Some(data(then.dtype, operands.iter().all(|o| o.scalar), &values))
@@ -100,7 +133,11 @@ fn data(dtype: DataType, scalar: bool, values: &[i64]) -> ShapeData {
 /// Remainder with the sign of the divisor.
 fn floor_mod(a: i64, b: i64) -> Option<i64> {
     let rest = a.checked_rem(b)?;
-    Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+    Some(if rest != 0 && (rest < 0) != (b < 0) {
+        rest + b
+    } else {
+        rest
+    })
 }
 
 /// The type of a result whose extents depend on values that are not known, but whose rank does not.
@@ -108,8 +145,13 @@ fn shape(node: &Node, inputs: &[NodeIo], symbols: &mut Symbols<'_>) -> Option<Ty
     let first = inputs.first()?.type_info.as_ref();
     // Number of elements of a vector operand.
     let length = |index: usize| {
-        let [length] = inputs.get(index)?.type_info.as_ref()?.shape.as_slice() else { return None };
-        length.as_const().and_then(|length| usize::try_from(length).ok()).filter(|&length| length <= MAX_RANK)
+        let [length] = inputs.get(index)?.type_info.as_ref()?.shape.as_slice() else {
+            return None;
+        };
+        length
+            .as_const()
+            .and_then(|length| usize::try_from(length).ok())
+            .filter(|&length| length <= MAX_RANK)
     };
     let mut open = |rank: usize| (0..rank).map(|_| symbols.interner.fresh_dim()).collect::<Vec<_>>();
     match node.op_type.as_str() {
@@ -124,15 +166,16 @@ fn shape(node: &Node, inputs: &[NodeIo], symbols: &mut Symbols<'_>) -> Option<Ty
         op if op.starts_with("Reduce") => {
             let info = first?;
             let keeps = node.attr("keepdims").and_then(Attribute::as_int).unwrap_or(1) != 0;
-            let rank = if keeps { info.rank() } else { info.rank().checked_sub(length(1)?)? };
+            let rank = if keeps {
+                info.rank()
+            } else {
+                info.rank().checked_sub(length(1)?)?
+            };
             Some(TypeInfo::new(info.dtype, open(rank)))
         }
         _ => None,
     }
 }
-
-/// Ranks beyond this are taken for nonsense.
-const MAX_RANK: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -141,7 +184,10 @@ mod tests {
 
     fn folded(op: &str, inputs: &[&[i64]]) -> Option<Vec<i64>> {
         let node = Node::new(NodeId(0), op, vec![Some(ValueId(0)); inputs.len()], vec![ValueId(9)]);
-        let known = |values: &&[i64]| NodeIo { shape_data: Some(data(DataType::Int64, false, values)), ..NodeIo::default() };
+        let known = |values: &&[i64]| NodeIo {
+            shape_data: Some(data(DataType::Int64, false, values)),
+            ..NodeIo::default()
+        };
         let inputs: Vec<NodeIo> = inputs.iter().map(known).collect();
         fold(&node, &inputs)?.elems.iter().map(DimExpr::as_const).collect()
     }

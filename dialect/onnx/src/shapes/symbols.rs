@@ -122,13 +122,13 @@ impl<'o> Symbols<'o> {
                     shape: Some(shape),
                 })
             }
-            (None, Some(container)) => self.from_container(container),
+            (None, Some(container)) => self.contained_type(container),
             (None, None) => None,
         };
         inferred.or_else(|| declared.cloned()).unwrap_or(ValueType::Unknown)
     }
 
-    fn from_container(&self, container: &Container) -> Option<ValueType> {
+    fn contained_type(&self, container: &Container) -> Option<ValueType> {
         Some(match container {
             Container::Tensor(tensor) => ValueType::Tensor {
                 element: element_type(tensor.dtype)?,
@@ -137,11 +137,11 @@ impl<'o> Symbols<'o> {
                     .as_ref()
                     .map(|dims| dims.iter().map(|dim| self.dim(dim)).collect()),
             },
-            Container::Sequence(inner) => ValueType::Sequence(Box::new(self.from_container(inner)?)),
-            Container::Optional(inner) => ValueType::Optional(Box::new(self.from_container(inner)?)),
+            Container::Sequence(inner) => ValueType::Sequence(Box::new(self.contained_type(inner)?)),
+            Container::Optional(inner) => ValueType::Optional(Box::new(self.contained_type(inner)?)),
             Container::Map(key, value) => ValueType::Map {
                 key: element_type(*key)?,
-                value: Box::new(self.from_container(value)?),
+                value: Box::new(self.contained_type(value)?),
             },
         })
     }

@@ -10,7 +10,7 @@ use remat_onnx::proto::{Message, ModelProto};
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
 /// Models whose sizes follow neither from the file nor from shape inference; may only shrink.
-const MAX_UNSIZED: usize = 2000;
+const MAX_UNSIZED: usize = 27;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -95,7 +95,12 @@ fn every_model_of_the_test_data_imports_and_exports_unchanged() {
     );
     eprintln!("{} models, {} of them unsized", paths.len(), unsized_models.len());
     for (path, (tensors, causes)) in &unsized_models {
-        eprintln!("  {}: {} ({})", path.display(), tensors[0], causes.first().map_or("", String::as_str));
+        eprintln!(
+            "  {}: {} ({})",
+            path.display(),
+            tensors[0],
+            causes.first().map_or("", String::as_str)
+        );
     }
     assert!(unsized_models.len() <= MAX_UNSIZED, "{unsized_models:#?}");
     let real = |path: &&Path| path.starts_with("light") || path.starts_with("real");

@@ -1,0 +1,74 @@
+//! What is kept from the inference rules, which trust their input in places: lengths that would become ranks, long axis
+//! lists (compared pairwise), and window attributes that overflow plain integer arithmetic.
+
+use onnx_runtime_ir::{Attribute, Node};
+use onnx_runtime_shape_inference::NodeIo;
+
+/// Values have at most this many dimensions; runtimes stop at 64 or before.
+pub(crate) const MAX_RANK: usize = 256;
+
+/// Windows, strides and paddings are at most this large.
+const MAX_WINDOW: u64 = 1 << 31;
+
+/// Attributes of convolutions and pooling that rules do arithmetic with.
+const WINDOW_ATTRIBUTES: &[&str] = &[
+    "dilations",
+    "kernel_shape",
+    "output_padding",
+    "output_shape",
+    "pads",
+    "strides",
+];
+
+/// Operators of which an operand lists dimensions or axes, with the operand's position.
+const LISTS: &[(&str, usize)] = &[
+    ("ConstantOfShape", 0),
+    ("Expand", 1),
+    ("Pad", 1),
+    ("Pad", 3),
+    ("Reshape", 1),
+    ("Resize", 2),
+    ("Resize", 3),
+    ("Slice", 1),
+    ("Slice", 2),
+    ("Slice", 3),
+    ("Slice", 4),
+    ("Squeeze", 1),
+    ("Tile", 1),
+    ("Unsqueeze", 1),
+    ("Upsample", 1),
+];
+
+/// Says why a node must not reach its rule.
+pub(super) fn objection(node: &Node, inputs: &[NodeIo]) -> Option<String> {
+    if !node.is_default_domain() || node.op_type == "Constant" {
+        return None;
+    }
+    let operands = LISTS
+        .iter()
+        .filter(|(op, _)| *op == node.op_type)
+        .map(|&(_, index)| index);
+    let reduces = node.op_type.starts_with("Reduce").then_some(1);
+    for index in operands.chain(reduces) {
+        let info = inputs.get(index).and_then(|io| io.type_info.as_ref());
+        let length = info
+            .filter(|info| info.rank() == 1)
+            .and_then(|info| info.shape[0].as_const());
+        if let Some(length) = length.filter(|&length| usize::try_from(length).is_ok_and(|length| length > 2 * MAX_RANK))
+        {
+            return Some(format!("input {index} lists {length} dimensions"));
+        }
+    }
+    for name in ["axes", "perm"].iter().chain(WINDOW_ATTRIBUTES) {
+        let values = node.attr(name).and_then(Attribute::as_ints).unwrap_or_default();
+        if values.len() > 2 * MAX_RANK {
+            return Some(format!("attribute `{name}` lists {} dimensions", values.len()));
+        }
+        if WINDOW_ATTRIBUTES.contains(name)
+            && let Some(value) = values.iter().find(|value| value.unsigned_abs() > MAX_WINDOW)
+        {
+            return Some(format!("attribute `{name}` holds {value}"));
+        }
+    }
+    None
+}

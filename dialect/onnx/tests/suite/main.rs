@@ -1,0 +1,10 @@
+//! Models in, graphs and models out.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail like tests")]
+
+mod common;
+mod corpus;
+mod export;
+mod external;
+mod hostile;
+mod import;
+mod sizes;

@@ -1,0 +1,266 @@
+//! Sizes: what follows from the model, what the caller must say, and what cannot be.
+
+use crate::common::*;
+use remat_ir::{ElementType, ValueType};
+use remat_onnx::OnnxError;
+use remat_onnx::proto::{GraphProto, TypeProto};
+
+fn batch() -> GraphProto {
+    let nodes = vec![
+        node("Relu", &["x"], &["a"]),
+        node("Flatten", &["a"], &["b"]),
+        node("Neg", &["b"], &["y"]),
+    ];
+    graph(&[("x", tensor_type(FLOAT, "N 3 T"))], nodes, &["y"])
+}
+
+fn sequence() -> TypeProto {
+    let mut ty = TypeProto::new();
+    ty.mut_sequence_type().elem_type = Some(vector()).into();
+    ty
+}
+
+#[test]
+fn open_dimensions_are_listed_and_settled_by_name() {
+    let m = model(batch());
+    let Err(OnnxError::UnknownSizes { tensors, dims, .. }) = open(&m) else {
+        panic!("sizes are known")
+    };
+    assert_eq!(
+        (tensors, dims),
+        (
+            vec!["a".to_owned(), "y".to_owned()],
+            vec!["N".to_owned(), "T".to_owned()]
+        )
+    );
+    let settled = open_with(&m, &[("N", 4), ("T", 5)], &[]).unwrap();
+    assert_eq!(bytes(settled.graph(), "y"), Some(4 * 3 * 5 * 4));
+    insta::assert_snapshot!(open_with(&m, &[("N", 4)], &[]).err().unwrap(), @"the size of `a`, `y` is unknown; set --dim for `T`");
+}
+
+#[test]
+fn a_dimension_that_does_not_exist_is_rejected_with_those_that_do() {
+    let error = open_with(&model(batch()), &[("N", 4), ("T", 5), ("M", 1)], &[])
+        .err()
+        .unwrap();
+    insta::assert_snapshot!(error, @"no dimension is named `M`; the open dimensions are `N`, `T`");
+}
+
+#[test]
+fn a_dimension_is_settled_in_subgraphs_too() {
+    let body = || {
+        let mut body = graph(&[], vec![node("Neg", &["x"], &["r"])], &["r"]);
+        body.output[0].type_ = Some(tensor_type(FLOAT, "N")).into();
+        body
+    };
+    let branch = node("If", &["c"], &["y"])
+        .graph("then_branch", body())
+        .graph("else_branch", body());
+    let g = graph(
+        &[("x", tensor_type(FLOAT, "N")), ("c", tensor_type(BOOL, ""))],
+        vec![branch],
+        &["y"],
+    );
+    assert_eq!(
+        bytes(open_with(&model(g), &[("N", 6)], &[]).unwrap().graph(), "y"),
+        Some(24)
+    );
+}
+
+#[test]
+fn dimensions_without_a_name_are_named_after_their_tensor() {
+    let nodes = vec![
+        node("NonZero", &["x"], &["places"]),
+        node("Cast", &["places"], &["y"]).int("to", 1),
+    ];
+    let m = model(graph(&[("x", tensor_type(FLOAT, "? 3"))], nodes, &["y"]));
+    let Err(OnnxError::UnknownSizes { dims, .. }) = open(&m) else {
+        panic!("sizes are known")
+    };
+    assert_eq!(dims, ["places[1]"]);
+    let settled = open_with(&m, &[("places[1]", 10), ("x[0]", 7)], &[]).unwrap();
+    assert_eq!(bytes(settled.graph(), "y"), Some(2 * 10 * 4));
+    assert_eq!(bytes(settled.graph(), "x"), Some(7 * 3 * 4));
+}
+
+#[test]
+fn an_unknown_operator_needs_a_type_or_a_size() {
+    let n = node("Mystery", &["x"], &["y"]).domain("my").named("m");
+    let g = graph(&[("x", vector())], vec![n], &["y"]);
+    insta::assert_snapshot!(error(g.clone()), @"the size of `y` is unknown; state it with --size (node `m` (Mystery): no rule for its shape)");
+    assert_eq!(
+        bytes(open_with(&model(g.clone()), &[], &[("y", 100)]).unwrap().graph(), "y"),
+        Some(100)
+    );
+    assert!(matches!(
+        open_with(&model(g.clone()), &[], &[("z", 1)]),
+        Err(OnnxError::UnknownTensor { .. })
+    ));
+    let mut typed = g;
+    typed.value_info = vec![value("y", Some(tensor_type(FLOAT, "2")))];
+    assert_eq!(bytes(import(typed).graph(), "y"), Some(8));
+}
+
+#[test]
+fn what_the_file_states_counts_before_what_is_inferred() {
+    let n = node("Relu", &["x"], &["a"]);
+    let mut g = graph(
+        &[("x", tensor_type(FLOAT, "N"))],
+        vec![n, node("Neg", &["a"], &["y"])],
+        &["y"],
+    );
+    g.value_info = vec![value("a", Some(tensor_type(FLOAT, "5")))];
+    let model = import(g);
+    assert_eq!(
+        (bytes(model.graph(), "a"), bytes(model.graph(), "y")),
+        (Some(20), Some(20))
+    );
+}
+
+#[test]
+fn shapes_computed_from_shapes_are_followed() {
+    let mut g = graph(
+        &[("x", tensor_type(FLOAT, "4 6")), ("z", tensor_type(FLOAT, "?"))],
+        vec![
+            node("Shape", &["x"], &["s"]),
+            node("Gather", &["s", "one"], &["last"]),
+            node("Concat", &["minus", "last"], &["target"]).int("axis", 0),
+            node("Equal", &["target", "minus"], &["open"]),
+            node("Where", &["open", "two", "target"], &["chosen"]),
+            node("Expand", &["scalar", "chosen"], &["y"]),
+        ],
+        &["y"],
+    );
+    g.initializer = vec![
+        integers("one", &[1]),
+        integers("minus", &[-1]),
+        integers("two", &[2]),
+        tensor("scalar", FLOAT, &[1, 1]),
+    ];
+    let model = import(g);
+    let y = tensor_named(model.graph(), "y");
+    assert_eq!(
+        model.graph().tensors[y].ty,
+        ValueType::tensor(ElementType::Float32, &[2, 6])
+    );
+}
+
+#[test]
+fn sequences_take_the_memory_of_their_elements() {
+    let nodes = vec![
+        node("SequenceConstruct", &["x", "x"], &["pair"]),
+        node("SequenceEmpty", &[], &["none"]),
+        node("SequenceInsert", &["pair", "x"], &["three"]),
+        node("SequenceErase", &["three"], &["less"]),
+        node("SplitToSequence", &["x"], &["parts"]),
+        node("Identity", &["parts"], &["same"]),
+        node("ConcatFromSequence", &["same"], &["y"]).int("axis", 0),
+    ];
+    let model = import(graph(&[("x", vector())], nodes, &["y", "less", "none"]));
+    let sizes = ["pair", "none", "three", "less", "parts", "same", "y"].map(|name| bytes(model.graph(), name));
+    assert_eq!(
+        sizes,
+        [Some(64), Some(0), Some(96), Some(96), Some(32), Some(32), Some(32)]
+    );
+    assert!(!model.graph().is_view(tensor_named(model.graph(), "same")));
+}
+
+#[test]
+fn a_sequence_from_outside_needs_a_size() {
+    let g = graph(
+        &[("q", sequence()), ("x", vector())],
+        vec![node("SequenceInsert", &["q", "x"], &["y"])],
+        &["y"],
+    );
+    assert!(matches!(open(&model(g.clone())), Err(OnnxError::UnknownSizes { .. })));
+    assert_eq!(
+        bytes(open_with(&model(g), &[], &[("q", 100)]).unwrap().graph(), "y"),
+        Some(132)
+    );
+}
+
+#[test]
+fn loops_carry_types_and_stack_what_they_collect() {
+    let inputs = [
+        ("i", tensor_type(INT64, "")),
+        ("go", tensor_type(BOOL, "")),
+        ("v", vector()),
+    ];
+    let nodes = vec![
+        node("Identity", &["go"], &["on"]),
+        node("Add", &["v", "outer"], &["w"]),
+        node("Neg", &["w"], &["collected"]),
+    ];
+    let body = graph(&inputs, nodes, &["on", "w", "collected"]);
+    let mut trips = tensor("trips", INT64, &[]);
+    trips.int64_data = vec![5];
+    let n = node("Loop", &["trips", "", "x"], &["last", "all"]).graph("body", body);
+    let mut g = graph(&[("x", vector()), ("outer", vector())], vec![n], &["last", "all"]);
+    g.initializer = vec![trips];
+    let model = import(g);
+    assert_eq!(
+        (bytes(model.graph(), "last"), bytes(model.graph(), "all")),
+        (Some(32), Some(5 * 32))
+    );
+}
+
+#[test]
+fn scans_strip_and_restore_the_scanned_axis() {
+    let inputs = [("state", tensor_type(FLOAT, "3")), ("slice", tensor_type(FLOAT, "3"))];
+    let body = graph(
+        &inputs,
+        vec![
+            node("Add", &["state", "slice"], &["sum"]),
+            node("Neg", &["sum"], &["out"]),
+        ],
+        &["sum", "out"],
+    );
+    let n = node("Scan", &["zero", "x"], &["total", "all"])
+        .graph("body", body)
+        .int("num_scan_inputs", 1);
+    let model = import(graph(
+        &[("zero", tensor_type(FLOAT, "3")), ("x", tensor_type(FLOAT, "7 3"))],
+        vec![n],
+        &["total", "all"],
+    ));
+    assert_eq!(
+        (bytes(model.graph(), "total"), bytes(model.graph(), "all")),
+        (Some(12), Some(7 * 12))
+    );
+}
+
+#[test]
+fn impossible_shapes_are_rejected_with_the_tensor() {
+    let shaped = |dims: &str| {
+        error(graph(
+            &[("x", tensor_type(FLOAT, dims))],
+            vec![node("Relu", &["x"], &["y"])],
+            &["y"],
+        ))
+    };
+    insta::assert_snapshot!(shaped("-3 2"), @"`x`, defined by its declaration, has an impossible shape: dimension -3 is negative");
+    assert!(shaped("9000000000000000000 9000000000000000000").contains("overflows 64 bits"));
+    let mut g = graph(&[("x", vector())], vec![node("Relu", &["x"], &["y"])], &["y"]);
+    g.initializer = vec![tensor("w", FLOAT, &[4, -1])];
+    insta::assert_snapshot!(error(g.clone()), @"`w`, defined by an initializer, has an impossible shape: dimension -1 is negative");
+    let mut short = tensor("w", FLOAT, &[1 << 40]);
+    short.raw_data = vec![0; 4];
+    g.initializer = vec![short];
+    insta::assert_snapshot!(error(g.clone()), @"initializer `w`: its shape needs 4398046511104 bytes, the file has 4");
+    g.initializer = vec![integers("s", &[1 << 31, 1 << 31, 1 << 31])];
+    g.node = vec![node("Expand", &["x", "s"], &["y"]).named("grow")];
+    assert!(error(g).contains("`grow`"));
+}
+
+#[test]
+fn a_dimension_of_minus_one_counts_as_unknown() {
+    let m = model(graph(
+        &[("x", tensor_type(FLOAT, "-1 2"))],
+        vec![node("Relu", &["x"], &["y"])],
+        &["y"],
+    ));
+    assert_eq!(
+        bytes(open_with(&m, &[("x[0]", 3)], &[]).unwrap().graph(), "y"),
+        Some(24)
+    );
+}
