@@ -1,0 +1,39 @@
+//! The invariants of the architecture, one file per rule.
+
+mod dependencies;
+mod documentation;
+mod length;
+mod machine_paths;
+mod names;
+mod silence;
+mod unsafe_code;
+
+use crate::workspace::{Finding, Source};
+
+/// Everything that breaks a rule, by file and line.
+pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+    let rules: [fn(&Source) -> Vec<Finding>; 7] = [
+        dependencies::check,
+        documentation::check,
+        length::check,
+        machine_paths::check,
+        names::check,
+        silence::check,
+        unsafe_code::check,
+    ];
+    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| sources.iter().flat_map(rule)).collect();
+    findings.sort();
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::workspace;
+
+    #[test]
+    fn this_workspace_is_tidy() {
+        let findings = super::check(&workspace::sources(&workspace::root()).unwrap());
+        let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert!(findings.is_empty(), "{}", findings.join("\n"));
+    }
+}

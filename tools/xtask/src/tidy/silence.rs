@@ -1,0 +1,75 @@
+//! Libraries return values: only tools print, read the environment and exit.
+
+use crate::workspace::{Finding, Source};
+
+/// What libraries do not call.
+const CALLS: &[&str] = &[
+    "println!",
+    "eprintln!",
+    "print!",
+    "eprint!",
+    "process::exit",
+    "env::var",
+    "env::args",
+];
+
+pub(super) fn check(source: &Source) -> Vec<Finding> {
+    let folder = source.crate_folder().unwrap_or_default();
+    let library = folder.starts_with("dialect/") || folder.starts_with("passes/");
+    let code = source
+        .path
+        .strip_prefix(folder)
+        .is_some_and(|rest| rest.starts_with("/src/"));
+    if !(library && code && source.is_rust()) || source.is_test() {
+        return Vec::new();
+    }
+    let calls = |line: &str| {
+        CALLS
+            .iter()
+            .find(|call| line.match_indices(**call).any(|(at, _)| starts_a_word(line, at)))
+    };
+    let called = source.code().filter_map(|(line, code)| Some((line, calls(code)?)));
+    called
+        .map(|(line, call)| {
+            Finding::new(
+                source,
+                line,
+                format!("`{call}` in a library: only `tools` talk to the outside"),
+            )
+        })
+        .collect()
+}
+
+fn starts_a_word(line: &str, at: usize) -> bool {
+    !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::source;
+
+    #[test]
+    fn a_library_that_prints_reads_the_environment_or_exits_is_found() {
+        for code in [
+            "println!(\"x\");",
+            "std::env::var(\"X\")",
+            "std::process::exit(1)",
+            "    eprint!(\"x\")",
+        ] {
+            let found = check(&source("passes/plan/src/a.rs", &format!("//! A.\n{code}\n")));
+            assert_eq!(found.len(), 1, "{code}");
+            assert_eq!(found[0].line, 2, "{code}");
+        }
+    }
+
+    #[test]
+    fn tests_comments_tools_and_other_words_pass() {
+        let test_module = "fn f() {}\n#[cfg(test)]\nmod tests { fn g() { println!(); } }\n";
+        assert!(check(&source("passes/plan/src/a.rs", test_module)).is_empty());
+        assert!(check(&source("passes/plan/src/a_tests.rs", "println!()")).is_empty());
+        assert!(check(&source("passes/plan/tests/a.rs", "println!()")).is_empty());
+        assert!(check(&source("passes/plan/src/a.rs", "// println!()\nmy_println!()")).is_empty());
+        assert!(check(&source("tools/bench/src/main.rs", "println!()")).is_empty());
+    }
+}

@@ -1,0 +1,70 @@
+//! Unsafe code stands in few files, and they are named here.
+
+use crate::workspace::{Finding, Source};
+
+/// Files that may hold unsafe code, each with what it needs it for.
+const ALLOWED: &[&str] = &[
+    // Maps the model file into memory.
+    "dialect/onnx/src/model.rs",
+    // Views the runtime's tensors as bytes.
+    "passes/ort/src/output.rs",
+    // Quotes it in the tests below.
+    "tools/xtask/src/tidy/unsafe_code.rs",
+];
+
+pub(super) fn check(source: &Source) -> Vec<Finding> {
+    if !source.is_rust() || ALLOWED.contains(&source.path.as_str()) {
+        return Vec::new();
+    }
+    let found = source.text.lines().enumerate().filter(|(_, line)| is_unsafe(line));
+    found
+        .map(|(index, _)| Finding::new(source, index + 1, "unsafe code outside the files that may hold it"))
+        .collect()
+}
+
+/// Whether the keyword stands in code, not in a comment, a text or a longer word.
+fn is_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or(line);
+    [
+        "unsafe {",
+        "unsafe fn",
+        "unsafe impl",
+        "unsafe trait",
+        "unsafe extern",
+        "unsafe(",
+    ]
+    .iter()
+    .any(|form| {
+        code.match_indices(form).any(|(at, _)| {
+            let before = code[..at].chars().next_back();
+            before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '"')
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::source;
+
+    #[test]
+    fn unsafe_code_is_found_wherever_it_stands() {
+        for code in [
+            "let x = unsafe { *p };",
+            "pub unsafe fn f() {}",
+            "#[unsafe(no_mangle)]",
+            "unsafe impl Send for X {}",
+        ] {
+            let found = check(&source("tools/some/src/a.rs", &format!("\n{code}\n")));
+            assert_eq!(found.len(), 1, "{code}");
+            assert_eq!(found[0].line, 2, "{code}");
+        }
+    }
+
+    #[test]
+    fn comments_and_lints_pass() {
+        let text = "// unsafe { }\n#![deny(unsafe_code)]\nlet x = 1; // unsafe fn\n";
+        assert!(check(&source("tools/some/src/a.rs", text)).is_empty());
+        assert!(check(&source("docs/a.md", "unsafe { }")).is_empty());
+    }
+}
