@@ -4,11 +4,11 @@
 //! that lead out are rejected, and every range is checked against the real length of its file. Nothing is read but the
 //! values of small tensors (see [`crate::tensor`]).
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use onnx_protobuf::TensorProto;
 
@@ -68,7 +68,7 @@ type Found = Result<(PathBuf, u64), String>;
 pub(crate) struct Folder {
     canonical: PathBuf,
     /// What is known of each location, so that a thousand tensors in one file ask the system once.
-    files: RefCell<BTreeMap<String, Found>>,
+    files: Mutex<BTreeMap<String, Found>>,
 }
 
 impl Folder {
@@ -85,7 +85,7 @@ impl Folder {
         let canonical = path.canonicalize().map_err(OnnxError::io(path))?;
         Ok(Self {
             canonical,
-            files: RefCell::default(),
+            files: Mutex::default(),
         })
     }
 
@@ -96,7 +96,7 @@ impl Folder {
 
     /// The real path and length of the file at `location`.
     pub(crate) fn file(&self, tensor: &TensorProto, location: &str) -> Result<(PathBuf, u64), OnnxError> {
-        let mut files = self.files.borrow_mut();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files.get(location) {
             return known.clone().map_err(|why| error(tensor, why));
         }

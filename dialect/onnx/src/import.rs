@@ -39,6 +39,9 @@ pub(crate) fn import(
     let names = node_names(&proto.node);
     let captures: Vec<Vec<&str>> = proto.node.iter().map(scope::captures).collect();
     let definitions = definitions(proto, &names)?;
+    for (node, name) in proto.node.iter().zip(&names) {
+        check_subgraphs(node, name)?;
+    }
     let reads_from = reads_from(proto, &names, &captures, &definitions)?;
     let order = stable_order(&reads_from).map_err(|cycle| {
         let nodes = cycle.into_iter().map(|node| names[node as usize].clone()).collect();
@@ -185,6 +188,32 @@ fn definitions<'m>(graph: &'m GraphProto, names: &[String]) -> Result<FxHashMap<
         }
     }
     Ok(found)
+}
+
+/// Subgraphs define each name once, too; the default of an input stands apart.
+fn check_subgraphs(node: &NodeProto, name: &str) -> Result<(), OnnxError> {
+    for graph in attributes::subgraphs(node) {
+        let inputs: FxHashSet<&str> = graph.input.iter().map(|i| i.name.as_str()).collect();
+        let defaults = graph
+            .initializer
+            .iter()
+            .filter(|t| inputs.contains(t.name.as_str()))
+            .count();
+        let mut seen = FxHashSet::default();
+        let repeated: Vec<&str> = scope::defined(graph).filter(|name| !seen.insert(*name)).collect();
+        if let Some(&repeated) = repeated.get(defaults) {
+            let place = || format!("a subgraph of node `{name}`");
+            return Err(OnnxError::DuplicateName {
+                name: repeated.to_owned(),
+                first: place(),
+                second: place(),
+            });
+        }
+        for inner in &graph.node {
+            check_subgraphs(inner, name)?;
+        }
+    }
+    Ok(())
 }
 
 /// For each node, the nodes whose outputs it or its subgraphs read.

@@ -4,12 +4,13 @@ use onnx_protobuf::attribute_proto::AttributeType;
 use onnx_protobuf::{AttributeProto, NodeProto, TensorProto};
 use onnx_runtime_ir::{Attribute, DataType, Node, NodeId, TensorData, ValueId};
 use onnx_runtime_shape_inference::{NodeIo, ShapeData, TypeInfo};
+use remat_ir::ValueType;
 use rustc_hash::FxHashMap;
 
-use crate::attributes::kind;
+use crate::attributes::{attribute, kind};
 use crate::external::Folder;
 use crate::functions::domain;
-use crate::tensor::small_values;
+use crate::tensor::{small_values, sparse_type};
 
 /// Attributes of the call that a function body may refer to.
 pub(super) type Bindings<'m> = FxHashMap<&'m str, &'m AttributeProto>;
@@ -76,6 +77,12 @@ fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Option<TensorData> {
         dims,
         small_values(proto, folder).unwrap_or_default(),
     ))
+}
+
+/// The type of a `Constant` whose value is sparse.
+pub(super) fn sparse_constant(node: &NodeProto) -> Option<ValueType> {
+    let value = attribute(node, "sparse_value").filter(|_| node.op_type == "Constant")?;
+    sparse_type(value.sparse_tensor.as_ref()?, &node.name).ok()
 }
 
 /// What is known of an initializer before the model runs: its type, and the values of a small one.

@@ -164,7 +164,8 @@ struct Inference<'m> {
 }
 
 impl<'m> Inference<'m> {
-    /// Declares what a graph states about its values, and defines its inputs and initializers.
+    /// Declares what a graph states about its values, and defines its inputs and initializers. An initializer that a
+    /// caller may override counts with its default.
     fn enter_graph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<(), OnnxError> {
         self.declare(graph.value_info.iter().chain(&graph.output).chain(&graph.input), scope)?;
         for input in &graph.input {
@@ -297,6 +298,12 @@ impl<'m> Inference<'m> {
             }
         };
         results.resize_with(proto.output.len(), NodeIo::default);
+        if let Some(ty) = convert::sparse_constant(proto) {
+            results
+                .iter_mut()
+                .take(1)
+                .for_each(|io| io.type_info = self.symbols.node_io(&ty).type_info);
+        }
         rules::complete(&node, &inputs, &mut results, &mut self.symbols);
         for io in &mut results {
             io.type_info.take_if(|info| info.rank() > MAX_RANK);

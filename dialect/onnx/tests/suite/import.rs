@@ -86,6 +86,27 @@ fn undefined_and_doubly_defined_values_are_named() {
 }
 
 #[test]
+fn a_subgraph_that_defines_a_name_twice_is_rejected() {
+    let body = || {
+        graph(
+            &[],
+            vec![node("Neg", &["x"], &["r"]), node("Relu", &["x"], &["r"])],
+            &["r"],
+        )
+    };
+    let branch = node("If", &["c"], &["y"])
+        .named("if")
+        .graph("then_branch", body())
+        .graph("else_branch", body());
+    let text = error(graph(
+        &[("c", tensor_type(BOOL, "")), ("x", vector())],
+        vec![branch],
+        &["y"],
+    ));
+    insta::assert_snapshot!(text, @"`r` is defined twice, by a subgraph of node `if` and by a subgraph of node `if`");
+}
+
+#[test]
 fn views_live_where_the_runtime_puts_them() {
     let mut g = graph(
         &[("x", vector())],
