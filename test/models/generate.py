@@ -85,7 +85,7 @@ class Step:
         print(f"{path}: {len(self.nodes)} nodes, {path.stat().st_size} bytes")
 
 
-def unet_tiny_train(folder, batch=4, size=64):
+def unet_tiny_train(folder, batch=16, size=32):
     """Two resolutions and one skip connection that lives from the first convolutions to the end of the backward pass."""
     step = Step("unet_tiny_train")
     same = {"pads": [1, 1, 1, 1]}

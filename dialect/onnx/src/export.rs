@@ -4,6 +4,8 @@
 //! format does not know) and only its operands, results and the outer values of its subgraphs get the names they have in
 //! the graph. Types and quantization annotations of copied results are copied too.
 
+use std::collections::BTreeSet;
+
 use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotation, ValueInfoProto};
 use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,9 +35,10 @@ pub(crate) fn export(model: &OnnxModel, graph: &Graph) -> Result<ModelProto, Onn
 struct Exporter<'a> {
     model: &'a OnnxModel,
     graph: &'a Graph,
-    reserved: std::collections::BTreeSet<&'a str>,
+    reserved: BTreeSet<&'a str>,
     written: Vec<bool>,
-    new_names: FxHashSet<&'a str>,
+    new_nodes: FxHashSet<&'a str>,
+    new_values: FxHashSet<&'a str>,
     stated: FxHashMap<&'a str, &'a ValueInfoProto>,
     annotated: FxHashMap<&'a str, &'a TensorAnnotation>,
     value_info: Vec<ValueInfoProto>,
@@ -51,7 +54,8 @@ impl<'a> Exporter<'a> {
             graph,
             reserved: model.reserved_names(),
             written: vec![false; main.node.len()],
-            new_names: FxHashSet::default(),
+            new_nodes: FxHashSet::default(),
+            new_values: FxHashSet::default(),
             stated: values.map(|v| (v.name.as_str(), v)).collect(),
             annotated: main
                 .quantization_annotation
@@ -126,7 +130,7 @@ impl<'a> Exporter<'a> {
             .map(|(old, &new)| (old.clone(), self.name(new).to_owned()));
         scope::rename_captures(&mut node, &renamed.filter(|(old, new)| old != new).collect());
         if op.name != self.model.names[source] {
-            self.claim(&op.name)?;
+            claim(&op.name, &self.reserved, &mut self.new_nodes)?;
             node.name.clone_from(&op.name);
         }
         if is_copy {
@@ -139,26 +143,13 @@ impl<'a> Exporter<'a> {
         for (old, result) in original.output.iter().zip(&op.outputs) {
             let Some(result) = *result else { continue };
             if self.name(result) != old {
-                self.claim(self.name(result))?;
+                claim(self.name(result), &self.reserved, &mut self.new_values)?;
                 self.describe(old, self.name(result));
             } else if is_copy {
                 return Err(foreign(&op.name, "its result has the name of the original's"));
             }
         }
         Ok(node)
-    }
-
-    /// Takes a name that the model does not have.
-    fn claim(&mut self, name: &'a str) -> Result<(), OnnxError> {
-        if self.reserved.contains(name) || !self.new_names.insert(name) {
-            let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
-            return Err(OnnxError::DuplicateName {
-                name: name.to_owned(),
-                first,
-                second,
-            });
-        }
-        Ok(())
     }
 
     /// Gives the copy of a value what the model states about the original.
@@ -176,6 +167,19 @@ impl<'a> Exporter<'a> {
             });
         }
     }
+}
+
+/// Takes a name that the model does not have. Nodes and values are named apart: a node may have the name of its result.
+fn claim<'a>(name: &'a str, reserved: &BTreeSet<&str>, taken: &mut FxHashSet<&'a str>) -> Result<(), OnnxError> {
+    if reserved.contains(name) || !taken.insert(name) {
+        let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
+        return Err(OnnxError::DuplicateName {
+            name: name.to_owned(),
+            first,
+            second,
+        });
+    }
+    Ok(())
 }
 
 fn foreign(op: &str, why: &str) -> OnnxError {

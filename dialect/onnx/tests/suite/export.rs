@@ -134,6 +134,19 @@ fn a_recomputed_op_is_a_copy_with_its_own_name_types_and_origin() {
 }
 
 #[test]
+fn a_copied_node_may_be_named_like_its_result() {
+    let nodes = vec![
+        node("Relu", &["x"], &["a"]).named("a"),
+        node("Neg", &["a"], &["y"]).named("y"),
+    ];
+    let model = import(graph(&[("x", vector())], nodes, &["y"]));
+    let mut graph = model.graph().clone();
+    recompute(&mut graph, "a", "y", ".again");
+    let copy = exported(&model, &graph).graph.as_ref().unwrap().node[1].clone();
+    assert_eq!((copy.name.as_str(), copy.output[0].as_str()), ("a.again", "a.again"));
+}
+
+#[test]
 fn captured_values_are_renamed_except_where_they_are_shadowed() {
     let model = open(&branching()).unwrap();
     let mut graph = model.graph().clone();
