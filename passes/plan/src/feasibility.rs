@@ -9,20 +9,45 @@ use crate::{OpId, OrderMode, Problem, StorageId, StorageRole, Structure};
 pub struct Bottleneck {
     /// The op.
     pub op: OpId,
-    /// Its operands, results and workspace, and the graph outputs that are resident beside it in every plan.
+    /// Its operands, results and workspace, and `outputs_before`.
     pub bytes: u64,
+    /// The part of `bytes` that graph outputs take which stand before the op in the fixed order and stay.
+    pub outputs_before: u64,
 }
 
 /// A budget below the [`Bottleneck`]: no plan exists.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no plan can meet the budget: op `{op}` alone needs {need} bytes, the budget is {budget} bytes")]
+#[error(
+    "no plan can meet the budget: op `{op}` needs {}{}, the budget is {}",
+    exact(*need), beside(*outputs_before), exact(*budget)
+)]
 pub struct Infeasible {
     /// Name of the op.
     pub op: String,
     /// Bytes it needs.
     pub need: u64,
+    /// The part of `need` that graph outputs take which stand before the op in the fixed order and stay.
+    pub outputs_before: u64,
     /// The budget.
     pub budget: u64,
+}
+
+/// Bytes exactly, and from a kibibyte on also in the unit that fits.
+fn exact(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} ({bytes} bytes)", bytesize::ByteSize(bytes).display().iec())
+}
+
+fn beside(outputs_before: u64) -> String {
+    if outputs_before == 0 {
+        return String::new();
+    }
+    format!(
+        ", of which {} are graph outputs computed before it",
+        exact(outputs_before)
+    )
 }
 
 impl Problem {
@@ -49,14 +74,19 @@ impl Problem {
             read.dedup();
             // Ops that create no storage are exempt from the fixed order.
             let in_order = self.order == OrderMode::Fixed && self.paging.is_none() && !owns.is_empty();
+            let before = if in_order { outputs_before } else { 0 };
             let needed = if in_order {
-                outputs_before + bytes_of(&with_role(&read, |role| role == StorageRole::Transient))
+                bytes_of(&with_role(&read, |role| role == StorageRole::Transient))
             } else {
                 bytes_of(&with_role(&read, |role| role != StorageRole::External))
             };
-            let bytes = entry.workspace + created + needed;
+            let bytes = entry.workspace + created + needed + before;
             if worst.is_none_or(|w| bytes > w.bytes) {
-                worst = Some(Bottleneck { op, bytes });
+                worst = Some(Bottleneck {
+                    op,
+                    bytes,
+                    outputs_before: before,
+                });
             }
             outputs_before += bytes_of(&with_role(owns, |role| role == StorageRole::Kept));
         }
@@ -69,9 +99,17 @@ impl Problem {
     /// [`Infeasible`] if the budget is below the bottleneck. Passing proves nothing.
     pub fn check(&self, structure: &Structure) -> Result<(), Infeasible> {
         match (self.budget, self.bottleneck(structure)) {
-            (Some(budget), Some(Bottleneck { op, bytes })) if bytes > budget => Err(Infeasible {
+            (
+                Some(budget),
+                Some(Bottleneck {
+                    op,
+                    bytes,
+                    outputs_before,
+                }),
+            ) if bytes > budget => Err(Infeasible {
                 op: self.ops[op].name.clone(),
                 need: bytes,
+                outputs_before,
                 budget,
             }),
             _ => Ok(()),

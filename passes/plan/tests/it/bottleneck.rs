@@ -171,9 +171,15 @@ fn a_budget_below_the_bottleneck_is_infeasible_and_names_the_op() {
     let error = Infeasible {
         op: "gemm".into(),
         need: 300,
+        outputs_before: 0,
         budget: 299,
     };
-    insta::assert_snapshot!(error, @"no plan can meet the budget: op `gemm` alone needs 300 bytes, the budget is 299 bytes");
+    insta::assert_snapshot!(error, @"no plan can meet the budget: op `gemm` needs 300 bytes, the budget is 299 bytes");
+    let beside = Infeasible {
+        outputs_before: 200,
+        ..error.clone()
+    };
+    insta::assert_snapshot!(beside, @"no plan can meet the budget: op `gemm` needs 300 bytes, of which 200 bytes are graph outputs computed before it, the budget is 299 bytes");
     assert_eq!(with(Some(299)), Err(error));
     assert_eq!(Net::new().done().bottleneck(&Structure::of(&Net::new().done())), None);
 }
