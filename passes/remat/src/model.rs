@@ -92,7 +92,7 @@ impl Model {
             let known: Vec<_> = Device::presets().iter().map(|device| format!("`{}`", device.name)).collect();
             Error::UnknownDevice { name: options.device.clone(), known: known.join(", ") }
         })?;
-        let mut profile = remat_profile::analytic(model.graph(), device);
+        let mut profile = remat_profile::analytic(model.graph(), &device);
         if let Some(file) = &options.profile {
             let applied = profile.apply_file(model.graph(), file)?;
             tracing::info!(matched = applied.matched, "measured durations replace estimates");

@@ -35,7 +35,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
-    pub(crate) optimize: Option<OptimizeArgs>,
+    pub(crate) optimize: OptimizeArgs,
     /// Talk more on stderr; twice for everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
@@ -59,8 +59,9 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
     /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
+    // Optional in the type only: a subcommand stands in its place.
+    #[arg(value_name = "IN", required = true)]
+    pub(crate) input: Option<PathBuf>,
     /// Where to write; the extension says what: `.onnx` the rewritten model, `.json` the plan, `.remat` readable text, `.dot`
     /// a drawing. Without it, only the report is printed.
     #[arg(short, long, value_name = "OUT")]

@@ -50,8 +50,8 @@ fn eprint_text(text: &str) {
 fn help(error: &Error) -> Option<String> {
     let text = match error {
         Error::Infeasible(infeasible) => format!(
-            "op `{}` holds its operands and results together; a budget of {} bytes is the least that could do",
-            infeasible.op, infeasible.need
+            "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
+            infeasible.need
         ),
         Error::NoPlan { reached, .. } => {
             format!("give it more time (`--time-limit`), or a budget of at least {reached} bytes")

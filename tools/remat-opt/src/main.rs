@@ -18,13 +18,12 @@ use crate::cli::{Cli, Command};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     start_tracing(&cli);
-    let result = match (cli.command, cli.optimize) {
-        (Some(Command::Inspect(args)), _) => commands::inspect::run(&args),
-        (Some(Command::Verify(args)), _) => commands::verify::run(&args),
-        (Some(Command::Explain(args)), _) => commands::explain::run(&args),
-        (Some(Command::Completions(args)), _) => commands::completions::run(&args),
-        (None, Some(args)) => commands::optimize::run(&args, cli.quiet),
-        (None, None) => unreachable!("clap asks for an input or a command"),
+    let result = match &cli.command {
+        Some(Command::Inspect(args)) => commands::inspect::run(args),
+        Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Explain(args)) => commands::explain::run(args),
+        Some(Command::Completions(args)) => commands::completions::run(args),
+        None => commands::optimize::run(&cli.optimize, cli.quiet),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

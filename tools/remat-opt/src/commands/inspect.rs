@@ -70,7 +70,15 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     lines.push(String::new());
     lines.push(format!("largest of {} storages at the peak:", resident.len()));
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(["bytes", "share", "tensor", "made by"]);
+    table.load_style(NOTHING).set_header(["bytes", "share", "tensor", "made by"]);
+    let running = plan.steps.get(replay.peak_step).and_then(|step| match *step {
+        Step::Compute(op) | Step::Recompute(op) => Some(&problem.ops[op]),
+        Step::Free(_) | Step::PageOut(_) | Step::PageIn(_) => None,
+    });
+    if let Some(op) = running.filter(|op| op.workspace > 0) {
+        let share = format!("{:.1} %", units::percent(op.workspace, replay.peak));
+        table.add_row([units::bytes(op.workspace), share, "(kernel workspace)".to_owned(), op.name.clone()]);
+    }
     for &(storage, bytes) in resident.iter().take(args.top) {
         let root = &problem.tensors[problem.storages[storage].root];
         let producer = root.producer.map_or("", |op| problem.ops[op].name.as_str());

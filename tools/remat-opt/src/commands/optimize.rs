@@ -17,10 +17,11 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
-    if args.output.as_ref().is_some_and(|output| same_file(output, &args.input)) {
-        bail!("`{}` is the input: write to another file", args.input.display());
+    let input = args.input.as_ref().context("no input is given")?;
+    if args.output.as_ref().is_some_and(|output| same_file(output, input)) {
+        bail!("`{}` is the input: write to another file", input.display());
     }
-    let model = Model::open(&args.input, &args.load.options()?)?;
+    let model = Model::open(input, &args.load.options()?)?;
     if let Some(output) = &args.output {
         Output::of(output, model.format())?;
     }
