@@ -1,4 +1,4 @@
-//! The one table from op types to cost formulas: the ONNX op set up to version 25, and ONNX Runtime's own ops.
+//! The one table from op types to cost formulas: the ONNX op set up to version 24, and ONNX Runtime's own ops.
 
 use crate::KernelClass;
 use crate::formula::AttentionLayout;
@@ -263,5 +263,54 @@ fn classic(op_type: &str) -> Formula {
         "FeatureVectorizer" => Formula::Move(KernelClass::Copy),
         "OneHotEncoder" => Formula::Move(KernelClass::Broadcast),
         _ => Formula::Bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every op of the default domain up to ONNX 1.19 (operator set 24), those since removed included.
+    const STANDARD: &str = "
+    Abs Acos Acosh Add AffineGrid And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool
+    BatchNormalization Bernoulli BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BlackmanWindow Cast
+    CastLike Ceil Celu CenterCropPad Clip Col2Im Compress Concat ConcatFromSequence Constant ConstantOfShape
+    Conv ConvInteger ConvTranspose Cos Cosh CumSum DFT DeformConv DepthToSpace DequantizeLinear Det Div
+    Dropout DynamicQuantizeLinear Einsum Elu Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather
+    GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual
+    GridSample GroupNormalization HammingWindow HannWindow HardSigmoid HardSwish Hardmax Identity If
+    ImageDecoder InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
+    LogSoftmax Loop LpNormalization LpPool MatMul MatMulInteger Max MaxPool MaxRoiPool MaxUnpool Mean
+    MeanVarianceNormalization MelWeightMatrix Min Mish Mod Mul Multinomial Neg NegativeLogLikelihoodLoss
+    NonMaxSuppression NonZero Not OneHot Optional OptionalGetElement OptionalHasElement Or PRelu Pad Pow
+    QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN RandomNormal RandomNormalLike RandomUniform
+    RandomUniformLike Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
+    ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu Reshape Resize ReverseSequence RoiAlign
+    RotaryEmbedding Round STFT Scan Scatter ScatterElements ScatterND Selu SequenceAt SequenceConstruct
+    SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Shrink Sigmoid Sign Sin Sinh
+    Size Slice Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Split SplitToSequence Sqrt
+    Squeeze StringConcat StringNormalizer StringSplit Sub Sum Swish Tan Tanh TensorScatter TfIdfVectorizer
+    ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Upsample Where Xor
+    ";
+
+    /// The ops of the standard that are charged by their bytes on purpose.
+    const BY_BYTES: &str = "
+    DFT Det If ImageDecoder Loop Multinomial NonMaxSuppression RegexFullMatch STFT Scan SequenceMap StringConcat
+    StringNormalizer StringSplit TfIdfVectorizer
+    ";
+
+    #[test]
+    fn every_op_of_the_standard_has_a_formula_or_is_charged_by_bytes_on_purpose() {
+        let known = STANDARD.split_whitespace();
+        let by_bytes: Vec<&str> = known.filter(|name| formula("", name) == Formula::Bytes).collect();
+        assert_eq!(by_bytes, BY_BYTES.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_name_means_different_ops_in_different_domains() {
+        assert_ne!(formula("", "Attention"), formula("com.microsoft", "Attention"));
+        assert_eq!(formula("ai.onnx", "Relu"), formula("", "Relu"));
+        assert_eq!(formula("com.microsoft", "Relu"), Formula::Bytes);
+        assert_eq!(formula("org.example", "Relu"), Formula::Bytes);
     }
 }

@@ -54,3 +54,85 @@ fn rate_time(amount: u128, per_second: u64, permille: u64) -> u128 {
     let rate = u128::from(per_second).saturating_mul(u128::from(permille)).max(1);
     amount.saturating_mul(NS_PER_SECOND * PERMILLE).div_ceil(rate)
 }
+
+#[cfg(test)]
+mod tests {
+    use remat_ir::ElementType;
+
+    use super::*;
+    use crate::Peak;
+    use crate::formula::CpuDetail;
+
+    /// A billion operations and a billion bytes per second, all of it reached, 16 bytes to a vector.
+    fn device() -> Device {
+        let rate = 1_000_000_000;
+        let full = Efficiency {
+            compute_permille: 1_000,
+            memory_permille: 1_000,
+            run_ps: 2_000,
+        };
+        Device {
+            peak: Peak {
+                bits64: rate,
+                bits32: rate,
+                bits16: rate,
+                bits8: rate,
+            },
+            memory_bytes_per_s: rate,
+            vector_bytes: 16,
+            launch_ns: 7,
+            view_ns: 3,
+            efficiencies: KernelClass::ALL.iter().map(|&class| (class, full)).collect(),
+            ..Device::default()
+        }
+    }
+
+    fn work(flops: u128, bytes: u128) -> Work {
+        Work {
+            flops,
+            read_bytes: bytes,
+            element: ElementType::Float32,
+            ..Work::none(KernelClass::MatMul)
+        }
+    }
+
+    #[test]
+    fn the_larger_of_arithmetic_and_memory_counts() {
+        assert_eq!(duration_ns(&work(100, 40), &device()), 107);
+        assert_eq!(duration_ns(&work(40, 100), &device()), 107);
+    }
+
+    #[test]
+    fn views_and_constants_start_no_kernel() {
+        assert_eq!(duration_ns(&Work::none(KernelClass::View), &device()), 3);
+        assert_eq!(duration_ns(&Work::none(KernelClass::Constant), &device()), 0);
+        assert_eq!(duration_ns(&Work::none(KernelClass::Copy), &device()), 7);
+    }
+
+    #[test]
+    fn cpu_kernels_pay_for_repacking_loops_and_padding_and_others_do_not() {
+        let mut detailed = work(90, 0);
+        detailed.detail = CpuDetail {
+            repacked_bytes: 50,
+            runs: 10,
+            // Rows of 9 floats take three vectors of 4.
+            row: Some(9),
+        };
+        assert_eq!(duration_ns(&detailed, &device()), 120 + 50 + 20 + 7);
+        let accelerator = Device {
+            cpu_kernels: false,
+            ..device()
+        };
+        assert_eq!(duration_ns(&detailed, &accelerator), 90 + 7);
+    }
+
+    #[test]
+    fn efficiencies_lengthen_and_nothing_overflows() {
+        let mut device = device();
+        for efficiency in device.efficiencies.values_mut() {
+            efficiency.compute_permille = 250;
+        }
+        assert_eq!(duration_ns(&work(100, 0), &device), 407);
+        assert_eq!(duration_ns(&work(u128::MAX, u128::MAX), &device), u64::MAX);
+    }
+}

@@ -75,3 +75,69 @@ fn broadcast_elements(a: &[u64], b: &[u64]) -> Option<u128> {
     }
     Some(product(&dims))
 }
+
+#[cfg(test)]
+mod tests {
+    use remat_ir::{Attribute, ElementType, GraphBuilder, OpSpec};
+
+    use super::*;
+
+    fn workspace(spec: OpSpec, inputs: &[(ElementType, &[u64])], output: &[u64]) -> u64 {
+        let mut builder = GraphBuilder::new("one");
+        let mut spec = spec;
+        for (position, (element, shape)) in inputs.iter().enumerate() {
+            let ty = ValueType::tensor(*element, shape);
+            spec = spec.reads(builder.input(format!("x{position}"), ty).unwrap());
+        }
+        let spec = spec.defines("y", ValueType::tensor(ElementType::Float32, output));
+        builder.op(spec).unwrap();
+        let graph = builder.finish();
+        bytes(&graph, graph.ops.first().unwrap())
+    }
+
+    const F32: ElementType = ElementType::Float32;
+
+    #[test]
+    fn where_blends_both_branches_at_the_size_they_broadcast_to() {
+        let inputs: [(_, &[u64]); 3] = [(ElementType::Bool, &[8, 1]), (F32, &[8, 100]), (F32, &[])];
+        assert_eq!(
+            workspace(OpSpec::new("op", "Where"), &inputs, &[8, 100]),
+            4 * 800 + 4 * 8
+        );
+        let misfit: [(_, &[u64]); 3] = [(ElementType::Bool, &[3]), (F32, &[4]), (F32, &[])];
+        assert_eq!(workspace(OpSpec::new("op", "Where"), &misfit, &[4]), 0);
+    }
+
+    #[test]
+    fn conv_transpose_holds_one_image_before_it_is_folded() {
+        let inputs: [(_, &[u64]); 2] = [(F32, &[8, 6, 5, 7]), (F32, &[6, 3, 2, 2])];
+        assert_eq!(
+            workspace(OpSpec::new("op", "ConvTranspose"), &inputs, &[8, 3, 10, 14]),
+            4 * (3 * 2 * 2) * (5 * 7)
+        );
+    }
+
+    #[test]
+    fn conv_unfolds_one_group_of_one_image_up_to_a_limit() {
+        let conv = || OpSpec::new("op", "Conv");
+        let small: [(_, &[u64]); 2] = [(F32, &[8, 4, 5, 5]), (F32, &[6, 4, 3, 3])];
+        assert_eq!(workspace(conv(), &small, &[8, 6, 5, 5]), 4 * (4 * 9) * 25);
+        let large: [(_, &[u64]); 2] = [(F32, &[1, 64, 99, 99]), (F32, &[6, 64, 3, 3])];
+        assert_eq!(workspace(conv(), &large, &[1, 6, 99, 99]), 1_200_000);
+        let pointwise: [(_, &[u64]); 2] = [(F32, &[1, 64, 9, 9]), (F32, &[6, 64, 1, 1])];
+        assert_eq!(workspace(conv(), &pointwise, &[1, 6, 9, 9]), 0);
+        let mut strided = conv();
+        strided.attributes.insert("strides".into(), Attribute::Ints(vec![2, 2]));
+        assert_eq!(workspace(strided, &pointwise, &[1, 6, 5, 5]), 4 * 64 * 25);
+    }
+
+    #[test]
+    fn other_ops_and_other_domains_take_nothing() {
+        let inputs: [(_, &[u64]); 1] = [(F32, &[1, 50])];
+        assert_eq!(workspace(OpSpec::new("op", "Expand"), &inputs, &[2, 50]), 200);
+        assert_eq!(workspace(OpSpec::new("op", "Relu"), &inputs, &[1, 50]), 0);
+        let mut foreign = OpSpec::new("op", "Expand");
+        foreign.domain = "org.example".into();
+        assert_eq!(workspace(foreign, &inputs, &[2, 50]), 0);
+    }
+}
