@@ -1,7 +1,7 @@
 //! Per-op time and memory of a graph, and the scheduling problem built from them.
 //!
 //! [`analytic`] gives every op a cost on a [`Device`] by the roofline model: the larger of arithmetic time and memory time,
-//! plus the time to start a kernel. [`Profile::apply_file`] replaces modelled by measured times. [`problem`] turns graph and
+//! plus the time to start a kernel. [`Profile::apply_file`] replaces modelled by measured times. [`problem()`] turns graph and
 //! profile into the [`remat_plan::Problem`] that solvers see; [`paper_problem`] does so for graphs that state durations.
 //!
 //! What rematerialization decides on is the *ratio* of times within one model, so the model is fitted for ratios; figures

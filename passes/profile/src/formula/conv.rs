@@ -43,10 +43,7 @@ pub(super) fn detail(operands: &Operands<'_>, weight: usize) -> Option<CpuDetail
     let y = operands.output(0)?.known_shape()?;
     let strided = operands.ints("strides").is_some_and(|s| s.iter().any(|&s| s != 1));
     let pointwise = product(operands.input_shape(weight)?.get(2..)?) == 1 && !strided;
-    let groups = operands.int("group").and_then(|g| u128::try_from(g).ok()).unwrap_or(1);
-    let rows = per_outermost(operands, weight)?
-        .saturating_mul(groups)
-        .saturating_mul(u128::from(*y.first()?));
+    let rows = unfolded_rows(operands, weight, &y)?;
     let element = operands.input(0)?.element()?.bits();
     let (pixels, copies, runs) = image(&y, rows)?;
     Some(CpuDetail {
@@ -67,10 +64,7 @@ pub(super) fn detail(operands: &Operands<'_>, weight: usize) -> Option<CpuDetail
 /// The product of weights and image is written out and folded into the result; the weights are packed for every image.
 pub(super) fn transposed_detail(operands: &Operands<'_>, weight: usize) -> Option<CpuDetail> {
     let x = operands.input_shape(0)?;
-    let groups = operands.int("group").and_then(|g| u128::try_from(g).ok()).unwrap_or(1);
-    let rows = per_outermost(operands, weight)?
-        .saturating_mul(groups)
-        .saturating_mul(u128::from(*x.first()?));
+    let rows = unfolded_rows(operands, weight, &x)?;
     let element = operands.input(0)?.element()?.bits();
     let (pixels, copies, runs) = image(&x, rows)?;
     let weights = operands.input_bytes(weight).saturating_mul(u128::from(*x.first()?));
@@ -80,6 +74,13 @@ pub(super) fn transposed_detail(operands: &Operands<'_>, weight: usize) -> Optio
         runs,
         row: row(&x),
     })
+}
+
+/// Rows of all unfolded images of a batch, `image` being the shape whose pixels they run over.
+fn unfolded_rows(operands: &Operands<'_>, weight: usize, image: &[u64]) -> Option<u128> {
+    let groups = operands.int("group").and_then(|g| u128::try_from(g).ok()).unwrap_or(1);
+    let per_image = per_outermost(operands, weight)?.saturating_mul(groups);
+    Some(per_image.saturating_mul(u128::from(*image.first()?)))
 }
 
 /// Elements that are picked with a stride in the time that it takes to start a loop.
