@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use remat::plan::Structure;
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, Solution, SolveRequest};
 use serde_json::json;
@@ -96,6 +97,15 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
             solution.problem.ops.len(),
         ),
     ];
+    let problem = &solution.problem;
+    if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
+        lines.push(format!(
+            "floor     {} ({:.1} %): every plan in this order needs it for op `{}`",
+            units::bytes(bottleneck.bytes),
+            units::percent(bottleneck.bytes, before.peak),
+            problem.ops[bottleneck.op].name,
+        ));
+    }
     if let Some(certificate) = &solution.certificate {
         let bound = remat::Overhead { duration: certificate.bound, baseline: before.duration };
         lines.push(format!(
