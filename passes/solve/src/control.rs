@@ -158,7 +158,7 @@ pub enum Phase {
 /// A new best plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// Its duration, but for views that run again.
+    /// Its duration, or a little more where it runs views again.
     pub objective: u64,
     /// Lower bound on the duration of every plan.
     pub bound: u64,

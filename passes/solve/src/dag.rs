@@ -12,13 +12,15 @@ pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
 ///
 /// *Nodes* are the scheduled ops in reference order. *Values* are the transient storages that take memory; node `v` makes the
 /// values `values(v)`, which are consecutive. What does not appear here needs no decision: external storages take nothing, empty
-/// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering.
+/// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering; that they
+/// may run again with what they look at is part of the price of a recompute.
 ///
 /// Bytes are counted in units of [`Dag::unit`], rounded up (exact unless the sum of all sizes exceeds 2^30 times their
 /// greatest common divisor), durations in units of [`Dag::duration_unit`], rounded up likewise.
 pub(crate) struct Dag {
     ops: Vec<OpId>,
     duration: Vec<i64>,
+    again: Vec<i64>,
     local: Vec<i32>,
     kept: Vec<i32>,
     max_computes: Vec<u32>,
@@ -102,10 +104,10 @@ impl Dag {
             .collect();
 
         let durations: Vec<u64> = ops.iter().map(|&op| problem.ops[op].duration).collect();
-        let duration_unit = duration_unit(&durations);
-        let duration = durations
-            .iter()
-            .map(|d| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX));
+        let views_duration = views_duration(problem, structure);
+        let again = || ops.iter().map(|&op| problem.ops[op].duration + views_duration[op]);
+        let duration_unit = duration_unit(durations.iter().copied().chain(again()), ops.len());
+        let scale_duration = |d: u64| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX);
         let needs: Vec<Vec<u32>> = ops
             .iter()
             .map(|&op| structure.needs(op).iter().filter_map(|&s| value_of[s]).collect())
@@ -130,7 +132,8 @@ impl Dag {
             .collect();
         let views = problem.ops.keys().filter(|&op| structure.is_lazy(op));
         let mut dag = Self {
-            duration: duration.collect(),
+            duration: durations.iter().map(|&d| scale_duration(d)).collect(),
+            again: again().map(scale_duration).collect(),
             local,
             kept,
             max_computes,
@@ -176,7 +179,13 @@ impl Dag {
         self.ops[node as usize]
     }
 
-    /// Time of one run.
+    /// Time of a further run, and of running again every lazy view that looks at its results, whether it has a reader left or not.
+    #[inline]
+    pub(crate) fn again(&self, node: u32) -> i64 {
+        self.again[node as usize]
+    }
+
+    /// Time of the first run.
     #[inline]
     pub(crate) fn duration(&self, node: u32) -> i64 {
         self.duration[node as usize]
@@ -267,13 +276,13 @@ impl Dag {
         u64::try_from(units).unwrap_or(0).saturating_mul(self.unit)
     }
 
-    /// Duration of a plan whose scheduled runs take that long: exact but for views that run again, or rounded up.
+    /// Duration of a plan whose scheduled runs take that long, lazy views included: exact, or an upper bound.
     pub(crate) fn unscaled_duration(&self, units: i64) -> u64 {
         let runs = u64::try_from(units).unwrap_or(0).saturating_mul(self.duration_unit);
         runs.saturating_add(self.views_duration)
     }
 
-    /// The longest time of scheduled runs that keeps a plan within a duration, without views that run again.
+    /// The longest time of scheduled runs that keeps a plan within a duration.
     pub(crate) fn scaled_duration(&self, duration: u64) -> Option<i64> {
         let runs = duration.checked_sub(self.views_duration)? / self.duration_unit;
         Some(i64::try_from(runs).unwrap_or(i64::MAX))
@@ -337,12 +346,29 @@ fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> u64 {
     divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1))
 }
 
+/// For each op the time of the lazy views that look into memory it creates.
+fn views_duration(problem: &Problem, structure: &Structure) -> TiVec<OpId, u64> {
+    let mut sum = TiVec::from(vec![0; problem.ops.len()]);
+    for (id, op) in problem.ops.iter_enumerated().filter(|&(id, _)| structure.is_lazy(id)) {
+        let storages = op.defines.iter().map(|&t| problem.tensors[t].storage);
+        let mut creators: Vec<OpId> = storages
+            .filter_map(|s| problem.tensors[problem.storages[s].root].producer)
+            .collect();
+        creators.sort_unstable();
+        creators.dedup();
+        for creator in creators.into_iter().filter(|&creator| creator != id) {
+            sum[creator] += op.duration;
+        }
+    }
+    sum
+}
+
 /// The unit in which durations are counted, such that no sequence of allowed length overflows.
-fn duration_unit(durations: &[u64]) -> u64 {
-    let divisor = durations.iter().copied().fold(0, gcd).max(1);
-    let longest = durations.iter().copied().max().unwrap_or(0) / divisor;
-    let runs = (durations.len() as u64 + 2) * MAX_RUNS_PER_NODE as u64;
-    divisor.saturating_mul(longest.div_ceil((1 << 62) / runs).max(1))
+fn duration_unit(durations: impl Iterator<Item = u64>, nodes: usize) -> u64 {
+    let (divisor, longest) = durations.fold((0, 0), |(divisor, longest), d| (gcd(divisor, d), d.max(longest)));
+    let divisor = divisor.max(1);
+    let runs = (nodes as u64 + 2) * MAX_RUNS_PER_NODE as u64;
+    divisor.saturating_mul((longest / divisor).div_ceil((1 << 62) / runs).max(1))
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
