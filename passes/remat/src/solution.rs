@@ -30,7 +30,11 @@ impl Overhead {
     /// `duration / baseline - 1`, in per cent; 0 where both are 0.
     #[must_use]
     pub fn percent(self) -> f64 {
-        if self.baseline == 0 { 0.0 } else { 100.0 * (self.duration as f64 / self.baseline as f64 - 1.0) }
+        if self.baseline == 0 {
+            0.0
+        } else {
+            100.0 * (self.duration as f64 / self.baseline as f64 - 1.0)
+        }
     }
 }
 
@@ -75,8 +79,14 @@ impl Solution {
 /// [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = remat_solve::by_name(&request.solver).ok_or_else(|| {
-        let known: Vec<_> = remat_solve::registry().iter().map(|solver| format!("`{}`", solver.name())).collect();
-        Error::UnknownSolver { name: request.solver.clone(), known: known.join(", ") }
+        let known: Vec<_> = remat_solve::registry()
+            .iter()
+            .map(|solver| format!("`{}`", solver.name()))
+            .collect();
+        Error::UnknownSolver {
+            name: request.solver.clone(),
+            known: known.join(", "),
+        }
     })?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
@@ -86,11 +96,15 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
             solver.solve(&problem, control)
         }
         BudgetSpec::Min => remat_solve::minimize_peak(&problem, control),
-        BudgetSpec::Auto => {
-            remat_solve::lowest_budget_within(&problem, longest(model.baseline().duration, request.max_overhead), control)
-        }
+        BudgetSpec::Auto => remat_solve::lowest_budget_within(
+            &problem,
+            longest(model.baseline().duration, request.max_overhead),
+            control,
+        ),
     };
-    let Some(plan) = outcome.plan.take() else { return Err(no_plan(&problem, &outcome)) };
+    let Some(plan) = outcome.plan.take() else {
+        return Err(no_plan(&problem, &outcome));
+    };
     if problem.budget.is_none() && request.budget != BudgetSpec::None {
         // The plan's own peak is the promise of `min` and `auto`.
         problem.budget = outcome.lowest_peak;
@@ -99,7 +113,12 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
         Ok(replay) => Ok(solution(model, problem, plan, replay, Some(outcome.certificate))),
         Err(rejection) => {
             let solver = request.solver.clone();
-            Err(Error::Rejected(Box::new(RejectedPlan { problem, plan, solver, rejection })))
+            Err(Error::Rejected(Box::new(RejectedPlan {
+                problem,
+                plan,
+                solver,
+                rejection,
+            })))
         }
     }
 }
@@ -120,13 +139,26 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
 }
 
 fn solution(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Solution {
-    let overhead = Overhead { duration: replay.duration, baseline: model.baseline().duration };
-    Solution { problem, plan, replay, certificate, overhead }
+    let overhead = Overhead {
+        duration: replay.duration,
+        baseline: model.baseline().duration,
+    };
+    Solution {
+        problem,
+        plan,
+        replay,
+        certificate,
+        overhead,
+    }
 }
 
 fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
     let stop = format!("{:?}", outcome.certificate.stop).to_lowercase();
-    Error::NoPlan { budget: problem.budget.unwrap_or(0), reached: outcome.lowest_peak.unwrap_or(0), stop }
+    Error::NoPlan {
+        budget: problem.budget.unwrap_or(0),
+        reached: outcome.lowest_peak.unwrap_or(0),
+        stop,
+    }
 }
 
 /// The baseline duration plus `max_overhead` millionths of it.
