@@ -109,16 +109,16 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
         // The plan's own peak is the promise of `min` and `auto`.
         problem.budget = outcome.lowest_peak;
     }
+    accept(model, problem, plan, outcome.certificate)
+}
+
+/// The only way from a solver to a [`Solution`]: past the checker.
+fn accept(model: &Model, problem: Problem, plan: Plan, certificate: Certificate) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
-        Ok(replay) => Ok(solution(model, problem, plan, replay, Some(outcome.certificate))),
+        Ok(replay) => Ok(solution(model, problem, plan, replay, Some(certificate))),
         Err(rejection) => {
-            let solver = request.solver.clone();
-            Err(Error::Rejected(Box::new(RejectedPlan {
-                problem,
-                plan,
-                solver,
-                rejection,
-            })))
+            let solver = certificate.solver;
+            Err(Error::Rejected(Box::new(RejectedPlan { problem, plan, solver, rejection })))
         }
     }
 }
@@ -165,4 +165,70 @@ fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
 fn longest(baseline: u64, max_overhead: u64) -> u64 {
     let extra = u128::from(baseline) * u128::from(max_overhead) / 1_000_000;
     baseline.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use remat_plan::{BoundCovers, Status, Step, StopReason};
+
+    use super::*;
+    use crate::{ErrorKind, LoadOptions};
+
+    fn model() -> Model {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/unet_tiny_train.onnx");
+        Model::open(&path, &LoadOptions::default()).unwrap()
+    }
+
+    fn certificate() -> Certificate {
+        Certificate {
+            status: Status::Feasible,
+            objective: None,
+            bound: 0,
+            bound_covers: BoundCovers::AllPlans,
+            gap: None,
+            stop: StopReason::Converged,
+            solver: "faulty".to_owned(),
+            seed: 0,
+            threads: 1,
+            steps: 0,
+            elapsed_ms: 0,
+            problem: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_wrong_plan_of_a_solver_is_our_bug_and_is_kept() {
+        let model = model();
+        let mut plan = model.baseline_plan().clone();
+        plan.steps.retain(|step| !matches!(step, Step::Compute(op) if op.index() == 3));
+        let error = accept(&model, model.problem().clone(), plan.clone(), certificate()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        let Error::Rejected(rejected) = error else { panic!("{error}") };
+        assert_eq!((rejected.plan, rejected.solver.as_str()), (plan, "faulty"));
+    }
+
+    #[test]
+    fn a_plan_over_the_budget_never_becomes_a_solution() {
+        let model = model();
+        let mut problem = model.problem().clone();
+        problem.budget = Some(model.baseline().peak - 1);
+        let result = accept(&model, problem, model.baseline_plan().clone(), certificate());
+        assert!(matches!(result, Err(Error::Rejected(_))));
+    }
+
+    #[test]
+    fn the_baseline_is_accepted() {
+        let model = model();
+        let solution = accept(&model, model.problem().clone(), model.baseline_plan().clone(), certificate()).unwrap();
+        assert_eq!(solution.replay.peak, model.baseline().peak);
+        assert!(solution.overhead.percent().abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_longest_allowed_duration_does_not_overflow() {
+        assert_eq!(longest(1_000, 50_000), 1_050);
+        assert_eq!(longest(u64::MAX, 50_000), u64::MAX);
+    }
 }
