@@ -1,6 +1,8 @@
 //! From a budget to a plan that the checker has replayed.
 
-use remat_plan::{BudgetSpec, Certificate, Plan, PlanFile, Problem, Structure};
+use remat_plan::{
+    Accounting, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Structure, lower_sequence, prune_sequence,
+};
 use remat_solve::{Outcome, SolveControl};
 use remat_verify::{CheckError, Replay, replay};
 
@@ -61,6 +63,7 @@ impl Solution {
             format: remat_plan::PLAN_FORMAT.to_owned(),
             model: self.problem.name.clone(),
             accounting: self.problem.accounting,
+            order: self.problem.order,
             budget_bytes: self.problem.budget,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
@@ -109,16 +112,49 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
         // The plan's own peak is the promise of `min` and `auto`.
         problem.budget = outcome.lowest_peak;
     }
+    let (problem, plan) = prune(problem, plan);
     accept(model, problem, plan, outcome.certificate)
 }
 
+/// Under runtime accounting the order is ours to choose: runs that only the reference order asks for are dropped, and with them
+/// the order is given up. The papers' convention is left as it is, so that figures compare.
+fn prune(mut problem: Problem, plan: Plan) -> (Problem, Plan) {
+    if problem.accounting == Accounting::Paper {
+        return (problem, plan);
+    }
+    let structure = Structure::of(&problem);
+    let sequence: Vec<_> = plan.runs().filter(|&op| !structure.is_lazy(op)).collect();
+    let useful = prune_sequence(&problem, &structure, &sequence);
+    if useful.len() == sequence.len() {
+        return (problem, plan);
+    }
+    match lower_sequence(&problem, &structure, useful) {
+        Ok(pruned) => {
+            problem.order = OrderMode::Free;
+            (problem, pruned)
+        }
+        Err(error) => {
+            tracing::warn!("a plan could not be pruned: {error}");
+            (problem, plan)
+        }
+    }
+}
+
 /// The only way from a solver to a [`Solution`]: past the checker.
-fn accept(model: &Model, problem: Problem, plan: Plan, certificate: Certificate) -> Result<Solution, Error> {
+fn accept(model: &Model, problem: Problem, plan: Plan, mut certificate: Certificate) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
-        Ok(replay) => Ok(solution(model, problem, plan, replay, Some(certificate))),
+        Ok(replay) => {
+            certificate.restate(replay.duration, problem.digest());
+            Ok(solution(model, problem, plan, replay, Some(certificate)))
+        }
         Err(rejection) => {
             let solver = certificate.solver;
-            Err(Error::Rejected(Box::new(RejectedPlan { problem, plan, solver, rejection })))
+            Err(Error::Rejected(Box::new(RejectedPlan {
+                problem,
+                plan,
+                solver,
+                rejection,
+            })))
         }
     }
 }
@@ -130,6 +166,7 @@ fn accept(model: &Model, problem: Problem, plan: Plan, certificate: Certificate)
 pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     let mut problem = model.problem().clone();
     problem.budget = file.budget_bytes;
+    problem.order = file.order;
     let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
         CheckError::File(error) => Error::PlanFile(error),
         CheckError::Rejected(rejection) => Error::PlanRejected(rejection),
@@ -202,10 +239,13 @@ mod tests {
     fn a_wrong_plan_of_a_solver_is_our_bug_and_is_kept() {
         let model = model();
         let mut plan = model.baseline_plan().clone();
-        plan.steps.retain(|step| !matches!(step, Step::Compute(op) if op.index() == 3));
+        plan.steps
+            .retain(|step| !matches!(step, Step::Compute(op) if op.index() == 3));
         let error = accept(&model, model.problem().clone(), plan.clone(), certificate()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
-        let Error::Rejected(rejected) = error else { panic!("{error}") };
+        let Error::Rejected(rejected) = error else {
+            panic!("{error}")
+        };
         assert_eq!((rejected.plan, rejected.solver.as_str()), (plan, "faulty"));
     }
 
@@ -221,7 +261,13 @@ mod tests {
     #[test]
     fn the_baseline_is_accepted() {
         let model = model();
-        let solution = accept(&model, model.problem().clone(), model.baseline_plan().clone(), certificate()).unwrap();
+        let solution = accept(
+            &model,
+            model.problem().clone(),
+            model.baseline_plan().clone(),
+            certificate(),
+        )
+        .unwrap();
         assert_eq!(solution.replay.peak, model.baseline().peak);
         assert!(solution.overhead.percent().abs() < 1e-9);
     }

@@ -17,7 +17,11 @@ fn open(name: &str) -> Model {
 
 fn solve(model: &Model, budget: &str) -> Result<Solution, Error> {
     let budget: BudgetSpec = budget.parse().unwrap();
-    let request = SolveRequest { budget, max_overhead: 50_000, solver: "search".to_owned() };
+    let request = SolveRequest {
+        budget,
+        max_overhead: 50_000,
+        solver: "search".to_owned(),
+    };
     remat::solve(model, &request, &SolveControl::new().step_limit(20_000))
 }
 
@@ -44,7 +48,11 @@ fn the_text_of_a_rewritten_graph_parses_back() {
     let solution = solve(&model, "70%").unwrap();
     let graph = remat::rewrite(&model, &solution).unwrap().unwrap();
     assert_eq!(Graph::parse(&graph.to_string()).unwrap(), graph);
-    let recomputes = graph.ops.iter().filter(|op| matches!(op.kind, OpKind::Recompute { .. })).count();
+    let recomputes = graph
+        .ops
+        .iter()
+        .filter(|op| matches!(op.kind, OpKind::Recompute { .. }))
+        .count();
     assert_eq!(recomputes, solution.plan.recomputes());
 }
 
@@ -76,7 +84,11 @@ fn auto_stays_within_the_allowed_overhead_and_min_goes_lower() {
 fn the_same_request_gives_the_same_plan() {
     let model = open(UNET);
     for budget in ["60%", "auto", "min"] {
-        assert_eq!(solve(&model, budget).unwrap().plan, solve(&model, budget).unwrap().plan, "{budget}");
+        assert_eq!(
+            solve(&model, budget).unwrap().plan,
+            solve(&model, budget).unwrap().plan,
+            "{budget}"
+        );
     }
 }
 
@@ -84,7 +96,9 @@ fn the_same_request_gives_the_same_plan() {
 fn a_budget_below_the_floor_is_negative_and_names_the_op() {
     let error = solve(&open(UNET), "1KiB").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Negative);
-    let Error::Infeasible(infeasible) = error else { panic!("{error}") };
+    let Error::Infeasible(infeasible) = error else {
+        panic!("{error}")
+    };
     assert!(open(UNET).problem().ops.iter().any(|op| op.name == infeasible.op));
 }
 
@@ -107,13 +121,21 @@ fn a_saved_problem_is_solved_like_the_model_it_came_from() {
     let problem = Model::open(&saved, &LoadOptions::default()).unwrap();
     assert_eq!(problem.problem(), model.problem());
     assert_eq!(solve(&problem, "60%").unwrap().plan, solve(&model, "60%").unwrap().plan);
-    let error = remat::save(&problem, &solve(&problem, "80%").unwrap(), &folder.path().join("out.onnx")).unwrap_err();
+    let error = remat::save(
+        &problem,
+        &solve(&problem, "80%").unwrap(),
+        &folder.path().join("out.onnx"),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::NothingToRewrite { .. }), "{error}");
 }
 
 #[test]
 fn paper_accounting_lets_outputs_die() {
-    let options = LoadOptions { accounting: Some(Accounting::Paper), ..LoadOptions::default() };
+    let options = LoadOptions {
+        accounting: Some(Accounting::Paper),
+        ..LoadOptions::default()
+    };
     let paper = Model::open(&path(UNET), &options).unwrap();
     assert!(paper.baseline().peak <= open(UNET).baseline().peak);
     assert!(solve(&paper, "70%").is_ok());
