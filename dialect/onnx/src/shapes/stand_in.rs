@@ -72,7 +72,11 @@ impl StandIn {
                 Some(info.map_or(default, |info| info.dtype))
             }
         };
-        Some(Self { node: stand_in, inputs: picked, element })
+        Some(Self {
+            node: stand_in,
+            inputs: picked,
+            element,
+        })
     }
 
     /// Puts the element type of the node itself into the results of its stand-in.
