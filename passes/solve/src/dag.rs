@@ -34,6 +34,7 @@ pub(crate) struct Dag {
     /// Time of the lazy views, each once, unscaled.
     views_duration: u64,
     floor: i32,
+    exact: bool,
 }
 
 /// Lists of `u32` of varying length, one after another.
@@ -92,7 +93,7 @@ impl Dag {
             })
             .collect();
 
-        let unit = size_unit(&sizes, &kept, &workspace);
+        let (divisor, unit) = size_unit(&sizes, &kept, &workspace);
         let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
         let value_bytes: Vec<i32> = sizes.iter().map(|&bytes| scale(bytes)).collect();
         let kept: Vec<i32> = kept.iter().map(|&bytes| scale(bytes)).collect();
@@ -144,11 +145,15 @@ impl Dag {
             users: Lists::of(users),
             unit,
             duration_unit,
-            views_duration: views.map(|op| problem.ops[op].duration).sum(),
+            views_duration: views.clone().map(|op| problem.ops[op].duration).sum(),
             floor: 0,
+            exact: false,
             ops,
         };
         dag.floor = dag.lowest_conceivable_peak();
+        let one_base = |op: OpId| structure.needs(op).len() <= 1;
+        let views_exact = views.clone().all(one_base) && views_workspace.iter().all(|&bytes| bytes == 0);
+        dag.exact = dag.unit == divisor && views_exact;
         dag
     }
 
@@ -298,6 +303,12 @@ impl Dag {
         self.floor
     }
 
+    /// Whether the memory of a sequence is that of its plan, not an upper bound: sizes are not rounded, and no view needs more than
+    /// what it looks at, which it might need earlier only.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.exact
+    }
+
     /// The largest change of memory that one value makes.
     pub(crate) fn largest_value(&self) -> i32 {
         self.value_bytes.iter().copied().max().unwrap_or(0)
@@ -337,13 +348,16 @@ fn pinned(problem: &Problem, structure: &Structure) -> TiVec<OpId, bool> {
     pinned
 }
 
-/// The unit in which sizes are counted: their greatest common divisor, enlarged until sums fit.
-fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> u64 {
+/// The greatest common divisor of all sizes, and the unit in which they are counted: the divisor, enlarged until sums fit.
+fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> (u64, u64) {
     let all = || sizes.iter().chain(kept).chain(workspace).copied();
     let divisor = all().fold(0, gcd).max(1);
     // A recompute may hold a twin of what is kept, so kept bytes count twice.
     let most = all().chain(kept.iter().copied()).fold(0, u64::saturating_add);
-    divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1))
+    (
+        divisor,
+        divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1)),
+    )
 }
 
 /// For each op the time of the lazy views that look into memory it creates.

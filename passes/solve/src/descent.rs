@@ -4,10 +4,10 @@ use crate::control::Phase;
 use crate::repair::{Chain, RepairOptions};
 use crate::strategy::{Best, Worker};
 
-/// Steps spent on a budget before a looser one is tried; grows when all are stuck.
-const FIRST_EFFORT: u64 = 20_000;
+/// Steps per node spent on a budget before a looser one is tried; grows when all are stuck.
+const FIRST_EFFORT: u64 = 100;
 /// Share of the way to the lowest conceivable peak that the first stage goes, as a divisor.
-const STAGES: i32 = 8;
+const STAGES: i32 = 4;
 
 /// Where a descent leads.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Descent {
     pub(crate) target: i32,
     /// Sequences that take longer do not count.
     pub(crate) max_duration: i64,
+    /// Whether a lower peak is a better answer, or only on the way to one.
+    pub(crate) announce: bool,
     /// Share of the limits that the descent may take.
     pub(crate) share: f64,
 }
@@ -26,6 +28,7 @@ impl Worker<'_> {
         let descent = Descent {
             target: budget,
             max_duration: i64::MAX,
+            announce: false,
             share: 1.0,
         };
         self.state.load_reference();
@@ -42,21 +45,25 @@ impl Worker<'_> {
     pub(crate) fn descend(&mut self, descent: Descent, phase: Phase) -> Best {
         let mut lowest = Best::of(&self.state);
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
-        let limit = self.meter.steps_left(self.state.steps).map_or(u64::MAX, |left| {
-            self.state.steps.saturating_add((left as f64 * descent.share) as u64)
-        });
         let first_stage = |peak: i32| ((peak - descent.target) / STAGES).max(1);
         let mut stage = first_stage(lowest.peak);
-        let mut effort = FIRST_EFFORT;
+        let mut effort = FIRST_EFFORT * self.dag.len() as u64;
+        self.last_improvement = self.state.steps;
         self.on_the_way = true;
-        while lowest.peak > descent.target && self.state.steps < limit && !self.meter_is_over() {
+        while lowest.peak > descent.target
+            && !self.meter_is_over()
+            && !self.meter.used_up(descent.share, self.state.steps)
+        {
             let budget = (lowest.peak - stage).max(descent.target);
             if self.attempt(&lowest, budget, descent.max_duration, effort) {
                 if let Some(best) = self.best.take() {
                     lowest = best;
                 }
                 self.lowest_peak = self.lowest_peak.min(lowest.peak);
-                self.improved(&lowest, phase);
+                self.last_improvement = self.state.steps;
+                if descent.announce {
+                    self.improved(&lowest, phase);
+                }
                 stage = (stage + stage / 2).min(first_stage(lowest.peak)).max(1);
             } else if stage > 1 {
                 stage /= 2;
@@ -80,6 +87,7 @@ impl Worker<'_> {
         let goal = std::mem::replace(&mut self.goal, max_duration);
         let options = RepairOptions {
             chain: self.chain,
+            max_steps: 5 * effort,
             ..RepairOptions::GREEDY
         };
         if !self.repair(options, Phase::Feasibility) {

@@ -21,6 +21,7 @@ mod cleanup;
 mod control;
 mod dag;
 mod descent;
+mod floor;
 mod lns;
 mod measure;
 mod minimum;
@@ -30,6 +31,7 @@ mod search;
 mod solver;
 mod state;
 mod strategy;
+mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use minimum::{lowest_budget_within, minimize_peak};

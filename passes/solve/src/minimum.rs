@@ -38,6 +38,7 @@ fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveContr
     let descent = Descent {
         target: run.dag.floor(),
         max_duration: limit,
+        announce: true,
         share: PEAK_SHARE,
     };
     let start = run.warm_start();
@@ -54,6 +55,10 @@ impl Worker<'_> {
                 self.state.load_reference();
             }
         }
+        let descent = Descent {
+            target: self.floor().max(descent.target),
+            ..descent
+        };
         let lowest = self.descend(descent, Phase::Feasibility);
         self.state.set_budget(lowest.peak);
         self.best = Some(lowest);

@@ -35,6 +35,8 @@ pub(crate) struct RepairOptions {
     pub(crate) noise: f64,
     /// Gives up once the duration reaches this.
     pub(crate) duration_limit: i64,
+    /// Gives up after so many steps.
+    pub(crate) max_steps: u64,
     /// The longest chains that are tried.
     pub(crate) chain: Chain,
     /// How many positions without a useful action are tried before giving up.
@@ -46,8 +48,9 @@ impl RepairOptions {
     pub(crate) const GREEDY: Self = Self {
         noise: 0.0,
         duration_limit: i64::MAX,
+        max_steps: u64::MAX,
         chain: Chain::SHORT,
-        tries: 20,
+        tries: 8,
     };
 }
 
@@ -94,9 +97,11 @@ impl Repair {
     ) -> bool {
         let least = least_price(state);
         let mut failures = 0;
+        let last_step = state.steps.saturating_add(options.max_steps);
         while state.excess() > 0 {
             state.steps += state.sequence().len() as u64 / 256;
-            if state.duration() >= options.duration_limit || meter.is_over(state.steps) || state.is_full() {
+            let spent = state.duration() >= options.duration_limit || state.steps >= last_step;
+            if spent || meter.is_over(state.steps) || state.is_full() {
                 return false;
             }
             let worst = self.find_excess(state);

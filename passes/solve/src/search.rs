@@ -16,7 +16,7 @@ use crate::{Outcome, SolveControl, Solver};
 
 /// Local search over sequences in which first runs follow the reference order.
 ///
-/// Finds plans, proves little: [`Status::Infeasible`] where one op alone exceeds the budget, [`Status::Optimal`] where nothing has
+/// Finds plans, proves little: [`Status::Infeasible`] where what few ops need exceeds the budget, [`Status::Optimal`] where nothing has
 /// to be recomputed, else [`Status::Feasible`] or [`Status::Unknown`]. The bound is the time of running every op once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search;
@@ -33,7 +33,7 @@ impl Solver for Search {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let run = Run::new(problem, control, Rank::Duration);
         if problem.check(&run.structure).is_err() {
-            return run.infeasible();
+            return run.infeasible(0);
         }
         let budget = run.dag.scaled_budget(problem.budget);
         let start = run.warm_start();
@@ -46,6 +46,8 @@ impl Solver for Search {
 pub(crate) struct Found {
     /// The best sequence within the budget.
     pub(crate) best: Option<Best>,
+    /// Whether it proved that there is no plan.
+    pub(crate) impossible: bool,
     /// The lowest peak of any sequence, in units.
     pub(crate) lowest_peak: i32,
     pub(crate) stop: StopReason,
@@ -161,11 +163,11 @@ impl<'a> Run<'a> {
         });
     }
 
-    /// The answer where one op alone exceeds the budget.
-    pub(crate) fn infeasible(&self) -> Outcome {
+    /// The answer where a bound on the peak exceeds the budget.
+    pub(crate) fn infeasible(&self, steps: u64) -> Outcome {
         Outcome {
             plan: None,
-            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, 0),
+            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, steps),
             lowest_peak: None,
         }
     }
@@ -173,6 +175,9 @@ impl<'a> Run<'a> {
     /// The best of what the threads found; the first of equals.
     pub(crate) fn outcome(&self, found: &[Found]) -> Outcome {
         let steps = found.iter().map(|f| f.steps).sum();
+        if found.iter().any(|f| f.impossible) {
+            return self.infeasible(steps);
+        }
         let lowest = found.iter().map(|f| f.lowest_peak).min().unwrap_or(i32::MAX);
         let reasons = || found.iter().map(|f| f.stop);
         let stop = reasons()

@@ -6,14 +6,22 @@ use crate::anneal::Annealing;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
+use crate::floor::lowest_peak_of_any_plan;
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
 use crate::state::{Edit, Event, State};
+use crate::sweep::Sweep;
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
+/// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
+const DIRECT_LIMIT: i64 = 3;
+/// As is one that takes this many steps per node.
+const DIRECT_STEPS: u64 = 3_000;
+/// Number of nodes from which on repair prices actions without carrying them out.
+const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 
@@ -47,7 +55,12 @@ pub(crate) struct Worker<'a> {
     pub(crate) state: State<'a>,
     pub(crate) meter: Meter<'a>,
     rng: Rng,
+    /// Whether it does what need not be done twice.
+    first_thread: bool,
+    /// Whether it was proved that there is no plan.
+    impossible: bool,
     neighbourhood: Neighbourhood,
+    sweep: Sweep,
     log: Vec<Edit>,
     buffer: Vec<Event>,
     /// The shortest sequence within the budget.
@@ -73,7 +86,10 @@ impl<'a> Worker<'a> {
             state,
             meter,
             rng: Rng::new(seed, stream),
+            first_thread: stream == 0,
+            impossible: false,
             neighbourhood: Neighbourhood::default(),
+            sweep: Sweep::default(),
             log: Vec::new(),
             buffer: Vec::new(),
             best: None,
@@ -91,7 +107,16 @@ impl<'a> Worker<'a> {
         if let Some(start) = start {
             self.state.load(start);
         }
-        self.repair(RepairOptions::GREEDY, Phase::Greedy);
+        let options = RepairOptions {
+            max_steps: DIRECT_STEPS * self.dag.len() as u64,
+            duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
+            ..RepairOptions::GREEDY
+        };
+        self.repair(options, Phase::Greedy);
+        if self.best.is_none() && self.first_thread && self.floor() > budget {
+            self.impossible = true;
+            self.meter.stop(StopReason::Proved);
+        }
         if self.best.is_none() {
             self.reach(budget);
         }
@@ -99,11 +124,28 @@ impl<'a> Worker<'a> {
         self.found()
     }
 
+    /// A peak below which there is no plan; 0 where the search does not know the memory of plans exactly.
+    pub(crate) fn floor(&mut self) -> i32 {
+        if !self.dag.is_exact() {
+            return 0;
+        }
+        let floor = lowest_peak_of_any_plan(self.dag, || {
+            self.state.steps += 1;
+            !self.meter.is_over(self.state.steps)
+        });
+        floor.max(self.dag.floor())
+    }
+
     /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
         self.log.clear();
-        let repair = &mut self.neighbourhood.repair;
-        let repaired = repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log);
+        let repaired = if self.dag.len() > LARGE {
+            self.sweep
+                .run(&mut self.state, &mut self.rng, &mut self.meter, &mut self.log)
+        } else {
+            let repair = &mut self.neighbourhood.repair;
+            repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
+        };
         if repaired {
             cleanup(&mut self.state, &mut self.buffer, &mut self.log);
             self.note(phase);
@@ -218,6 +260,7 @@ impl<'a> Worker<'a> {
         };
         Found {
             best,
+            impossible: self.impossible,
             lowest_peak: self.lowest_peak,
             stop,
             steps: self.state.steps,

@@ -106,7 +106,7 @@ struct Score {
 
 fn score(features: Features) -> Score {
     let mut score = Score::default();
-    for problem in samples(400, features) {
+    for problem in samples(250, features) {
         let least = exhaustive(&problem, problem.budget.expect("the strategy sets one"));
         let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000));
         let objective = outcome.certificate.objective;
@@ -146,13 +146,29 @@ fn small_plans_of_models_are_found_and_are_the_best() {
 }
 
 #[test]
+fn what_is_called_infeasible_is_infeasible() {
+    let mut proved = 0;
+    for mut problem in samples(400, Features::PAPER) {
+        let structure = Structure::of(&problem);
+        let need = problem.bottleneck(&structure).expect("there are ops").bytes;
+        problem.budget = Some(need);
+        let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(5_000));
+        if outcome.certificate.status == Status::Infeasible {
+            proved += 1;
+            assert_eq!(exhaustive(&problem, need), None, "{}", problem.to_json());
+        }
+    }
+    assert!(proved > 5, "the test would show nothing: {proved}");
+}
+
+#[test]
 fn the_lowest_peak_is_found_on_most_small_problems() {
     let (mut lowest, mut all) = (0, 0);
     let features = Features {
         views: false,
         ..Features::EXACT
     };
-    for problem in samples(100, features) {
+    for problem in samples(40, features) {
         let outcome = minimize_peak(&problem, &SolveControl::new().step_limit(20_000));
         let peak = outcome.lowest_peak.expect("there is always a plan");
         assert!(

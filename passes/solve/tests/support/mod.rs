@@ -102,6 +102,39 @@ pub fn problems(ops: std::ops::Range<usize>, features: Features) -> impl Strateg
     prop::collection::vec(op_draw(features), ops).prop_map(move |draws| build(&draws, features.reach))
 }
 
+/// A problem in the setting of the papers: duration, bytes and operands of each op.
+pub fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
+    let op = |(id, &(duration, _, reads)): (usize, &(u64, u64, &[usize]))| ProblemOp {
+        name: format!("op{id}"),
+        duration,
+        workspace: 0,
+        recomputable: true,
+        reads: reads.iter().map(|&read| TensorId::new(read)).collect(),
+        defines: vec![TensorId::new(id)],
+    };
+    let tensor = |id| ProblemTensor {
+        name: format!("t{id}"),
+        storage: StorageId::new(id),
+        producer: Some(OpId::new(id)),
+    };
+    let storage = |(id, &(_, bytes, _)): (usize, &(u64, u64, &[usize]))| ProblemStorage {
+        root: TensorId::new(id),
+        bytes,
+        role: StorageRole::Transient,
+    };
+    Problem {
+        name: "paper".to_owned(),
+        accounting: Accounting::Paper,
+        order: OrderMode::Fixed,
+        max_computes: None,
+        budget: None,
+        paging: None,
+        ops: ops.iter().enumerate().map(op).collect(),
+        tensors: (0..ops.len()).map(tensor).collect(),
+        storages: ops.iter().enumerate().map(storage).collect(),
+    }
+}
+
 /// Problems with a budget between what one op needs and the peak of the reference order.
 pub fn budgeted(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
     (problems(ops, features), 0.0..1.0f64).prop_map(|(mut problem, share)| {
