@@ -59,7 +59,7 @@ def child(model):
     options.enable_mem_pattern = False
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    feed = inputs(session)
+    feed = inputs(session, {})
     heap = ctypes.CDLL(None)
     heap.heap_live.restype = heap.heap_peak.restype = ctypes.c_long
     heap.heap_reset()
