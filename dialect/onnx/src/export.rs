@@ -43,9 +43,9 @@ struct Exporter<'a> {
     new_nodes: FxHashSet<&'a str>,
     new_values: FxHashSet<&'a str>,
     sinks: FxHashSet<String>,
-    /// Readers in the rewritten graph, and in the model's own.
     readers: Readers,
-    original_readers: Readers,
+    /// Names of the values that the model's own graph leaves unread. Ids of the two graphs do not compare.
+    unread_before: FxHashSet<&'a str>,
     stated: FxHashMap<&'a str, &'a ValueInfoProto>,
     annotated: FxHashMap<&'a str, &'a TensorAnnotation>,
     value_info: Vec<ValueInfoProto>,
@@ -56,6 +56,11 @@ impl<'a> Exporter<'a> {
     fn new(model: &'a OnnxModel, graph: &'a Graph) -> Self {
         let main = model.proto.graph.get_or_default();
         let values = main.output.iter().chain(&main.value_info);
+        let readers_before = Readers::of(model.graph());
+        let before = model.graph().tensors.iter_enumerated();
+        let unread_before = before
+            .filter(|&(id, _)| !readers_before.has(id))
+            .map(|(_, tensor)| tensor.name.as_str());
         Self {
             model,
             graph,
@@ -65,7 +70,7 @@ impl<'a> Exporter<'a> {
             new_values: FxHashSet::default(),
             sinks: FxHashSet::default(),
             readers: Readers::of(graph),
-            original_readers: Readers::of(model.graph()),
+            unread_before: unread_before.collect(),
             stated: values.map(|v| (v.name.as_str(), v)).collect(),
             annotated: main
                 .quantization_annotation
@@ -174,7 +179,7 @@ impl<'a> Exporter<'a> {
             return;
         }
         for result in op.results().filter(|&result| !self.readers.has(result)) {
-            let is_as_before = op.kind == OpKind::Compute && !self.original_readers.has(result);
+            let is_as_before = op.kind == OpKind::Compute && self.unread_before.contains(self.name(result));
             if is_as_before {
                 continue;
             }
