@@ -45,11 +45,16 @@ impl Output {
 impl Output {
     fn of_sequence(name: String, value: &DynValue) -> Result<Self, String> {
         let tensors = value.try_extract_sequence::<DynTensorValueType>();
-        let mut whole = Self { name, element: "sequence of".to_owned(), shape: Vec::new(), bytes: Vec::new() };
+        let mut whole = Self {
+            name,
+            element: "sequence of".to_owned(),
+            shape: Vec::new(),
+            bytes: Vec::new(),
+        };
         for tensor in tensors.map_err(|error| error.to_string())? {
             let part = Self::of(whole.name.clone(), tensor.into_dyn())?;
             whole.element = format!("{} {}", whole.element, part.element);
-            whole.shape.push(part.shape.len() as i64);
+            whole.shape.push(i64::try_from(part.shape.len()).unwrap_or(i64::MAX));
             whole.shape.extend(part.shape);
             whole.bytes.extend(part.bytes);
         }

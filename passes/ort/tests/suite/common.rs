@@ -22,7 +22,10 @@ pub(crate) fn runtime() -> Option<&'static Runtime> {
         let fetched = workspace().join("third_party/onnxruntime/lib/libonnxruntime.so");
         let library = std::env::var_os("REMAT_ORT_LIBRARY").map_or(fetched, PathBuf::from);
         if !library.exists() {
-            eprintln!("skipped: ONNX Runtime is not at {} (run third_party/fetch.sh)", library.display());
+            eprintln!(
+                "skipped: ONNX Runtime is not at {} (run third_party/fetch.sh)",
+                library.display()
+            );
             return None;
         }
         Some(Runtime::load(&library).expect("the library that is here can be loaded"))
@@ -76,7 +79,9 @@ impl Facts {
 /// `a=1 b=2`.
 fn numbers(text: &str) -> BTreeMap<String, u64> {
     let pairs = text.split(' ').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, number)| (name.to_owned(), number.parse().expect("a number"))).collect()
+    pairs
+        .map(|(name, number)| (name.to_owned(), number.parse().expect("a number")))
+        .collect()
 }
 
 /// The outputs of one run on inputs of a fixed seed.
@@ -86,13 +91,17 @@ pub(crate) fn bits(
     level: OptimizationLevel,
     options: &LoadOptions,
 ) -> Result<Vec<Output>, RuntimeError> {
-    let settings = SessionSettings { level, dims: options.dims.clone() };
+    let settings = SessionSettings {
+        level,
+        dims: options.dims.clone(),
+    };
     run_seeded(runtime, model, &settings, 7)
 }
 
 /// The outputs of a model at each of [`LEVELS`].
 pub(crate) fn original(runtime: &Runtime, model: &Path, options: &LoadOptions) -> Vec<Vec<Output>> {
-    let run = |&level| bits(runtime, model, level, options).unwrap_or_else(|error| panic!("the original runs: {error}"));
+    let run =
+        |&level| bits(runtime, model, level, options).unwrap_or_else(|error| panic!("the original runs: {error}"));
     LEVELS.iter().map(run).collect()
 }
 
@@ -107,9 +116,16 @@ pub(crate) fn assert_same(
     for (level, before) in LEVELS.iter().zip(before) {
         let after = bits(runtime, rewritten, *level, options);
         let after = after.unwrap_or_else(|error| panic!("{what} runs at {level:?}: {error}"));
-        let differing: Vec<&str> =
-            before.iter().zip(&after).filter(|(a, b)| a != b).map(|(a, _)| a.name.as_str()).collect();
+        let differing: Vec<&str> = before
+            .iter()
+            .zip(&after)
+            .filter(|(a, b)| a != b)
+            .map(|(a, _)| a.name.as_str())
+            .collect();
         assert_eq!(before.len(), after.len(), "{what} at {level:?}");
-        assert!(differing.is_empty(), "{what} at {level:?}: outputs {differing:?} differ");
+        assert!(
+            differing.is_empty(),
+            "{what} at {level:?}: outputs {differing:?} differ"
+        );
     }
 }

@@ -16,7 +16,11 @@ fn tightest(model: &Model) -> Option<Solution> {
     let control = SolveControl::new().step_limit(2_000).time_limit(Duration::from_secs(5));
     [60, 70, 80, 90].into_iter().find_map(|percent: u32| {
         let budget: BudgetSpec = format!("{percent}%").parse().expect("a share is a budget");
-        let request = SolveRequest { budget, max_overhead: 0, solver: "search".to_owned() };
+        let request = SolveRequest {
+            budget,
+            max_overhead: 0,
+            solver: "search".to_owned(),
+        };
         match remat::solve(model, &request, &control) {
             Ok(solution) => Some(solution),
             Err(Error::Infeasible(_) | Error::NoPlan { .. }) => None,
@@ -26,7 +30,13 @@ fn tightest(model: &Model) -> Option<Solution> {
 }
 
 fn recomputed<'p>(problem: &'p Problem, plan: &Plan) -> BTreeSet<&'p str> {
-    let again = plan.steps.iter().filter_map(|step| if let Step::Recompute(op) = step { Some(*op) } else { None });
+    let again = plan.steps.iter().filter_map(|step| {
+        if let Step::Recompute(op) = step {
+            Some(*op)
+        } else {
+            None
+        }
+    });
     again.map(|op| problem.ops[op].name.as_str()).collect()
 }
 
@@ -34,7 +44,9 @@ fn recomputed<'p>(problem: &'p Problem, plan: &Plan) -> BTreeSet<&'p str> {
 fn unmet(facts: &Facts, solution: &Solution) -> Vec<String> {
     let again = recomputed(&solution.problem, &solution.plan);
     let missing = facts.recomputed.iter().filter(|node| !again.contains(node.as_str()));
-    let mut unmet: Vec<String> = missing.map(|node| format!("`{node}` is not recomputed, {again:?} are")).collect();
+    let mut unmet: Vec<String> = missing
+        .map(|node| format!("`{node}` is not recomputed, {again:?} are"))
+        .collect();
     for node in &facts.never {
         let op = solution.problem.ops.iter().find(|op| op.name == *node);
         if op.is_none_or(|op| op.recomputable) {
@@ -52,7 +64,9 @@ fn check(path: &Path, out: &Path) -> Vec<String> {
     let facts = Facts::of(path);
     let name = path.display();
     let model = Model::open(path, &facts.options).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let Some(solution) = tightest(&model) else { return vec!["no budget can be met".to_owned()] };
+    let Some(solution) = tightest(&model) else {
+        return vec!["no budget can be met".to_owned()];
+    };
     let unmet = unmet(&facts, &solution);
     remat::save(&model, &solution, out).unwrap_or_else(|error| panic!("{name}: {error}"));
     if let Some(runtime) = runtime() {
@@ -70,7 +84,11 @@ fn each_feature_survives_the_recompute_of_what_it_touches() {
     let out = temporary.path().join("out.onnx");
     let mut unmet = Vec::new();
     for path in paths {
-        unmet.extend(check(&path, &out).into_iter().map(|fact| format!("{}: {fact}", path.display())));
+        unmet.extend(
+            check(&path, &out)
+                .into_iter()
+                .map(|fact| format!("{}: {fact}", path.display())),
+        );
     }
     assert!(unmet.is_empty(), "{unmet:#?}");
 }
