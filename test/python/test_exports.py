@@ -12,9 +12,25 @@ ALL = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 PRIORITY = ort.ExecutionOrder.PRIORITY_BASED
 
 
+def origin(node):
+    """The node that a copy repeats; `None` where the node is no copy."""
+    return next((p.value for p in node.metadata_props if p.key == "remat.recompute_of"), None)
+
+
 def origins(model):
     """The nodes that are recomputed, as the copies name them."""
-    return [p.value for n in model.graph.node for p in n.metadata_props if p.key == "remat.recompute_of"]
+    return [origin(n) for n in model.graph.node if origin(n) is not None]
+
+
+def read_names(nodes):
+    """What nodes and their subgraphs read, but for those that only release memory."""
+    names = set()
+    for node in nodes:
+        if not node.name.endswith("__sink"):
+            names.update(node.input)
+        for graph in (a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH):
+            names |= read_names(graph.node)
+    return names
 
 
 def load(path):
@@ -84,6 +100,8 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, remat_o
     after = onnx.load(str(out), load_external_data=False)
     assert set(facts["recomputed"]) <= set(origins(after))
     assert not set(facts.get("never", [])) & set(origins(after))
+    read = read_names(after.graph.node)
+    assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts["recomputed"])
     # Shape inference of `onnx` knows sparse initializers in `Constant` only.
     onnx.checker.check_model(str(out), full_check=not before.graph.sparse_initializer)
     assert bits(out, OFF, PRIORITY, dims) == bits(feature, OFF, PRIORITY, dims)
