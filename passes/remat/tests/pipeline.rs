@@ -12,11 +12,11 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn open(name: &str) -> Model {
-    Model::open(&path(name), &LoadOptions::default()).unwrap()
+    Model::open(&path(name), &LoadOptions::default()).expect("the model opens")
 }
 
 fn solve(model: &Model, budget: &str) -> Result<Solution, Error> {
-    let budget: BudgetSpec = budget.parse().unwrap();
+    let budget: BudgetSpec = budget.parse().expect("a budget");
     let request = SolveRequest {
         budget,
         max_overhead: 50_000,

@@ -231,6 +231,11 @@ impl<'a> Meter<'a> {
         self.stopped.is_some()
     }
 
+    /// Takes convergence back: there is something else to try.
+    pub(crate) fn go_on(&mut self) {
+        self.stopped = self.stopped.filter(|&reason| reason != StopReason::Converged);
+    }
+
     /// Ends the search for a reason of its own.
     pub(crate) fn stop(&mut self, reason: StopReason) {
         self.stopped.get_or_insert(reason);

@@ -8,13 +8,17 @@ use crate::strategy::{Best, Worker};
 const FIRST_EFFORT: u64 = 100;
 /// Share of the way to the lowest conceivable peak that the first stage goes, as a divisor.
 const STAGES: i32 = 4;
+/// The same for the smallest stage.
+const SMALLEST_STAGES: i32 = 512;
+/// Longest way back of a recompute before stages become smaller.
+const DEEP_ENOUGH: usize = 12;
 
 /// Where a descent leads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descent {
     /// Ends at this peak.
     pub(crate) target: i32,
-    /// Sequences that take longer do not count.
+    /// Sequences that take longer do not count; shorter ones are not improved before the next stage.
     pub(crate) max_duration: i64,
     /// Whether a lower peak is a better answer, or only on the way to one.
     pub(crate) announce: bool,
@@ -23,13 +27,14 @@ pub(crate) struct Descent {
 }
 
 impl Worker<'_> {
-    /// Finds a first sequence within a budget where repair of the reference order found none; it becomes the best one.
-    pub(crate) fn reach(&mut self, budget: i32) {
+    /// Finds a sequence within a budget over looser ones, with this share of the limits; it becomes the best one. No sequence on the
+    /// way takes longer than `max_duration`, and none is improved further once it is short enough.
+    pub(crate) fn reach(&mut self, budget: i32, max_duration: i64, share: f64) {
         let descent = Descent {
             target: budget,
-            max_duration: i64::MAX,
+            max_duration,
             announce: false,
-            share: 1.0,
+            share,
         };
         self.state.load_reference();
         let lowest = self.descend(descent, Phase::Feasibility);
@@ -40,12 +45,14 @@ impl Worker<'_> {
 
     /// Lowers the peak from that of the state, stage by stage. Returns the sequence of the lowest peak.
     ///
-    /// A stage asks for a budget somewhat below the peak reached so far. If it fails, the next asks for half as much; if the smallest
-    /// fails, stages grow again and every one may take twice the steps.
+    /// A stage asks for a budget somewhat below the peak reached so far. If it fails, recomputes may reach further back; if they
+    /// reach far, the next stage asks for half as much; if the smallest fails, stages grow again and every one may take twice
+    /// the steps.
     pub(crate) fn descend(&mut self, descent: Descent, phase: Phase) -> Best {
         let mut lowest = Best::of(&self.state);
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
         let first_stage = |peak: i32| ((peak - descent.target) / STAGES).max(1);
+        let smallest_stage = |peak: i32| ((peak - descent.target) / SMALLEST_STAGES).max(1);
         let mut stage = first_stage(lowest.peak);
         let mut effort = FIRST_EFFORT * self.dag.len() as u64;
         self.last_improvement = self.state.steps;
@@ -55,7 +62,7 @@ impl Worker<'_> {
             && !self.meter.used_up(descent.share, self.state.steps)
         {
             let budget = (lowest.peak - stage).max(descent.target);
-            if self.attempt(&lowest, budget, descent.max_duration, effort) {
+            if self.attempt(&lowest, budget, descent, effort) {
                 if let Some(best) = self.best.take() {
                     lowest = best;
                 }
@@ -65,7 +72,9 @@ impl Worker<'_> {
                     self.improved(&lowest, phase);
                 }
                 stage = (stage + stage / 2).min(first_stage(lowest.peak)).max(1);
-            } else if stage > 1 {
+            } else if self.chain.depth < DEEP_ENOUGH {
+                self.chain = self.chain.longer();
+            } else if stage > smallest_stage(lowest.peak) {
                 stage /= 2;
             } else {
                 stage = first_stage(lowest.peak);
@@ -80,11 +89,11 @@ impl Worker<'_> {
     }
 
     /// Searches from a sequence for one within a tighter budget that is short enough; on success it is the best one.
-    fn attempt(&mut self, from: &Best, budget: i32, max_duration: i64, effort: u64) -> bool {
+    fn attempt(&mut self, from: &Best, budget: i32, descent: Descent, effort: u64) -> bool {
         self.best = None;
         self.state.set_budget(budget);
         self.state.load(&from.sequence);
-        let goal = std::mem::replace(&mut self.goal, max_duration);
+        let goal = std::mem::replace(&mut self.goal, descent.max_duration);
         let options = RepairOptions {
             chain: self.chain,
             max_steps: 5 * effort,
@@ -99,7 +108,9 @@ impl Worker<'_> {
             self.anneal(effort / 2, Phase::Feasibility);
         }
         self.goal = goal;
-        self.best.as_ref().is_some_and(|best| best.duration <= max_duration)
+        self.best
+            .as_ref()
+            .is_some_and(|best| best.duration <= descent.max_duration)
     }
 
     fn meter_is_over(&mut self) -> bool {

@@ -62,7 +62,7 @@ impl Worker<'_> {
         let lowest = self.descend(descent, Phase::Feasibility);
         self.state.set_budget(lowest.peak);
         self.best = Some(lowest);
-        self.improve();
+        self.improve(1.0);
         self.found()
     }
 }

@@ -20,6 +20,10 @@ pub(crate) const FIRST_ROUND: u64 = 50_000;
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node.
 const DIRECT_STEPS: u64 = 3_000;
+/// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
+const DIRECT_SHARE: f64 = 0.4;
+/// Share of the limits after which that way is given up.
+const STAGED_SHARE: f64 = 0.8;
 /// Number of nodes from which on repair prices actions without carrying them out.
 const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
@@ -118,10 +122,36 @@ impl<'a> Worker<'a> {
             self.meter.stop(StopReason::Proved);
         }
         if self.best.is_none() {
-            self.reach(budget);
+            self.reach(budget, i64::MAX, 1.0);
         }
-        self.improve();
+        self.improve(DIRECT_SHARE);
+        self.try_stages(budget);
+        self.improve(1.0);
         self.found()
+    }
+
+    /// The way over looser budgets may end in a better sequence than the direct one, if no stage on it may cost more than what is
+    /// hoped for in the end. Hopes for ever less, until that fails.
+    fn try_stages(&mut self, budget: i32) {
+        let total = self.dag.total_duration();
+        while let Some(first) = self.best.clone().filter(|best| best.duration > self.goal) {
+            self.meter.go_on();
+            if self.meter.used_up(STAGED_SHARE, self.state.steps) || self.meter.reason().is_some() {
+                return;
+            }
+            let hoped = total + (first.duration - total) / 4 * 3;
+            self.reach(budget, hoped, STAGED_SHARE);
+            match self.best.clone() {
+                Some(staged) if staged.duration < first.duration => {
+                    self.meter.go_on();
+                    self.improved(&staged, Phase::Feasibility);
+                }
+                _ => {
+                    self.best = Some(first);
+                    return;
+                }
+            }
+        }
     }
 
     /// A peak below which there is no plan; 0 where the search does not know the memory of plans exactly.
@@ -154,10 +184,11 @@ impl<'a> Worker<'a> {
     }
 
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
-    /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit.
-    pub(crate) fn improve(&mut self) {
+    /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit. Stops when this
+    /// share of the limits is used up.
+    pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
-        while self.best.is_some() && !self.is_over() {
+        while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
             let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
             if left / 2 < 2 * length {
                 length = (left / 2).max(1);

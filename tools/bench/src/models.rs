@@ -107,14 +107,12 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     let solution = match result {
         Ok(solution) => solution,
         Err(error @ (Error::Infeasible(_) | Error::NoPlan { .. })) => {
-            let least = match error {
-                Error::Infeasible(infeasible) => {
-                    format!("impossible below {}: `{}`", megabytes(infeasible.need), infeasible.op)
-                }
-                Error::NoPlan { reached, .. } => format!("none, reached {}", megabytes(reached)),
-                other => other.to_string(),
+            let (after, why) = match error {
+                Error::Infeasible(infeasible) => (format!(">= {}", megabytes(infeasible.need)), "impossible"),
+                Error::NoPlan { reached, .. } => (format!("({})", megabytes(reached)), "none"),
+                _ => (String::new(), ""),
             };
-            row.push(least);
+            row.extend([after, why.to_owned()]);
             row.resize(HEADER.len(), String::new());
             return Ok(row);
         }

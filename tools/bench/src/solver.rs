@@ -128,11 +128,13 @@ fn measure(path: &Path, model: &Model, percent: u32, args: &Args) -> anyhow::Res
             row.push(format!("{:.3}", 100.0 * gap));
         }
         Err(Error::Infeasible(infeasible)) => {
-            row.push(format!("impossible: `{}` needs {}", infeasible.op, infeasible.need));
+            row.push("impossible".to_owned());
+            row.push(format!(">= {}", infeasible.need));
             row.resize(HEADER.len(), String::new());
         }
         Err(Error::NoPlan { reached, .. }) => {
-            row.push(format!("none, reached {reached}"));
+            row.push("none".to_owned());
+            row.push(format!("({reached})"));
             row.resize(HEADER.len(), String::new());
         }
         Err(error) => return Err(error.into()),
