@@ -22,19 +22,22 @@ pub(crate) struct Descent {
     pub(crate) max_duration: i64,
     /// Whether a lower peak is a better answer, or only on the way to one.
     pub(crate) announce: bool,
-    /// Share of the limits that the descent may take.
+    /// Share of the limits after which the descent ends.
     pub(crate) share: f64,
+    /// Number of steps, from the beginning of the search, after which it ends.
+    pub(crate) last_step: u64,
 }
 
 impl Worker<'_> {
-    /// Finds a sequence within a budget over looser ones, with this share of the limits; it becomes the best one. No sequence on the
-    /// way takes longer than `max_duration`, and none is improved further once it is short enough.
-    pub(crate) fn reach(&mut self, budget: i32, max_duration: i64, share: f64) {
+    /// Finds a sequence within a budget over looser ones; it becomes the best one. No sequence on the way takes longer than
+    /// `max_duration`, and none is improved further once it is short enough. `share` and `last_step` are those of [`Descent`].
+    pub(crate) fn reach(&mut self, budget: i32, max_duration: i64, share: f64, last_step: u64) {
         let descent = Descent {
             target: budget,
             max_duration,
             announce: false,
             share,
+            last_step,
         };
         self.state.load_reference();
         let lowest = self.descend(descent, Phase::Feasibility);
@@ -60,6 +63,7 @@ impl Worker<'_> {
         while lowest.peak > descent.target
             && !self.meter_is_over()
             && !self.meter.used_up(descent.share, self.state.steps)
+            && self.state.steps < descent.last_step
         {
             let budget = (lowest.peak - stage).max(descent.target);
             if self.attempt(&lowest, budget, descent, effort) {

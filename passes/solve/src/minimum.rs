@@ -40,6 +40,7 @@ fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveContr
         max_duration: limit,
         announce: true,
         share: PEAK_SHARE,
+        last_step: u64::MAX,
     };
     let start = run.warm_start();
     let found = run.on_all_threads(|worker| worker.minimize_peak(descent, start.as_deref()));

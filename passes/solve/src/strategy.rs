@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
             self.meter.stop(StopReason::Proved);
         }
         if self.best.is_none() {
-            self.reach(budget, i64::MAX, 1.0);
+            self.reach(budget, i64::MAX, 1.0, u64::MAX);
         }
         self.improve(DIRECT_SHARE);
         self.try_stages(budget);
@@ -135,12 +135,16 @@ impl<'a> Worker<'a> {
     fn try_stages(&mut self, budget: i32) {
         let total = self.dag.total_duration();
         while let Some(first) = self.best.clone().filter(|best| best.duration > self.goal) {
+            let had_converged = self.meter.reason() == Some(StopReason::Converged);
+            let last_improvement = self.last_improvement;
             self.meter.go_on();
             if self.meter.used_up(STAGED_SHARE, self.state.steps) || self.meter.reason().is_some() {
                 return;
             }
             let hoped = total + (first.duration - total) / 4 * 3;
-            self.reach(budget, hoped, STAGED_SHARE);
+            // As much again as all that went before.
+            let last_step = self.state.steps.saturating_mul(2);
+            self.reach(budget, hoped, STAGED_SHARE, last_step);
             match self.best.clone() {
                 Some(staged) if staged.duration < first.duration => {
                     self.meter.go_on();
@@ -148,6 +152,10 @@ impl<'a> Worker<'a> {
                 }
                 _ => {
                     self.best = Some(first);
+                    self.last_improvement = last_improvement;
+                    if had_converged {
+                        self.meter.stop(StopReason::Converged);
+                    }
                     return;
                 }
             }
