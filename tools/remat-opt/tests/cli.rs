@@ -49,12 +49,20 @@ fn short_help_fits_a_screen() {
 
 #[test]
 fn a_graph_is_solved_to_a_budget() {
-    assert_run!("cli/training_chain.json", "--budget", "80%");
+    assert_run!("cli/training_chain.json", "--budget", "80%", "--step-limit", "20000");
 }
 
 #[test]
 fn the_report_is_json_on_request() {
-    assert_run!("cli/training_chain.json", "--budget", "80%", "--format", "json");
+    assert_run!(
+        "cli/training_chain.json",
+        "--budget",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--format",
+        "json"
+    );
 }
 
 #[test]
@@ -64,7 +72,7 @@ fn a_budget_below_the_largest_op_names_the_op() {
 
 #[test]
 fn the_lowest_peak_is_found() {
-    assert_run!("cli/training_chain.json", "--budget", "min");
+    assert_run!("cli/training_chain.json", "--budget", "min", "--step-limit", "20000");
 }
 
 #[test]
@@ -141,6 +149,8 @@ fn a_real_model_is_rewritten() {
         out.to_str().expect("UTF-8"),
         "--budget",
         "80%",
+        "--step-limit",
+        "20000",
     ])
     .output();
     let run = run.expect("the program runs");
@@ -159,7 +169,17 @@ fn a_plan_travels_between_runs() {
         let output = remat_opt(args).output().expect("the program runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
-    run(&[model, "-o", &direct, "--budget", "80%", "--emit-plan", &plan]);
+    run(&[
+        model,
+        "-o",
+        &direct,
+        "--budget",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--emit-plan",
+        &plan,
+    ]);
     run(&["verify", model, &plan]);
     run(&[model, "-o", &applied, "--plan", &plan]);
     let read = |path: &str| std::fs::read_to_string(path).expect("written");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use remat::plan::Structure;
+use remat::plan::{OrderMode, Structure};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, Solution, SolveRequest};
 use serde_json::json;
@@ -110,9 +110,10 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
     let problem = &solution.problem;
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
-            "floor     {} ({:.1} %): every plan in this order needs it for op `{}`",
+            "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
             units::bytes(bottleneck.bytes),
             units::percent(bottleneck.bytes, before.peak),
+            if problem.order == OrderMode::Fixed { " in this order" } else { "" },
             problem.ops[bottleneck.op].name,
         ));
     }
