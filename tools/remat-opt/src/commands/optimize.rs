@@ -113,7 +113,11 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
             "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
             units::bytes(bottleneck.bytes),
             units::percent(bottleneck.bytes, before.peak),
-            if problem.order == OrderMode::Fixed { " in this order" } else { "" },
+            if problem.order == OrderMode::Fixed {
+                " in this order"
+            } else {
+                ""
+            },
             problem.ops[bottleneck.op].name,
         ));
     }
