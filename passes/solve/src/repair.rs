@@ -2,7 +2,7 @@
 
 use crate::control::Meter;
 use crate::rng::Rng;
-use crate::state::{Edit, Event, State};
+use crate::state::{Droppable, Edit, Event, State};
 
 /// How far a recompute reaches back: dead inputs are recomputed before it, and their dead inputs before them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,29 +149,22 @@ impl Repair {
     fn collect(&mut self, state: &State<'_>, position: usize, least: f64, noise: f64, rng: &mut Rng) {
         self.candidates.clear();
         let dag = state.dag();
-        for &event in &state.sequence()[..position] {
-            let node = state.node_of(event);
-            for value in dag.values(node) {
-                if state.position_of(state.end_of(event, value)) <= position || !state.may_run_again(node) {
-                    continue;
-                }
-                let Some(before) = state.next_use(value, position) else {
-                    continue;
+        for Droppable {
+            event,
+            node,
+            before,
+            next,
+        } in state.droppable(position)
+        {
+            let gain = self.most_gain(state, event, next);
+            if gain > 0 {
+                let price = (dag.again(node) as f64 + least) / gain as f64;
+                let price = if noise > 0.0 {
+                    price * (1.0 - noise * rng.unit())
+                } else {
+                    price
                 };
-                let next = state.position_of(before);
-                if next == position {
-                    continue;
-                }
-                let gain = self.most_gain(state, event, next);
-                if gain > 0 {
-                    let price = (dag.again(node) as f64 + least) / gain as f64;
-                    let price = if noise > 0.0 {
-                        price * (1.0 - noise * rng.unit())
-                    } else {
-                        price
-                    };
-                    self.candidates.push(Candidate { price, node, before });
-                }
+                self.candidates.push(Candidate { price, node, before });
             }
         }
         self.candidates.sort_by(|a, b| a.price.total_cmp(&b.price));

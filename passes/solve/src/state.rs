@@ -9,6 +9,19 @@ pub(crate) type Event = u32;
 
 const NONE: u32 = u32::MAX;
 
+/// A value that could be dropped across a position.
+#[derive(Clone, Copy)]
+pub(crate) struct Droppable {
+    /// The run that made it.
+    pub(crate) event: Event,
+    /// The node of that run.
+    pub(crate) node: u32,
+    /// The first use behind the position.
+    pub(crate) before: Event,
+    /// The position of that use.
+    pub(crate) next: usize,
+}
+
 /// A change that can be undone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Edit {
@@ -360,6 +373,26 @@ impl<'a> State<'a> {
     #[inline]
     pub(crate) fn end_of(&self, event: Event, value: u32) -> Event {
         self.end[(self.slot[event as usize] + self.dag.rank(value)) as usize]
+    }
+
+    /// What is resident across a position, unused there, and could be dropped and made again before its next use.
+    pub(crate) fn droppable(&self, position: usize) -> impl Iterator<Item = Droppable> + '_ {
+        self.sequence[..position].iter().flat_map(move |&event| {
+            let node = self.node_of(event);
+            self.dag.values(node).filter_map(move |value| {
+                if self.position_of(self.end_of(event, value)) <= position || !self.may_run_again(node) {
+                    return None;
+                }
+                let before = self.next_use(value, position)?;
+                let next = self.position_of(before);
+                (next != position).then_some(Droppable {
+                    event,
+                    node,
+                    before,
+                    next,
+                })
+            })
+        })
     }
 
     /// Whether a node may run once more.

@@ -3,7 +3,7 @@
 use crate::control::Meter;
 use crate::repair::{Chain, insert_chain, least_price};
 use crate::rng::Rng;
-use crate::state::{Edit, Event, State};
+use crate::state::{Droppable, Edit, Event, State};
 
 /// Positions to both sides of the one under repair at which excess is counted.
 const WINDOW: usize = 4_000;
@@ -124,30 +124,23 @@ impl Sweep {
     fn collect(&mut self, state: &State<'_>, position: usize, least: f64) {
         self.candidates.clear();
         let dag = state.dag();
-        for &from in &state.sequence()[..position] {
-            let node = state.node_of(from);
-            for value in dag.values(node) {
-                if state.position_of(state.end_of(from, value)) <= position || !state.may_run_again(node) {
-                    continue;
-                }
-                let Some(before) = state.next_use(value, position) else {
-                    continue;
-                };
-                let next = state.position_of(before);
-                if next == position {
-                    continue;
-                }
-                let gains = gaps(state, from, next).map(|(value, last)| self.most_gain(last, next, dag.bytes(value)));
-                let gain: i64 = gains.sum();
-                if gain > 0 {
-                    let price = (dag.again(node) as f64 + least) / gain as f64;
-                    self.candidates.push(Candidate {
-                        price,
-                        node,
-                        from,
-                        before,
-                    });
-                }
+        for Droppable {
+            event: from,
+            node,
+            before,
+            next,
+        } in state.droppable(position)
+        {
+            let gains = gaps(state, from, next).map(|(value, last)| self.most_gain(last, next, dag.bytes(value)));
+            let gain: i64 = gains.sum();
+            if gain > 0 {
+                let price = (dag.again(node) as f64 + least) / gain as f64;
+                self.candidates.push(Candidate {
+                    price,
+                    node,
+                    from,
+                    before,
+                });
             }
         }
         self.candidates.sort_by(|a, b| a.price.total_cmp(&b.price));
