@@ -109,6 +109,16 @@ pub enum Error {
     /// The budget is below what one op needs.
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
+    /// The solver proved that no plan exists.
+    #[error("no plan{} can meet the budget of {budget} bytes: `{solver}` proved it", if *.fixed_order { " in the given order" } else { "" })]
+    ProvedInfeasible {
+        /// The budget.
+        budget: u64,
+        /// Name of the solver.
+        solver: String,
+        /// Whether the proof covers plans in the reference order only.
+        fixed_order: bool,
+    },
     /// A given plan breaks a rule.
     #[error(transparent)]
     PlanRejected(#[from] Rejection),
@@ -135,7 +145,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Infeasible(_) | Self::PlanRejected(_) => ErrorKind::Negative,
+            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
             Self::NoPlan { .. } => ErrorKind::Limit,
             Self::Io { .. }

@@ -1,7 +1,8 @@
 //! From a budget to a plan that the checker has replayed.
 
 use remat_plan::{
-    Accounting, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Structure, lower_sequence, prune_sequence,
+    Accounting, BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Status, Structure,
+    lower_sequence, prune_sequence,
 };
 use remat_solve::{Outcome, SolveControl};
 use remat_verify::{CheckError, Replay, replay};
@@ -78,8 +79,8 @@ impl Solution {
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
-/// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::NoPlan`] if a limit was reached first,
-/// [`Error::Rejected`] if the checker does not accept the solver's plan.
+/// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
+/// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = remat_solve::by_name(&request.solver).ok_or_else(|| {
         let known: Vec<_> = remat_solve::registry()
@@ -190,9 +191,18 @@ fn solution(model: &Model, problem: Problem, plan: Plan, replay: Replay, certifi
 }
 
 fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
-    let stop = format!("{:?}", outcome.certificate.stop).to_lowercase();
+    let (budget, certificate) = (problem.budget.unwrap_or(0), &outcome.certificate);
+    if certificate.status == Status::Infeasible {
+        let fixed_order = certificate.bound_covers == BoundCovers::FixedOrder;
+        return Error::ProvedInfeasible {
+            budget,
+            solver: certificate.solver.clone(),
+            fixed_order,
+        };
+    }
+    let stop = format!("{:?}", certificate.stop).to_lowercase();
     Error::NoPlan {
-        budget: problem.budget.unwrap_or(0),
+        budget,
         reached: outcome.lowest_peak.unwrap_or(0),
         stop,
     }
@@ -208,7 +218,7 @@ fn longest(baseline: u64, max_overhead: u64) -> u64 {
 mod tests {
     use std::path::Path;
 
-    use remat_plan::{BoundCovers, Status, Step, StopReason};
+    use remat_plan::{Step, StopReason};
 
     use super::*;
     use crate::{ErrorKind, LoadOptions};
@@ -270,6 +280,24 @@ mod tests {
         .unwrap();
         assert_eq!(solution.replay.peak, model.baseline().peak);
         assert!(solution.overhead.percent().abs() < 1e-9);
+    }
+
+    #[test]
+    fn no_plan_is_a_finding_where_it_is_proved_and_a_limit_elsewhere() {
+        let kind = |status| {
+            let certificate = Certificate {
+                status,
+                ..certificate()
+            };
+            let outcome = Outcome {
+                plan: None,
+                certificate,
+                lowest_peak: None,
+            };
+            no_plan(model().problem(), &outcome).kind()
+        };
+        assert_eq!(kind(Status::Infeasible), ErrorKind::Negative);
+        assert_eq!(kind(Status::Unknown), ErrorKind::Limit);
     }
 
     #[test]

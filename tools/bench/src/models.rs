@@ -106,11 +106,11 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     let search = started.elapsed();
     let solution = match result {
         Ok(solution) => solution,
-        Err(error @ (Error::Infeasible(_) | Error::NoPlan { .. })) => {
+        Err(error @ (Error::Infeasible(_) | Error::ProvedInfeasible { .. } | Error::NoPlan { .. })) => {
             let (after, why) = match error {
                 Error::Infeasible(infeasible) => (format!(">= {}", megabytes(infeasible.need)), "impossible"),
                 Error::NoPlan { reached, .. } => (format!("({})", megabytes(reached)), "none"),
-                _ => (String::new(), ""),
+                _ => (String::new(), "impossible"),
             };
             row.extend([after, why.to_owned()]);
             row.resize(HEADER.len(), String::new());

@@ -132,6 +132,10 @@ fn measure(path: &Path, model: &Model, percent: u32, args: &Args) -> anyhow::Res
             row.push(format!(">= {}", infeasible.need));
             row.resize(HEADER.len(), String::new());
         }
+        Err(Error::ProvedInfeasible { .. }) => {
+            row.push("impossible".to_owned());
+            row.resize(HEADER.len(), String::new());
+        }
         Err(Error::NoPlan { reached, .. }) => {
             row.push("none".to_owned());
             row.push(format!("({reached})"));
