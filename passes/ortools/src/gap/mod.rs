@@ -1,0 +1,240 @@
+//! Exact and bounded: the gap model over growing candidate sets.
+
+mod candidates;
+mod cp;
+mod model;
+mod program;
+
+use std::time::Duration;
+
+use remat_plan::{BoundCovers, Plan, Problem};
+use remat_solve::{Outcome, Search, SolveControl, Solver};
+
+pub use candidates::Candidates;
+
+use crate::cpsat::{Ended, minimize};
+use crate::instance::{Instance, Refusal};
+use crate::run::{Claim, Clock, Incumbent, Run};
+use crate::size::ModelSize;
+use model::GapModel;
+
+/// Steps of the local search that gives the first plan where the caller gives none.
+const HINT_STEPS: u64 = 30_000;
+/// The deepest set of users tried before all stages are.
+const DEEPEST: u32 = 4;
+
+/// The gap model: which results are resident between which possible runs, as a 0/1 program with a tight linear relaxation.
+///
+/// First computes keep the reference order (in free order: that of the warm start); recomputes happen in stages (see
+/// [`Candidates`]). With `candidates` absent the sets grow from round to round, [`Candidates::Uses`] 1 to 4 and then
+/// [`Candidates::AllStages`], each round starting from the best plan so far; half of what is left of the time goes to each.
+///
+/// The certificate's bound is that of the largest set that was solved or, where the last round reached a bound over all stages,
+/// that one. It covers [`BoundCovers::StageForm`] after a round over all stages in fixed order, and
+/// [`BoundCovers::CandidateSet`] else; the trivial bound, every op once, covers all plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// The only set to solve; absent: growing sets.
+    pub candidates: Option<Candidates>,
+}
+
+/// What the rounds of one call did.
+#[derive(Clone, Debug, Default)]
+pub struct GapReport {
+    /// The rounds, in order.
+    pub rounds: Vec<Round>,
+}
+
+/// One model, solved as far as it was.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// Where recomputes may happen.
+    pub candidates: Candidates,
+    /// Number of recomputes that may happen.
+    pub recomputes: usize,
+    /// Size of the model.
+    pub size: ModelSize,
+    /// Whether the best plan of the set is known.
+    pub solved: bool,
+    /// Lower bound on the duration of the plans of this set.
+    pub bound: u64,
+    /// Duration of the best plan so far.
+    pub objective: Option<u64>,
+    /// Time this round took.
+    pub elapsed: Duration,
+}
+
+impl Gap {
+    /// Growing candidate sets.
+    pub const NEW: Self = Self { candidates: None };
+
+    /// Like [`Solver::solve`], with a report on the rounds.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = GapReport::default();
+        let outcome = self.attempt(&run, &mut report).unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+
+    /// The size of the model with these candidates, without solving it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the model cannot express the problem or would be too large.
+    pub fn model_size(problem: &Problem, candidates: Candidates) -> Result<ModelSize, Refusal> {
+        let control = SolveControl::default();
+        let run = Run::new("gap", problem, &control);
+        let instance = run.instance(None)?;
+        let model = GapModel::new(&instance, &candidates.stages(&instance), instance.scaled_budget(problem.budget))?;
+        Ok(model.program.size())
+    }
+
+    fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Refusal> {
+        let instance = run.instance(run.clock.control.warm_start)?;
+        if let Some(outcome) = run.without_model(&instance) {
+            return Ok(outcome);
+        }
+        // Where the problem allows any order, the search may have found a better one.
+        let searched = run.clock.control.warm_start.is_none().then(|| hint(run)).flatten();
+        let instance = match &searched {
+            Some(_) => run.instance(searched.as_ref())?,
+            None => instance,
+        };
+        if let Some(outcome) = run.without_model(&instance) {
+            return Ok(outcome);
+        }
+        let start = run.clock.control.warm_start.or(searched.as_ref());
+        let start = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+        let mut rounds = Rounds { run, instance: &instance, best: start, steps: 0, report };
+        let claim = match self.candidates {
+            Some(candidates) => rounds.one(candidates, &run.clock)?,
+            None => rounds.growing()?,
+        };
+        let best = rounds.best;
+        Ok(run.outcome(&instance, best.as_ref(), claim))
+    }
+}
+
+impl Solver for Gap {
+    fn name(&self) -> &'static str {
+        "gap"
+    }
+
+    fn describe(&self) -> &'static str {
+        "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}
+
+/// A plan of the local search, the same for every machine.
+fn hint(run: &Run<'_>) -> Option<Plan> {
+    let control = run.clock.control;
+    let mut hint = SolveControl::new().seed(control.seed).step_limit(HINT_STEPS);
+    hint.deadline = run.clock.share(0.25).deadline();
+    hint.cancel = control.cancel;
+    Search.solve(run.problem, &hint).plan
+}
+
+struct Rounds<'a> {
+    run: &'a Run<'a>,
+    instance: &'a Instance,
+    best: Option<Incumbent>,
+    steps: u64,
+    report: &'a mut GapReport,
+}
+
+impl Rounds<'_> {
+    /// Set after set, as long as each is solved.
+    fn growing(&mut self) -> Result<Claim, Refusal> {
+        let mut claim: Option<Claim> = None;
+        let mut before = None;
+        for depth in 1..=DEEPEST {
+            let candidates = Candidates::Uses(depth);
+            let stages = candidates.stages(self.instance);
+            if before.as_ref() == Some(&stages) {
+                break;
+            }
+            let clock = self.run.clock.share(0.5);
+            match self.one(candidates, &clock) {
+                Ok(next) => claim = Some(next),
+                Err(refusal) if claim.is_none() => return Err(refusal),
+                Err(_) => break,
+            }
+            if claim.is_some_and(|claim| !matches!(claim.ended, Ended::Optimal | Ended::Infeasible)) {
+                break;
+            }
+            before = Some(stages);
+        }
+        let all = self.one(Candidates::AllStages, &self.run.clock);
+        match (claim, all) {
+            (Some(claim), Ok(all)) => Ok(self.stronger(claim, all)),
+            (Some(claim), Err(_)) => Ok(Claim { steps: self.steps, ..claim }),
+            (None, all) => all,
+        }
+    }
+
+    /// What to claim after a round over some stages and one over all: the bound over all of them, unless it says nothing.
+    fn stronger(&self, some: Claim, all: Claim) -> Claim {
+        let trivial = all.bound <= self.instance.total_duration() && all.ended != Ended::Infeasible;
+        // Without a plan, what was not found over all stages is more than what is not there over some.
+        if trivial && all.ended != Ended::Optimal && self.best.is_some() {
+            return Claim { ended: all.ended, steps: self.steps, ..some };
+        }
+        all
+    }
+
+    /// One model.
+    fn one(&mut self, candidates: Candidates, clock: &Clock<'_>) -> Result<Claim, Refusal> {
+        let (run, instance) = (self.run, self.instance);
+        let started = clock.elapsed();
+        let total = instance.total_duration();
+        let mut stages = candidates.stages(instance);
+        if let Some(best) = &self.best {
+            candidates::include(&mut stages, &best.sequence);
+        }
+        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
+        let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
+        let size = model.program.size();
+        tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");
+        let control = clock.control;
+        let steps = self.steps;
+        let best = &mut self.best;
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            let on: Vec<bool> = solution.iter().map(|&value| value != 0).collect();
+            let Some(found) = run.incumbent(instance, model.sequence(&on)) else {
+                tracing::error!("a solution of the gap model does not keep the budget");
+                return;
+            };
+            if best.as_ref().is_none_or(|best| found.duration < best.duration) {
+                run.report(instance, &found, total + bound, steps);
+                *best = Some(found);
+            }
+        };
+        let (ended, bound) = if model.is_infeasible() {
+            (Ended::Infeasible, 0)
+        } else {
+            let parameters = cp::parameters(control.threads, control.seed);
+            let answer = minimize(cp::model(&model.program, hint.as_deref()), parameters, 0, clock, &mut improved);
+            self.steps += answer.conflicts;
+            (answer.ended, answer.bound)
+        };
+        let round = Round {
+            candidates,
+            recomputes: model.candidates(),
+            size,
+            solved: matches!(ended, Ended::Optimal | Ended::Infeasible),
+            bound: instance.unscaled_duration(total + bound),
+            objective: self.best.as_ref().map(|best| instance.unscaled_duration(best.duration)),
+            elapsed: clock.elapsed().saturating_sub(started),
+        };
+        tracing::info!(?round, "round ended");
+        self.report.rounds.push(round);
+        let covers = match candidates {
+            Candidates::AllStages => instance.stage_form(),
+            Candidates::Uses(_) => BoundCovers::CandidateSet,
+        };
+        Ok(Claim { ended, bound: total + bound, covers, steps: self.steps })
+    }
+}
