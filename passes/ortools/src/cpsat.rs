@@ -13,8 +13,10 @@ use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVaria
 use crate::capi::Environment;
 use crate::run::Clock;
 
-/// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is.
-const FIRST_SLICE: f64 = 4.0;
+/// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is. Every slice
+/// repeats the presolve, so the first is long enough for most models to be solved in it, and larger models get more.
+const FIRST_SLICE: f64 = 20.0;
+const CONSTRAINTS_PER_SECOND: f64 = 1000.0;
 const GROWTH: f64 = 3.0;
 /// How often the flag is looked at.
 const POLL: Duration = Duration::from_millis(10);
@@ -60,10 +62,20 @@ pub(crate) fn minimize(
     clock: &Clock<'_>,
     improved: &mut dyn FnMut(&[i64], i64, i64),
 ) -> Answer {
-    let mut slices = Slices { model: Arc::new(model), parameters, clock, conflicts: 0 };
-    let mut answer = Answer { ended: Ended::TimeLimit, solution: None, bound: lower, conflicts: 0 };
+    let mut length = FIRST_SLICE + model.constraints.len() as f64 / CONSTRAINTS_PER_SECOND;
+    let mut slices = Slices {
+        model: Arc::new(model),
+        parameters,
+        clock,
+        conflicts: 0,
+    };
+    let mut answer = Answer {
+        ended: Ended::TimeLimit,
+        solution: None,
+        bound: lower,
+        conflicts: 0,
+    };
     let mut best = i64::MAX;
-    let mut length = FIRST_SLICE;
     loop {
         let slice = match slices.next(length) {
             Ok(slice) => slice,

@@ -93,7 +93,13 @@ impl Instance {
         }
         let needs: Vec<Vec<Value>> = ops
             .iter()
-            .map(|&op| structure.needs(op).iter().filter_map(|&s| storages.value_of[s]).collect())
+            .map(|&op| {
+                structure
+                    .needs(op)
+                    .iter()
+                    .filter_map(|&s| storages.value_of[s])
+                    .collect()
+            })
             .collect();
         let mut users = vec![Vec::new(); sizes.len()];
         for (node, need) in needs.iter().enumerate() {
@@ -119,7 +125,9 @@ impl Instance {
             && ops.iter().all(|&op| !structure.owns(op).is_empty() && !pinned[op])
             && views().all(|op| problem.ops[op].workspace == 0);
         Ok(Self {
-            max_computes: (0..ops.len()).map(|node| if may_repeat(node) { most } else { 1 }).collect(),
+            max_computes: (0..ops.len())
+                .map(|node| if may_repeat(node) { most } else { 1 })
+                .collect(),
             before: before.collect(),
             duration,
             kept: rest[..ops.len()].to_vec(),
@@ -236,12 +244,21 @@ impl Instance {
 
     /// What a bound over all sequences of this instance, in any order, covers.
     pub(crate) fn any_order(&self) -> BoundCovers {
-        if self.complete { BoundCovers::AllPlans } else { BoundCovers::CandidateSet }
+        if self.complete {
+            BoundCovers::AllPlans
+        } else {
+            BoundCovers::CandidateSet
+        }
     }
 
     /// The scheduled runs of a plan, if every node runs, first runs follow the order of the instance, and limits hold.
     pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<Node>> {
-        let most = self.ops.iter().map(|op| op.index()).max().map_or(0, |largest| largest + 1);
+        let most = self
+            .ops
+            .iter()
+            .map(|op| op.index())
+            .max()
+            .map_or(0, |largest| largest + 1);
         let mut node_of = vec![None; most];
         for (node, op) in self.ops.iter().enumerate() {
             node_of[op.index()] = Some(node);
@@ -249,7 +266,9 @@ impl Instance {
         let mut counts = vec![0u32; self.len()];
         let (mut sequence, mut first) = (Vec::new(), 0);
         for op in plan.runs() {
-            let Some(node) = node_of.get(op.index()).copied().flatten() else { continue };
+            let Some(node) = node_of.get(op.index()).copied().flatten() else {
+                continue;
+            };
             if counts[node] == 0 && node != first || counts[node] >= self.max_computes[node] {
                 return None;
             }

@@ -9,11 +9,14 @@
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
 //! | `capi` | the C interface of the library: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
+//! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 
 #[cfg(feature = "cp-sat")]
 mod capi;
+#[cfg(feature = "cp-sat")]
+mod cpmodel;
 #[cfg(feature = "cp-sat")]
 mod cpsat;
 #[cfg(feature = "cp-sat")]
@@ -32,7 +35,7 @@ pub use gap::{Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
 pub use instance::Refusal;
 #[cfg(feature = "cp-sat")]
-////pub use moccasin::{Moccasin, MoccasinReport};
+pub use moccasin::{Moccasin, MoccasinReport};
 #[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 
@@ -46,7 +49,7 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 1] = [&Gap::NEW];
+        static SOLVERS: [&dyn Solver; 2] = [&Gap::NEW, &Moccasin::NEW];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]

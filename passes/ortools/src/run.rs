@@ -21,13 +21,21 @@ pub(crate) struct Clock<'a> {
 
 impl<'a> Clock<'a> {
     fn new(control: &'a SolveControl<'a>) -> Self {
-        Self { control, started: Instant::now(), deadline: control.deadline }
+        Self {
+            control,
+            started: Instant::now(),
+            deadline: control.deadline,
+        }
     }
 
     /// The same clock with a share of what is left of the time.
     pub(crate) fn share(&self, share: f64) -> Self {
         let part = self.left().map(|left| Instant::now() + left.mul_f64(share));
-        Self { control: self.control, started: self.started, deadline: part }
+        Self {
+            control: self.control,
+            started: self.started,
+            deadline: part,
+        }
     }
 
     /// When the time is over.
@@ -50,7 +58,9 @@ impl<'a> Clock<'a> {
 
     /// By how much the deadline may be overrun.
     pub(crate) fn grace(&self) -> Duration {
-        let given = self.deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(self.started));
+        let given = self.deadline.map_or(Duration::ZERO, |deadline| {
+            deadline.saturating_duration_since(self.started)
+        });
         given.mul_f64(0.03)
     }
 
@@ -90,12 +100,19 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(crate) fn new(name: &'static str, problem: &'a Problem, control: &'a SolveControl<'a>) -> Self {
-        Self { name, problem, structure: Structure::of(problem), clock: Clock::new(control) }
+        Self {
+            name,
+            problem,
+            structure: Structure::of(problem),
+            clock: Clock::new(control),
+        }
     }
 
     /// The problem in reference order or, in free order, in that of the first computes of a plan.
     pub(crate) fn instance(&self, plan: Option<&Plan>) -> Result<Instance, Refusal> {
-        let order = plan.filter(|_| self.problem.order == OrderMode::Free).and_then(|plan| self.order_of(plan));
+        let order = plan
+            .filter(|_| self.problem.order == OrderMode::Free)
+            .and_then(|plan| self.order_of(plan));
         Instance::of(self.problem, &self.structure, order.as_deref())
     }
 
@@ -116,20 +133,36 @@ impl<'a> Run<'a> {
                 OrderMode::Fixed => BoundCovers::FixedOrder,
                 OrderMode::Free => BoundCovers::AllPlans,
             };
-            let claim = Claim { ended: Ended::Infeasible, bound: total, covers, steps: 0 };
+            let claim = Claim {
+                ended: Ended::Infeasible,
+                bound: total,
+                covers,
+                steps: 0,
+            };
             return Some(self.outcome(instance, None, claim));
         }
         let sequence: Vec<Node> = (0..instance.len()).collect();
         let found = self.incumbent(instance, sequence)?;
-        let claim = Claim { ended: Ended::Optimal, bound: total, covers: BoundCovers::AllPlans, steps: 0 };
+        let claim = Claim {
+            ended: Ended::Optimal,
+            bound: total,
+            covers: BoundCovers::AllPlans,
+            steps: 0,
+        };
         Some(self.outcome(instance, Some(&found), claim))
     }
 
     /// The sequence with its figures, if it runs and keeps the budget.
     pub(crate) fn incumbent(&self, instance: &Instance, sequence: Vec<Node>) -> Option<Incumbent> {
-        let peak = instance.peak(&sequence).filter(|&peak| peak <= instance.scaled_budget(self.problem.budget))?;
+        let peak = instance
+            .peak(&sequence)
+            .filter(|&peak| peak <= instance.scaled_budget(self.problem.budget))?;
         let duration = sequence.iter().map(|&node| instance.duration(node)).sum();
-        Some(Incumbent { sequence, duration, peak })
+        Some(Incumbent {
+            sequence,
+            duration,
+            peak,
+        })
     }
 
     /// Tells the observer of an improvement.
@@ -141,7 +174,15 @@ impl<'a> Run<'a> {
         tracing::debug!(objective, bound, peak, ?elapsed, "improved");
         if let Some(observer) = self.clock.control.observer {
             let gap = Certificate::relative_gap(objective, bound);
-            observer.improved(&Progress { objective, bound, gap, peak, elapsed, steps, phase: Phase::Exact });
+            observer.improved(&Progress {
+                objective,
+                bound,
+                gap,
+                peak,
+                elapsed,
+                steps,
+                phase: Phase::Exact,
+            });
         }
     }
 
@@ -150,9 +191,12 @@ impl<'a> Run<'a> {
         let plan = found.and_then(|found| {
             let ops = found.sequence.iter().map(|&node| instance.op(node));
             let plan = lower_sequence(self.problem, &self.structure, ops);
-            plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered")).ok()
+            plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered"))
+                .ok()
         });
-        let objective = plan.as_ref().map(|plan| plan.runs().map(|op| self.problem.ops[op].duration).sum());
+        let objective = plan
+            .as_ref()
+            .map(|plan| plan.runs().map(|op| self.problem.ops[op].duration).sum());
         let (mut bound, mut covers) = (instance.unscaled_duration(claim.bound), claim.covers);
         if bound <= self.problem.total_duration() {
             // Every plan takes that long: a stronger statement than that of the model.
@@ -176,7 +220,11 @@ impl<'a> Run<'a> {
             Ended::Failed => StopReason::Refused,
         };
         let lowest_peak = found.map(|found| instance.unscaled(found.peak));
-        Outcome { plan, certificate: self.certificate(status, objective, bound, covers, stop, claim.steps), lowest_peak }
+        Outcome {
+            plan,
+            certificate: self.certificate(status, objective, bound, covers, stop, claim.steps),
+            lowest_peak,
+        }
     }
 
     /// The answer where no model is made: the warm start, if it is any good, is all there is.
@@ -185,7 +233,11 @@ impl<'a> Run<'a> {
         let bound = self.problem.total_duration();
         let covers = BoundCovers::AllPlans;
         let certificate = self.certificate(Status::Unknown, None, bound, covers, StopReason::Refused, 0);
-        Outcome { plan: None, certificate, lowest_peak: None }
+        Outcome {
+            plan: None,
+            certificate,
+            lowest_peak: None,
+        }
     }
 
     fn certificate(

@@ -35,7 +35,11 @@ impl Candidates {
 
 /// The nodes that read a result of a node, ascending.
 fn readers(instance: &Instance, node: Node) -> Vec<Node> {
-    let mut readers: Vec<Node> = instance.values(node).flat_map(|value| instance.users(value)).copied().collect();
+    let mut readers: Vec<Node> = instance
+        .values(node)
+        .flat_map(|value| instance.users(value))
+        .copied()
+        .collect();
     readers.sort_unstable();
     readers.dedup();
     readers
@@ -44,8 +48,15 @@ fn readers(instance: &Instance, node: Node) -> Vec<Node> {
 fn uses(instance: &Instance, depth: u32) -> Vec<Vec<usize>> {
     let may_repeat = |node: Node| instance.max_computes(node) > 1;
     let readers: Vec<Vec<Node>> = (0..instance.len()).map(|node| readers(instance, node)).collect();
-    let mut stages: Vec<Vec<usize>> =
-        (0..instance.len()).map(|node| if may_repeat(node) { readers[node].clone() } else { Vec::new() }).collect();
+    let mut stages: Vec<Vec<usize>> = (0..instance.len())
+        .map(|node| {
+            if may_repeat(node) {
+                readers[node].clone()
+            } else {
+                Vec::new()
+            }
+        })
+        .collect();
     for _ in 1..depth {
         let next: Vec<Vec<usize>> = (0..instance.len())
             .map(|node| {
@@ -71,12 +82,31 @@ fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
     let mut last: Vec<usize> = (0..instance.len()).collect();
     for node in (0..instance.len()).rev() {
         for reader in readers(instance, node) {
-            let until = if instance.max_computes(reader) > 1 { last[reader] } else { reader };
+            let until = if instance.max_computes(reader) > 1 {
+                last[reader]
+            } else {
+                reader
+            };
             last[node] = last[node].max(until);
         }
     }
-    let stages = |node: Node| if instance.max_computes(node) > 1 { (node + 1..=last[node]).collect() } else { Vec::new() };
+    let stages = |node: Node| {
+        if instance.max_computes(node) > 1 {
+            (node + 1..=last[node]).collect()
+        } else {
+            Vec::new()
+        }
+    };
     (0..instance.len()).map(stages).collect()
+}
+
+/// Drops recomputes that take that long or longer.
+pub(super) fn keep_shorter(stages: &mut [Vec<usize>], instance: &Instance, duration: i64) {
+    for (node, stages) in stages.iter_mut().enumerate() {
+        if instance.duration(node) >= duration {
+            stages.clear();
+        }
+    }
 }
 
 /// Adds what a sequence recomputes to the candidates, so that it can be expressed.

@@ -10,7 +10,10 @@ use super::program::{Literal, Program, Variable};
 
 /// The model, with a solution or part of one to start from.
 pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
-    let clauses = program.clauses.iter().map(|clause| bools(Constraint::BoolOr, clause.iter().copied()));
+    let clauses = program
+        .clauses
+        .iter()
+        .map(|clause| bools(Constraint::BoolOr, clause.iter().copied()));
     let pairs = program.exclusions.iter();
     let exclusions = pairs.map(|&(a, b)| bools(Constraint::AtMostOne, [Literal::is(a), Literal::is(b)].into_iter()));
     let rows = program.rows.iter().map(|row| {
@@ -22,7 +25,13 @@ pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
     });
     let priced = || program.cost.iter().zip(0..).filter(|&(&cost, _)| cost != 0);
     CpModelProto {
-        variables: vec![IntegerVariableProto { name: String::new(), domain: vec![0, 1] }; program.cost.len()],
+        variables: vec![
+            IntegerVariableProto {
+                name: String::new(),
+                domain: vec![0, 1]
+            };
+            program.cost.len()
+        ],
         constraints: clauses.chain(exclusions).chain(rows).collect(),
         objective: Some(CpObjectiveProto {
             vars: priced().map(|(_, variable)| index(variable)).collect(),
@@ -49,6 +58,7 @@ pub(super) fn parameters(threads: usize, seed: u64) -> SatParameters {
         interleave_search: Some(workers == 1),
         linearization_level: Some(2),
         catch_sigint_signal: Some(false),
+        log_search_progress: Some(std::env::var("LOGP").is_ok()),
         ..SatParameters::default()
     }
 }
@@ -62,9 +72,14 @@ fn bools(kind: fn(BoolArgumentProto) -> Constraint, literals: impl Iterator<Item
         let index = index(literal.variable);
         if literal.negated { -index - 1 } else { index }
     });
-    constraint(kind(BoolArgumentProto { literals: literals.collect() }))
+    constraint(kind(BoolArgumentProto {
+        literals: literals.collect(),
+    }))
 }
 
 fn constraint(constraint: Constraint) -> ConstraintProto {
-    ConstraintProto { constraint: Some(constraint), ..ConstraintProto::default() }
+    ConstraintProto {
+        constraint: Some(constraint),
+        ..ConstraintProto::default()
+    }
 }

@@ -72,7 +72,9 @@ impl Gap {
     pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
         let run = Run::new(self.name(), problem, control);
         let mut report = GapReport::default();
-        let outcome = self.attempt(&run, &mut report).unwrap_or_else(|refusal| run.refused(&refusal));
+        let outcome = self
+            .attempt(&run, &mut report)
+            .unwrap_or_else(|refusal| run.refused(&refusal));
         (outcome, report)
     }
 
@@ -84,7 +86,11 @@ impl Gap {
         let control = SolveControl::default();
         let run = Run::new("gap", problem, &control);
         let instance = run.instance(None)?;
-        let model = GapModel::new(&instance, &candidates.stages(&instance), instance.scaled_budget(problem.budget))?;
+        let model = GapModel::new(
+            &instance,
+            &candidates.stages(&instance),
+            instance.scaled_budget(problem.budget),
+        )?;
         Ok(model.program.size())
     }
 
@@ -104,7 +110,13 @@ impl Gap {
         }
         let start = run.clock.control.warm_start.or(searched.as_ref());
         let start = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
-        let mut rounds = Rounds { run, instance: &instance, best: start, steps: 0, report };
+        let mut rounds = Rounds {
+            run,
+            instance: &instance,
+            best: start,
+            steps: 0,
+            report,
+        };
         let claim = match self.candidates {
             Some(candidates) => rounds.one(candidates, &run.clock)?,
             None => rounds.growing()?,
@@ -170,7 +182,10 @@ impl Rounds<'_> {
         let all = self.one(Candidates::AllStages, &self.run.clock);
         match (claim, all) {
             (Some(claim), Ok(all)) => Ok(self.stronger(claim, all)),
-            (Some(claim), Err(_)) => Ok(Claim { steps: self.steps, ..claim }),
+            (Some(claim), Err(_)) => Ok(Claim {
+                steps: self.steps,
+                ..claim
+            }),
             (None, all) => all,
         }
     }
@@ -180,7 +195,11 @@ impl Rounds<'_> {
         let trivial = all.bound <= self.instance.total_duration() && all.ended != Ended::Infeasible;
         // Without a plan, what was not found over all stages is more than what is not there over some.
         if trivial && all.ended != Ended::Optimal && self.best.is_some() {
-            return Claim { ended: all.ended, steps: self.steps, ..some };
+            return Claim {
+                ended: all.ended,
+                steps: self.steps,
+                ..some
+            };
         }
         all
     }
@@ -192,6 +211,8 @@ impl Rounds<'_> {
         let total = instance.total_duration();
         let mut stages = candidates.stages(instance);
         if let Some(best) = &self.best {
+            // A plan that is better than this one does without runs that alone take as long as all its recomputes.
+            candidates::keep_shorter(&mut stages, instance, best.duration - total);
             candidates::include(&mut stages, &best.sequence);
         }
         let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
@@ -216,7 +237,13 @@ impl Rounds<'_> {
             (Ended::Infeasible, 0)
         } else {
             let parameters = cp::parameters(control.threads, control.seed);
-            let answer = minimize(cp::model(&model.program, hint.as_deref()), parameters, 0, clock, &mut improved);
+            let answer = minimize(
+                cp::model(&model.program, hint.as_deref()),
+                parameters,
+                0,
+                clock,
+                &mut improved,
+            );
             self.steps += answer.conflicts;
             (answer.ended, answer.bound)
         };
@@ -235,6 +262,11 @@ impl Rounds<'_> {
             Candidates::AllStages => instance.stage_form(),
             Candidates::Uses(_) => BoundCovers::CandidateSet,
         };
-        Ok(Claim { ended, bound: total + bound, covers, steps: self.steps })
+        Ok(Claim {
+            ended,
+            bound: total + bound,
+            covers,
+            steps: self.steps,
+        })
     }
 }

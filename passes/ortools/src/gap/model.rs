@@ -82,12 +82,23 @@ impl GapModel {
             builder.event(event);
             if builder.terms > MAX_TERMS {
                 let terms = builder.terms as u64 * events.len() as u64 / (event as u64 + 1);
-                return Err(Refusal::TooLarge { terms, limit: MAX_TERMS as u64 });
+                return Err(Refusal::TooLarge {
+                    terms,
+                    limit: MAX_TERMS as u64,
+                });
             }
         }
         builder.limit_repetitions();
         let (program, runs, gaps, infeasible) = builder.done();
-        Ok(Self { program, events, touches, runs, gaps, infeasible, nodes: instance.len() })
+        Ok(Self {
+            program,
+            events,
+            touches,
+            runs,
+            gaps,
+            infeasible,
+            nodes: instance.len(),
+        })
     }
 
     /// Whether no solution exists, as known without solving.
@@ -114,8 +125,11 @@ impl GapModel {
         for (stage, node) in recomputes(sequence) {
             again[node].push(stage);
         }
-        let active: Vec<bool> =
-            self.events.iter().map(|event| event.is_first() || again[event.node].contains(&event.stage)).collect();
+        let active: Vec<bool> = self
+            .events
+            .iter()
+            .map(|event| event.is_first() || again[event.node].contains(&event.stage))
+            .collect();
         let mut hint = vec![false; self.program.cost.len()];
         for (variable, &active) in self.runs.iter().zip(&active) {
             if let Some(variable) = variable {
@@ -159,10 +173,16 @@ fn touches(instance: &Instance, events: &[Event]) -> Vec<Vec<Touch>> {
     let mut touches = vec![Vec::new(); instance.value_count()];
     for (index, event) in events.iter().enumerate() {
         for &value in instance.needs(event.node) {
-            touches[value].push(Touch { event: index, makes: false });
+            touches[value].push(Touch {
+                event: index,
+                makes: false,
+            });
         }
         for value in instance.values(event.node) {
-            touches[value].push(Touch { event: index, makes: true });
+            touches[value].push(Touch {
+                event: index,
+                makes: true,
+            });
         }
     }
     touches
@@ -311,7 +331,10 @@ impl<'a> Builder<'a> {
                 row.most = row.most.min(most);
             }
             std::collections::hash_map::Entry::Vacant(entry) => {
-                rows.push(Row { terms: entry.key().clone(), most });
+                rows.push(Row {
+                    terms: entry.key().clone(),
+                    most,
+                });
                 entry.insert(rows.len() - 1);
                 self.terms += count;
             }
@@ -376,7 +399,10 @@ impl<'a> Builder<'a> {
             let most = self.instance.max_computes(node) as usize - 1;
             if recomputes.len() > most {
                 let terms = recomputes.iter().map(|&variable| (variable, 1)).collect();
-                self.program.rows.push(Row { terms, most: i64::try_from(most).unwrap_or(i64::MAX) });
+                self.program.rows.push(Row {
+                    terms,
+                    most: i64::try_from(most).unwrap_or(i64::MAX),
+                });
             }
         }
     }

@@ -14,11 +14,17 @@ pub(super) struct Literal {
 
 impl Literal {
     pub(super) fn is(variable: Variable) -> Self {
-        Self { variable, negated: false }
+        Self {
+            variable,
+            negated: false,
+        }
     }
 
     pub(super) fn not(variable: Variable) -> Self {
-        Self { variable, negated: true }
+        Self {
+            variable,
+            negated: true,
+        }
     }
 }
 
