@@ -214,7 +214,6 @@ fn forced(touches: &[Touch], events: &[Event]) -> Vec<Option<Held>> {
 struct Builder<'a> {
     instance: &'a Instance,
     events: &'a [Event],
-    touches: &'a [Vec<Touch>],
     budget: i64,
     forced: Vec<Vec<Option<Held>>>,
     program: Program,
@@ -238,7 +237,6 @@ impl<'a> Builder<'a> {
         Self {
             instance,
             events,
-            touches,
             budget,
             forced: touches.iter().map(|touches| forced(touches, events)).collect(),
             program: Program::default(),

@@ -40,7 +40,7 @@ impl Time {
                 vec![(event, event)]
             }
             Self::Staged { nodes } => {
-                // A repetition in the last stage may be the only one there is room for: of the last node there is none.
+                // For the last node no stage is left; a domain must not be empty, and order keeps the interval from this one.
                 let stages = (node + 1).min(nodes - 1)..nodes;
                 stages
                     .map(|stage| Self::event(stage, node))

@@ -70,9 +70,10 @@ fn consider(
     let Ok(plan) = lower_sequence(problem, structure, sequence) else {
         return;
     };
-    if let Ok(replay) = remat_verify::replay(problem, &plan) {
-        if best.is_none_or(|best| replay.duration < best) {
-            *best = Some(replay.duration);
-        }
+    let Ok(replay) = remat_verify::replay(problem, &plan) else {
+        return;
+    };
+    if best.is_none_or(|best| replay.duration < best) {
+        *best = Some(replay.duration);
     }
 }
