@@ -1,13 +1,13 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is the gap model and the Moccasin formulation on
-//! CP-SAT; without it nothing is linked and the list is empty ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
+//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is the gap model on CP-SAT and on HiGHS, and the
+//! Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `instance` | the problem in flat arrays and units that lose nothing; what a bound over its sequences covers |
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
-//! | `capi` | the C interface of the library: the only unsafe code |
+//! | `capi`, `highs_capi` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
@@ -22,6 +22,8 @@ mod cpsat;
 #[cfg(feature = "cp-sat")]
 mod gap;
 #[cfg(feature = "cp-sat")]
+mod highs_capi;
+#[cfg(feature = "cp-sat")]
 mod instance;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
@@ -31,7 +33,7 @@ mod run;
 mod size;
 
 #[cfg(feature = "cp-sat")]
-pub use gap::{Candidates, Gap, GapReport, Round};
+pub use gap::{Backend, Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
 pub use instance::Refusal;
 #[cfg(feature = "cp-sat")]
@@ -49,7 +51,7 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 2] = [&Gap::NEW, &Moccasin::NEW];
+        static SOLVERS: [&dyn Solver; 3] = [&Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]
@@ -65,7 +67,11 @@ mod tests {
     #[test]
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
-        let expected: &[&str] = if AVAILABLE { &["gap", "moccasin"] } else { &[] };
+        let expected: &[&str] = if AVAILABLE {
+            &["gap", "gap-highs", "moccasin"]
+        } else {
+            &[]
+        };
         assert_eq!(names, expected);
     }
 }

@@ -56,6 +56,15 @@ impl<'a> Clock<'a> {
         self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
+    /// Why to stop now, if so.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        if self.cancelled() {
+            Some(Ended::Cancelled)
+        } else {
+            self.is_over().then_some(Ended::TimeLimit)
+        }
+    }
+
     /// By how much the deadline may be overrun.
     pub(crate) fn grace(&self) -> Duration {
         let given = self.deadline.map_or(Duration::ZERO, |deadline| {

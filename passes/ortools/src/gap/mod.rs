@@ -2,6 +2,7 @@
 
 mod candidates;
 mod cp;
+mod highs;
 mod model;
 mod program;
 
@@ -36,6 +37,19 @@ const DEEPEST: u32 = 4;
 pub struct Gap {
     /// The only set to solve; absent: growing sets.
     pub candidates: Option<Candidates>,
+    /// What solves the models.
+    pub backend: Backend,
+}
+
+/// What solves a 0/1 program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// CP-SAT, in integers.
+    #[default]
+    CpSat,
+    /// HiGHS, in floating point and with one thread: its bounds are rounded down far enough to cover its tolerances, but are no
+    /// proof in the sense in which those of CP-SAT are.
+    Highs,
 }
 
 /// What the rounds of one call did.
@@ -65,8 +79,25 @@ pub struct Round {
 }
 
 impl Gap {
-    /// Growing candidate sets.
-    pub const NEW: Self = Self { candidates: None };
+    /// Growing candidate sets on CP-SAT.
+    pub const NEW: Self = Self {
+        candidates: None,
+        backend: Backend::CpSat,
+    };
+    /// Growing candidate sets on HiGHS.
+    pub const ON_HIGHS: Self = Self {
+        candidates: None,
+        backend: Backend::Highs,
+    };
+
+    /// The same with one candidate set only.
+    #[must_use]
+    pub const fn only(self, candidates: Candidates) -> Self {
+        Self {
+            candidates: Some(candidates),
+            ..self
+        }
+    }
 
     /// Like [`Solver::solve`], with a report on the rounds.
     pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
@@ -115,6 +146,7 @@ impl Gap {
             instance: &instance,
             best: start,
             steps: 0,
+            backend: self.backend,
             report,
         };
         let claim = match self.candidates {
@@ -128,11 +160,19 @@ impl Gap {
 
 impl Solver for Gap {
     fn name(&self) -> &'static str {
-        "gap"
+        match self.backend {
+            Backend::CpSat => "gap",
+            Backend::Highs => "gap-highs",
+        }
     }
 
     fn describe(&self) -> &'static str {
-        "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
+        match self.backend {
+            Backend::CpSat => {
+                "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
+            }
+            Backend::Highs => "the model of `gap` on HiGHS, in floating point",
+        }
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -154,6 +194,7 @@ struct Rounds<'a> {
     instance: &'a Instance,
     best: Option<Incumbent>,
     steps: u64,
+    backend: Backend,
     report: &'a mut GapReport,
 }
 
@@ -236,14 +277,19 @@ impl Rounds<'_> {
         let (ended, bound) = if model.is_infeasible() {
             (Ended::Infeasible, 0)
         } else {
-            let parameters = cp::parameters(control.threads, control.seed);
-            let answer = minimize(
-                cp::model(&model.program, hint.as_deref()),
-                parameters,
-                0,
-                clock,
-                &mut improved,
-            );
+            let answer = match self.backend {
+                Backend::CpSat => {
+                    let proto = cp::model(&model.program, hint.as_deref());
+                    minimize(
+                        proto,
+                        cp::parameters(control.threads, control.seed),
+                        0,
+                        clock,
+                        &mut improved,
+                    )
+                }
+                Backend::Highs => highs::minimize(&model.program, hint.as_deref(), clock, &mut improved),
+            };
             self.steps += answer.conflicts;
             (answer.ended, answer.bound)
         };

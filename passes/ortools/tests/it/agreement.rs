@@ -8,9 +8,8 @@ use remat_solve::{Outcome, SolveControl, Solver};
 use crate::brute;
 use crate::nets::{any_ops, fan, paper_ops, problem, with_budget};
 
-const GAP: Gap = Gap {
-    candidates: Some(Candidates::AllStages),
-};
+const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
+const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
 
 /// Solves, has the plan replayed, and returns its duration.
 fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
@@ -42,6 +41,7 @@ proptest! {
         let problem = with_budget(problem(&ops), budget);
         let optimum = brute::stage_form(&problem);
         assert_proved(&GAP, &problem, optimum);
+        assert_proved(&HIGHS, &problem, optimum);
         assert_proved(&Moccasin::NEW, &problem, optimum);
     }
 
@@ -55,7 +55,7 @@ proptest! {
     fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(ops in any_ops(6), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
         let optimum = brute::stage_form(&problem);
-        for solver in [&GAP as &dyn Solver, &Moccasin::NEW] {
+        for solver in [&GAP as &dyn Solver, &HIGHS, &Moccasin::NEW] {
             let (outcome, duration) = solve(solver, &problem);
             prop_assert_eq!(duration, optimum, "{}: {:?}\n{:?}", solver.name(), outcome.certificate, problem);
         }
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn smaller_sets_never_beat_larger_ones(ops in any_ops(8), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
-        let of = |candidates| solve(&Gap { candidates: Some(candidates) }, &problem).1.unwrap_or(u64::MAX);
+        let of = |candidates| solve(&Gap::NEW.only(candidates), &problem).1.unwrap_or(u64::MAX);
         let all = of(Candidates::AllStages);
         prop_assert!(of(Candidates::Uses(1)) >= all);
         prop_assert!(of(Candidates::Uses(2)) >= all);

@@ -9,9 +9,7 @@ use crate::brute;
 use crate::nets::{Op, any_ops, baseline_peak, fan, problem, with_budget};
 
 fn all_stages() -> Gap {
-    Gap {
-        candidates: Some(Candidates::AllStages),
-    }
+    Gap::NEW.only(Candidates::AllStages)
 }
 
 proptest! {
@@ -41,12 +39,7 @@ fn a_bound_over_all_stages_says_so_and_one_over_some_does_not() {
     let covers = |solver: &dyn Solver| solver.solve(&problem, &SolveControl::new()).certificate.bound_covers;
     assert_eq!(covers(&all_stages()), BoundCovers::StageForm);
     assert_eq!(covers(&Moccasin::NEW), BoundCovers::StageForm);
-    assert_eq!(
-        covers(&Gap {
-            candidates: Some(Candidates::Uses(1))
-        }),
-        BoundCovers::CandidateSet
-    );
+    assert_eq!(covers(&Gap::NEW.only(Candidates::Uses(1))), BoundCovers::CandidateSet);
 }
 
 #[test]

@@ -10,13 +10,11 @@ use remat_solve::{Observer, Progress, SolveControl, Solver};
 
 use crate::nets::{Op, fan, problem, with_budget};
 
-fn solvers() -> [&'static dyn Solver; 2] {
-    [
-        &Gap {
-            candidates: Some(Candidates::AllStages),
-        },
-        &Moccasin::NEW,
-    ]
+const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
+const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
+
+fn solvers() -> [&'static dyn Solver; 3] {
+    [&GAP, &HIGHS, &Moccasin::NEW]
 }
 
 #[test]
