@@ -23,12 +23,15 @@ use model::GapModel;
 const HINT_STEPS: u64 = 30_000;
 /// The deepest set of users tried before all stages are.
 const DEEPEST: u32 = 4;
+/// With more recomputes than this the linear relaxation over all stages takes minutes, and the round is left out.
+const MAX_RECOMPUTES: usize = 20_000;
 
 /// The gap model: which results are resident between which possible runs, as a 0/1 program with a tight linear relaxation.
 ///
 /// First computes keep the reference order (in free order: that of the warm start); recomputes happen in stages (see
 /// [`Candidates`]). With `candidates` absent the sets grow from round to round, [`Candidates::Uses`] 1 to 4 and then
-/// [`Candidates::AllStages`], each round starting from the best plan so far; half of what is left of the time goes to each.
+/// [`Candidates::AllStages`] unless that would be too many; each round starts from the best plan so far. Of the time left, half goes
+/// to each round, if all stages are to come, or else all of it.
 ///
 /// The certificate's bound is that of the largest set that was solved or, where the last round reached a bound over all stages,
 /// that one. It covers [`BoundCovers::StageForm`] after a round over all stages in fixed order, and
@@ -205,12 +208,12 @@ impl Rounds<'_> {
         let mut before = None;
         for depth in 1..=DEEPEST {
             let candidates = Candidates::Uses(depth);
-            let stages = candidates.stages(self.instance);
+            let stages = self.stages(candidates);
             if before.as_ref() == Some(&stages) {
                 break;
             }
-            let clock = self.run.clock.share(0.5);
-            match self.one(candidates, &clock) {
+            let share = if self.all_are_to_come() { 0.5 } else { 1.0 };
+            match self.one(candidates, &self.run.clock.share(share)) {
                 Ok(next) => claim = Some(next),
                 Err(refusal) if claim.is_none() => return Err(refusal),
                 Err(_) => break,
@@ -220,15 +223,40 @@ impl Rounds<'_> {
             }
             before = Some(stages);
         }
-        let all = self.one(Candidates::AllStages, &self.run.clock);
+        let all = if self.all_are_to_come() {
+            self.one(Candidates::AllStages, &self.run.clock).ok()
+        } else {
+            None
+        };
         match (claim, all) {
-            (Some(claim), Ok(all)) => Ok(self.stronger(claim, all)),
-            (Some(claim), Err(_)) => Ok(Claim {
+            (Some(claim), Some(all)) => Ok(self.stronger(claim, all)),
+            (Some(claim), None) => Ok(Claim {
                 steps: self.steps,
                 ..claim
             }),
-            (None, all) => all,
+            (None, Some(all)) => Ok(all),
+            (None, None) => self.one(Candidates::AllStages, &self.run.clock),
         }
+    }
+
+    fn all_are_to_come(&self) -> bool {
+        let recomputes: usize = self.stages(Candidates::AllStages).iter().map(Vec::len).sum();
+        recomputes <= MAX_RECOMPUTES
+    }
+
+    /// For each node the stages in which it may be recomputed.
+    fn stages(&self, candidates: Candidates) -> Vec<Vec<usize>> {
+        let mut stages = candidates.stages(self.instance);
+        if let Some(best) = &self.best {
+            // A plan that is better than this one does without runs that alone take as long as all its recomputes.
+            candidates::keep_shorter(
+                &mut stages,
+                self.instance,
+                best.duration - self.instance.total_duration(),
+            );
+            candidates::include(&mut stages, &best.sequence);
+        }
+        stages
     }
 
     /// What to claim after a round over some stages and one over all: the bound over all of them, unless it says nothing.
@@ -250,12 +278,7 @@ impl Rounds<'_> {
         let (run, instance) = (self.run, self.instance);
         let started = clock.elapsed();
         let total = instance.total_duration();
-        let mut stages = candidates.stages(instance);
-        if let Some(best) = &self.best {
-            // A plan that is better than this one does without runs that alone take as long as all its recomputes.
-            candidates::keep_shorter(&mut stages, instance, best.duration - total);
-            candidates::include(&mut stages, &best.sequence);
-        }
+        let stages = self.stages(candidates);
         let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
         let size = model.program.size();
