@@ -7,6 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWN_MODELS = sorted((ROOT / "test" / "models").glob("*.onnx"))
+FEATURES = sorted((ROOT / "test" / "models" / "features").glob("*.onnx"))
 SHARED_MODELS = sorted((ROOT.parent / "shared" / "models").glob("*.onnx"))
 
 
@@ -16,10 +17,12 @@ def pytest_generate_tests(metafunc):
         params = [pytest.param(m, id=m.stem) for m in models]
         if not SHARED_MODELS:
             params.append(pytest.param(None, id="shared-models"))
-        metafunc.parametrize("model", params)
+        metafunc.parametrize("model", params, scope="module")
+    if "feature" in metafunc.fixturenames:
+        metafunc.parametrize("feature", [pytest.param(m, id=m.stem) for m in FEATURES], scope="module")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model_path(model):
     if model is None:
         pytest.skip("the larger models are not here: only the project's own ones were tested")

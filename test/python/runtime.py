@@ -17,10 +17,10 @@ TYPES = {
 }
 
 
-def inputs(session):
+def inputs(session, dims):
     feed = {}
     for i in session.get_inputs():
-        shape = [d if isinstance(d, int) else 1 for d in i.shape]
+        shape = [d if isinstance(d, int) else dims.get(d, 1) for d in i.shape]
         rng = np.random.default_rng(zlib.crc32(i.name.encode()))
         if np.issubdtype(TYPES[i.type], np.floating):
             values = rng.standard_normal(shape)
@@ -34,8 +34,15 @@ def inputs(session):
     return feed
 
 
-def bits(path, level, order=ort.ExecutionOrder.DEFAULT):
-    """(name, type, shape, bytes) of every output; NaNs compare by their bits."""
+def plain(value):
+    """What a tensor, or a list of tensors, is made of; NaNs compare by their bits."""
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    return (str(value.dtype), value.shape, value.tobytes())
+
+
+def bits(path, level, order=ort.ExecutionOrder.DEFAULT, dims=None):
+    """(name, type, shape, bytes) of every output. `dims` holds values of named dimensions, 1 where none is given."""
     ort.set_default_logger_severity(3)
     options = ort.SessionOptions()
     options.graph_optimization_level = level
@@ -43,5 +50,5 @@ def bits(path, level, order=ort.ExecutionOrder.DEFAULT):
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
-    values = session.run(names, inputs(session))
-    return [(n, str(v.dtype), v.shape, v.tobytes()) for n, v in zip(names, values, strict=True)]
+    values = session.run(names, inputs(session, dims or {}))
+    return [(n, plain(v)) for n, v in zip(names, values, strict=True)]

@@ -47,6 +47,7 @@ const MICROSOFT_STATEFUL: &[&str] = &[
     "AllGather",
     "AllReduce",
     "AllToAll",
+    "BatchNormInternal",
     "DecoderMaskedMultiHeadAttention",
     "DecoderMaskedSelfAttention",
     "DistributedAllGather",
@@ -67,6 +68,7 @@ const MICROSOFT_STATEFUL: &[&str] = &[
     "TritonOp",
     "WaitEvent",
     "YieldOp",
+    "ZeroGradient",
 ];
 
 /// Values of a graph that are known to be the constant false.
@@ -114,6 +116,7 @@ pub(crate) fn of_operator(node: &NodeProto, opsets: &Opsets, known: &Known<'_>) 
         "" if CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
         "" if RANDOM.contains(&op) => Effects::Random,
         "" if op == "Dropout" && drops(node, opsets, known) => Effects::Random,
+        "" if op == "BatchNormalization" && trains(node, opsets) => Effects::Stateful,
         "com.microsoft" if MICROSOFT_CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
         "com.microsoft" if MICROSOFT_RANDOM.contains(&op) => Effects::Random,
         "com.microsoft" if MICROSOFT_STATEFUL.contains(&op) => Effects::Stateful,
@@ -136,9 +139,22 @@ fn drops(node: &NodeProto, opsets: &Opsets, known: &Known<'_>) -> bool {
     }
 }
 
+/// Whether a `BatchNormalization` updates running statistics. ONNX Runtime aliases the updated statistics to its operands 3
+/// and 4 unless they are graph outputs: what is read there changes, be it an initializer, and each run changes it again.
+/// Before opset 7 unless `is_test` is set, in 7 to 13 if it has more results than the first, from 14 on as `training_mode`
+/// says. Source: the kernel's `Alias(3, 1)` and `Alias(4, 2)` in `onnxruntime/core/providers/cpu/nn/batch_norm.cc`.
+fn trains(node: &NodeProto, opsets: &Opsets) -> bool {
+    match opsets.get("").copied().unwrap_or(1) {
+        ..=6 => int(node, "is_test").unwrap_or(0) == 0,
+        7..=13 => node.output.iter().skip(1).any(|output| !output.is_empty()),
+        _ => int(node, "training_mode").unwrap_or(0) != 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onnx_protobuf::AttributeProto;
 
     fn node(domain: &str, op: &str, inputs: &[&str]) -> NodeProto {
         NodeProto {
@@ -164,6 +180,25 @@ mod tests {
         assert_eq!(effects(&node("com.microsoft", "BiasDropout", &[]), 20), Effects::Random);
         assert_eq!(effects(&node("my.domain", "Conv", &[]), 20), Effects::Stateful);
         assert_eq!(effects(&node("", "Loop", &[]), 20), Effects::ControlFlow);
+    }
+
+    #[test]
+    fn batch_normalization_is_stateful_only_where_it_trains() {
+        let with_outputs = |outputs: &[&str]| NodeProto {
+            output: outputs.iter().map(|&o| o.to_owned()).collect(),
+            ..node("", "BatchNormalization", &["x", "s", "b", "m", "v"])
+        };
+        assert_eq!(effects(&with_outputs(&["y"]), 6), Effects::Stateful);
+        assert_eq!(effects(&with_outputs(&["y", "", ""]), 9), Effects::Pure);
+        assert_eq!(effects(&with_outputs(&["y", "m2", "v2"]), 9), Effects::Stateful);
+        assert_eq!(effects(&with_outputs(&["y"]), 15), Effects::Pure);
+        let mut training = with_outputs(&["y", "m2", "v2"]);
+        training.attribute.push(AttributeProto {
+            name: "training_mode".to_owned(),
+            i: 1,
+            ..AttributeProto::default()
+        });
+        assert_eq!(effects(&training, 15), Effects::Stateful);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Each op names the node it stems from. The node is taken over whole (doc string, attributes, fields this version of the
 //! format does not know) and only its operands, results and the outer values of its subgraphs get the names they have in
-//! the graph. Types and quantization annotations of copied results are copied too.
+//! the graph. Types and quantization annotations of copied results are copied too. Results that only the rewritten graph
+//! leaves unread get a reader, so that runtimes release them ([`crate::sink`]).
 
 use std::collections::BTreeSet;
 
@@ -10,6 +11,7 @@ use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotat
 use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::sink::{self, Readers};
 use crate::{OnnxError, OnnxModel, scope};
 
 /// Key in a copied node's metadata under which stands the name of the node it repeats.
@@ -22,6 +24,7 @@ pub(crate) fn export(model: &OnnxModel, graph: &Graph) -> Result<ModelProto, Onn
     let mut nodes = Vec::with_capacity(graph.ops.len());
     for op in graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
         nodes.push(exporter.node(op)?);
+        exporter.add_sinks(op, &mut nodes);
     }
     exporter.check_complete()?;
     let mut proto = model.proto.clone();
@@ -39,6 +42,10 @@ struct Exporter<'a> {
     written: Vec<bool>,
     new_nodes: FxHashSet<&'a str>,
     new_values: FxHashSet<&'a str>,
+    sinks: FxHashSet<String>,
+    readers: Readers,
+    /// Names of the values that the model's own graph leaves unread. Ids of the two graphs do not compare.
+    unread_before: FxHashSet<&'a str>,
     stated: FxHashMap<&'a str, &'a ValueInfoProto>,
     annotated: FxHashMap<&'a str, &'a TensorAnnotation>,
     value_info: Vec<ValueInfoProto>,
@@ -49,6 +56,11 @@ impl<'a> Exporter<'a> {
     fn new(model: &'a OnnxModel, graph: &'a Graph) -> Self {
         let main = model.proto.graph.get_or_default();
         let values = main.output.iter().chain(&main.value_info);
+        let readers_before = Readers::of(model.graph());
+        let before = model.graph().tensors.iter_enumerated();
+        let unread_before = before
+            .filter(|&(id, _)| !readers_before.has(id))
+            .map(|(_, tensor)| tensor.name.as_str());
         Self {
             model,
             graph,
@@ -56,6 +68,9 @@ impl<'a> Exporter<'a> {
             written: vec![false; main.node.len()],
             new_nodes: FxHashSet::default(),
             new_values: FxHashSet::default(),
+            sinks: FxHashSet::default(),
+            readers: Readers::of(graph),
+            unread_before: unread_before.collect(),
             stated: values.map(|v| (v.name.as_str(), v)).collect(),
             annotated: main
                 .quantization_annotation
@@ -150,6 +165,34 @@ impl<'a> Exporter<'a> {
             }
         }
         Ok(node)
+    }
+
+    /// Lets something read the results of `op` that nobody reads, where the original's were read.
+    fn add_sinks(&mut self, op: &Op, nodes: &mut Vec<NodeProto>) {
+        let has_default_domain = self
+            .model
+            .proto
+            .opset_import
+            .iter()
+            .any(|set| matches!(&*set.domain, "" | "ai.onnx"));
+        if !has_default_domain {
+            return;
+        }
+        for result in op.results().filter(|&result| !self.readers.has(result)) {
+            let is_as_before = op.kind == OpKind::Compute && self.unread_before.contains(self.name(result));
+            if is_as_before {
+                continue;
+            }
+            let tensor = &self.graph.tensors[result];
+            let taken = |name: &str| {
+                self.reserved.contains(name) || self.new_values.contains(name) || self.sinks.contains(name)
+            };
+            let name = sink::name(&tensor.name, |name| !taken(name));
+            if let Some(node) = sink::sink(&tensor.name, &tensor.ty, &name) {
+                nodes.push(node);
+                self.sinks.insert(name);
+            }
+        }
     }
 
     /// Gives the copy of a value what the model states about the original.

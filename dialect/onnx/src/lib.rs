@@ -26,6 +26,7 @@ mod order;
 mod save;
 mod scope;
 mod shapes;
+mod sink;
 mod sizes;
 mod tensor;
 mod types;

@@ -1,27 +1,30 @@
 //! The bits of a value, for comparison.
 
-use ort::value::{DynTensor, DynValue, TensorElementType, ValueType};
+use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType, ValueType};
 
 /// One output of a run. Two outputs are equal if name, type, shape and every bit agree; NaNs compare by their bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
     /// Name in the model's signature.
     pub name: String,
-    /// The runtime's name of the element type; `sequence` and the like for containers.
+    /// The runtime's name of the element type; for a sequence `sequence of` those of its tensors.
     pub element: String,
-    /// Dimensions.
+    /// Dimensions; for a sequence those of its tensors, each after its rank.
     pub shape: Vec<i64>,
-    /// Little-endian elements; strings are separated by a zero byte.
+    /// Little-endian elements, those of a sequence one tensor after the other; strings are separated by a zero byte.
     pub bytes: Vec<u8>,
 }
 
 impl Output {
     pub(crate) fn of(name: String, value: DynValue) -> Result<Self, String> {
-        let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
-            return Err(format!(
-                "output `{name}` is a {}, and only tensors can be compared",
-                value.dtype()
-            ));
+        let (ty, shape) = match value.dtype() {
+            ValueType::Tensor { ty, shape, .. } => (ty, shape),
+            ValueType::Sequence(_) => return Self::of_sequence(name, &value),
+            other => {
+                return Err(format!(
+                    "output `{name}` is a {other}, and only tensors and sequences of them can be compared"
+                ));
+            }
         };
         let (element, shape) = (*ty, shape.to_vec());
         let bytes = if element == TensorElementType::String {
@@ -36,6 +39,26 @@ impl Output {
             shape,
             bytes,
         })
+    }
+}
+
+impl Output {
+    fn of_sequence(name: String, value: &DynValue) -> Result<Self, String> {
+        let tensors = value.try_extract_sequence::<DynTensorValueType>();
+        let mut whole = Self {
+            name,
+            element: "sequence of".to_owned(),
+            shape: Vec::new(),
+            bytes: Vec::new(),
+        };
+        for tensor in tensors.map_err(|error| error.to_string())? {
+            let part = Self::of(whole.name.clone(), tensor.into_dyn())?;
+            whole.element = format!("{} {}", whole.element, part.element);
+            whole.shape.push(i64::try_from(part.shape.len()).unwrap_or(i64::MAX));
+            whole.shape.extend(part.shape);
+            whole.bytes.extend(part.bytes);
+        }
+        Ok(whole)
     }
 }
 

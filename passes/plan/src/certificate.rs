@@ -80,6 +80,17 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// States the duration that the checker found for the plan, of the problem with this digest. A plan that meets the bound is
+    /// optimal within what the bound covers.
+    pub fn restate(&mut self, duration: u64, problem: String) {
+        self.objective = Some(duration);
+        self.gap = Some(Self::relative_gap(duration, self.bound));
+        self.problem = problem;
+        if duration <= self.bound {
+            self.status = Status::Optimal;
+        }
+    }
+
     /// The relative gap of an objective to a bound: 0 where they meet, below 1 otherwise.
     #[must_use]
     pub fn relative_gap(objective: u64, bound: u64) -> f64 {

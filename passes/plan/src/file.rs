@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Accounting, Certificate, OpId, Plan, Problem, Step, StorageId};
+use crate::{Accounting, Certificate, OpId, OrderMode, Plan, Problem, Step, StorageId};
 
 /// The value of [`PlanFile::format`] that this version writes and reads.
 pub const PLAN_FORMAT: &str = "remat-plan/1";
@@ -51,6 +51,9 @@ pub struct PlanFile {
     pub model: String,
     /// Which bytes count.
     pub accounting: Accounting,
+    /// Whether the plan claims to follow the reference order.
+    #[serde(default = "free_order")]
+    pub order: OrderMode,
     /// The budget in bytes; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_bytes: Option<u64>,
@@ -67,6 +70,10 @@ pub struct PlanFile {
     pub certificate: Option<Certificate>,
     /// The steps, in order.
     pub steps: Vec<StepRecord>,
+}
+
+fn free_order() -> OrderMode {
+    OrderMode::Free
 }
 
 fn current_format() -> String {

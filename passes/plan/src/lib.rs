@@ -17,6 +17,7 @@ mod file;
 mod lower;
 mod plan;
 mod problem;
+mod prune;
 mod structure;
 
 pub use budget::{BudgetParseError, BudgetSpec};
@@ -28,5 +29,6 @@ pub use plan::{Plan, Step};
 pub use problem::{
     Accounting, OrderMode, Paging, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
 };
+pub use prune::prune_sequence;
 pub use remat_ir::{OpId, StorageId, TensorId};
 pub use structure::Structure;

@@ -35,7 +35,7 @@ pub enum OrderMode {
 pub enum StorageRole {
     /// May be freed at any time, and recomputed.
     Transient,
-    /// Holds a graph output: resident from its first compute to the end.
+    /// Resident from its first compute to the end: it holds a graph output, or the runtime does not release it earlier.
     Kept,
     /// Belongs to the caller or the session: never counted, never freed.
     External,

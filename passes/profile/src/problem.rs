@@ -67,8 +67,9 @@ pub enum ProblemBuildError {
 ///
 /// Graph inputs and constants are [`StorageRole::External`] in both accountings, and an op that only makes constants costs
 /// nothing: the session evaluates it once. In runtime accounting storages that hold graph outputs are
-/// [`StorageRole::Kept`], sizes are aligned and kernels take their workspace; in paper accounting neither is the case.
-/// The budget is left open.
+/// [`StorageRole::Kept`], and so are those that no op reads: ONNX Runtime releases a buffer after its last reader, and one
+/// without a reader at the end of the run (observed in 1.31.1). Sizes are aligned and kernels take their workspace. In paper
+/// accounting nothing of this is the case. The budget is left open.
 ///
 /// # Errors
 /// [`ProblemBuildError`]; a size that nobody counts (that of a graph input, say) may be unknown.
@@ -172,12 +173,19 @@ fn roles(graph: &Graph, accounting: Accounting) -> TiVec<StorageId, StorageRole>
         StorageClass::Intermediate => StorageRole::Transient,
     };
     let mut roles: TiVec<StorageId, StorageRole> = graph.storages.iter().map(role).collect();
-    if accounting == Accounting::Runtime {
-        for &output in &graph.outputs {
-            let role = &mut roles[graph.tensors[output].storage];
-            if *role == StorageRole::Transient {
-                *role = StorageRole::Kept;
-            }
+    if accounting == Accounting::Paper {
+        return roles;
+    }
+    let mut stays: TiVec<StorageId, bool> = TiVec::from(vec![true; graph.storages.len()]);
+    for tensor in graph.ops.iter().flat_map(remat_ir::Op::reads) {
+        stays[graph.tensors[tensor].storage] = false;
+    }
+    for &output in &graph.outputs {
+        stays[graph.tensors[output].storage] = true;
+    }
+    for (role, stays) in roles.iter_mut().zip(stays) {
+        if *role == StorageRole::Transient && stays {
+            *role = StorageRole::Kept;
         }
     }
     roles

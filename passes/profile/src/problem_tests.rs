@@ -52,7 +52,7 @@ fn storages(problem: &Problem) -> Vec<(&str, u64, StorageRole)> {
 }
 
 #[test]
-fn runtime_accounting_keeps_outputs_and_aligns_sizes() {
+fn runtime_accounting_keeps_outputs_and_what_nobody_reads_and_aligns_sizes() {
     use StorageRole::{External, Kept, Transient};
     let problem = built(Accounting::Runtime);
     let expected = [
@@ -60,7 +60,7 @@ fn runtime_accounting_keeps_outputs_and_aligns_sizes() {
         ("k", 64, External),
         ("a", 64, Transient),
         ("b", 64, Kept),
-        ("c", 64, Transient),
+        ("c", 64, Kept),
     ];
     assert_eq!(storages(&problem), expected);
 }

@@ -89,7 +89,9 @@ pub enum Error {
         known: String,
     },
     /// The input has no model to rewrite, only a problem.
-    #[error("`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead")]
+    #[error(
+        "`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead"
+    )]
     NothingToRewrite {
         /// The output.
         path: PathBuf,
@@ -97,7 +99,9 @@ pub enum Error {
         input: &'static str,
     },
     /// The extension of the output names no format.
-    #[error("`{path}` has no extension that names an output format: use .onnx, .json (plan), .remat (readable text) or .dot")]
+    #[error(
+        "`{path}` has no extension that names an output format: use .onnx, .json (plan), .remat (readable text) or .dot"
+    )]
     UnknownOutput {
         /// The output.
         path: PathBuf,

@@ -22,25 +22,38 @@ impl Format {
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::UnknownFormat`] for JSON that is neither graph nor problem.
     pub fn of(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io { action: "read", path: path.to_owned(), source };
+        let io = |source| Error::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        };
         let mut head = [0u8; 64];
         let mut file = std::fs::File::open(path).map_err(io)?;
         let read = file.read(&mut head).map_err(io)?;
         let is_json = head[..read].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if extension == "onnx" || !is_json {
             return Ok(Self::Onnx);
         }
         let bytes = std::fs::read(path).map_err(io)?;
-        let value: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::UnknownFormat { path: path.to_owned(), why: error.to_string() })?;
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| Error::UnknownFormat {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })?;
         if value.get("storages").is_some() {
             Ok(Self::Problem)
         } else if value.get("nodes").is_some() {
             Ok(Self::NodeLink)
         } else {
             let why = "the JSON has neither `nodes` nor `storages`".to_owned();
-            Err(Error::UnknownFormat { path: path.to_owned(), why })
+            Err(Error::UnknownFormat {
+                path: path.to_owned(),
+                why,
+            })
         }
     }
 

@@ -8,7 +8,20 @@
 //! ```
 //!
 //! [`Model::open`] reads and profiles, [`solve`] finds a plan and has the checker replay it, [`rewrite`] applies it, and [`save`]
-//! writes it. Every plan that leaves this crate has passed `remat-verify`.
+//! writes it.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = remat::Model::open("model.onnx".as_ref(), &remat::LoadOptions::default())?;
+//! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: 0, solver: "search".into() };
+//! let solution = remat::solve(&model, &request, &remat::solver::SolveControl::new())?;
+//! println!("{} -> {} bytes", model.baseline().peak, solution.replay.peak);
+//! remat::save(&model, &solution, "small.onnx".as_ref())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every plan that leaves this crate has passed `remat-verify`.
 
 mod error;
 mod input;

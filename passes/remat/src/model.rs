@@ -68,10 +68,19 @@ impl Model {
     /// # Errors
     /// [`Error`] of kind `Input`, naming the node, tensor or offset.
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, Error> {
-        let read = || std::fs::read(path).map_err(|source| Error::Io { action: "read", path: path.to_owned(), source });
+        let read = || {
+            std::fs::read(path).map_err(|source| Error::Io {
+                action: "read",
+                path: path.to_owned(),
+                source,
+            })
+        };
         match Format::of(path)? {
             Format::Onnx => {
-                let import = ImportOptions { dims: options.dims.clone(), sizes: options.sizes.clone() };
+                let import = ImportOptions {
+                    dims: options.dims.clone(),
+                    sizes: options.sizes.clone(),
+                };
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }
             Format::NodeLink => Self::from_node_link(&read()?, options),
@@ -89,8 +98,14 @@ impl Model {
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = Device::preset(&options.device).ok_or_else(|| {
-            let known: Vec<_> = Device::presets().iter().map(|device| format!("`{}`", device.name)).collect();
-            Error::UnknownDevice { name: options.device.clone(), known: known.join(", ") }
+            let known: Vec<_> = Device::presets()
+                .iter()
+                .map(|device| format!("`{}`", device.name))
+                .collect();
+            Error::UnknownDevice {
+                name: options.device.clone(),
+                known: known.join(", "),
+            }
         })?;
         let mut profile = remat_profile::analytic(model.graph(), &device);
         if let Some(file) = &options.profile {
@@ -118,10 +133,21 @@ impl Model {
     fn finish(source: Source, profile: Option<Profile>, problem: Problem) -> Result<Self, Error> {
         let baseline_plan = baseline(&problem);
         match replay(&problem, &baseline_plan) {
-            Ok(baseline) => Ok(Self { source, profile, problem, baseline_plan, baseline }),
+            Ok(baseline) => Ok(Self {
+                source,
+                profile,
+                problem,
+                baseline_plan,
+                baseline,
+            }),
             Err(rejection) => {
                 let solver = "baseline".to_owned();
-                Err(Error::Rejected(Box::new(RejectedPlan { problem, plan: baseline_plan, solver, rejection })))
+                Err(Error::Rejected(Box::new(RejectedPlan {
+                    problem,
+                    plan: baseline_plan,
+                    solver,
+                    rejection,
+                })))
             }
         }
     }
@@ -145,7 +171,11 @@ impl Model {
     /// The ONNX model, where the input is one.
     #[must_use]
     pub fn onnx(&self) -> Option<&OnnxModel> {
-        if let Source::Onnx(model) = &self.source { Some(model) } else { None }
+        if let Source::Onnx(model) = &self.source {
+            Some(model)
+        } else {
+            None
+        }
     }
 
     /// The costs of each op; absent where the input states durations itself.

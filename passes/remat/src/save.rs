@@ -25,7 +25,11 @@ impl Output {
     /// # Errors
     /// [`Error::UnknownOutput`], and [`Error::NothingToRewrite`] if the input has no model.
     pub fn of(path: &Path, input: Format) -> Result<Self, Error> {
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         let output = match extension.as_str() {
             "onnx" => Self::Onnx,
             "json" => Self::Plan,
@@ -38,7 +42,10 @@ impl Output {
             Self::Plan => true,
             Self::Text | Self::Dot => input != Format::Problem,
         };
-        let refused = Error::NothingToRewrite { path: path.to_owned(), input: input.describe() };
+        let refused = Error::NothingToRewrite {
+            path: path.to_owned(),
+            input: input.describe(),
+        };
         if writable { Ok(output) } else { Err(refused) }
     }
 }
@@ -49,9 +56,17 @@ impl Output {
 /// [`Error::Rewrite`] if the plan cannot be expressed, which a plan that passed the checker only meets with paging steps.
 pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Error> {
     let Some(graph) = model.graph() else { return Ok(None) };
-    let reserved = model.onnx().map(remat_onnx::OnnxModel::reserved_names).unwrap_or_default();
+    let reserved = model
+        .onnx()
+        .map(remat_onnx::OnnxModel::reserved_names)
+        .unwrap_or_default();
     let is_reserved = |name: &str| reserved.contains(name);
-    Ok(Some(remat_rewrite::rewrite(graph, &solution.problem, &solution.plan, &is_reserved)?))
+    Ok(Some(remat_rewrite::rewrite(
+        graph,
+        &solution.problem,
+        &solution.plan,
+        &is_reserved,
+    )?))
 }
 
 /// Writes the solution to `path` in the format its extension names. The file appears whole or not at all.
@@ -65,14 +80,24 @@ pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error
         (Output::Text, Some(graph)) => graph.to_string(),
         (Output::Dot, Some(graph)) => graph.to_dot(),
         (Output::Onnx, Some(graph)) => {
-            let refused = || Error::NothingToRewrite { path: path.to_owned(), input: model.format().describe() };
+            let refused = || Error::NothingToRewrite {
+                path: path.to_owned(),
+                input: model.format().describe(),
+            };
             return Ok(model.onnx().ok_or_else(refused)?.save(&graph, path)?);
         }
         (_, None) => {
-            return Err(Error::NothingToRewrite { path: path.to_owned(), input: model.format().describe() });
+            return Err(Error::NothingToRewrite {
+                path: path.to_owned(),
+                input: model.format().describe(),
+            });
         }
     };
-    write_whole(path, &text).map_err(|source| Error::Io { action: "write", path: path.to_owned(), source })
+    write_whole(path, &text).map_err(|source| Error::Io {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes beside the target first, so that an interrupted run leaves no half file.

@@ -1,6 +1,8 @@
 //! From a budget to a plan that the checker has replayed.
 
-use remat_plan::{BudgetSpec, Certificate, Plan, PlanFile, Problem, Structure};
+use remat_plan::{
+    Accounting, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Structure, lower_sequence, prune_sequence,
+};
 use remat_solve::{Outcome, SolveControl};
 use remat_verify::{CheckError, Replay, replay};
 
@@ -30,7 +32,11 @@ impl Overhead {
     /// `duration / baseline - 1`, in per cent; 0 where both are 0.
     #[must_use]
     pub fn percent(self) -> f64 {
-        if self.baseline == 0 { 0.0 } else { 100.0 * (self.duration as f64 / self.baseline as f64 - 1.0) }
+        if self.baseline == 0 {
+            0.0
+        } else {
+            100.0 * (self.duration as f64 / self.baseline as f64 - 1.0)
+        }
     }
 }
 
@@ -57,6 +63,7 @@ impl Solution {
             format: remat_plan::PLAN_FORMAT.to_owned(),
             model: self.problem.name.clone(),
             accounting: self.problem.accounting,
+            order: self.problem.order,
             budget_bytes: self.problem.budget,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
@@ -75,8 +82,14 @@ impl Solution {
 /// [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = remat_solve::by_name(&request.solver).ok_or_else(|| {
-        let known: Vec<_> = remat_solve::registry().iter().map(|solver| format!("`{}`", solver.name())).collect();
-        Error::UnknownSolver { name: request.solver.clone(), known: known.join(", ") }
+        let known: Vec<_> = remat_solve::registry()
+            .iter()
+            .map(|solver| format!("`{}`", solver.name()))
+            .collect();
+        Error::UnknownSolver {
+            name: request.solver.clone(),
+            known: known.join(", "),
+        }
     })?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
@@ -86,20 +99,62 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
             solver.solve(&problem, control)
         }
         BudgetSpec::Min => remat_solve::minimize_peak(&problem, control),
-        BudgetSpec::Auto => {
-            remat_solve::lowest_budget_within(&problem, longest(model.baseline().duration, request.max_overhead), control)
-        }
+        BudgetSpec::Auto => remat_solve::lowest_budget_within(
+            &problem,
+            longest(model.baseline().duration, request.max_overhead),
+            control,
+        ),
     };
-    let Some(plan) = outcome.plan.take() else { return Err(no_plan(&problem, &outcome)) };
+    let Some(plan) = outcome.plan.take() else {
+        return Err(no_plan(&problem, &outcome));
+    };
     if problem.budget.is_none() && request.budget != BudgetSpec::None {
         // The plan's own peak is the promise of `min` and `auto`.
         problem.budget = outcome.lowest_peak;
     }
+    let (problem, plan) = prune(problem, plan);
+    accept(model, problem, plan, outcome.certificate)
+}
+
+/// Under runtime accounting the order is ours to choose: runs that only the reference order asks for are dropped, and with them
+/// the order is given up. The papers' convention is left as it is, so that figures compare.
+fn prune(mut problem: Problem, plan: Plan) -> (Problem, Plan) {
+    if problem.accounting == Accounting::Paper {
+        return (problem, plan);
+    }
+    let structure = Structure::of(&problem);
+    let sequence: Vec<_> = plan.runs().filter(|&op| !structure.is_lazy(op)).collect();
+    let useful = prune_sequence(&problem, &structure, &sequence);
+    if useful.len() == sequence.len() {
+        return (problem, plan);
+    }
+    match lower_sequence(&problem, &structure, useful) {
+        Ok(pruned) => {
+            problem.order = OrderMode::Free;
+            (problem, pruned)
+        }
+        Err(error) => {
+            tracing::warn!("a plan could not be pruned: {error}");
+            (problem, plan)
+        }
+    }
+}
+
+/// The only way from a solver to a [`Solution`]: past the checker.
+fn accept(model: &Model, problem: Problem, plan: Plan, mut certificate: Certificate) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
-        Ok(replay) => Ok(solution(model, problem, plan, replay, Some(outcome.certificate))),
+        Ok(replay) => {
+            certificate.restate(replay.duration, problem.digest());
+            Ok(solution(model, problem, plan, replay, Some(certificate)))
+        }
         Err(rejection) => {
-            let solver = request.solver.clone();
-            Err(Error::Rejected(Box::new(RejectedPlan { problem, plan, solver, rejection })))
+            let solver = certificate.solver;
+            Err(Error::Rejected(Box::new(RejectedPlan {
+                problem,
+                plan,
+                solver,
+                rejection,
+            })))
         }
     }
 }
@@ -111,6 +166,7 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
 pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     let mut problem = model.problem().clone();
     problem.budget = file.budget_bytes;
+    problem.order = file.order;
     let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
         CheckError::File(error) => Error::PlanFile(error),
         CheckError::Rejected(rejection) => Error::PlanRejected(rejection),
@@ -120,17 +176,105 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
 }
 
 fn solution(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Solution {
-    let overhead = Overhead { duration: replay.duration, baseline: model.baseline().duration };
-    Solution { problem, plan, replay, certificate, overhead }
+    let overhead = Overhead {
+        duration: replay.duration,
+        baseline: model.baseline().duration,
+    };
+    Solution {
+        problem,
+        plan,
+        replay,
+        certificate,
+        overhead,
+    }
 }
 
 fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
     let stop = format!("{:?}", outcome.certificate.stop).to_lowercase();
-    Error::NoPlan { budget: problem.budget.unwrap_or(0), reached: outcome.lowest_peak.unwrap_or(0), stop }
+    Error::NoPlan {
+        budget: problem.budget.unwrap_or(0),
+        reached: outcome.lowest_peak.unwrap_or(0),
+        stop,
+    }
 }
 
 /// The baseline duration plus `max_overhead` millionths of it.
 fn longest(baseline: u64, max_overhead: u64) -> u64 {
     let extra = u128::from(baseline) * u128::from(max_overhead) / 1_000_000;
     baseline.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use remat_plan::{BoundCovers, Status, Step, StopReason};
+
+    use super::*;
+    use crate::{ErrorKind, LoadOptions};
+
+    fn model() -> Model {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/unet_tiny_train.onnx");
+        Model::open(&path, &LoadOptions::default()).unwrap()
+    }
+
+    fn certificate() -> Certificate {
+        Certificate {
+            status: Status::Feasible,
+            objective: None,
+            bound: 0,
+            bound_covers: BoundCovers::AllPlans,
+            gap: None,
+            stop: StopReason::Converged,
+            solver: "faulty".to_owned(),
+            seed: 0,
+            threads: 1,
+            steps: 0,
+            elapsed_ms: 0,
+            problem: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_wrong_plan_of_a_solver_is_our_bug_and_is_kept() {
+        let model = model();
+        let mut plan = model.baseline_plan().clone();
+        plan.steps
+            .retain(|step| !matches!(step, Step::Compute(op) if op.index() == 3));
+        let error = accept(&model, model.problem().clone(), plan.clone(), certificate()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        let Error::Rejected(rejected) = error else {
+            panic!("{error}")
+        };
+        assert_eq!((rejected.plan, rejected.solver.as_str()), (plan, "faulty"));
+    }
+
+    #[test]
+    fn a_plan_over_the_budget_never_becomes_a_solution() {
+        let model = model();
+        let mut problem = model.problem().clone();
+        problem.budget = Some(model.baseline().peak - 1);
+        let result = accept(&model, problem, model.baseline_plan().clone(), certificate());
+        assert!(matches!(result, Err(Error::Rejected(_))));
+    }
+
+    #[test]
+    fn the_baseline_is_accepted() {
+        let model = model();
+        let solution = accept(
+            &model,
+            model.problem().clone(),
+            model.baseline_plan().clone(),
+            certificate(),
+        )
+        .unwrap();
+        assert_eq!(solution.replay.peak, model.baseline().peak);
+        assert!(solution.overhead.percent().abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_longest_allowed_duration_does_not_overflow() {
+        assert_eq!(longest(1_000, 50_000), 1_050);
+        assert_eq!(longest(u64::MAX, 50_000), u64::MAX);
+    }
 }

@@ -8,7 +8,7 @@ use crate::state::{Edit, Event, State};
 pub(crate) fn cleanup(state: &mut State<'_>, buffer: &mut Vec<Event>, log: &mut Vec<Edit>) {
     buffer.clear();
     buffer.extend_from_slice(state.recomputes());
-    buffer.sort_by_key(|&event| std::cmp::Reverse(state.dag().duration(state.node_of(event))));
+    buffer.sort_by_key(|&event| std::cmp::Reverse(state.dag().again(state.node_of(event))));
     for &event in buffer.iter() {
         let excess = state.excess();
         let edit = state.remove(event);

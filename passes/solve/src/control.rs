@@ -57,7 +57,7 @@ impl Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            min_steps: 1_000_000,
+            min_steps: 3_000_000,
             factor: 4.0,
         }
     }
@@ -160,7 +160,7 @@ pub enum Phase {
 /// A new best plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
-    /// Its duration, but for views that run again.
+    /// Its duration, or a little more where it runs views again.
     pub objective: u64,
     /// Lower bound on the duration of every plan.
     pub bound: u64,
@@ -187,7 +187,7 @@ pub(crate) struct Meter<'a> {
     control: &'a SolveControl<'a>,
     /// Raised when another thread proved that nothing better exists.
     done: &'a AtomicBool,
-    pub(crate) started: Instant,
+    started: Instant,
     stopped: Option<StopReason>,
     /// Ends of the current part of the search: no reason to stop altogether.
     step_limit: u64,
@@ -252,6 +252,17 @@ impl<'a> Meter<'a> {
         let left = self.control.deadline?.saturating_duration_since(now).as_secs_f64();
         let taken = now.saturating_duration_since(self.started).as_secs_f64();
         Some((left * (steps as f64 + 1.0) / taken.max(1e-6)) as u64)
+    }
+
+    /// Whether a share of the limits is used up; never without limits. A step limit takes precedence over the deadline.
+    pub(crate) fn used_up(&self, share: f64, steps: u64) -> bool {
+        if let Some(limit) = self.control.step_limit {
+            return steps as f64 >= share * limit as f64;
+        }
+        self.control.deadline.is_some_and(|deadline| {
+            let whole = deadline.saturating_duration_since(self.started);
+            self.started.elapsed() >= whole.mul_f64(share.clamp(0.0, 1.0))
+        })
     }
 
     pub(crate) fn patience(&self) -> Patience {

@@ -12,13 +12,15 @@ pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
 ///
 /// *Nodes* are the scheduled ops in reference order. *Values* are the transient storages that take memory; node `v` makes the
 /// values `values(v)`, which are consecutive. What does not appear here needs no decision: external storages take nothing, empty
-/// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering.
+/// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering; that they
+/// may run again with what they look at is part of the price of a recompute.
 ///
 /// Bytes are counted in units of [`Dag::unit`], rounded up (exact unless the sum of all sizes exceeds 2^30 times their
 /// greatest common divisor), durations in units of [`Dag::duration_unit`], rounded up likewise.
 pub(crate) struct Dag {
     ops: Vec<OpId>,
     duration: Vec<i64>,
+    again: Vec<i64>,
     local: Vec<i32>,
     kept: Vec<i32>,
     max_computes: Vec<u32>,
@@ -32,6 +34,7 @@ pub(crate) struct Dag {
     /// Time of the lazy views, each once, unscaled.
     views_duration: u64,
     floor: i32,
+    exact: bool,
 }
 
 /// Lists of `u32` of varying length, one after another.
@@ -90,7 +93,7 @@ impl Dag {
             })
             .collect();
 
-        let unit = size_unit(&sizes, &kept, &workspace);
+        let (divisor, unit) = size_unit(&sizes, &kept, &workspace);
         let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
         let value_bytes: Vec<i32> = sizes.iter().map(|&bytes| scale(bytes)).collect();
         let kept: Vec<i32> = kept.iter().map(|&bytes| scale(bytes)).collect();
@@ -102,10 +105,10 @@ impl Dag {
             .collect();
 
         let durations: Vec<u64> = ops.iter().map(|&op| problem.ops[op].duration).collect();
-        let duration_unit = duration_unit(&durations);
-        let duration = durations
-            .iter()
-            .map(|d| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX));
+        let views_duration = views_duration(problem, structure);
+        let again = || ops.iter().map(|&op| problem.ops[op].duration + views_duration[op]);
+        let duration_unit = duration_unit(durations.iter().copied().chain(again()), ops.len());
+        let scale_duration = |d: u64| i64::try_from(d.div_ceil(duration_unit)).unwrap_or(i64::MAX);
         let needs: Vec<Vec<u32>> = ops
             .iter()
             .map(|&op| structure.needs(op).iter().filter_map(|&s| value_of[s]).collect())
@@ -130,7 +133,8 @@ impl Dag {
             .collect();
         let views = problem.ops.keys().filter(|&op| structure.is_lazy(op));
         let mut dag = Self {
-            duration: duration.collect(),
+            duration: durations.iter().map(|&d| scale_duration(d)).collect(),
+            again: again().map(scale_duration).collect(),
             local,
             kept,
             max_computes,
@@ -141,11 +145,15 @@ impl Dag {
             users: Lists::of(users),
             unit,
             duration_unit,
-            views_duration: views.map(|op| problem.ops[op].duration).sum(),
+            views_duration: views.clone().map(|op| problem.ops[op].duration).sum(),
             floor: 0,
+            exact: false,
             ops,
         };
         dag.floor = dag.lowest_conceivable_peak();
+        let one_base = |op: OpId| structure.needs(op).len() <= 1;
+        let views_exact = views.clone().all(one_base) && views_workspace.iter().all(|&bytes| bytes == 0);
+        dag.exact = dag.unit == divisor && views_exact;
         dag
     }
 
@@ -176,7 +184,13 @@ impl Dag {
         self.ops[node as usize]
     }
 
-    /// Time of one run.
+    /// Time of a further run, and of running again every lazy view that looks at its results, whether it has a reader left or not.
+    #[inline]
+    pub(crate) fn again(&self, node: u32) -> i64 {
+        self.again[node as usize]
+    }
+
+    /// Time of the first run.
     #[inline]
     pub(crate) fn duration(&self, node: u32) -> i64 {
         self.duration[node as usize]
@@ -267,13 +281,13 @@ impl Dag {
         u64::try_from(units).unwrap_or(0).saturating_mul(self.unit)
     }
 
-    /// Duration of a plan whose scheduled runs take that long: exact but for views that run again, or rounded up.
+    /// Duration of a plan whose scheduled runs take that long, lazy views included: exact, or an upper bound.
     pub(crate) fn unscaled_duration(&self, units: i64) -> u64 {
         let runs = u64::try_from(units).unwrap_or(0).saturating_mul(self.duration_unit);
         runs.saturating_add(self.views_duration)
     }
 
-    /// The longest time of scheduled runs that keeps a plan within a duration, without views that run again.
+    /// The longest time of scheduled runs that keeps a plan within a duration.
     pub(crate) fn scaled_duration(&self, duration: u64) -> Option<i64> {
         let runs = duration.checked_sub(self.views_duration)? / self.duration_unit;
         Some(i64::try_from(runs).unwrap_or(i64::MAX))
@@ -287,6 +301,12 @@ impl Dag {
     /// No sequence has a lower peak than this, in units.
     pub(crate) fn floor(&self) -> i32 {
         self.floor
+    }
+
+    /// Whether the memory of a sequence is that of its plan, not an upper bound: sizes are not rounded, and no view needs more than
+    /// what it looks at, which it might need earlier only.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// The largest change of memory that one value makes.
@@ -328,21 +348,41 @@ fn pinned(problem: &Problem, structure: &Structure) -> TiVec<OpId, bool> {
     pinned
 }
 
-/// The unit in which sizes are counted: their greatest common divisor, enlarged until sums fit.
-fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> u64 {
+/// The greatest common divisor of all sizes, and the unit in which they are counted: the divisor, enlarged until sums fit.
+fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> (u64, u64) {
     let all = || sizes.iter().chain(kept).chain(workspace).copied();
     let divisor = all().fold(0, gcd).max(1);
     // A recompute may hold a twin of what is kept, so kept bytes count twice.
     let most = all().chain(kept.iter().copied()).fold(0, u64::saturating_add);
-    divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1))
+    (
+        divisor,
+        divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1)),
+    )
+}
+
+/// For each op the time of the lazy views that look into memory it creates.
+fn views_duration(problem: &Problem, structure: &Structure) -> TiVec<OpId, u64> {
+    let mut sum = TiVec::from(vec![0; problem.ops.len()]);
+    for (id, op) in problem.ops.iter_enumerated().filter(|&(id, _)| structure.is_lazy(id)) {
+        let storages = op.defines.iter().map(|&t| problem.tensors[t].storage);
+        let mut creators: Vec<OpId> = storages
+            .filter_map(|s| problem.tensors[problem.storages[s].root].producer)
+            .collect();
+        creators.sort_unstable();
+        creators.dedup();
+        for creator in creators.into_iter().filter(|&creator| creator != id) {
+            sum[creator] += op.duration;
+        }
+    }
+    sum
 }
 
 /// The unit in which durations are counted, such that no sequence of allowed length overflows.
-fn duration_unit(durations: &[u64]) -> u64 {
-    let divisor = durations.iter().copied().fold(0, gcd).max(1);
-    let longest = durations.iter().copied().max().unwrap_or(0) / divisor;
-    let runs = (durations.len() as u64 + 2) * MAX_RUNS_PER_NODE as u64;
-    divisor.saturating_mul(longest.div_ceil((1 << 62) / runs).max(1))
+fn duration_unit(durations: impl Iterator<Item = u64>, nodes: usize) -> u64 {
+    let (divisor, longest) = durations.fold((0, 0), |(divisor, longest), d| (gcd(divisor, d), d.max(longest)));
+    let divisor = divisor.max(1);
+    let runs = (nodes as u64 + 2) * MAX_RUNS_PER_NODE as u64;
+    divisor.saturating_mul((longest / divisor).div_ceil((1 << 62) / runs).max(1))
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {

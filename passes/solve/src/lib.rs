@@ -16,10 +16,14 @@
 //! 6. `anneal`: simulated annealing with a price on excess memory;
 //! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
 
+mod anneal;
 mod cleanup;
 mod control;
 mod dag;
+mod descent;
+mod floor;
 mod lns;
+mod measure;
 mod minimum;
 mod repair;
 mod rng;
@@ -27,8 +31,13 @@ mod search;
 mod solver;
 mod state;
 mod strategy;
+mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use minimum::{lowest_budget_within, minimize_peak};
 pub use search::Search;
 pub use solver::{Outcome, Solver, by_name, registry};
+
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;

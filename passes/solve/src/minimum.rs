@@ -2,19 +2,67 @@
 
 use remat_plan::Problem;
 
-use crate::{Outcome, Search, SolveControl, Solver};
+use crate::control::Phase;
+use crate::descent::Descent;
+use crate::search::{Found, Rank, Run};
+use crate::strategy::Worker;
+use crate::{Outcome, SolveControl};
 
-/// The plan of the lowest peak that the search finds, and of the least duration at that peak. The problem's budget is ignored.
+/// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
+const PEAK_SHARE: f64 = 0.7;
+
+/// The plan of the lowest peak that the search finds, and of the least duration it finds at that peak. The problem's budget is
+/// ignored.
+///
+/// There is always a plan. [`Outcome::lowest_peak`] is its peak.
 #[must_use]
 pub fn minimize_peak(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-    let mut problem = problem.clone();
-    problem.budget = None;
-    Search.solve(&problem, control)
+    lower_peak(problem, None, control)
 }
 
-/// The plan of the lowest peak that the search finds among those that take `max_duration` at most. The problem's budget is ignored.
+/// The plan of the lowest peak that the search finds among those that take `max_duration` at most, in the unit of the problem.
+/// The problem's budget is ignored.
+///
+/// There is always a plan: where `max_duration` is below the time of running every op once, it is the one that does just that.
+/// [`Outcome::lowest_peak`] is its peak. Peaks are tried from the reference order's downwards, each with the sequence of the one
+/// before as its start, so no looser budget has a better plan among those tried.
 #[must_use]
 pub fn lowest_budget_within(problem: &Problem, max_duration: u64, control: &SolveControl<'_>) -> Outcome {
-    let _ = max_duration;
-    minimize_peak(problem, control)
+    lower_peak(problem, Some(max_duration), control)
+}
+
+fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveControl<'_>) -> Outcome {
+    let run = Run::new(problem, control, Rank::Peak);
+    let limit = max_duration.map_or(Some(i64::MAX), |duration| run.dag.scaled_duration(duration));
+    let limit = limit.unwrap_or(0).max(run.dag.total_duration());
+    let descent = Descent {
+        target: run.dag.floor(),
+        max_duration: limit,
+        announce: true,
+        share: PEAK_SHARE,
+    };
+    let start = run.warm_start();
+    let found = run.on_all_threads(|worker| worker.minimize_peak(descent, start.as_deref()));
+    run.outcome(&found)
+}
+
+impl Worker<'_> {
+    fn minimize_peak(&mut self, descent: Descent, start: Option<&[u32]>) -> Found {
+        self.state.set_budget(i32::MAX);
+        if let Some(start) = start {
+            self.state.load(start);
+            if self.state.duration() > descent.max_duration {
+                self.state.load_reference();
+            }
+        }
+        let descent = Descent {
+            target: self.floor().max(descent.target),
+            ..descent
+        };
+        let lowest = self.descend(descent, Phase::Feasibility);
+        self.state.set_budget(lowest.peak);
+        self.best = Some(lowest);
+        self.improve();
+        self.found()
+    }
 }

@@ -4,8 +4,29 @@ use crate::control::Meter;
 use crate::rng::Rng;
 use crate::state::{Edit, Event, State};
 
-/// The largest number of runs that one repair action inserts.
-const MAX_CHAIN: usize = 12;
+/// How far a recompute reaches back: dead inputs are recomputed before it, and their dead inputs before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chain {
+    /// Longest way back; 0: the recompute only, its dead inputs live on instead.
+    pub(crate) depth: usize,
+    /// About the largest number of runs.
+    pub(crate) length: usize,
+}
+
+impl Chain {
+    /// The recompute itself.
+    pub(crate) const NONE: Self = Self { depth: 0, length: 1 };
+    /// Enough unless memory is very tight.
+    pub(crate) const SHORT: Self = Self { depth: 3, length: 12 };
+
+    /// Reaches further.
+    pub(crate) fn longer(self) -> Self {
+        Self {
+            depth: (2 * self.depth).min(64),
+            length: (4 * self.length).min(4096),
+        }
+    }
+}
 
 /// How a repair chooses.
 #[derive(Clone, Copy, Debug)]
@@ -14,8 +35,10 @@ pub(crate) struct RepairOptions {
     pub(crate) noise: f64,
     /// Gives up once the duration reaches this.
     pub(crate) duration_limit: i64,
-    /// How deep chains of dead inputs are recomputed too.
-    pub(crate) depth: usize,
+    /// Gives up after so many steps.
+    pub(crate) max_steps: u64,
+    /// The longest chains that are tried.
+    pub(crate) chain: Chain,
     /// How many positions without a useful action are tried before giving up.
     pub(crate) tries: usize,
 }
@@ -25,8 +48,9 @@ impl RepairOptions {
     pub(crate) const GREEDY: Self = Self {
         noise: 0.0,
         duration_limit: i64::MAX,
-        depth: 3,
-        tries: 20,
+        max_steps: u64::MAX,
+        chain: Chain::SHORT,
+        tries: 8,
     };
 }
 
@@ -73,9 +97,11 @@ impl Repair {
     ) -> bool {
         let least = least_price(state);
         let mut failures = 0;
+        let last_step = state.steps.saturating_add(options.max_steps);
         while state.excess() > 0 {
             state.steps += state.sequence().len() as u64 / 256;
-            if state.duration() >= options.duration_limit || meter.is_over(state.steps) || state.is_full() {
+            let spent = state.duration() >= options.duration_limit || state.steps >= last_step;
+            if spent || meter.is_over(state.steps) || state.is_full() {
                 return false;
             }
             let worst = self.find_excess(state);
@@ -88,7 +114,11 @@ impl Repair {
             self.collect(state, position, least, options.noise, rng);
             if let Some(choice) = self.choose(state, least, options, rng, meter) {
                 let position = state.position_of(choice.before);
-                insert_chain(state, choice.node, position, choice.depth, &mut |_| true, log);
+                let chain = Chain {
+                    depth: choice.depth,
+                    ..options.chain
+                };
+                insert_chain(state, choice.node, position, chain, &mut |_| true, log);
                 failures = 0;
             } else {
                 failures += 1;
@@ -134,7 +164,7 @@ impl Repair {
                 }
                 let gain = self.most_gain(state, event, next);
                 if gain > 0 {
-                    let price = (dag.duration(node) as f64 + least) / gain as f64;
+                    let price = (dag.again(node) as f64 + least) / gain as f64;
                     let price = if noise > 0.0 {
                         price * (1.0 - noise * rng.unit())
                     } else {
@@ -187,9 +217,10 @@ impl Repair {
                 1.0
             };
             let mut length = 0;
-            for depth in 0..=options.depth {
+            for depth in 0..=options.chain.depth {
                 let position = state.position_of(before);
-                insert_chain(state, node, position, depth, &mut |_| true, &mut self.trial);
+                let chain = Chain { depth, ..options.chain };
+                insert_chain(state, node, position, chain, &mut |_| true, &mut self.trial);
                 let inserted = self.trial.len();
                 let removed = excess - state.excess();
                 let price = (state.duration() - duration) as f64 + least;
@@ -221,18 +252,18 @@ pub(crate) fn least_price(state: &State<'_>) -> f64 {
     (dag.total_duration() as f64 / dag.len().max(1) as f64 * 1e-3).max(1e-9)
 }
 
-/// Runs `node` again before the event at `position`. Inputs that are dead by then come back too where `depth` is left,
+/// Runs `node` again before the event at `position`. Inputs that are dead by then come back too where the chain reaches,
 /// `revive` agrees and they may run again; other dead inputs live on to the new run.
 pub(crate) fn insert_chain(
     state: &mut State<'_>,
     node: u32,
     position: usize,
-    depth: usize,
+    chain: Chain,
     revive: &mut impl FnMut(u32) -> bool,
     log: &mut Vec<Edit>,
 ) {
-    let limit = log.len() + MAX_CHAIN;
-    insert_links(state, node, position, depth, revive, log, limit);
+    let limit = log.len() + chain.length;
+    insert_links(state, node, position, chain.depth, revive, log, limit);
 }
 
 /// Returns the number of runs inserted.

@@ -4,17 +4,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence};
+use remat_plan::{
+    BoundCovers, Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence,
+};
 
 use crate::control::{Meter, Phase, Progress};
 use crate::dag::Dag;
-use crate::state::State;
+use crate::measure::{Figures, measure};
 use crate::strategy::{Best, Worker};
 use crate::{Outcome, SolveControl, Solver};
 
 /// Local search over sequences in which first runs follow the reference order.
 ///
-/// Finds plans, proves little: [`Status::Infeasible`] where one op alone exceeds the budget, [`Status::Optimal`] where nothing has
+/// Finds plans, proves little: [`Status::Infeasible`] where what few ops need exceeds the budget, [`Status::Optimal`] where nothing has
 /// to be recomputed, else [`Status::Feasible`] or [`Status::Unknown`]. The bound is the time of running every op once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Search;
@@ -29,14 +31,14 @@ impl Solver for Search {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let run = Run::new(problem, control);
+        let run = Run::new(problem, control, Rank::Duration);
         if problem.check(&run.structure).is_err() {
-            return run.infeasible();
+            return run.infeasible(0);
         }
         let budget = run.dag.scaled_budget(problem.budget);
         let start = run.warm_start();
         let found = run.on_all_threads(|worker| worker.minimize_duration(budget, start.as_deref()));
-        run.outcome(found)
+        run.outcome(&found)
     }
 }
 
@@ -44,10 +46,27 @@ impl Solver for Search {
 pub(crate) struct Found {
     /// The best sequence within the budget.
     pub(crate) best: Option<Best>,
+    /// Whether it proved that there is no plan.
+    pub(crate) impossible: bool,
     /// The lowest peak of any sequence, in units.
     pub(crate) lowest_peak: i32,
     pub(crate) stop: StopReason,
     pub(crate) steps: u64,
+}
+
+/// What makes one answer better than another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rank {
+    /// The shorter plan.
+    Duration,
+    /// The lower peak, then the shorter plan.
+    Peak,
+}
+
+impl Rank {
+    fn of(self, best: &Best) -> (i32, i64) {
+        (if self == Self::Peak { best.peak } else { 0 }, best.duration)
+    }
 }
 
 /// One call of a solver: the problem in all its forms, and what the threads share.
@@ -58,11 +77,12 @@ pub(crate) struct Run<'a> {
     pub(crate) control: &'a SolveControl<'a>,
     started: Instant,
     done: AtomicBool,
-    reported: Mutex<i64>,
+    reported: Mutex<(i32, i64)>,
+    rank: Rank,
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(problem: &'a Problem, control: &'a SolveControl<'a>) -> Self {
+    pub(crate) fn new(problem: &'a Problem, control: &'a SolveControl<'a>, rank: Rank) -> Self {
         let started = Instant::now();
         let structure = Structure::of(problem);
         let dag = Dag::of(problem, &structure);
@@ -74,7 +94,8 @@ impl<'a> Run<'a> {
             control,
             started,
             done: AtomicBool::new(false),
-            reported: Mutex::new(i64::MAX),
+            reported: Mutex::new((i32::MAX, i64::MAX)),
+            rank,
         }
     }
 
@@ -92,7 +113,7 @@ impl<'a> Run<'a> {
     pub(crate) fn on_all_threads(&self, task: impl Fn(&mut Worker<'_>) -> Found + Sync) -> Vec<Found> {
         let work = |stream: usize| {
             let meter = Meter::new(self.control, &self.done, self.started, self.dag.len());
-            let report = |best: &Best, state: &State<'_>, phase: Phase| self.report(best, state, phase);
+            let report = |best: &Best, steps: u64, phase: Phase| self.report(best, steps, phase);
             let mut worker = Worker::new(&self.dag, meter, self.control.seed, stream as u64, &report);
             let found = task(&mut worker);
             if found.stop == StopReason::Proved {
@@ -116,19 +137,20 @@ impl<'a> Run<'a> {
     }
 
     /// Tells the observer of an improvement, if it is one over all threads.
-    fn report(&self, best: &Best, state: &State<'_>, phase: Phase) {
+    fn report(&self, best: &Best, steps: u64, phase: Phase) {
         let elapsed = self.started.elapsed();
         let objective = self.dag.unscaled_duration(best.duration);
         let peak = self.dag.unscaled(best.peak);
-        tracing::debug!(objective, peak, ?phase, ?elapsed, steps = state.steps, "improved");
+        tracing::debug!(objective, peak, ?phase, ?elapsed, steps, "improved");
         let Some(observer) = self.control.observer else {
             return;
         };
         let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if best.duration >= *reported {
+        let rank = self.rank.of(best);
+        if rank >= *reported {
             return;
         }
-        *reported = best.duration;
+        *reported = rank;
         let bound = self.problem.total_duration();
         observer.improved(&Progress {
             objective,
@@ -136,23 +158,26 @@ impl<'a> Run<'a> {
             gap: Certificate::relative_gap(objective, bound),
             peak,
             elapsed,
-            steps: state.steps,
+            steps,
             phase,
         });
     }
 
-    /// The answer where one op alone exceeds the budget.
-    pub(crate) fn infeasible(&self) -> Outcome {
+    /// The answer where a bound on the peak exceeds the budget.
+    pub(crate) fn infeasible(&self, steps: u64) -> Outcome {
         Outcome {
             plan: None,
-            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, 0),
+            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, steps),
             lowest_peak: None,
         }
     }
 
     /// The best of what the threads found; the first of equals.
-    pub(crate) fn outcome(&self, found: Vec<Found>) -> Outcome {
+    pub(crate) fn outcome(&self, found: &[Found]) -> Outcome {
         let steps = found.iter().map(|f| f.steps).sum();
+        if found.iter().any(|f| f.impossible) {
+            return self.infeasible(steps);
+        }
         let lowest = found.iter().map(|f| f.lowest_peak).min().unwrap_or(i32::MAX);
         let reasons = || found.iter().map(|f| f.stop);
         let stop = reasons()
@@ -161,14 +186,27 @@ impl<'a> Run<'a> {
         let stop = stop.unwrap_or(StopReason::Converged);
         let plans = found.iter().filter_map(|f| f.best.as_ref()).filter_map(|best| {
             let plan = self.lower(&best.sequence)?;
-            let duration = plan.runs().map(|op| self.problem.ops[op].duration);
-            Some((duration.fold(0, u64::saturating_add), best.peak, plan))
+            Some((measure(self.problem, &self.structure, &plan), plan))
         });
-        let Some((objective, peak, plan)) = plans.min_by_key(|&(objective, peak, _)| (objective, peak)) else {
-            let status = Status::Unknown;
+        // The search takes views for a little larger than they are.
+        let unchanged = (self.rank == Rank::Peak).then(|| baseline(self.problem));
+        let unchanged = unchanged.map(|plan| (measure(self.problem, &self.structure, &plan), plan));
+        let plans = plans.chain(unchanged);
+        let better = |&(figures, _): &(Figures, Plan)| match self.rank {
+            Rank::Duration => (figures.duration, figures.peak),
+            Rank::Peak => (figures.peak, figures.duration),
+        };
+        let Some((
+            Figures {
+                duration: objective,
+                peak,
+            },
+            plan,
+        )) = plans.min_by_key(better)
+        else {
             return Outcome {
                 plan: None,
-                certificate: self.certificate(status, None, stop, steps),
+                certificate: self.certificate(Status::Unknown, None, stop, steps),
                 lowest_peak: Some(self.dag.unscaled(lowest)),
             };
         };
@@ -181,7 +219,7 @@ impl<'a> Run<'a> {
         Outcome {
             plan: Some(plan),
             certificate: self.certificate(status, Some(objective), stop, steps),
-            lowest_peak: Some(self.dag.unscaled(peak)),
+            lowest_peak: Some(peak),
         }
     }
 

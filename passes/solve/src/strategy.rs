@@ -2,16 +2,30 @@
 
 use remat_plan::StopReason;
 
+use crate::anneal::Annealing;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
+use crate::floor::lowest_peak_of_any_plan;
 use crate::lns::Neighbourhood;
-use crate::repair::RepairOptions;
+use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
 use crate::state::{Edit, Event, State};
+use crate::sweep::Sweep;
 
-/// The best sequence so far.
+/// Steps of each half of the first round of improvement.
+pub(crate) const FIRST_ROUND: u64 = 50_000;
+/// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
+const DIRECT_LIMIT: i64 = 3;
+/// As is one that takes this many steps per node.
+const DIRECT_STEPS: u64 = 3_000;
+/// Number of nodes from which on repair prices actions without carrying them out.
+const LARGE: usize = 2_000;
+/// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
+const SLACK: f64 = 0.02;
+
+/// A sequence worth keeping.
 #[derive(Clone, Debug)]
 pub(crate) struct Best {
     /// Time of all runs, in units.
@@ -22,20 +36,44 @@ pub(crate) struct Best {
     pub(crate) sequence: Vec<u32>,
 }
 
-type Report<'a> = &'a dyn Fn(&Best, &State<'_>, Phase);
+impl Best {
+    pub(crate) fn of(state: &State<'_>) -> Self {
+        Self {
+            duration: state.duration(),
+            peak: state.peak(),
+            sequence: state.nodes(),
+        }
+    }
+}
+
+/// Takes note of an improvement after so many steps.
+pub(crate) type Report<'a> = &'a dyn Fn(&Best, u64, Phase);
 
 /// One thread of the search.
 pub(crate) struct Worker<'a> {
-    dag: &'a Dag,
-    state: State<'a>,
-    meter: Meter<'a>,
+    pub(crate) dag: &'a Dag,
+    pub(crate) state: State<'a>,
+    pub(crate) meter: Meter<'a>,
     rng: Rng,
+    /// Whether it does what need not be done twice.
+    first_thread: bool,
+    /// Whether it was proved that there is no plan.
+    impossible: bool,
     neighbourhood: Neighbourhood,
+    sweep: Sweep,
     log: Vec<Edit>,
     buffer: Vec<Event>,
-    best: Option<Best>,
-    lowest_peak: i32,
-    last_improvement: u64,
+    /// The shortest sequence within the budget.
+    pub(crate) best: Option<Best>,
+    /// The lowest peak of any sequence.
+    pub(crate) lowest_peak: i32,
+    /// A duration that is short enough for what the search is after.
+    pub(crate) goal: i64,
+    /// Whether the budget is a stage on the way to another: then a better sequence is no improvement of the answer.
+    pub(crate) on_the_way: bool,
+    /// The longest chains that annealing inserts.
+    pub(crate) chain: Chain,
+    pub(crate) last_improvement: u64,
     report: Report<'a>,
 }
 
@@ -48,10 +86,16 @@ impl<'a> Worker<'a> {
             state,
             meter,
             rng: Rng::new(seed, stream),
+            first_thread: stream == 0,
+            impossible: false,
             neighbourhood: Neighbourhood::default(),
+            sweep: Sweep::default(),
             log: Vec::new(),
             buffer: Vec::new(),
             best: None,
+            goal: dag.total_duration(),
+            on_the_way: false,
+            chain: Chain::SHORT,
             last_improvement: 0,
             report,
         }
@@ -63,16 +107,110 @@ impl<'a> Worker<'a> {
         if let Some(start) = start {
             self.state.load(start);
         }
-        self.neighbourhood.repair.run(
-            &mut self.state,
-            RepairOptions::GREEDY,
-            &mut self.rng,
-            &mut self.meter,
-            &mut self.log,
-        );
-        cleanup(&mut self.state, &mut self.buffer, &mut self.log);
-        self.note(Phase::Greedy);
+        let options = RepairOptions {
+            max_steps: DIRECT_STEPS * self.dag.len() as u64,
+            duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
+            ..RepairOptions::GREEDY
+        };
+        self.repair(options, Phase::Greedy);
+        if self.best.is_none() && self.first_thread && self.floor() > budget {
+            self.impossible = true;
+            self.meter.stop(StopReason::Proved);
+        }
+        if self.best.is_none() {
+            self.reach(budget);
+        }
+        self.improve();
         self.found()
+    }
+
+    /// A peak below which there is no plan; 0 where the search does not know the memory of plans exactly.
+    pub(crate) fn floor(&mut self) -> i32 {
+        if !self.dag.is_exact() {
+            return 0;
+        }
+        let floor = lowest_peak_of_any_plan(self.dag, || {
+            self.state.steps += 1;
+            !self.meter.is_over(self.state.steps)
+        });
+        floor.max(self.dag.floor())
+    }
+
+    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
+    pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
+        self.log.clear();
+        let repaired = if self.dag.len() > LARGE {
+            self.sweep
+                .run(&mut self.state, &mut self.rng, &mut self.meter, &mut self.log)
+        } else {
+            let repair = &mut self.neighbourhood.repair;
+            repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
+        };
+        if repaired {
+            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
+            self.note(phase);
+        }
+        repaired
+    }
+
+    /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
+    /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit.
+    pub(crate) fn improve(&mut self) {
+        let mut length = FIRST_ROUND;
+        while self.best.is_some() && !self.is_over() {
+            let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
+            if left / 2 < 2 * length {
+                length = (left / 2).max(1);
+            }
+            self.search_neighbourhoods(length);
+            self.anneal(length, Phase::Annealing);
+            length = length.saturating_mul(2);
+        }
+    }
+
+    /// Neighbourhood search from the best sequence. Steps that make it a little longer are accepted, ever more rarely.
+    pub(crate) fn search_neighbourhoods(&mut self, steps: u64) {
+        self.load_best();
+        let begin = self.state.steps;
+        let total = self.dag.total_duration();
+        while self.state.steps - begin < steps && !self.is_over() {
+            let Some(best) = self.best.as_ref().map(|best| best.duration) else {
+                return;
+            };
+            let progress = (self.state.steps - begin) as f64 / steps as f64;
+            let over = (self.state.duration() - total) as f64 * SLACK;
+            let slack = (over * (1.0 - progress) * self.rng.unit() * self.rng.unit()) as i64;
+            let strayed = self.state.duration() + slack > best + (2.0 * over) as i64;
+            let slack = if strayed { 0 } else { slack };
+            self.state.steps += 1;
+            let moved = self
+                .neighbourhood
+                .step(&mut self.state, slack, &mut self.rng, &mut self.meter);
+            if moved {
+                self.note(Phase::Neighbourhood);
+            }
+        }
+    }
+
+    /// Annealing from the best sequence. Where there is none, from the state, and only until it is within the budget.
+    pub(crate) fn anneal(&mut self, steps: u64, phase: Phase) {
+        let first = self.best.is_none();
+        self.load_best();
+        let mut annealing = Annealing::new(self.dag, self.chain);
+        let begin = self.state.steps;
+        while self.state.steps - begin < steps && !self.is_over() {
+            let progress = (self.state.steps - begin) as f64 / steps as f64;
+            let moved = annealing.step(&mut self.state, progress, &mut self.rng);
+            if moved && self.note(phase) && first {
+                return;
+            }
+        }
+    }
+
+    fn load_best(&mut self) {
+        if let Some(best) = &self.best {
+            self.state.load(&best.sequence);
+        }
     }
 
     /// Keeps the state if it is within the budget and better than all before.
@@ -84,23 +222,47 @@ impl<'a> Worker<'a> {
         if self.state.excess() > 0 || !better {
             return false;
         }
-        let best = Best {
-            duration: self.state.duration(),
-            peak: self.state.peak(),
-            sequence: self.state.nodes(),
-        };
-        (self.report)(&best, &self.state, phase);
-        self.last_improvement = self.state.steps;
+        let best = Best::of(&self.state);
+        if !self.on_the_way {
+            self.improved(&best, phase);
+        }
         self.best = Some(best);
         true
     }
 
-    fn found(&mut self) -> Found {
-        self.lowest_peak = self.lowest_peak.min(self.state.peak());
+    /// The answer is better now.
+    pub(crate) fn improved(&mut self, best: &Best, phase: Phase) {
+        self.last_improvement = self.state.steps;
+        (self.report)(best, self.state.steps, phase);
+    }
+
+    /// Whether to stop: the goal is reached, or a limit, or the search has converged.
+    pub(crate) fn is_over(&mut self) -> bool {
+        if self.best.as_ref().is_some_and(|best| best.duration <= self.goal) {
+            return true;
+        }
+        if self.meter.patience().is_over(self.state.steps, self.last_improvement) {
+            self.meter.stop(StopReason::Converged);
+        }
+        self.meter.is_over(self.state.steps)
+    }
+
+    /// What this thread has to say.
+    pub(crate) fn found(&mut self) -> Found {
+        let best = self.best.take();
+        let proved = best
+            .as_ref()
+            .is_some_and(|best| best.duration <= self.dag.total_duration());
+        let stop = if proved {
+            StopReason::Proved
+        } else {
+            self.meter.reason().unwrap_or(StopReason::Converged)
+        };
         Found {
-            best: self.best.take(),
+            best,
+            impossible: self.impossible,
             lowest_peak: self.lowest_peak,
-            stop: self.meter.reason().unwrap_or(StopReason::Converged),
+            stop,
             steps: self.state.steps,
         }
     }

@@ -17,12 +17,22 @@ pub(crate) fn timeline(values: &[u64], width: usize, height: usize, top: u64, la
         })
         .collect();
     let eighths = (height * 8) as u128;
-    let level = |value: u64| (u128::from(value) * eighths).div_ceil(u128::from(top.max(1))).min(eighths) as usize;
-    let margin = [label(top), label(0)].iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    let level = |value: u64| {
+        (u128::from(value) * eighths)
+            .div_ceil(u128::from(top.max(1)))
+            .min(eighths) as usize
+    };
+    let margin = [label(top), label(0)]
+        .iter()
+        .map(|text| text.chars().count())
+        .max()
+        .unwrap_or(0);
     let mut lines = Vec::with_capacity(height + 1);
     for row in (0..height).rev() {
         let name = if row + 1 == height { label(top) } else { String::new() };
-        let cells = columns.iter().map(|&value| BLOCKS[level(value).saturating_sub(row * 8).min(8)]);
+        let cells = columns
+            .iter()
+            .map(|&value| BLOCKS[level(value).saturating_sub(row * 8).min(8)]);
         lines.push(format!("{name:>margin$} │{}", cells.collect::<String>().trim_end()));
     }
     lines.push(format!("{:>margin$} └{}", label(0), "─".repeat(columns.len())));

@@ -30,7 +30,11 @@ Exit status:
 /// are the same, bit for bit.
 #[derive(Debug, Parser)]
 #[command(name = "remat-opt", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, arg_required_else_help = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -198,7 +202,8 @@ impl LoadArgs {
         let profile = match &self.profile {
             None => None,
             Some(path) => {
-                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+                let text =
+                    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
                 Some(remat::profile::ProfileFile::from_json(&text)?)
             }
         };
@@ -220,7 +225,10 @@ impl LoadArgs {
 /// `NAME=N`; the name may itself contain `=`.
 fn parse_assignment(text: &str) -> Result<(String, u64), String> {
     let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
-    let value = value.trim().parse().map_err(|_| format!("`{value}` is not a non-negative integer"))?;
+    let value = value
+        .trim()
+        .parse()
+        .map_err(|_| format!("`{value}` is not a non-negative integer"))?;
     Ok((name.trim().to_owned(), value))
 }
 
@@ -237,7 +245,9 @@ fn parse_share(text: &str) -> Result<u64, String> {
 /// A time such as `500ms`, `30s`, `5m`, `1h` or a number of seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let scale = match unit.trim() {
         "ms" => 1e-3,

@@ -16,7 +16,12 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(Error::Rejected(rejected)) = known {
         help = Some(save_rejected(rejected, Path::new(".")));
     }
-    let rendered = Rendered { text: format!("{error:#}"), help };
+    // Messages of the library are whole; what the command line adds stands before the cause.
+    let message = known.map_or_else(|| format!("{error:#}"), ToString::to_string);
+    let rendered = Rendered {
+        text: message.clone(),
+        help,
+    };
     let mut text = String::new();
     let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
         GraphicalTheme::unicode()
@@ -25,7 +30,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(120);
     if handler.render_report(&mut text, &rendered).is_err() {
-        text = format!("{error:#}\n");
+        text = message + "\n";
     }
     eprint_text(&text);
     ExitCode::from(status(known.map(Error::kind)))
@@ -69,11 +74,20 @@ fn help(error: &Error) -> Option<String> {
 fn save_rejected(rejected: &RejectedPlan, folder: &Path) -> String {
     let stem = format!("remat-bug-{}", rejected.problem.digest());
     let steps = PlanFile::records(&rejected.problem, &rejected.plan);
-    let lines: Vec<_> = steps.iter().map(|step| serde_json::to_string(step).unwrap_or_default()).collect();
+    let lines: Vec<_> = steps
+        .iter()
+        .map(|step| serde_json::to_string(step).unwrap_or_default())
+        .collect();
     let files: [(PathBuf, String); 3] = [
         (folder.join(format!("{stem}.problem.json")), rejected.problem.to_json()),
-        (folder.join(format!("{stem}.steps.json")), format!("[\n{}\n]\n", lines.join(",\n"))),
-        (folder.join(format!("{stem}.violations.txt")), rejected.rejection.to_string()),
+        (
+            folder.join(format!("{stem}.steps.json")),
+            format!("[\n{}\n]\n", lines.join(",\n")),
+        ),
+        (
+            folder.join(format!("{stem}.violations.txt")),
+            rejected.rejection.to_string(),
+        ),
     ];
     for (path, text) in &files {
         if let Err(error) = std::fs::write(path, text) {

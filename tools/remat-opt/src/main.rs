@@ -41,5 +41,9 @@ fn start_tracing(cli: &Cli) {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("REMAT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .init();
 }

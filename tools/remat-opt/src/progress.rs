@@ -17,7 +17,11 @@ pub(crate) struct Spinner {
 impl Spinner {
     /// Starts the line. `baseline` is the duration without rematerialization.
     pub(crate) fn start(quiet: bool, baseline: u64) -> Self {
-        let bar = if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        let bar = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new_spinner()
+        };
         let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}").expect("the template is constant");
         bar.set_style(style);
         bar.set_message("searching for a plan (Ctrl-C stops with the best so far)");

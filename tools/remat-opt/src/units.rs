@@ -21,7 +21,11 @@ pub(crate) fn nanoseconds(ns: u64) -> String {
 
 /// `part` of `whole` in per cent.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+    if whole == 0 {
+        100.0
+    } else {
+        100.0 * part as f64 / whole as f64
+    }
 }
 
 #[cfg(test)]

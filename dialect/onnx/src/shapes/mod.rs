@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod guard;
 mod rules;
+mod stand_in;
 mod symbols;
 
 use std::collections::{BTreeSet, HashMap};
@@ -29,6 +30,7 @@ use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
+use stand_in::StandIn;
 use symbols::Symbols;
 
 /// Nodes inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
@@ -287,8 +289,18 @@ impl<'m> Inference<'m> {
     fn operator(&mut self, proto: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
         let node = convert::node(proto, scope.bindings, self.folder);
         let inputs = self.inputs(proto, scope);
-        let mut results = match self.apply_rule(&node, inputs.clone(), scope) {
-            Ok(results) => results,
+        let stand_in = StandIn::of(&node, &inputs);
+        let ruled = match &stand_in {
+            Some(stand_in) => self.apply_rule(&stand_in.node, stand_in.inputs.clone(), scope),
+            None => self.apply_rule(&node, inputs.clone(), scope),
+        };
+        let mut results = match ruled {
+            Ok(mut results) => {
+                if let Some(stand_in) = &stand_in {
+                    stand_in.retype(&mut results);
+                }
+                results
+            }
             Err(objection) => {
                 tracing::debug!(node = name, objection, "shape inference failed");
                 if scope.main {

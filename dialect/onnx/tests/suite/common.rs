@@ -12,6 +12,8 @@ use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
 /// Element type codes of the format.
 pub(crate) const FLOAT: i32 = 1;
+pub(crate) const UINT8: i32 = 2;
+pub(crate) const INT8: i32 = 3;
 pub(crate) const INT64: i32 = 7;
 pub(crate) const BOOL: i32 = 9;
 

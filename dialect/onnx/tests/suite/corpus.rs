@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use remat_onnx::proto::{Message, ModelProto};
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
-/// Models whose sizes follow neither from the file nor from shape inference; may only shrink.
-const MAX_UNSIZED: usize = 27;
+/// Models whose sizes follow neither from the file nor from shape inference; may only shrink. The first figure is for the
+/// package as it is pinned, the second for older releases of it, which bring over 1,700 models.
+const MAX_UNSIZED: (usize, usize) = (1, 27);
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -72,7 +73,7 @@ fn every_model_of_the_test_data_imports_and_exports_unchanged() {
     let mut paths = Vec::new();
     models_below(&folder, &mut paths);
     paths.sort();
-    assert!(paths.len() > 1000, "{} models in {}", paths.len(), folder.display());
+    assert!(paths.len() >= 149, "{} models in {}", paths.len(), folder.display());
     let mut unsized_models = BTreeMap::new();
     let mut failures = Vec::new();
     for path in &paths {
@@ -102,7 +103,12 @@ fn every_model_of_the_test_data_imports_and_exports_unchanged() {
             causes.first().map_or("", String::as_str)
         );
     }
-    assert!(unsized_models.len() <= MAX_UNSIZED, "{unsized_models:#?}");
+    let most = if paths.len() > 1000 {
+        MAX_UNSIZED.1
+    } else {
+        MAX_UNSIZED.0
+    };
+    assert!(unsized_models.len() <= most, "{unsized_models:#?}");
     let real = |path: &&Path| path.starts_with("light") || path.starts_with("real");
     assert_eq!(unsized_models.keys().copied().find(real), None);
 }

@@ -146,6 +146,46 @@ fn shapes_computed_from_shapes_are_followed() {
 }
 
 #[test]
+fn integer_and_fused_operators_have_the_shapes_of_their_float_forms() {
+    let image = || tensor_type(UINT8, "1 3 8 8");
+    let nodes = vec![
+        node("QLinearConv", &["x", "s", "z", "w", "s", "z", "s", "z"], &["conv"]).ints("strides", &[2, 2]),
+        node("ConvInteger", &["x", "w"], &["integer"]),
+        node("MatMulInteger", &["x", "x"], &["product"]),
+        node("QLinearAdd", &["x", "s", "z", "row", "s", "z", "s", "z"], &["sum"]).domain("com.microsoft"),
+        node("FusedConv", &["f", "v"], &["fused"]).domain("com.microsoft"),
+        node("QLinearGlobalAveragePool", &["x", "s", "z", "s", "z"], &["pooled"]).domain("com.microsoft"),
+    ];
+    let types = [
+        ("x", image()),
+        ("row", tensor_type(UINT8, "8")),
+        ("w", tensor_type(INT8, "5 3 3 3")),
+        ("s", tensor_type(FLOAT, "")),
+        ("z", tensor_type(UINT8, "")),
+        ("f", tensor_type(FLOAT, "1 3 8 8")),
+        ("v", tensor_type(FLOAT, "5 3 3 3")),
+    ];
+    let m = import(graph(&types, nodes, &[]));
+    let sizes = ["conv", "integer", "product", "sum", "fused", "pooled"].map(|name| bytes(m.graph(), name));
+    let [conv, integer, product, sum] = [5 * 3 * 3, 4 * 5 * 6 * 6, 4 * 3 * 8 * 8, 3 * 8 * 8];
+    assert_eq!(sizes, [conv, integer, product, sum, 4 * 5 * 6 * 6, 3].map(Some));
+}
+
+/// Pools of images with the channels last have another shape, which is not guessed.
+#[test]
+fn no_shape_is_taken_from_an_operator_that_means_another_layout() {
+    let pool = node("QLinearGlobalAveragePool", &["x", "s", "z", "s", "z"], &["pooled"])
+        .domain("com.microsoft")
+        .int("channels_last", 1);
+    let types = [
+        ("x", tensor_type(UINT8, "1 8 8 3")),
+        ("s", tensor_type(FLOAT, "")),
+        ("z", tensor_type(UINT8, "")),
+    ];
+    insta::assert_snapshot!(error(graph(&types, vec![pool], &[])), @"the size of `pooled` is unknown; state it with --size (node `QLinearGlobalAveragePool_0` (QLinearGlobalAveragePool): no rule for its shape)");
+}
+
+#[test]
 fn sequences_take_the_memory_of_their_elements() {
     let nodes = vec![
         node("SequenceConstruct", &["x", "x"], &["pair"]),

@@ -8,3 +8,4 @@ mod lower;
 #[path = "../../../verify/tests/it/net.rs"]
 mod net;
 mod problem;
+mod prune;

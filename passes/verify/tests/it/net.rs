@@ -150,6 +150,7 @@ pub(crate) fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u6
         format: remat_plan::PLAN_FORMAT.into(),
         model: problem.name.clone(),
         accounting: problem.accounting,
+        order: problem.order,
         budget_bytes: problem.budget,
         peak_bytes,
         duration,

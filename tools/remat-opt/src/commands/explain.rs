@@ -10,8 +10,11 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         let lines = Code::ALL.iter().map(|code| format!("{code}  {}\n", code.title()));
         return super::print(&lines.collect::<String>());
     };
-    let Some(code) = Code::ALL.iter().find(|code| code.to_string().eq_ignore_ascii_case(wanted)) else {
+    let Some(code) = Code::ALL
+        .iter()
+        .find(|code| code.to_string().eq_ignore_ascii_case(wanted))
+    else {
         bail!("there is no rule `{wanted}`: `remat-opt explain` lists them");
     };
-    super::print(&format!("{code}: {}\n\n{}\n", code.title(), code.explain().trim_end()))
+    super::print(&format!("{}\n", code.explain().trim_end()))
 }

@@ -66,18 +66,31 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     }
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
     lines.push(String::new());
-    lines.push(chart::timeline(&during, CHART_COLUMNS, CHART_ROWS, replay.peak, units::bytes));
+    lines.push(chart::timeline(
+        &during,
+        CHART_COLUMNS,
+        CHART_ROWS,
+        replay.peak,
+        units::bytes,
+    ));
     lines.push(String::new());
     lines.push(format!("largest of {} storages at the peak:", resident.len()));
     let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["bytes", "share", "tensor", "made by"]);
+    table
+        .load_style(NOTHING)
+        .set_header(["bytes", "share", "tensor", "made by"]);
     let running = plan.steps.get(replay.peak_step).and_then(|step| match *step {
         Step::Compute(op) | Step::Recompute(op) => Some(&problem.ops[op]),
         Step::Free(_) | Step::PageOut(_) | Step::PageIn(_) => None,
     });
     if let Some(op) = running.filter(|op| op.workspace > 0) {
         let share = format!("{:.1} %", units::percent(op.workspace, replay.peak));
-        table.add_row([units::bytes(op.workspace), share, "(kernel workspace)".to_owned(), op.name.clone()]);
+        table.add_row([
+            units::bytes(op.workspace),
+            share,
+            "(kernel workspace)".to_owned(),
+            op.name.clone(),
+        ]);
     }
     for &(storage, bytes) in resident.iter().take(args.top) {
         let root = &problem.tensors[problem.storages[storage].root];
@@ -95,10 +108,13 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
 fn json(model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> serde_json::Value {
     let problem = model.problem();
     let bottleneck = problem.bottleneck(&Structure::of(problem));
-    let timeline = replay.trace.iter().map(|trace| {
-        json!({ "node": op_at(problem, plan, trace.step), "during": trace.during, "after": trace.after })
-    });
-    let at_peak = resident.iter().map(|&(s, bytes)| json!({ "tensor": problem.storage_name(s), "bytes": bytes }));
+    let timeline = replay
+        .trace
+        .iter()
+        .map(|trace| json!({ "node": op_at(problem, plan, trace.step), "during": trace.during, "after": trace.after }));
+    let at_peak = resident
+        .iter()
+        .map(|&(s, bytes)| json!({ "tensor": problem.storage_name(s), "bytes": bytes }));
     json!({
         "model": problem.name,
         "accounting": problem.accounting,

@@ -19,7 +19,10 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &std::path::Path) -> anyhow::Result<remat::plan::PlanFile> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| remat::Error::Io { action: "read", path: path.to_owned(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| remat::Error::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
     Ok(remat::plan::PlanFile::from_json(&text).map_err(remat::Error::from)?)
 }

@@ -64,8 +64,11 @@ fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Sol
     if let Some(steps) = args.step_limit {
         control = control.step_limit(steps);
     }
-    let request =
-        SolveRequest { budget: args.budget, max_overhead: args.max_overhead, solver: args.solver.clone() };
+    let request = SolveRequest {
+        budget: args.budget,
+        max_overhead: args.max_overhead,
+        solver: args.solver.clone(),
+    };
     let solution = remat::solve(model, &request, &control);
     spinner.finish();
     Ok(solution?)
@@ -79,7 +82,13 @@ fn same_file(a: &std::path::Path, b: &std::path::Path) -> bool {
 fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> String {
     let (before, after) = (model.baseline(), &solution.replay);
     let is_model = model.format() == Format::Onnx;
-    let time = |duration: u64| if is_model { units::nanoseconds(duration) } else { duration.to_string() };
+    let time = |duration: u64| {
+        if is_model {
+            units::nanoseconds(duration)
+        } else {
+            duration.to_string()
+        }
+    };
     let mut lines = vec![
         format!(
             "peak      {} -> {} ({:.1} %), {} accounting",
@@ -89,8 +98,9 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
             format!("{:?}", solution.problem.accounting).to_lowercase(),
         ),
         format!(
-            "overhead  {:+.2} % estimated ({} -> {}), {} recomputes among {} ops",
+            "overhead  {:+.2} %{} ({} -> {}), {} recomputes among {} ops",
             solution.overhead.percent(),
+            if is_model { " estimated" } else { "" },
             time(before.duration),
             time(after.duration),
             solution.plan.recomputes(),
@@ -107,7 +117,10 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
         ));
     }
     if let Some(certificate) = &solution.certificate {
-        let bound = remat::Overhead { duration: certificate.bound, baseline: before.duration };
+        let bound = remat::Overhead {
+            duration: certificate.bound,
+            baseline: before.duration,
+        };
         lines.push(format!(
             "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
             plain(&certificate.status),
@@ -134,7 +147,10 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
 
 /// An enumeration's name as it stands in JSON.
 fn plain(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> serde_json::Value {

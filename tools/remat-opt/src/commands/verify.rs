@@ -33,7 +33,10 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     }
     let solution = result?;
     if args.report.format == ReportFormat::Text {
-        let budget = solution.problem.budget.map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
+        let budget = solution
+            .problem
+            .budget
+            .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
         super::print(&format!(
             "valid: peak {} ({budget}), overhead {:+.2} %, {} recomputes in {} steps\n",
             units::bytes(solution.replay.peak),

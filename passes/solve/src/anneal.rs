@@ -1,0 +1,220 @@
+//! Simulated annealing with a price on excess memory that adapts.
+
+use crate::dag::Dag;
+use crate::repair::{Chain, insert_chain};
+use crate::rng::Rng;
+use crate::state::{Edit, Event, State};
+
+/// Moves between two looks at the share of states above the budget.
+const ADAPT_EVERY: u32 = 256;
+/// Factor by which the price of excess changes then.
+const ADAPT_BY: f64 = 1.02;
+/// The share of states above the budget that is steered towards, at the beginning and at the end.
+const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+
+/// Annealing of a sequence: minimises `duration + price * excess`.
+///
+/// The price of a byte of excess rises while more states than wished are above the budget and falls otherwise, so the walk stays at
+/// the border of what is allowed, where the short sequences are. The temperature falls geometrically with the share of the steps
+/// that are used up; nothing depends on the clock.
+pub(crate) struct Annealing {
+    hot: f64,
+    cold: f64,
+    price: f64,
+    chain: Chain,
+    over_budget: u32,
+    moves: u32,
+    log: Vec<Edit>,
+}
+
+impl Annealing {
+    /// An annealing with temperatures and price fitting the problem.
+    pub(crate) fn new(dag: &Dag, chain: Chain) -> Self {
+        let mut durations: Vec<i64> = (0..dag.len() as u32)
+            .map(|v| dag.duration(v))
+            .filter(|&d| d > 0)
+            .collect();
+        durations.sort_unstable();
+        let count = durations.len().max(1) as f64;
+        let mean = (durations.iter().sum::<i64>() as f64 / count).max(1e-9);
+        let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
+        let values = dag.value_count();
+        let bytes: f64 = (0..values as u32).map(|x| f64::from(dag.bytes(x))).sum();
+        let mean_bytes = (bytes / values.max(1) as f64).max(1.0);
+        Self {
+            hot: 0.05 * mean,
+            cold: 0.01 * lower_quartile.clamp(0.02 * mean, mean),
+            price: mean / (10.0 * mean_bytes),
+            chain,
+            over_budget: 0,
+            moves: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// One move; `progress` in `[0, 1]` is the share of the annealing that is over. Returns whether the state changed.
+    pub(crate) fn step(&mut self, state: &mut State<'_>, progress: f64, rng: &mut Rng) -> bool {
+        self.adapt(progress);
+        let (duration, excess) = (state.duration(), state.excess());
+        self.log.clear();
+        state.steps += 1;
+        propose(state, self.chain, &mut self.log, rng);
+        if self.log.is_empty() {
+            return false;
+        }
+        let change = (state.duration() - duration) as f64 + self.price * (state.excess() - excess) as f64;
+        let temperature = self.hot * (self.cold / self.hot).powf(progress);
+        let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
+        if !accepted {
+            state.undo_to(&mut self.log, 0);
+        }
+        self.over_budget += u32::from(state.excess() > 0);
+        accepted
+    }
+
+    fn adapt(&mut self, progress: f64) {
+        self.moves += 1;
+        if self.moves < ADAPT_EVERY {
+            return;
+        }
+        let share = f64::from(self.over_budget) / f64::from(self.moves);
+        let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
+        if share > wish {
+            self.price *= ADAPT_BY;
+        } else {
+            self.price /= ADAPT_BY;
+        }
+        (self.moves, self.over_budget) = (0, 0);
+    }
+}
+
+/// Makes a random change; it is appended to `log`. No change where the draw offers none.
+fn propose(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let draw = rng.unit();
+    if state.recomputes().is_empty() || draw < 0.45 {
+        add(state, chain, log, rng);
+        return;
+    }
+    let event = state.recomputes()[rng.below(state.recomputes().len())];
+    if draw < 0.72 {
+        drop(state, event, log, rng);
+    } else if draw < 0.86 {
+        log.push(state.remove(event));
+        add(state, chain, log, rng);
+    } else {
+        shift(state, event, log, rng);
+    }
+}
+
+/// Recomputes a value that is resident and unused at a position above the budget, or anywhere if there is none.
+fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+    if state.is_full() {
+        return;
+    }
+    let length = state.sequence().len();
+    let mut position = rng.below(length);
+    if state.excess() > 0 {
+        for _ in 0..24 {
+            if state.memory()[position] > state.budget() {
+                break;
+            }
+            position = rng.below(length);
+        }
+    }
+    let dag = state.dag();
+    for attempt in 0..16 {
+        // Far back anything may be resident, close by much is.
+        let back = if attempt % 2 == 0 {
+            1 + rng.below(position.max(1))
+        } else {
+            rng.nearby(position as f64)
+        };
+        let event = state.event_at(position.saturating_sub(back));
+        let node = state.node_of(event);
+        let values = dag.values(node);
+        if values.is_empty() || !state.may_run_again(node) {
+            continue;
+        }
+        let value = values.start + rng.below(values.len()) as u32;
+        if state.position_of(state.end_of(event, value)) <= position {
+            continue;
+        }
+        let Some(next) = state.next_use(value, position).map(|event| state.position_of(event)) else {
+            continue;
+        };
+        if next > position {
+            let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
+            let chain = if revival > 0.0 { chain } else { Chain::NONE };
+            insert_chain(state, node, next, chain, &mut |_| rng.chance(revival), log);
+            return;
+        }
+    }
+}
+
+/// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
+fn drop(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let (dag, node) = (state.dag(), state.node_of(event));
+    let position = state.position_of(event);
+    log.push(state.remove(event));
+    if !rng.chance(0.3) {
+        return;
+    }
+    for &value in dag.needs(node) {
+        let Some(serving) = state.serving(value, position) else {
+            continue;
+        };
+        let producer = dag.producer(value);
+        let unused = dag
+            .values(producer)
+            .all(|value| state.end_of(serving, value) == serving);
+        if unused && state.runs(producer)[0] != serving {
+            log.push(state.remove(serving));
+        }
+    }
+}
+
+/// Moves a recompute between its neighbouring runs: before the use ahead of it, behind its first use, or a little.
+fn shift(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let (dag, node) = (state.dag(), state.node_of(event));
+    let position = state.position_of(event);
+    let runs = state.runs(node);
+    let index = state.run_index(event);
+    let first = state.position_of(runs[index - 1]) + 1;
+    // Positions as they are without the event; the end of the sequence is no place for a recompute.
+    let next_run = runs.get(index + 1).map(|&run| state.position_of(run));
+    let last = next_run.unwrap_or(state.sequence().len() - 1) - 1;
+    let values = dag.values(node);
+    if values.is_empty() {
+        return;
+    }
+    let value = values.start + rng.below(values.len()) as u32;
+    let goal = match rng.below(3) {
+        0 => state
+            .last_use(value, first - 1, position)
+            .map(|event| state.position_of(event)),
+        1 => behind_first_use(state, value, position, rng),
+        _ => {
+            let distance = rng.nearby(40.0);
+            Some(if rng.chance(0.5) {
+                position.saturating_sub(distance)
+            } else {
+                position + distance
+            })
+        }
+    };
+    let Some(goal) = goal.filter(|&goal| goal >= first && goal <= last && goal != position) else {
+        return;
+    };
+    log.push(state.remove(event));
+    log.push(Edit::Inserted(state.insert(node, goal)));
+}
+
+/// Right before the first use of a recompute at `position`, or right before the second.
+fn behind_first_use(state: &State<'_>, value: u32, position: usize, rng: &mut Rng) -> Option<usize> {
+    let first = state.position_of(state.next_use(value, position + 1)?);
+    if rng.chance(0.5) {
+        return Some(first - 1);
+    }
+    let second = state.position_of(state.next_use(value, first + 1)?);
+    Some(second - 1)
+}

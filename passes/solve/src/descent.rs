@@ -1,0 +1,109 @@
+//! The way to a low peak: from looser budgets to tighter ones, each search starting from what the one before found.
+
+use crate::control::Phase;
+use crate::repair::{Chain, RepairOptions};
+use crate::strategy::{Best, Worker};
+
+/// Steps per node spent on a budget before a looser one is tried; grows when all are stuck.
+const FIRST_EFFORT: u64 = 100;
+/// Share of the way to the lowest conceivable peak that the first stage goes, as a divisor.
+const STAGES: i32 = 4;
+
+/// Where a descent leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descent {
+    /// Ends at this peak.
+    pub(crate) target: i32,
+    /// Sequences that take longer do not count.
+    pub(crate) max_duration: i64,
+    /// Whether a lower peak is a better answer, or only on the way to one.
+    pub(crate) announce: bool,
+    /// Share of the limits that the descent may take.
+    pub(crate) share: f64,
+}
+
+impl Worker<'_> {
+    /// Finds a first sequence within a budget where repair of the reference order found none; it becomes the best one.
+    pub(crate) fn reach(&mut self, budget: i32) {
+        let descent = Descent {
+            target: budget,
+            max_duration: i64::MAX,
+            announce: false,
+            share: 1.0,
+        };
+        self.state.load_reference();
+        let lowest = self.descend(descent, Phase::Feasibility);
+        self.state.set_budget(budget);
+        self.state.load(&lowest.sequence);
+        self.repair(RepairOptions::GREEDY, Phase::Feasibility);
+    }
+
+    /// Lowers the peak from that of the state, stage by stage. Returns the sequence of the lowest peak.
+    ///
+    /// A stage asks for a budget somewhat below the peak reached so far. If it fails, the next asks for half as much; if the smallest
+    /// fails, stages grow again and every one may take twice the steps.
+    pub(crate) fn descend(&mut self, descent: Descent, phase: Phase) -> Best {
+        let mut lowest = Best::of(&self.state);
+        self.lowest_peak = self.lowest_peak.min(lowest.peak);
+        let first_stage = |peak: i32| ((peak - descent.target) / STAGES).max(1);
+        let mut stage = first_stage(lowest.peak);
+        let mut effort = FIRST_EFFORT * self.dag.len() as u64;
+        self.last_improvement = self.state.steps;
+        self.on_the_way = true;
+        while lowest.peak > descent.target
+            && !self.meter_is_over()
+            && !self.meter.used_up(descent.share, self.state.steps)
+        {
+            let budget = (lowest.peak - stage).max(descent.target);
+            if self.attempt(&lowest, budget, descent.max_duration, effort) {
+                if let Some(best) = self.best.take() {
+                    lowest = best;
+                }
+                self.lowest_peak = self.lowest_peak.min(lowest.peak);
+                self.last_improvement = self.state.steps;
+                if descent.announce {
+                    self.improved(&lowest, phase);
+                }
+                stage = (stage + stage / 2).min(first_stage(lowest.peak)).max(1);
+            } else if stage > 1 {
+                stage /= 2;
+            } else {
+                stage = first_stage(lowest.peak);
+                effort = effort.saturating_mul(2);
+                self.chain = self.chain.longer();
+            }
+        }
+        self.best = None;
+        self.chain = Chain::SHORT;
+        self.on_the_way = false;
+        lowest
+    }
+
+    /// Searches from a sequence for one within a tighter budget that is short enough; on success it is the best one.
+    fn attempt(&mut self, from: &Best, budget: i32, max_duration: i64, effort: u64) -> bool {
+        self.best = None;
+        self.state.set_budget(budget);
+        self.state.load(&from.sequence);
+        let goal = std::mem::replace(&mut self.goal, max_duration);
+        let options = RepairOptions {
+            chain: self.chain,
+            max_steps: 5 * effort,
+            ..RepairOptions::GREEDY
+        };
+        if !self.repair(options, Phase::Feasibility) {
+            self.state.load(&from.sequence);
+            self.anneal(effort, Phase::Feasibility);
+        }
+        if self.best.is_some() {
+            self.search_neighbourhoods(effort / 2);
+            self.anneal(effort / 2, Phase::Feasibility);
+        }
+        self.goal = goal;
+        self.best.as_ref().is_some_and(|best| best.duration <= max_duration)
+    }
+
+    fn meter_is_over(&mut self) -> bool {
+        self.best = None;
+        self.is_over()
+    }
+}

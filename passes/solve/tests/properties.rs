@@ -1,0 +1,239 @@
+//! What every answer of every solver of this crate keeps to.
+
+mod support;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, Structure, baseline};
+use remat_solve::{Observer, Outcome, Patience, Progress, SolveControl, lowest_budget_within, minimize_peak, registry};
+use remat_verify::{Replay, replay};
+use support::{Features, budgeted, problems};
+
+/// Limits under which the small problems of these tests are searched.
+fn quick() -> SolveControl<'static> {
+    SolveControl::new().step_limit(3_000)
+}
+
+/// Replays the plan of an outcome, if there is one, and compares it with the claims.
+fn checked(problem: &Problem, outcome: &Outcome) -> Result<Option<Replay>, TestCaseError> {
+    let Some(plan) = &outcome.plan else {
+        prop_assert_eq!(outcome.certificate.objective, None);
+        prop_assert!(matches!(
+            outcome.certificate.status,
+            Status::Infeasible | Status::Unknown
+        ));
+        return Ok(None);
+    };
+    let replayed = replay(problem, plan).map_err(|rejection| TestCaseError::fail(rejection.to_string()))?;
+    let certificate = &outcome.certificate;
+    prop_assert_eq!(certificate.objective, Some(replayed.duration));
+    prop_assert!(certificate.bound <= replayed.duration);
+    prop_assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak));
+    prop_assert!(matches!(certificate.status, Status::Feasible | Status::Optimal));
+    prop_assert_eq!(&certificate.problem, &problem.digest());
+    Ok(Some(replayed))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
+        for solver in registry() {
+            let outcome = solver.solve(&problem, &quick().seed(seed));
+            checked(&problem, &outcome)?;
+        }
+    }
+
+    #[test]
+    fn the_number_of_computes_is_respected(mut problem in budgeted(5..25, Features::ALL), most in 1u32..4) {
+        problem.max_computes = Some(most);
+        for solver in registry() {
+            let outcome = solver.solve(&problem, &quick());
+            checked(&problem, &outcome)?;
+        }
+    }
+
+    #[test]
+    fn no_plan_is_shorter_than_one_without_a_budget(problem in problems(1..15, Features::ALL)) {
+        for solver in registry() {
+            let outcome = solver.solve(&problem, &quick());
+            checked(&problem, &outcome)?;
+            prop_assert_eq!(outcome.plan, Some(baseline(&problem)));
+            prop_assert_eq!(outcome.certificate.status, Status::Optimal);
+            prop_assert_eq!(outcome.certificate.stop, StopReason::Proved);
+            prop_assert_eq!(outcome.certificate.bound_covers, BoundCovers::AllPlans);
+        }
+    }
+
+    #[test]
+    fn a_budget_below_one_op_is_infeasible_at_once(mut problem in problems(2..15, Features::ALL)) {
+        let need = problem.bottleneck(&Structure::of(&problem)).map_or(0, |worst| worst.bytes);
+        prop_assume!(need > 0);
+        problem.budget = Some(need - 1);
+        for solver in registry() {
+            let outcome = solver.solve(&problem, &quick());
+            prop_assert_eq!(outcome.certificate.status, Status::Infeasible);
+            prop_assert_eq!(outcome.certificate.steps, 0);
+            prop_assert!(outcome.plan.is_none());
+        }
+    }
+
+    #[test]
+    fn same_seed_and_steps_give_the_same_answer(problem in budgeted(10..30, Features::ALL), seed in any::<u64>()) {
+        for solver in registry() {
+            let solve = || {
+                let mut outcome = solver.solve(&problem, &quick().seed(seed));
+                outcome.certificate.elapsed_ms = 0;
+                outcome
+            };
+            let (first, second) = (solve(), solve());
+            prop_assert_eq!(first.plan, second.plan);
+            prop_assert_eq!(first.certificate, second.certificate);
+        }
+    }
+
+    #[test]
+    fn the_lowest_peak_found_is_not_above_the_baseline(problem in budgeted(2..20, Features::ALL)) {
+        let outcome = minimize_peak(&problem, &quick());
+        let free = Problem { budget: None, ..problem.clone() };
+        let replayed = replay(&free, outcome.plan.as_ref().expect("the baseline is a plan")).expect("the plan is valid");
+        let most = replay(&free, &baseline(&free)).expect("the baseline is valid").peak;
+        prop_assert!(replayed.peak <= most);
+        prop_assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak && peak <= most));
+        prop_assert_eq!(outcome.certificate.objective, Some(replayed.duration));
+    }
+
+    #[test]
+    fn the_lowest_budget_keeps_within_the_duration(problem in budgeted(2..20, Features::ALL), share in 0u64..60) {
+        let limit = problem.total_duration() * (100 + share) / 100;
+        let outcome = lowest_budget_within(&problem, limit, &quick());
+        let free = Problem { budget: None, ..problem };
+        let replayed = replay(&free, outcome.plan.as_ref().expect("the baseline is a plan")).expect("the plan is valid");
+        prop_assert!(replayed.duration <= limit, "{} exceeds {limit}", replayed.duration);
+        prop_assert_eq!(outcome.certificate.objective, Some(replayed.duration));
+    }
+
+    #[test]
+    fn a_warm_start_is_never_made_worse(problem in budgeted(10..25, Features::ALL)) {
+        let [solver, ..] = registry() else { return Ok(()) };
+        let first = solver.solve(&problem, &quick().seed(1));
+        let Some(plan) = &first.plan else { return Ok(()) };
+        let control = SolveControl::new().step_limit(300).seed(2).warm_start(plan);
+        let second = solver.solve(&problem, &control);
+        checked(&problem, &second)?;
+        prop_assert!(second.certificate.objective <= first.certificate.objective);
+    }
+}
+
+/// A problem on which there is something to search for.
+fn hard() -> Problem {
+    let mut runner = TestRunner::deterministic();
+    let strategy = problems(
+        300..301,
+        Features {
+            reach: 60,
+            ..Features::PAPER
+        },
+    );
+    let mut problem = strategy
+        .new_tree(&mut runner)
+        .expect("the strategy rejects nothing")
+        .current();
+    let peak = replay(&problem, &baseline(&problem))
+        .expect("the baseline is valid")
+        .peak;
+    problem.budget = Some(peak * 8 / 10);
+    problem
+}
+
+#[test]
+fn a_raised_flag_stops_the_search_and_keeps_the_plan() {
+    let problem = hard();
+    let flag = AtomicBool::new(false);
+    struct Raise<'a>(&'a AtomicBool);
+    impl Observer for Raise<'_> {
+        fn improved(&self, _: &Progress) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let raise = Raise(&flag);
+    let control = SolveControl::new()
+        .patience(Patience::ENDLESS)
+        .cancel(&flag)
+        .observer(&raise);
+    let outcome = registry()[0].solve(&problem, &control);
+    assert_eq!(outcome.certificate.stop, StopReason::Cancelled);
+    let plan = outcome.plan.expect("the first improvement raised the flag");
+    assert!(replay(&problem, &plan).is_ok());
+}
+
+#[test]
+fn a_deadline_in_the_past_ends_without_a_plan_and_without_a_claim() {
+    let problem = hard();
+    let outcome = registry()[0].solve(&problem, &SolveControl::new().time_limit(Duration::ZERO));
+    assert_eq!(outcome.certificate.status, Status::Unknown);
+    assert_eq!(outcome.certificate.stop, StopReason::TimeLimit);
+    assert!(outcome.plan.is_none());
+    assert!(outcome.lowest_peak.is_some());
+}
+
+#[test]
+fn improvements_are_told_in_order_and_the_last_is_the_answer() {
+    struct Record(Mutex<Vec<Progress>>);
+    impl Observer for Record {
+        fn improved(&self, progress: &Progress) {
+            self.0.lock().unwrap().push(*progress);
+        }
+    }
+    let problem = hard();
+    let record = Record(Mutex::new(Vec::new()));
+    let control = SolveControl::new().step_limit(50_000).observer(&record);
+    let outcome = registry()[0].solve(&problem, &control);
+    let told = record.0.into_inner().unwrap();
+    assert!(told.len() > 1, "the first plan can be improved");
+    assert!(
+        told.windows(2)
+            .all(|pair| pair[1].objective < pair[0].objective && pair[1].steps >= pair[0].steps)
+    );
+    assert_eq!(told.last().map(|last| last.objective), outcome.certificate.objective);
+}
+
+#[test]
+fn several_threads_are_not_worse_than_one_and_as_reproducible() {
+    let problem = hard();
+    let solve = |threads| {
+        let control = SolveControl::new().step_limit(20_000).threads(threads);
+        registry()[0].solve(&problem, &control)
+    };
+    let (one, four, again) = (solve(1), solve(4), solve(4));
+    assert!(four.certificate.objective <= one.certificate.objective);
+    assert_eq!(four.plan, again.plan);
+    assert_eq!(four.certificate.threads, 4);
+}
+
+#[test]
+fn a_plan_in_another_order_is_no_warm_start() {
+    let mut problem = hard();
+    problem.order = OrderMode::Free;
+    let mut plan = baseline(&problem);
+    plan.steps.reverse();
+    let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000).warm_start(&plan));
+    assert!(replay(&problem, &outcome.plan.expect("there is one")).is_ok());
+}
+
+#[test]
+fn a_search_without_limits_ends_by_convergence() {
+    let problem = hard();
+    let patience = Patience {
+        min_steps: 20_000,
+        factor: 1.0,
+    };
+    let outcome = registry()[0].solve(&problem, &SolveControl::new().patience(patience));
+    assert_eq!(outcome.certificate.stop, StopReason::Converged);
+}
