@@ -58,7 +58,6 @@ pub(super) fn parameters(threads: usize, seed: u64) -> SatParameters {
         interleave_search: Some(workers == 1),
         linearization_level: Some(2),
         catch_sigint_signal: Some(false),
-        log_search_progress: Some(std::env::var("LOGP").is_ok()),
         ..SatParameters::default()
     }
 }
