@@ -279,8 +279,14 @@ impl Instance {
         (first == self.len()).then_some(sequence)
     }
 
-    /// Peak of a sequence of runs in which a use is served by the latest run before it; `None` if a value is used before it is made.
+    /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made.
     pub(crate) fn peak(&self, sequence: &[Node]) -> Option<i64> {
+        Some(self.memory(sequence)?.into_iter().max().unwrap_or(0))
+    }
+
+    /// Memory at each run of a sequence in which a use is served by the latest run before it; `None` if a value is used before it
+    /// is made, or never made.
+    pub(crate) fn memory(&self, sequence: &[Node]) -> Option<Vec<i64>> {
         // The run that made each value last, and the position of its last use.
         let mut made: Vec<Option<(usize, usize)>> = vec![None; self.value_count()];
         let mut change = vec![0i64; sequence.len() + 1];
@@ -302,15 +308,16 @@ impl Instance {
             retire(value, (*instance)?);
         }
         let mut ran = vec![false; self.len()];
-        let (mut resident, mut peak) = (0, 0);
-        for (&node, change) in sequence.iter().zip(&change) {
+        let mut resident = 0;
+        let memory = sequence.iter().zip(&change).map(|(&node, change)| {
             resident += change;
-            peak = peak.max(resident + self.workspace[node] + self.kept[node]);
+            let here = resident + self.workspace[node] + self.kept[node];
             if !std::mem::replace(&mut ran[node], true) {
                 resident += self.kept[node];
             }
-        }
-        Some(peak)
+            here
+        });
+        Some(memory.collect())
     }
 }
 

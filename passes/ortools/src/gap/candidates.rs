@@ -7,6 +7,9 @@ use crate::instance::{Instance, Node};
 /// Which recomputes a gap model may use. Stage `s` is the time between the first computes of nodes `s - 1` and `s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Candidates {
+    /// `Excess(d)`: those of `Uses(d)` before which the result would otherwise be held, since the use before, while the order
+    /// without recomputes exceeds the budget. Few, and often enough for the best plan of `Uses(d)`.
+    Excess(u32),
     /// `Uses(1)`: a node in the stages of its users. `Uses(d + 1)`: also where `Uses(d)` recomputes one of its users, so that
     /// chains of up to `d + 1` recomputes in a row are possible.
     Uses(u32),
@@ -17,6 +20,7 @@ pub enum Candidates {
 impl fmt::Display for Candidates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Excess(depth) => write!(f, "excess{depth}"),
             Self::Uses(depth) => write!(f, "use{depth}"),
             Self::AllStages => f.write_str("all stages"),
         }
@@ -25,9 +29,18 @@ impl fmt::Display for Candidates {
 
 impl Candidates {
     /// For each node the stages in which it may be recomputed, ascending.
-    pub(super) fn stages(self, instance: &Instance) -> Vec<Vec<usize>> {
+    pub(super) fn stages(self, instance: &Instance, budget: i64) -> Vec<Vec<usize>> {
         match self {
-            Self::Uses(depth) => uses(instance, depth),
+            Self::Excess(depth) => {
+                let once: Vec<Node> = (0..instance.len()).collect();
+                let memory = instance.memory(&once).unwrap_or_default();
+                let excess: Vec<usize> = (0..memory.len()).filter(|&stage| memory[stage] > budget).collect();
+                uses(instance, depth, |from, to| {
+                    let next = excess.partition_point(|&stage| stage <= from);
+                    excess.get(next).is_some_and(|&stage| stage < to)
+                })
+            }
+            Self::Uses(depth) => uses(instance, depth, |_, _| true),
             Self::AllStages => all_stages(instance),
         }
     }
@@ -45,13 +58,20 @@ fn readers(instance: &Instance, node: Node) -> Vec<Node> {
     readers
 }
 
-fn uses(instance: &Instance, depth: u32) -> Vec<Vec<usize>> {
+/// `gains(from, to)` says whether something is gained by not holding a result between two stages.
+fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let may_repeat = |node: Node| instance.max_computes(node) > 1;
     let readers: Vec<Vec<Node>> = (0..instance.len()).map(|node| readers(instance, node)).collect();
+    let is_worth_it = |node: Node, stage: usize| {
+        let used = readers[node].partition_point(|&reader| reader < stage);
+        let from = used.checked_sub(1).map_or(node, |last| readers[node][last]);
+        gains(from, stage)
+    };
     let mut stages: Vec<Vec<usize>> = (0..instance.len())
         .map(|node| {
             if may_repeat(node) {
-                readers[node].clone()
+                let stages = readers[node].iter().copied();
+                stages.filter(|&stage| is_worth_it(node, stage)).collect()
             } else {
                 Vec::new()
             }
@@ -62,7 +82,8 @@ fn uses(instance: &Instance, depth: u32) -> Vec<Vec<usize>> {
             .map(|node| {
                 let mut here = stages[node].clone();
                 if may_repeat(node) {
-                    here.extend(readers[node].iter().flat_map(|&reader| &stages[reader]));
+                    let more = readers[node].iter().flat_map(|&reader| &stages[reader]).copied();
+                    here.extend(more.filter(|&stage| is_worth_it(node, stage)));
                     here.sort_unstable();
                     here.dedup();
                 }

@@ -20,7 +20,7 @@ use crate::size::ModelSize;
 use model::GapModel;
 
 /// Steps of the local search that gives the first plan where the caller gives none.
-const HINT_STEPS: u64 = 30_000;
+const HINT_STEPS: u64 = 1_000_000;
 /// The deepest set of users tried before all stages are.
 const DEEPEST: u32 = 4;
 /// With more recomputes than this the linear relaxation over all stages takes minutes, and the round is left out.
@@ -29,9 +29,9 @@ const MAX_RECOMPUTES: usize = 20_000;
 /// The gap model: which results are resident between which possible runs, as a 0/1 program with a tight linear relaxation.
 ///
 /// First computes keep the reference order (in free order: that of the warm start); recomputes happen in stages (see
-/// [`Candidates`]). With `candidates` absent the sets grow from round to round, [`Candidates::Uses`] 1 to 4 and then
-/// [`Candidates::AllStages`] unless that would be too many; each round starts from the best plan so far. Of the time left, half goes
-/// to each round, if all stages are to come, or else all of it.
+/// [`Candidates`]). With `candidates` absent the sets grow from round to round, [`Candidates::Excess`] 1 and 2,
+/// [`Candidates::Uses`] 1 to 4 and then [`Candidates::AllStages`] unless that would be too many; each round starts from the best
+/// plan so far. Of the time left, half goes to each round, if all stages are to come, or else all of it.
 ///
 /// The certificate's bound is that of the largest set that was solved or, where the last round reached a bound over all stages,
 /// that one. It covers [`BoundCovers::StageForm`] after a round over all stages in fixed order, and
@@ -120,11 +120,8 @@ impl Gap {
         let control = SolveControl::default();
         let run = Run::new("gap", problem, &control);
         let instance = run.instance(None)?;
-        let model = GapModel::new(
-            &instance,
-            &candidates.stages(&instance),
-            instance.scaled_budget(problem.budget),
-        )?;
+        let budget = instance.scaled_budget(problem.budget);
+        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget)?;
         Ok(model.program.size())
     }
 
@@ -206,15 +203,15 @@ impl Rounds<'_> {
     fn growing(&mut self) -> Result<Claim, Refusal> {
         let mut claim: Option<Claim> = None;
         let mut before = None;
-        for depth in 1..=DEEPEST {
-            let candidates = Candidates::Uses(depth);
+        let excess = [1, 2].map(Candidates::Excess);
+        for candidates in excess.into_iter().chain((1..=DEEPEST).map(Candidates::Uses)) {
             let stages = self.stages(candidates);
             if before.as_ref() == Some(&stages) {
                 break;
             }
             let share = if self.all_are_to_come() { 0.5 } else { 1.0 };
             match self.one(candidates, &self.run.clock.share(share)) {
-                Ok(next) => claim = Some(next),
+                Ok(next) => claim = Some(claim.map_or(next, |before| self.stronger(before, next))),
                 Err(refusal) if claim.is_none() => return Err(refusal),
                 Err(_) => break,
             }
@@ -246,7 +243,7 @@ impl Rounds<'_> {
 
     /// For each node the stages in which it may be recomputed.
     fn stages(&self, candidates: Candidates) -> Vec<Vec<usize>> {
-        let mut stages = candidates.stages(self.instance);
+        let mut stages = candidates.stages(self.instance, self.instance.scaled_budget(self.run.problem.budget));
         if let Some(best) = &self.best {
             // A plan that is better than this one does without runs that alone take as long as all its recomputes.
             candidates::keep_shorter(
@@ -259,18 +256,19 @@ impl Rounds<'_> {
         stages
     }
 
-    /// What to claim after a round over some stages and one over all: the bound over all of them, unless it says nothing.
-    fn stronger(&self, some: Claim, all: Claim) -> Claim {
-        let trivial = all.bound <= self.instance.total_duration() && all.ended != Ended::Infeasible;
-        // Without a plan, what was not found over all stages is more than what is not there over some.
-        if trivial && all.ended != Ended::Optimal && self.best.is_some() {
+    /// What to claim after a round and one over a larger set: the bound over the larger one, unless it says nothing.
+    fn stronger(&self, smaller: Claim, larger: Claim) -> Claim {
+        let solved = matches!(larger.ended, Ended::Optimal | Ended::Infeasible);
+        let says_nothing = larger.bound <= self.instance.total_duration() && !solved;
+        // Without a plan, what was not found over the larger set is more than what is not there over the smaller one.
+        if says_nothing && self.best.is_some() {
             return Claim {
-                ended: all.ended,
+                ended: larger.ended,
                 steps: self.steps,
-                ..some
+                ..smaller
             };
         }
-        all
+        larger
     }
 
     /// One model.
@@ -329,7 +327,7 @@ impl Rounds<'_> {
         self.report.rounds.push(round);
         let covers = match candidates {
             Candidates::AllStages => instance.stage_form(),
-            Candidates::Uses(_) => BoundCovers::CandidateSet,
+            Candidates::Excess(_) | Candidates::Uses(_) => BoundCovers::CandidateSet,
         };
         Ok(Claim {
             ended,

@@ -82,6 +82,7 @@ proptest! {
         let problem = with_budget(problem(&ops), budget);
         let of = |candidates| solve(&Gap::NEW.only(candidates), &problem).1.unwrap_or(u64::MAX);
         let all = of(Candidates::AllStages);
+        prop_assert!(of(Candidates::Excess(2)) >= of(Candidates::Uses(2)));
         prop_assert!(of(Candidates::Uses(1)) >= all);
         prop_assert!(of(Candidates::Uses(2)) >= all);
     }
