@@ -6,7 +6,7 @@ use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, Step};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::brute;
-use crate::nets::{any_ops, fan, paper_ops, problem, with_budget};
+use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
@@ -137,4 +137,53 @@ fn a_fan_is_solved_alike_by_both() {
         assert_eq!(shortest, same, "{:?} {:?}", gap.certificate, intervals.certificate);
         assert_eq!(gap.certificate.bound_covers, intervals.certificate.bound_covers);
     }
+}
+
+/// One op whose result is read at the end, past the peak of two others: it has to be made again when `limit` is the budget.
+fn made_again(first: Op, limit: u64) -> Problem {
+    let mut ops = vec![first];
+    let count = ops[0].results.len();
+    ops.push(Op::plain(1, 6, &[0]));
+    ops.push(Op::plain(1, 6, &[count]));
+    ops.push(Op::plain(1, 1, &[0, count + 1]));
+    let mut problem = problem(&ops);
+    problem.budget = Some(limit);
+    problem
+}
+
+/// With `enough` bytes the first op can run again, with one byte less it cannot.
+fn assert_limit(first: &Op, enough: u64) {
+    for order in [OrderMode::Fixed, OrderMode::Free] {
+        let solvers: &[&dyn Solver] = match order {
+            OrderMode::Fixed => &[&GAP, &HIGHS, &Moccasin::NEW],
+            OrderMode::Free => &[&Moccasin::NEW],
+        };
+        for &solver in solvers {
+            let mut problem = made_again(first.clone(), enough);
+            problem.order = order;
+            let once = problem.total_duration();
+            assert_eq!(
+                solve(solver, &problem).1,
+                Some(once + first.duration),
+                "{} {order:?}",
+                solver.name()
+            );
+            problem.budget = Some(enough - 1);
+            assert_eq!(solve(solver, &problem).1, None, "{} {order:?}", solver.name());
+        }
+    }
+}
+
+#[test]
+fn workspace_counts_when_an_op_runs_again() {
+    let mut first = Op::plain(5, 4, &[]);
+    first.workspace = 3;
+    assert_limit(&first, 6 + 4 + 3);
+}
+
+#[test]
+fn the_twin_of_a_graph_output_counts_when_an_op_runs_again() {
+    let mut first = Op::plain(5, 4, &[]);
+    first.results.push((3, remat_plan::StorageRole::Kept));
+    assert_limit(&first, 3 + 6 + 4 + 3);
 }
