@@ -169,7 +169,13 @@ fn assert_limit(first: &Op, enough: u64) {
                 solver.name()
             );
             problem.budget = Some(enough - 1);
-            assert_eq!(solve(solver, &problem).1, None, "{} {order:?}", solver.name());
+            let (outcome, _) = solve(solver, &problem);
+            assert_eq!(
+                outcome.certificate.status,
+                Status::Infeasible,
+                "{} {order:?}",
+                solver.name()
+            );
         }
     }
 }
