@@ -203,8 +203,11 @@ impl Phases<'_> {
         *steps += answer.conflicts;
         report.phase_1 = Some(run.clock.elapsed().saturating_sub(started));
         found.ok_or(match answer.ended {
-            // The lowest peak is known, and it is above the budget.
-            Ended::Optimal => (Ended::Infeasible, lowest),
+            Ended::Optimal if answer.bound > budget => (Ended::Infeasible, lowest),
+            Ended::Optimal => {
+                tracing::error!("a solution of the intervals does not keep the budget");
+                (Ended::Failed, lowest)
+            }
             ended => (ended, lowest),
         })
     }
