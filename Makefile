@@ -20,7 +20,7 @@ test: setup
 	$(CARGO) build --release -p remat-opt
 	$(PYTHON) -m pytest -q test/python
 
-lint:
+lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-features --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --quiet

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the full test run needs into this folder: a Python environment with pinned wheels, and a stable path to
-# ONNX Runtime's library. Does nothing where it is already there. Needs python3 and pip; on Debian it installs them itself.
+# Installs what the full test run needs into this folder: a Python environment with pinned wheels, a stable path to ONNX
+# Runtime's library, and OR-Tools' libraries beside the headers that the crate `cp_sat` wants. Does nothing where it is already
+# there. Needs python3 and pip; on Debian it installs them itself.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 stamp=venv/.installed
-if [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; then
+ortools_stamp=ortools/.installed
+have_python() { [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; }
+have_ortools() { [ -e "$ortools_stamp" ] && cmp -s ortools.txt "$ortools_stamp"; }
+if have_python && have_ortools; then
     exit 0
 fi
 
@@ -21,11 +25,38 @@ if ! usable; then
 fi
 
 [ -x venv/bin/python ] || python3 -m venv venv
-venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --dest wheels -r requirements.txt
-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels -r requirements.txt
 
-library=$(find "$PWD/venv/lib" -path '*onnxruntime/capi/libonnxruntime.so.*' | sort | tail -n 1)
-[ -n "$library" ] || { echo "third_party/fetch.sh: the onnxruntime wheel holds no libonnxruntime.so" >&2; exit 1; }
-mkdir -p onnxruntime/lib
-ln -sfn "../../${library#"$PWD"/}" onnxruntime/lib/libonnxruntime.so
-cp requirements.txt "$stamp"
+if ! have_python; then
+    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --dest wheels -r requirements.txt
+    venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels -r requirements.txt
+
+    library=$(find "$PWD/venv/lib" -path '*onnxruntime/capi/libonnxruntime.so.*' | sort | tail -n 1)
+    [ -n "$library" ] || { echo "third_party/fetch.sh: the onnxruntime wheel holds no libonnxruntime.so" >&2; exit 1; }
+    mkdir -p onnxruntime/lib
+    ln -sfn "../../${library#"$PWD"/}" onnxruntime/lib/libonnxruntime.so
+    cp requirements.txt "$stamp"
+fi
+
+if ! have_ortools; then
+    [ "$(uname -s)" = Linux ] || { echo "third_party/fetch.sh: OR-Tools is fetched for Linux only" >&2; exit 1; }
+    # The libraries do not depend on the version of Python, so the same wheel serves every one.
+    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --no-deps --dest wheels \
+        --implementation cp --python-version 3.11 --abi cp311 --platform "manylinux_2_28_$(uname -m)" -r ortools.txt
+    wheel=$(find wheels -name "ortools-$(sed -n 's/^ortools==//p' ortools.txt)-*.whl" | sort | tail -n 1)
+    rm -rf ortools
+    mkdir -p ortools/unpacked ortools/wheel/ortools
+    venv/bin/python -m zipfile -e "$wheel" ortools/unpacked
+    # The libraries find each other by the layout of the wheel.
+    mv ortools/unpacked/ortools/.libs ortools/wheel/ortools/
+    mv ortools/unpacked/ortools.libs ortools/unpacked/ortools-*.dist-info ortools/wheel/
+    ln -s wheel/ortools/.libs ortools/lib
+    rm -rf ortools/unpacked
+    # The names that a linker looks for.
+    for library in ortools protobuf highs; do
+        file=$(cd ortools/lib/ && find . -name "lib$library.so.*" | sort | tail -n 1)
+        [ -n "$file" ] || { echo "third_party/fetch.sh: the ortools wheel holds no lib$library.so" >&2; exit 1; }
+        ln -sfn "$file" "ortools/lib/lib$library.so"
+    done
+    cp -r ortools-shim/include ortools/include
+    cp ortools.txt "$ortools_stamp"
+fi

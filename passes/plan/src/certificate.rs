@@ -25,6 +25,9 @@ pub enum BoundCovers {
     AllPlans,
     /// Every plan whose first computes follow the reference order.
     FixedOrder,
+    /// Every plan in stage form, the space of the Checkmate and Moccasin papers: first computes follow the reference order, and
+    /// between two of them recomputes follow it as well, each op at most once.
+    StageForm,
     /// Only the plans that the solver's model can express; better ones may exist.
     CandidateSet,
 }
@@ -43,6 +46,8 @@ pub enum StopReason {
     Converged,
     /// The caller asked to stop.
     Cancelled,
+    /// The solver did not start: its model cannot express the problem, or would be too large.
+    Refused,
 }
 
 /// What a solver claims about its answer, and under which circumstances it was found.

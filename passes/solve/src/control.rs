@@ -153,6 +153,8 @@ pub enum Phase {
     Neighbourhood,
     /// Simulated annealing.
     Annealing,
+    /// A mathematical model, solved exactly.
+    Exact,
 }
 
 /// A new best plan.

@@ -1,0 +1,198 @@
+//! Builds CP-SAT models; what the crate `cp_sat` lacks in its own builder is here: intervals, cumulatives, reservoirs.
+
+use cp_sat::proto::constraint_proto::Constraint;
+use cp_sat::proto::{
+    AllDifferentConstraintProto, ConstraintProto, CpModelProto, CpObjectiveProto, CumulativeConstraintProto,
+    IntegerVariableProto, IntervalConstraintProto, LinearConstraintProto, LinearExpressionProto,
+    PartialVariableAssignment, ReservoirConstraintProto,
+};
+
+use crate::size::ModelSize;
+
+/// Index of a variable, as CP-SAT counts; `-i - 1` is the negation of the 0/1 variable `i`.
+pub(crate) type Var = i32;
+
+/// `coefficient * variable + offset`, or a constant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Affine {
+    variable: Option<(Var, i64)>,
+    offset: i64,
+}
+
+impl Affine {
+    pub(crate) fn constant(offset: i64) -> Self {
+        Self { variable: None, offset }
+    }
+
+    pub(crate) fn of(variable: Var) -> Self {
+        Self {
+            variable: Some((variable, 1)),
+            offset: 0,
+        }
+    }
+
+    pub(crate) fn plus(self, offset: i64) -> Self {
+        Self {
+            offset: self.offset + offset,
+            ..self
+        }
+    }
+
+    pub(crate) fn minus_variable(offset: i64, variable: Var) -> Self {
+        Self {
+            variable: Some((variable, -1)),
+            offset,
+        }
+    }
+
+    fn proto(self) -> LinearExpressionProto {
+        LinearExpressionProto {
+            vars: self.variable.iter().map(|&(variable, _)| variable).collect(),
+            coeffs: self.variable.iter().map(|&(_, coefficient)| coefficient).collect(),
+            offset: self.offset,
+        }
+    }
+}
+
+/// A change of a reservoir's level.
+pub(crate) struct Change {
+    pub(crate) time: Affine,
+    pub(crate) by: i64,
+    pub(crate) active: Var,
+}
+
+/// A model under construction, and its size.
+#[derive(Default)]
+pub(crate) struct ModelBuilder {
+    model: CpModelProto,
+    size: ModelSize,
+}
+
+impl ModelBuilder {
+    /// A variable with the values of these closed ranges, ascending.
+    pub(crate) fn integer(&mut self, ranges: &[(i64, i64)]) -> Var {
+        let values: i64 = ranges.iter().map(|(low, high)| high - low + 1).sum();
+        self.size.integers += 1;
+        self.size.largest_domain = self
+            .size
+            .largest_domain
+            .max(usize::try_from(values).unwrap_or(usize::MAX));
+        self.variable(ranges.iter().flat_map(|&(low, high)| [low, high]).collect())
+    }
+
+    /// A 0/1 variable; 1 if `fixed`.
+    pub(crate) fn boolean(&mut self, fixed: bool) -> Var {
+        self.size.booleans += 1;
+        self.variable(vec![i64::from(fixed), 1])
+    }
+
+    fn variable(&mut self, domain: Vec<i64>) -> Var {
+        self.model.variables.push(IntegerVariableProto {
+            name: String::new(),
+            domain,
+        });
+        i32::try_from(self.model.variables.len() - 1).expect("the number of nodes is limited")
+    }
+
+    /// `low <= sum <= high` where all of `given` are true.
+    pub(crate) fn linear(&mut self, given: &[Var], terms: &[(Var, i64)], low: i64, high: i64) {
+        self.size.terms += terms.len();
+        self.constraint(
+            given,
+            Constraint::Linear(LinearConstraintProto {
+                vars: terms.iter().map(|&(variable, _)| variable).collect(),
+                coeffs: terms.iter().map(|&(_, coefficient)| coefficient).collect(),
+                domain: vec![low, high],
+            }),
+        );
+    }
+
+    /// An interval that is there if `active`. That its end is start plus size has to be stated where it is not plain.
+    pub(crate) fn interval(&mut self, active: Var, start: Affine, size: Affine, end: Affine) -> i32 {
+        self.size.intervals += 1;
+        let interval = IntervalConstraintProto {
+            start: Some(start.proto()),
+            end: Some(end.proto()),
+            size: Some(size.proto()),
+        };
+        self.push(&[active], Constraint::Interval(interval))
+    }
+
+    /// At no time do the demands of the intervals over it exceed the capacity.
+    pub(crate) fn cumulative(&mut self, intervals: &[(i32, i64)], capacity: Affine) {
+        self.size.cumulatives += 1;
+        self.size.terms += intervals.len();
+        self.constraint(
+            &[],
+            Constraint::Cumulative(CumulativeConstraintProto {
+                capacity: Some(capacity.proto()),
+                intervals: intervals.iter().map(|&(interval, _)| interval).collect(),
+                demands: intervals
+                    .iter()
+                    .map(|&(_, demand)| Affine::constant(demand).proto())
+                    .collect(),
+            }),
+        );
+    }
+
+    /// The sum of the active changes up to any time is never negative.
+    pub(crate) fn reservoir(&mut self, changes: &[Change]) {
+        self.size.reservoirs += 1;
+        self.size.terms += changes.len();
+        self.constraint(
+            &[],
+            Constraint::Reservoir(ReservoirConstraintProto {
+                min_level: 0,
+                max_level: changes.iter().map(|change| change.by.max(0)).sum(),
+                time_exprs: changes.iter().map(|change| change.time.proto()).collect(),
+                level_changes: changes
+                    .iter()
+                    .map(|change| Affine::constant(change.by).proto())
+                    .collect(),
+                active_literals: changes.iter().map(|change| change.active).collect(),
+            }),
+        );
+    }
+
+    pub(crate) fn all_different(&mut self, variables: &[Var]) {
+        self.size.terms += variables.len();
+        let exprs = variables.iter().map(|&variable| Affine::of(variable).proto()).collect();
+        self.constraint(&[], Constraint::AllDiff(AllDifferentConstraintProto { exprs }));
+    }
+
+    pub(crate) fn minimize(&mut self, terms: &[(Var, i64)]) {
+        self.model.objective = Some(CpObjectiveProto {
+            vars: terms.iter().map(|&(variable, _)| variable).collect(),
+            coeffs: terms.iter().map(|&(_, coefficient)| coefficient).collect(),
+            ..CpObjectiveProto::default()
+        });
+    }
+
+    /// Values to start from, one for each variable.
+    pub(crate) fn hint(&mut self, values: Vec<i64>) {
+        let vars = (0..).take(values.len()).collect();
+        self.model.solution_hint = Some(PartialVariableAssignment { vars, values });
+    }
+
+    pub(crate) fn size(&self) -> ModelSize {
+        self.size
+    }
+
+    pub(crate) fn done(self) -> CpModelProto {
+        self.model
+    }
+
+    fn constraint(&mut self, given: &[Var], constraint: Constraint) {
+        self.size.constraints += 1;
+        self.push(given, constraint);
+    }
+
+    fn push(&mut self, given: &[Var], constraint: Constraint) -> i32 {
+        self.model.constraints.push(ConstraintProto {
+            enforcement_literal: given.to_vec(),
+            constraint: Some(constraint),
+            ..ConstraintProto::default()
+        });
+        i32::try_from(self.model.constraints.len() - 1).expect("the number of nodes is limited")
+    }
+}

@@ -1,0 +1,239 @@
+//! A model solved by CP-SAT in slices, under a deadline and a flag.
+//!
+//! The C interface tells nothing while it solves, so a solve is cut into slices of growing length; each starts from the solution
+//! and the bound of the one before. With one worker the slices are measured in CP-SAT's deterministic time, so that the result
+//! does not depend on the speed of the machine unless the deadline is hit.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
+
+use crate::capi::Environment;
+use crate::run::Clock;
+
+/// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is. Every slice
+/// repeats the presolve, so the first is long enough for most models to be solved in it, and larger models get more.
+const FIRST_SLICE: f64 = 20.0;
+const CONSTRAINTS_PER_SECOND: f64 = 1000.0;
+const GROWTH: f64 = 3.0;
+/// How often the flag is looked at.
+const POLL: Duration = Duration::from_millis(10);
+/// Solves shorter than this are not started.
+const SHORTEST: Duration = Duration::from_millis(5);
+
+/// Why the last slice ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// The solution is optimal.
+    Optimal,
+    /// There is no solution.
+    Infeasible,
+    /// The deadline passed.
+    TimeLimit,
+    /// As many conflicts were met as were allowed.
+    StepLimit,
+    /// The caller asked to stop.
+    Cancelled,
+    /// The library rejected the model or gave no answer. The log says why.
+    Failed,
+}
+
+/// What is known of a model after the last slice.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) ended: Ended,
+    /// Values of all variables in the best solution.
+    pub(crate) solution: Option<Vec<i64>>,
+    /// No solution has a smaller objective.
+    pub(crate) bound: i64,
+    /// Conflicts of all slices.
+    pub(crate) conflicts: u64,
+}
+
+/// Minimizes the objective of a model; `lower` is a bound on it that is known beforehand.
+///
+/// `improved` is told of every better solution with its objective and the bound, at the end of the slice that found it.
+pub(crate) fn minimize(
+    model: CpModelProto,
+    parameters: SatParameters,
+    lower: i64,
+    clock: &Clock<'_>,
+    improved: &mut dyn FnMut(&[i64], i64, i64),
+) -> Answer {
+    let mut length = FIRST_SLICE + model.constraints.len() as f64 / CONSTRAINTS_PER_SECOND;
+    let mut slices = Slices {
+        model: Arc::new(model),
+        parameters,
+        clock,
+        conflicts: 0,
+    };
+    let mut answer = Answer {
+        ended: Ended::TimeLimit,
+        solution: None,
+        bound: lower,
+        conflicts: 0,
+    };
+    let mut best = i64::MAX;
+    loop {
+        let slice = match slices.next(length) {
+            Ok(slice) => slice,
+            Err(ended) => {
+                answer.ended = ended;
+                break;
+            }
+        };
+        let status = slice.status();
+        if matches!(status, CpSolverStatus::Optimal | CpSolverStatus::Feasible) {
+            let objective = objective(&slices.model, &slice.solution);
+            answer.bound = answer.bound.max(slice.inner_objective_lower_bound).min(objective);
+            if objective < best {
+                best = objective;
+                improved(&slice.solution, objective, answer.bound);
+                slices.continue_from(&slice.solution, answer.bound, objective);
+                answer.solution = Some(slice.solution);
+            }
+        } else if status == CpSolverStatus::Unknown {
+            answer.bound = answer.bound.max(slice.inner_objective_lower_bound.min(best));
+        }
+        answer.ended = match status {
+            CpSolverStatus::Optimal => Ended::Optimal,
+            CpSolverStatus::Infeasible if answer.solution.is_none() => Ended::Infeasible,
+            CpSolverStatus::Infeasible | CpSolverStatus::ModelInvalid => {
+                tracing::error!(info = slice.solution_info, "CP-SAT rejects its model");
+                Ended::Failed
+            }
+            _ if answer.bound >= best => Ended::Optimal,
+            CpSolverStatus::Unknown | CpSolverStatus::Feasible => {
+                tracing::debug!(best, bound = answer.bound, length, "slice ended");
+                length *= GROWTH;
+                continue;
+            }
+        };
+        if answer.ended == Ended::Optimal {
+            answer.bound = best;
+        }
+        break;
+    }
+    answer.conflicts = slices.conflicts;
+    answer
+}
+
+/// Value of a model's objective, offset and scaling apart.
+fn objective(model: &CpModelProto, solution: &[i64]) -> i64 {
+    let Some(objective) = &model.objective else { return 0 };
+    let terms = objective.vars.iter().zip(&objective.coeffs);
+    terms
+        .map(|(&variable, &coefficient)| {
+            let value = usize::try_from(variable).ok().and_then(|index| solution.get(index));
+            value.map_or(0, |value| value * coefficient)
+        })
+        .sum()
+}
+
+struct Slices<'a> {
+    model: Arc<CpModelProto>,
+    parameters: SatParameters,
+    clock: &'a Clock<'a>,
+    conflicts: u64,
+}
+
+impl Slices<'_> {
+    /// Solves for that long at most, or says why there is no next slice.
+    fn next(&mut self, length: f64) -> Result<CpSolverResponse, Ended> {
+        let clock = self.clock;
+        if clock.cancelled() {
+            return Err(Ended::Cancelled);
+        }
+        let left = clock.left();
+        if left.is_some_and(|left| left < SHORTEST) {
+            return Err(Ended::TimeLimit);
+        }
+        let mut parameters = self.parameters.clone();
+        if let Some(limit) = clock.control.step_limit {
+            let left = limit.saturating_sub(self.conflicts);
+            if left == 0 {
+                return Err(Ended::StepLimit);
+            }
+            parameters.max_number_of_conflicts = Some(i64::try_from(left).unwrap_or(i64::MAX));
+        }
+        // A last slice that would be short belongs to the one before it.
+        let ends_with_the_deadline = left.is_some_and(|left| left.as_secs_f64() < 2.0 * length);
+        if !ends_with_the_deadline {
+            if self.parameters.num_workers == Some(1) {
+                parameters.max_deterministic_time = Some(length);
+            } else {
+                parameters.max_time_in_seconds = Some(length);
+            }
+        }
+        if let Some(left) = left {
+            let until_then = parameters.max_time_in_seconds.unwrap_or(f64::INFINITY);
+            parameters.max_time_in_seconds = Some(until_then.min(0.98 * left.as_secs_f64()));
+        }
+        let response = solve(Arc::clone(&self.model), parameters, clock)?;
+        self.conflicts += u64::try_from(response.num_conflicts).unwrap_or(0);
+        let over = response.status() == CpSolverStatus::Unknown || response.status() == CpSolverStatus::Feasible;
+        if over && response.solution.is_empty() && clock.cancelled() {
+            return Err(Ended::Cancelled);
+        }
+        Ok(response)
+    }
+
+    /// Makes the next slice start from a solution, between a bound and its objective.
+    fn continue_from(&mut self, solution: &[i64], bound: i64, objective: i64) {
+        // The thread that shared the model is gone unless it was given up, and then nothing comes after.
+        let model = Arc::make_mut(&mut self.model);
+        model.solution_hint = Some(PartialVariableAssignment {
+            vars: (0..).take(solution.len()).collect(),
+            values: solution.to_vec(),
+        });
+        if let Some(target) = &mut model.objective {
+            target.domain = vec![bound.min(objective), objective];
+        }
+    }
+}
+
+/// One call of the library, in a thread of its own so that this one can watch the clock.
+///
+/// Where the library does not return soon after it was told to stop, its thread is left behind: a deadline is a promise.
+fn solve(model: Arc<CpModelProto>, parameters: SatParameters, clock: &Clock<'_>) -> Result<CpSolverResponse, Ended> {
+    let environment = Arc::new(Environment::new());
+    let (send, receive) = channel();
+    let solver = Arc::clone(&environment);
+    std::thread::spawn(move || {
+        let response = solver.solve(&model, &parameters);
+        drop(model);
+        // Nobody listens any more where the thread was left behind.
+        let _ = send.send(response);
+    });
+    let mut give_up: Option<(Instant, Ended)> = None;
+    loop {
+        match receive.recv_timeout(POLL) {
+            Ok(response) => return response.ok_or(Ended::Failed),
+            Err(RecvTimeoutError::Disconnected) => return Err(Ended::Failed),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let now = Instant::now();
+        match give_up {
+            Some((when, ended)) if now >= when => {
+                tracing::warn!("CP-SAT does not stop in time, its thread is left behind");
+                return last_word(&receive).ok_or(ended);
+            }
+            Some(_) => {}
+            None if clock.cancelled() => {
+                environment.stop();
+                give_up = Some((now + Duration::from_secs(1), Ended::Cancelled));
+            }
+            None if clock.is_over() => {
+                environment.stop();
+                give_up = Some((now + clock.grace(), Ended::TimeLimit));
+            }
+            None => {}
+        }
+    }
+}
+
+fn last_word(receive: &Receiver<Option<CpSolverResponse>>) -> Option<CpSolverResponse> {
+    receive.try_recv().ok().flatten()
+}

@@ -1,0 +1,152 @@
+//! Where nodes may be recomputed.
+
+use std::fmt;
+
+use crate::instance::{Instance, Node};
+
+/// Which recomputes a gap model may use. Stage `s` is the time between the first computes of nodes `s - 1` and `s`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Candidates {
+    /// `Excess(d)`: those of `Uses(d)` before which the result would otherwise be held, since the use before, while the order
+    /// without recomputes exceeds the budget. Few, and often enough for the best plan of `Uses(d)`.
+    Excess(u32),
+    /// `Uses(1)`: a node in the stages of its users. `Uses(d + 1)`: also where `Uses(d)` recomputes one of its users, so that
+    /// chains of up to `d + 1` recomputes in a row are possible.
+    Uses(u32),
+    /// A node in all stages in which its result can be of use: all plans in stage form.
+    AllStages,
+}
+
+impl fmt::Display for Candidates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Excess(depth) => write!(f, "excess{depth}"),
+            Self::Uses(depth) => write!(f, "use{depth}"),
+            Self::AllStages => f.write_str("all stages"),
+        }
+    }
+}
+
+impl Candidates {
+    /// For each node the stages in which it may be recomputed, ascending.
+    pub(super) fn stages(self, instance: &Instance, budget: i64) -> Vec<Vec<usize>> {
+        match self {
+            Self::Excess(depth) => {
+                let once: Vec<Node> = (0..instance.len()).collect();
+                let memory = instance.memory(&once).unwrap_or_default();
+                let excess: Vec<usize> = (0..memory.len()).filter(|&stage| memory[stage] > budget).collect();
+                uses(instance, depth, |from, to| {
+                    let next = excess.partition_point(|&stage| stage <= from);
+                    excess.get(next).is_some_and(|&stage| stage < to)
+                })
+            }
+            Self::Uses(depth) => uses(instance, depth, |_, _| true),
+            Self::AllStages => all_stages(instance),
+        }
+    }
+}
+
+/// The nodes that read a result of a node, ascending.
+fn readers(instance: &Instance, node: Node) -> Vec<Node> {
+    let mut readers: Vec<Node> = instance
+        .values(node)
+        .flat_map(|value| instance.users(value))
+        .copied()
+        .collect();
+    readers.sort_unstable();
+    readers.dedup();
+    readers
+}
+
+/// `gains(from, to)` says whether something is gained by not holding a result between two stages.
+fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let may_repeat = |node: Node| instance.max_computes(node) > 1;
+    let readers: Vec<Vec<Node>> = (0..instance.len()).map(|node| readers(instance, node)).collect();
+    let is_worth_it = |node: Node, stage: usize| {
+        let used = readers[node].partition_point(|&reader| reader < stage);
+        let from = used.checked_sub(1).map_or(node, |last| readers[node][last]);
+        gains(from, stage)
+    };
+    let mut stages: Vec<Vec<usize>> = (0..instance.len())
+        .map(|node| {
+            if may_repeat(node) {
+                let stages = readers[node].iter().copied();
+                stages.filter(|&stage| is_worth_it(node, stage)).collect()
+            } else {
+                Vec::new()
+            }
+        })
+        .collect();
+    for _ in 1..depth {
+        let next: Vec<Vec<usize>> = (0..instance.len())
+            .map(|node| {
+                let mut here = stages[node].clone();
+                if may_repeat(node) {
+                    let more = readers[node].iter().flat_map(|&reader| &stages[reader]).copied();
+                    here.extend(more.filter(|&stage| is_worth_it(node, stage)));
+                    here.sort_unstable();
+                    here.dedup();
+                }
+                here
+            })
+            .collect();
+        if next == stages {
+            break;
+        }
+        stages = next;
+    }
+    stages
+}
+
+fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
+    // The last stage in which a result of the node can be read; the node itself where nobody reads one.
+    let mut last: Vec<usize> = (0..instance.len()).collect();
+    for node in (0..instance.len()).rev() {
+        for reader in readers(instance, node) {
+            let until = if instance.max_computes(reader) > 1 {
+                last[reader]
+            } else {
+                reader
+            };
+            last[node] = last[node].max(until);
+        }
+    }
+    let stages = |node: Node| {
+        if instance.max_computes(node) > 1 {
+            (node + 1..=last[node]).collect()
+        } else {
+            Vec::new()
+        }
+    };
+    (0..instance.len()).map(stages).collect()
+}
+
+/// Drops recomputes that take that long or longer.
+pub(super) fn keep_shorter(stages: &mut [Vec<usize>], instance: &Instance, duration: i64) {
+    for (node, stages) in stages.iter_mut().enumerate() {
+        if instance.duration(node) >= duration {
+            stages.clear();
+        }
+    }
+}
+
+/// Adds what a sequence recomputes to the candidates, so that it can be expressed.
+pub(super) fn include(stages: &mut [Vec<usize>], sequence: &[Node]) {
+    for (stage, node) in recomputes(sequence) {
+        if let Err(place) = stages[node].binary_search(&stage) {
+            stages[node].insert(place, stage);
+        }
+    }
+}
+
+/// Stage and node of every recompute of a sequence. A second one of a node in one stage is listed like the first.
+pub(super) fn recomputes(sequence: &[Node]) -> impl Iterator<Item = (usize, Node)> + '_ {
+    let mut stage = 0;
+    sequence.iter().filter_map(move |&node| {
+        if node == stage {
+            stage += 1;
+            return None;
+        }
+        Some((stage, node))
+    })
+}

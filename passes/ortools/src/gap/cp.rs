@@ -1,0 +1,84 @@
+//! A 0/1 program as a CP-SAT model.
+
+use cp_sat::proto::constraint_proto::Constraint;
+use cp_sat::proto::{
+    BoolArgumentProto, ConstraintProto, CpModelProto, CpObjectiveProto, IntegerVariableProto, LinearConstraintProto,
+    PartialVariableAssignment, SatParameters,
+};
+
+use super::program::{Literal, Program, Variable};
+
+/// The model, with a solution or part of one to start from.
+pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
+    let clauses = program
+        .clauses
+        .iter()
+        .map(|clause| bools(Constraint::BoolOr, clause.iter().copied()));
+    let pairs = program.exclusions.iter();
+    let exclusions = pairs.map(|&(a, b)| bools(Constraint::AtMostOne, [Literal::is(a), Literal::is(b)].into_iter()));
+    let rows = program.rows.iter().map(|row| {
+        constraint(Constraint::Linear(LinearConstraintProto {
+            vars: row.terms.iter().map(|&(variable, _)| index(variable)).collect(),
+            coeffs: row.terms.iter().map(|&(_, coefficient)| coefficient).collect(),
+            domain: vec![i64::MIN, row.most],
+        }))
+    });
+    let priced = || program.cost.iter().zip(0..).filter(|&(&cost, _)| cost != 0);
+    CpModelProto {
+        variables: vec![
+            IntegerVariableProto {
+                name: String::new(),
+                domain: vec![0, 1]
+            };
+            program.cost.len()
+        ],
+        constraints: clauses.chain(exclusions).chain(rows).collect(),
+        objective: Some(CpObjectiveProto {
+            vars: priced().map(|(_, variable)| index(variable)).collect(),
+            coeffs: priced().map(|(&cost, _)| cost).collect(),
+            ..CpObjectiveProto::default()
+        }),
+        solution_hint: hint.map(|hint| PartialVariableAssignment {
+            vars: (0..).take(hint.len()).collect(),
+            values: hint.iter().map(|&value| i64::from(value)).collect(),
+        }),
+        ..CpModelProto::default()
+    }
+}
+
+/// What proves the optimum of a gap model fastest: its linear relaxation is strong, so tree search on the bound and a full linear
+/// program beat the default portfolio.
+pub(super) fn parameters(threads: usize, seed: u64) -> SatParameters {
+    let workers = i32::try_from(threads.max(1)).unwrap_or(i32::MAX);
+    SatParameters {
+        num_workers: Some(workers),
+        random_seed: Some(i32::try_from(seed & 0x3fff_ffff).unwrap_or(0)),
+        subsolvers: vec!["lb_tree_search".to_owned(), "max_lp".to_owned()],
+        // One thread takes turns between the two; so do more, but there the turns follow the clock.
+        interleave_search: Some(workers == 1),
+        linearization_level: Some(2),
+        catch_sigint_signal: Some(false),
+        ..SatParameters::default()
+    }
+}
+
+fn index(variable: Variable) -> i32 {
+    i32::try_from(variable).expect("the number of terms is limited below 2^31")
+}
+
+fn bools(kind: fn(BoolArgumentProto) -> Constraint, literals: impl Iterator<Item = Literal>) -> ConstraintProto {
+    let literals = literals.map(|literal| {
+        let index = index(literal.variable);
+        if literal.negated { -index - 1 } else { index }
+    });
+    constraint(kind(BoolArgumentProto {
+        literals: literals.collect(),
+    }))
+}
+
+fn constraint(constraint: Constraint) -> ConstraintProto {
+    ConstraintProto {
+        constraint: Some(constraint),
+        ..ConstraintProto::default()
+    }
+}

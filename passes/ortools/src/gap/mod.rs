@@ -1,0 +1,339 @@
+//! Exact and bounded: the gap model over growing candidate sets.
+
+mod candidates;
+mod cp;
+mod highs;
+mod model;
+mod program;
+
+use std::time::Duration;
+
+use remat_plan::{BoundCovers, Plan, Problem};
+use remat_solve::{Outcome, Search, SolveControl, Solver};
+
+pub use candidates::Candidates;
+
+use crate::cpsat::{Ended, minimize};
+use crate::instance::{Instance, Refusal};
+use crate::run::{Claim, Clock, Incumbent, Run};
+use crate::size::ModelSize;
+use model::GapModel;
+
+/// Steps of the local search that gives the first plan where the caller gives none.
+const HINT_STEPS: u64 = 1_000_000;
+/// The deepest set of users tried before all stages are.
+const DEEPEST: u32 = 4;
+/// With more recomputes than this the linear relaxation over all stages takes minutes, and the round is left out.
+const MAX_RECOMPUTES: usize = 20_000;
+
+/// The gap model: which results are resident between which possible runs, as a 0/1 program with a tight linear relaxation.
+///
+/// First computes keep the reference order (in free order: that of the warm start); recomputes happen in stages (see
+/// [`Candidates`]). With `candidates` absent the sets grow from round to round, [`Candidates::Excess`] 1 and 2,
+/// [`Candidates::Uses`] 1 to 4 and then [`Candidates::AllStages`] unless that would be too many; each round starts from the best
+/// plan so far. Of the time left, half goes to each round, if all stages are to come, or else all of it.
+///
+/// The certificate's bound is that of the largest set that was solved or, where the last round reached a bound over all stages,
+/// that one. It covers [`BoundCovers::StageForm`] after a round over all stages in fixed order, and
+/// [`BoundCovers::CandidateSet`] else; the trivial bound, every op once, covers all plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// The only set to solve; absent: growing sets.
+    pub candidates: Option<Candidates>,
+    /// What solves the models.
+    pub backend: Backend,
+}
+
+/// What solves a 0/1 program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// CP-SAT, in integers.
+    #[default]
+    CpSat,
+    /// HiGHS, in floating point and with one thread: its bounds are rounded down far enough to cover its tolerances, but are no
+    /// proof in the sense in which those of CP-SAT are.
+    Highs,
+}
+
+/// What the rounds of one call did.
+#[derive(Clone, Debug, Default)]
+pub struct GapReport {
+    /// The rounds, in order.
+    pub rounds: Vec<Round>,
+}
+
+/// One model, solved as far as it was.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// Where recomputes may happen.
+    pub candidates: Candidates,
+    /// Number of recomputes that may happen.
+    pub recomputes: usize,
+    /// Size of the model.
+    pub size: ModelSize,
+    /// Whether the best plan of the set is known.
+    pub solved: bool,
+    /// Lower bound on the duration of the plans of this set.
+    pub bound: u64,
+    /// Duration of the best plan so far.
+    pub objective: Option<u64>,
+    /// Time this round took.
+    pub elapsed: Duration,
+}
+
+impl Gap {
+    /// Growing candidate sets on CP-SAT.
+    pub const NEW: Self = Self {
+        candidates: None,
+        backend: Backend::CpSat,
+    };
+    /// Growing candidate sets on HiGHS.
+    pub const ON_HIGHS: Self = Self {
+        candidates: None,
+        backend: Backend::Highs,
+    };
+
+    /// The same with one candidate set only.
+    #[must_use]
+    pub const fn only(self, candidates: Candidates) -> Self {
+        Self {
+            candidates: Some(candidates),
+            ..self
+        }
+    }
+
+    /// Like [`Solver::solve`], with a report on the rounds.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, GapReport) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = GapReport::default();
+        let outcome = self
+            .attempt(&run, &mut report)
+            .unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+
+    /// The size of the model with these candidates, without solving it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the model cannot express the problem or would be too large.
+    pub fn model_size(problem: &Problem, candidates: Candidates) -> Result<ModelSize, Refusal> {
+        let control = SolveControl::default();
+        let run = Run::new("gap", problem, &control);
+        let instance = run.instance(None)?;
+        let budget = instance.scaled_budget(problem.budget);
+        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget)?;
+        Ok(model.program.size())
+    }
+
+    fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Refusal> {
+        let instance = run.instance(run.clock.control.warm_start)?;
+        if let Some(outcome) = run.without_model(&instance) {
+            return Ok(outcome);
+        }
+        // Where the problem allows any order, the search may have found a better one.
+        let searched = run.clock.control.warm_start.is_none().then(|| hint(run)).flatten();
+        let instance = match &searched {
+            Some(_) => run.instance(searched.as_ref())?,
+            None => instance,
+        };
+        if let Some(outcome) = run.without_model(&instance) {
+            return Ok(outcome);
+        }
+        let start = run.clock.control.warm_start.or(searched.as_ref());
+        let start = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+        let mut rounds = Rounds {
+            run,
+            instance: &instance,
+            best: start,
+            steps: 0,
+            backend: self.backend,
+            report,
+        };
+        let claim = match self.candidates {
+            Some(candidates) => rounds.one(candidates, &run.clock)?,
+            None => rounds.growing()?,
+        };
+        let best = rounds.best;
+        Ok(run.outcome(&instance, best.as_ref(), claim))
+    }
+}
+
+impl Solver for Gap {
+    fn name(&self) -> &'static str {
+        match self.backend {
+            Backend::CpSat => "gap",
+            Backend::Highs => "gap-highs",
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self.backend {
+            Backend::CpSat => {
+                "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
+            }
+            Backend::Highs => "the model of `gap` on HiGHS, in floating point",
+        }
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}
+
+/// A plan of the local search, the same for every machine.
+fn hint(run: &Run<'_>) -> Option<Plan> {
+    let control = run.clock.control;
+    let mut hint = SolveControl::new().seed(control.seed).step_limit(HINT_STEPS);
+    hint.deadline = run.clock.share(0.25).deadline();
+    hint.cancel = control.cancel;
+    Search.solve(run.problem, &hint).plan
+}
+
+struct Rounds<'a> {
+    run: &'a Run<'a>,
+    instance: &'a Instance,
+    best: Option<Incumbent>,
+    steps: u64,
+    backend: Backend,
+    report: &'a mut GapReport,
+}
+
+impl Rounds<'_> {
+    /// Set after set, as long as each is solved.
+    fn growing(&mut self) -> Result<Claim, Refusal> {
+        let mut claim: Option<Claim> = None;
+        let mut before = None;
+        let excess = [1, 2].map(Candidates::Excess);
+        for candidates in excess.into_iter().chain((1..=DEEPEST).map(Candidates::Uses)) {
+            let stages = self.stages(candidates);
+            if before.as_ref() == Some(&stages) {
+                break;
+            }
+            let share = if self.all_are_to_come() { 0.5 } else { 1.0 };
+            match self.one(candidates, &self.run.clock.share(share)) {
+                Ok(next) => claim = Some(claim.map_or(next, |before| self.stronger(before, next))),
+                Err(refusal) if claim.is_none() => return Err(refusal),
+                Err(_) => break,
+            }
+            if claim.is_some_and(|claim| !matches!(claim.ended, Ended::Optimal | Ended::Infeasible)) {
+                break;
+            }
+            before = Some(stages);
+        }
+        let all = if self.all_are_to_come() {
+            self.one(Candidates::AllStages, &self.run.clock).ok()
+        } else {
+            None
+        };
+        match (claim, all) {
+            (Some(claim), Some(all)) => Ok(self.stronger(claim, all)),
+            (Some(claim), None) => Ok(Claim {
+                steps: self.steps,
+                ..claim
+            }),
+            (None, Some(all)) => Ok(all),
+            (None, None) => self.one(Candidates::AllStages, &self.run.clock),
+        }
+    }
+
+    fn all_are_to_come(&self) -> bool {
+        let recomputes: usize = self.stages(Candidates::AllStages).iter().map(Vec::len).sum();
+        recomputes <= MAX_RECOMPUTES
+    }
+
+    /// For each node the stages in which it may be recomputed.
+    fn stages(&self, candidates: Candidates) -> Vec<Vec<usize>> {
+        let mut stages = candidates.stages(self.instance, self.instance.scaled_budget(self.run.problem.budget));
+        if let Some(best) = &self.best {
+            // A plan that is better than this one does without runs that alone take as long as all its recomputes.
+            candidates::keep_shorter(
+                &mut stages,
+                self.instance,
+                best.duration - self.instance.total_duration(),
+            );
+            candidates::include(&mut stages, &best.sequence);
+        }
+        stages
+    }
+
+    /// What to claim after a round and one over a larger set: the bound over the larger one, unless it says nothing.
+    fn stronger(&self, smaller: Claim, larger: Claim) -> Claim {
+        let solved = matches!(larger.ended, Ended::Optimal | Ended::Infeasible);
+        let says_nothing = larger.bound <= self.instance.total_duration() && !solved;
+        // Without a plan, what was not found over the larger set is more than what is not there over the smaller one.
+        if says_nothing && self.best.is_some() {
+            return Claim {
+                ended: larger.ended,
+                steps: self.steps,
+                ..smaller
+            };
+        }
+        larger
+    }
+
+    /// One model.
+    fn one(&mut self, candidates: Candidates, clock: &Clock<'_>) -> Result<Claim, Refusal> {
+        let (run, instance) = (self.run, self.instance);
+        let started = clock.elapsed();
+        let total = instance.total_duration();
+        let stages = self.stages(candidates);
+        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
+        let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
+        let size = model.program.size();
+        tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");
+        let control = clock.control;
+        let steps = self.steps;
+        let best = &mut self.best;
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            let on: Vec<bool> = solution.iter().map(|&value| value != 0).collect();
+            let Some(found) = run.incumbent(instance, model.sequence(&on)) else {
+                tracing::error!("a solution of the gap model does not keep the budget");
+                return;
+            };
+            if best.as_ref().is_none_or(|best| found.duration < best.duration) {
+                run.report(instance, &found, total + bound, steps);
+                *best = Some(found);
+            }
+        };
+        let (ended, bound) = if model.is_infeasible() {
+            (Ended::Infeasible, 0)
+        } else {
+            let answer = match self.backend {
+                Backend::CpSat => {
+                    let proto = cp::model(&model.program, hint.as_deref());
+                    minimize(
+                        proto,
+                        cp::parameters(control.threads, control.seed),
+                        0,
+                        clock,
+                        &mut improved,
+                    )
+                }
+                Backend::Highs => highs::minimize(&model.program, hint.as_deref(), clock, &mut improved),
+            };
+            self.steps += answer.conflicts;
+            (answer.ended, answer.bound)
+        };
+        let round = Round {
+            candidates,
+            recomputes: model.candidates(),
+            size,
+            solved: matches!(ended, Ended::Optimal | Ended::Infeasible),
+            bound: instance.unscaled_duration(total + bound),
+            objective: self.best.as_ref().map(|best| instance.unscaled_duration(best.duration)),
+            elapsed: clock.elapsed().saturating_sub(started),
+        };
+        tracing::info!(?round, "round ended");
+        self.report.rounds.push(round);
+        let covers = match candidates {
+            Candidates::AllStages => instance.stage_form(),
+            Candidates::Excess(_) | Candidates::Uses(_) => BoundCovers::CandidateSet,
+        };
+        Ok(Claim {
+            ended,
+            bound: total + bound,
+            covers,
+            steps: self.steps,
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Exact solvers for the rematerialization problem, on OR-Tools.
+//!
+//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is the gap model on CP-SAT and on HiGHS, and the
+//! Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `instance` | the problem in flat arrays and units that lose nothing; what a bound over its sequences covers |
+//! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
+//! | `capi`, `highs_capi` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
+//! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
+//! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
+//! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
+//! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
+
+#[cfg(feature = "cp-sat")]
+mod capi;
+#[cfg(feature = "cp-sat")]
+mod cpmodel;
+#[cfg(feature = "cp-sat")]
+mod cpsat;
+#[cfg(feature = "cp-sat")]
+mod gap;
+#[cfg(feature = "cp-sat")]
+mod highs_capi;
+#[cfg(feature = "cp-sat")]
+mod instance;
+#[cfg(feature = "cp-sat")]
+mod moccasin;
+#[cfg(feature = "cp-sat")]
+mod run;
+#[cfg(feature = "cp-sat")]
+mod size;
+
+#[cfg(feature = "cp-sat")]
+pub use gap::{Backend, Candidates, Gap, GapReport, Round};
+#[cfg(feature = "cp-sat")]
+pub use instance::Refusal;
+#[cfg(feature = "cp-sat")]
+pub use moccasin::{Moccasin, MoccasinReport};
+#[cfg(feature = "cp-sat")]
+pub use size::ModelSize;
+
+use remat_solve::Solver;
+
+/// Whether this crate was built with OR-Tools (cargo feature `cp-sat`).
+pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
+
+/// The solvers of this crate, the one to prefer first; empty unless [`AVAILABLE`].
+#[must_use]
+pub fn solvers() -> &'static [&'static dyn Solver] {
+    #[cfg(feature = "cp-sat")]
+    {
+        static SOLVERS: [&dyn Solver; 3] = [&Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
+        &SOLVERS
+    }
+    #[cfg(not(feature = "cp-sat"))]
+    {
+        &[]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_solvers_exactly_where_the_library_is_linked() {
+        let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
+        let expected: &[&str] = if AVAILABLE {
+            &["gap", "gap-highs", "moccasin"]
+        } else {
+            &[]
+        };
+        assert_eq!(names, expected);
+    }
+}

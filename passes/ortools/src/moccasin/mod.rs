@@ -1,0 +1,256 @@
+//! The formulation of the Moccasin paper (Bartan et al., ICML 2023, section 2), as a reference to compare with.
+
+mod model;
+mod time;
+
+use std::time::Duration;
+
+use cp_sat::proto::SatParameters;
+use remat_plan::{BoundCovers, OrderMode, Problem};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use crate::cpsat::{Ended, minimize};
+use crate::instance::{Instance, Node, Refusal};
+use crate::run::{Claim, Incumbent, Run};
+use crate::size::ModelSize;
+use model::{Goal, Model};
+use time::Time;
+
+/// How often a node may run where neither the problem nor the caller says. Section 3 of the paper: more gains nothing on its graphs.
+const COMPUTES: u32 = 2;
+/// More events than this are not modelled.
+const MAX_EVENTS: u64 = 1 << 31;
+/// Larger models are not built.
+const MAX_TERMS: u64 = 4_000_000;
+
+/// Retention intervals: up to `C` of them for each node, over staged events in fixed order, over plain positions in free order.
+///
+/// Phase 1 minimizes the larger of peak and budget, starting from every op once; its plan is what phase 2 starts from, which
+/// minimizes duration. A warm start within the budget makes phase 1 superfluous.
+///
+/// An op with several results has one start and activity for all of them, and one end for each. The bound covers
+/// [`BoundCovers::StageForm`] in fixed order and [`BoundCovers::AllPlans`] in free order, provided that the problem itself
+/// allows no more than `C` computes; [`BoundCovers::CandidateSet`] else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moccasin {
+    /// `C`; absent: what the problem allows, or 2.
+    pub computes: Option<u32>,
+}
+
+/// What the phases of one call did.
+#[derive(Clone, Debug, Default)]
+pub struct MoccasinReport {
+    /// Size of the model of phase 2, or of phase 1 where there was no other.
+    pub size: ModelSize,
+    /// Time phase 1 took; absent where it was not needed.
+    pub phase_1: Option<Duration>,
+    /// Time phase 2 took; absent where phase 1 found no plan within the budget.
+    pub phase_2: Option<Duration>,
+}
+
+impl Moccasin {
+    /// As many computes as the problem allows, or 2.
+    pub const NEW: Self = Self { computes: None };
+
+    /// Like [`Solver::solve`], with a report on the phases.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, MoccasinReport) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = MoccasinReport::default();
+        let outcome = self
+            .attempt(&run, &mut report)
+            .unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+
+    /// The size of the model of phase 2, without solving it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the model cannot express the problem or would be too large.
+    pub fn model_size(&self, problem: &Problem) -> Result<ModelSize, Refusal> {
+        let control = SolveControl::default();
+        let run = Run::new(self.name(), problem, &control);
+        let instance = Instance::of(problem, &run.structure, None)?;
+        let phases = self.phases(&run, &instance)?;
+        Ok(phases.model(Goal::Duration).size())
+    }
+
+    fn attempt(&self, run: &Run<'_>, report: &mut MoccasinReport) -> Result<Outcome, Refusal> {
+        let instance = Instance::of(run.problem, &run.structure, None)?;
+        if let Some(outcome) = run.without_model(&instance) {
+            return Ok(outcome);
+        }
+        let phases = self.phases(run, &instance)?;
+        Ok(phases.solve(report))
+    }
+
+    fn phases<'a>(&self, run: &'a Run<'a>, instance: &'a Instance) -> Result<Phases<'a>, Refusal> {
+        let most = self.computes.or(run.problem.max_computes).unwrap_or(COMPUTES).max(1);
+        let computes = |node: Node| instance.max_computes(node).min(most);
+        let nodes = instance.len();
+        let time = match run.problem.order {
+            OrderMode::Fixed => Time::Staged { nodes },
+            OrderMode::Free => Time::Free {
+                runs: (0..nodes).map(|node| computes(node) as usize).sum(),
+            },
+        };
+        let edges: u64 = (0..nodes)
+            .flat_map(|node| {
+                instance
+                    .needs(node)
+                    .iter()
+                    .map(move |&value| (node, instance.producer(value)))
+            })
+            .map(|(user, producer)| 2 * u64::from(computes(user) + computes(producer)))
+            .sum();
+        let events = u64::try_from(time.events()).unwrap_or(u64::MAX);
+        if events > MAX_EVENTS || edges > MAX_TERMS {
+            return Err(Refusal::TooLarge {
+                terms: edges.max(events),
+                limit: MAX_TERMS,
+            });
+        }
+        let within = (0..nodes).all(|node| instance.max_computes(node) <= computes(node));
+        let covers = match run.problem.order {
+            OrderMode::Fixed if within => instance.stage_form(),
+            OrderMode::Free if within => instance.any_order(),
+            OrderMode::Fixed | OrderMode::Free => BoundCovers::CandidateSet,
+        };
+        Ok(Phases {
+            run,
+            instance,
+            most,
+            time,
+            covers,
+        })
+    }
+}
+
+impl Solver for Moccasin {
+    fn name(&self) -> &'static str {
+        "moccasin"
+    }
+
+    fn describe(&self) -> &'static str {
+        "the Moccasin paper's retention intervals on CP-SAT, in two phases; a reference"
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}
+
+struct Phases<'a> {
+    run: &'a Run<'a>,
+    instance: &'a Instance,
+    most: u32,
+    time: Time,
+    covers: BoundCovers,
+}
+
+impl Phases<'_> {
+    fn model(&self, goal: Goal) -> Model {
+        let computes = |node: Node| self.instance.max_computes(node).min(self.most);
+        let budget = self.instance.scaled_budget(self.run.problem.budget);
+        let model = Model::new(self.instance, self.time, computes, budget, goal);
+        tracing::info!(?goal, size = ?model.size(), "retention intervals");
+        model
+    }
+
+    fn solve(&self, report: &mut MoccasinReport) -> Outcome {
+        let (run, instance) = (self.run, self.instance);
+        let mut steps = 0;
+        let warm = run.clock.control.warm_start;
+        let warm = warm.and_then(|plan| run.incumbent(instance, instance.sequence_of(plan)?));
+        let found = match warm {
+            Some(found) => Ok(found),
+            None => self.lower_the_peak(report, &mut steps),
+        };
+        let total = instance.total_duration();
+        match found {
+            Ok(found) => self.shorten(found, report, steps),
+            Err((ended, reached)) => {
+                let claim = Claim {
+                    ended,
+                    bound: total,
+                    covers: self.covers,
+                    steps,
+                };
+                let mut outcome = run.outcome(instance, None, claim);
+                outcome.lowest_peak = Some(instance.unscaled(reached));
+                outcome
+            }
+        }
+    }
+
+    /// Phase 1. Fails with the lowest peak reached.
+    fn lower_the_peak(&self, report: &mut MoccasinReport, steps: &mut u64) -> Result<Incumbent, (Ended, i64)> {
+        let (run, instance) = (self.run, self.instance);
+        let started = run.clock.elapsed();
+        let budget = instance.scaled_budget(run.problem.budget);
+        let every_op_once: Vec<Node> = (0..instance.len()).collect();
+        let known = instance.peak(&every_op_once).unwrap_or(i64::MAX);
+        let mut model = self.model(Goal::Peak { known });
+        model.start_from(instance, &every_op_once);
+        report.size = model.size();
+        let (proto, solutions) = model.done();
+        let (mut lowest, mut found) = (known, None);
+        let mut improved = |solution: &[i64], _: i64, _: i64| {
+            let sequence = solutions.sequence(solution);
+            lowest = lowest.min(instance.peak(&sequence).unwrap_or(i64::MAX));
+            found = run.incumbent(instance, sequence);
+        };
+        let answer = minimize(proto, self.parameters(), budget, &run.clock, &mut improved);
+        *steps += answer.conflicts;
+        report.phase_1 = Some(run.clock.elapsed().saturating_sub(started));
+        found.ok_or(match answer.ended {
+            Ended::Optimal if answer.bound > budget => (Ended::Infeasible, lowest),
+            Ended::Optimal => {
+                tracing::error!("a solution of the intervals does not keep the budget");
+                (Ended::Failed, lowest)
+            }
+            ended => (ended, lowest),
+        })
+    }
+
+    /// Phase 2.
+    fn shorten(&self, start: Incumbent, report: &mut MoccasinReport, steps: u64) -> Outcome {
+        let (run, instance) = (self.run, self.instance);
+        let started = run.clock.elapsed();
+        let total = instance.total_duration();
+        run.report(instance, &start, total, steps);
+        let mut model = self.model(Goal::Duration);
+        model.start_from(instance, &start.sequence);
+        report.size = model.size();
+        let (proto, solutions) = model.done();
+        let mut best = start;
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            let Some(found) = run.incumbent(instance, solutions.sequence(solution)) else {
+                tracing::error!("a solution of the intervals does not keep the budget");
+                return;
+            };
+            if found.duration < best.duration {
+                run.report(instance, &found, total + bound, steps);
+                best = found;
+            }
+        };
+        let answer = minimize(proto, self.parameters(), 0, &run.clock, &mut improved);
+        report.phase_2 = Some(run.clock.elapsed().saturating_sub(started));
+        let claim = Claim {
+            ended: answer.ended,
+            bound: total + answer.bound,
+            covers: self.covers,
+            steps: steps + answer.conflicts,
+        };
+        run.outcome(instance, Some(&best), claim)
+    }
+
+    fn parameters(&self) -> SatParameters {
+        let control = self.run.clock.control;
+        SatParameters {
+            num_workers: Some(i32::try_from(control.threads.max(1)).unwrap_or(i32::MAX)),
+            random_seed: Some(i32::try_from(control.seed & 0x3fff_ffff).unwrap_or(0)),
+            catch_sigint_signal: Some(false),
+            ..SatParameters::default()
+        }
+    }
+}

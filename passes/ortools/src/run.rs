@@ -1,0 +1,277 @@
+//! What every solver of this crate does before and after its model: limits, answers that need no model, certificates.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use remat_plan::{
+    BoundCovers, Certificate, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
+};
+use remat_solve::{Outcome, Phase, Progress, SolveControl};
+
+use crate::cpsat::Ended;
+use crate::instance::{Instance, Node, Refusal};
+
+/// The caller's limits, and how much of them is left.
+pub(crate) struct Clock<'a> {
+    pub(crate) control: &'a SolveControl<'a>,
+    started: Instant,
+    /// The deadline of a part of the work; never after that of the caller.
+    deadline: Option<Instant>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(control: &'a SolveControl<'a>) -> Self {
+        Self {
+            control,
+            started: Instant::now(),
+            deadline: control.deadline,
+        }
+    }
+
+    /// The same clock with a share of what is left of the time.
+    pub(crate) fn share(&self, share: f64) -> Self {
+        let part = self.left().map(|left| Instant::now() + left.mul_f64(share));
+        Self {
+            control: self.control,
+            started: self.started,
+            deadline: part,
+        }
+    }
+
+    /// When the time is over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Time until the deadline.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        Some(self.deadline?.saturating_duration_since(Instant::now()))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
+    pub(crate) fn cancelled(&self) -> bool {
+        self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Why to stop now, if so.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        if self.cancelled() {
+            Some(Ended::Cancelled)
+        } else {
+            self.is_over().then_some(Ended::TimeLimit)
+        }
+    }
+
+    /// By how much the deadline may be overrun.
+    pub(crate) fn grace(&self) -> Duration {
+        let given = self.deadline.map_or(Duration::ZERO, |deadline| {
+            deadline.saturating_duration_since(self.started)
+        });
+        given.mul_f64(0.03)
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// A sequence within the budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Incumbent {
+    pub(crate) sequence: Vec<Node>,
+    /// Time of its runs, in units.
+    pub(crate) duration: i64,
+    /// Its peak, in units.
+    pub(crate) peak: i64,
+}
+
+/// What a model has to say in the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) ended: Ended,
+    /// Lower bound on the time of the runs, in units.
+    pub(crate) bound: i64,
+    pub(crate) covers: BoundCovers,
+    /// Conflicts met.
+    pub(crate) steps: u64,
+}
+
+/// One call of a solver.
+pub(crate) struct Run<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) problem: &'a Problem,
+    pub(crate) structure: Structure,
+    pub(crate) clock: Clock<'a>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(name: &'static str, problem: &'a Problem, control: &'a SolveControl<'a>) -> Self {
+        Self {
+            name,
+            problem,
+            structure: Structure::of(problem),
+            clock: Clock::new(control),
+        }
+    }
+
+    /// The problem in reference order or, in free order, in that of the first computes of a plan.
+    pub(crate) fn instance(&self, plan: Option<&Plan>) -> Result<Instance, Refusal> {
+        let order = plan
+            .filter(|_| self.problem.order == OrderMode::Free)
+            .and_then(|plan| self.order_of(plan));
+        Instance::of(self.problem, &self.structure, order.as_deref())
+    }
+
+    /// The order of first computes of a plan, if it is one in which the problem can be solved.
+    fn order_of(&self, plan: &Plan) -> Option<Vec<OpId>> {
+        let mut ran = vec![false; self.problem.ops.len()];
+        let first = |op: &OpId| !self.structure.is_lazy(*op) && !std::mem::replace(&mut ran[op.index()], true);
+        let order: Vec<OpId> = plan.runs().filter(first).collect();
+        let complete = order.len() == self.structure.scheduled().count();
+        (complete && lower_sequence(self.problem, &self.structure, order.iter().copied()).is_ok()).then_some(order)
+    }
+
+    /// The answer where no model is needed: one op exceeds the budget alone, or nothing does.
+    pub(crate) fn without_model(&self, instance: &Instance) -> Option<Outcome> {
+        let total = instance.total_duration();
+        if self.problem.check(&self.structure).is_err() {
+            let covers = match self.problem.order {
+                OrderMode::Fixed => BoundCovers::FixedOrder,
+                OrderMode::Free => BoundCovers::AllPlans,
+            };
+            let claim = Claim {
+                ended: Ended::Infeasible,
+                bound: total,
+                covers,
+                steps: 0,
+            };
+            return Some(self.outcome(instance, None, claim));
+        }
+        let sequence: Vec<Node> = (0..instance.len()).collect();
+        let found = self.incumbent(instance, sequence)?;
+        let claim = Claim {
+            ended: Ended::Optimal,
+            bound: total,
+            covers: BoundCovers::AllPlans,
+            steps: 0,
+        };
+        Some(self.outcome(instance, Some(&found), claim))
+    }
+
+    /// The sequence with its figures, if it runs and keeps the budget.
+    pub(crate) fn incumbent(&self, instance: &Instance, sequence: Vec<Node>) -> Option<Incumbent> {
+        let peak = instance
+            .peak(&sequence)
+            .filter(|&peak| peak <= instance.scaled_budget(self.problem.budget))?;
+        let duration = sequence.iter().map(|&node| instance.duration(node)).sum();
+        Some(Incumbent {
+            sequence,
+            duration,
+            peak,
+        })
+    }
+
+    /// Tells the observer of an improvement.
+    pub(crate) fn report(&self, instance: &Instance, found: &Incumbent, bound: i64, steps: u64) {
+        let objective = instance.unscaled_duration(found.duration);
+        let bound = instance.unscaled_duration(bound);
+        let peak = instance.unscaled(found.peak);
+        let elapsed = self.clock.elapsed();
+        tracing::debug!(objective, bound, peak, ?elapsed, "improved");
+        if let Some(observer) = self.clock.control.observer {
+            let gap = Certificate::relative_gap(objective, bound);
+            observer.improved(&Progress {
+                objective,
+                bound,
+                gap,
+                peak,
+                elapsed,
+                steps,
+                phase: Phase::Exact,
+            });
+        }
+    }
+
+    /// The answer of a run that ended with this incumbent and this claim.
+    pub(crate) fn outcome(&self, instance: &Instance, found: Option<&Incumbent>, claim: Claim) -> Outcome {
+        let plan = found.and_then(|found| {
+            let ops = found.sequence.iter().map(|&node| instance.op(node));
+            let plan = lower_sequence(self.problem, &self.structure, ops);
+            plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered"))
+                .ok()
+        });
+        let objective = plan
+            .as_ref()
+            .map(|plan| plan.runs().map(|op| self.problem.ops[op].duration).sum());
+        let (mut bound, mut covers) = (instance.unscaled_duration(claim.bound), claim.covers);
+        if bound <= self.problem.total_duration() {
+            // Every plan takes that long: a stronger statement than that of the model.
+            (bound, covers) = (self.problem.total_duration(), BoundCovers::AllPlans);
+        }
+        if claim.ended == Ended::Infeasible {
+            covers = claim.covers;
+        }
+        let status = match objective {
+            Some(objective) if objective <= bound => Status::Optimal,
+            Some(_) => Status::Feasible,
+            None if claim.ended == Ended::Infeasible => Status::Infeasible,
+            None => Status::Unknown,
+        };
+        let stop = match claim.ended {
+            _ if status == Status::Optimal => StopReason::Proved,
+            Ended::Optimal | Ended::Infeasible => StopReason::Proved,
+            Ended::TimeLimit => StopReason::TimeLimit,
+            Ended::StepLimit => StopReason::StepLimit,
+            Ended::Cancelled => StopReason::Cancelled,
+            Ended::Failed => StopReason::Refused,
+        };
+        let lowest_peak = found.map(|found| instance.unscaled(found.peak));
+        Outcome {
+            plan,
+            certificate: self.certificate(status, objective, bound, covers, stop, claim.steps),
+            lowest_peak,
+        }
+    }
+
+    /// The answer where no model is made: the warm start, if it is any good, is all there is.
+    pub(crate) fn refused(&self, refusal: &Refusal) -> Outcome {
+        tracing::warn!(%refusal, solver = self.name, "refused");
+        let bound = self.problem.total_duration();
+        let covers = BoundCovers::AllPlans;
+        let certificate = self.certificate(Status::Unknown, None, bound, covers, StopReason::Refused, 0);
+        Outcome {
+            plan: None,
+            certificate,
+            lowest_peak: None,
+        }
+    }
+
+    fn certificate(
+        &self,
+        status: Status,
+        objective: Option<u64>,
+        bound: u64,
+        bound_covers: BoundCovers,
+        stop: StopReason,
+        steps: u64,
+    ) -> Certificate {
+        let control = self.clock.control;
+        Certificate {
+            status,
+            objective,
+            bound,
+            bound_covers,
+            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+            stop,
+            solver: self.name.to_owned(),
+            seed: control.seed,
+            threads: control.threads.max(1),
+            steps,
+            elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+            problem: self.problem.digest(),
+        }
+    }
+}

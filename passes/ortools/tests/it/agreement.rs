@@ -1,0 +1,195 @@
+//! The models agree with each other and with trying everything.
+
+use proptest::prelude::*;
+use remat_ortools::{Candidates, Gap, Moccasin};
+use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, Step};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use crate::brute;
+use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+
+const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
+const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
+
+/// Solves, has the plan replayed, and returns its duration.
+fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
+    let outcome = solver.solve(problem, &SolveControl::new());
+    let duration = outcome.plan.as_ref().map(|plan| {
+        let replay = remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}\n{problem:?}"));
+        assert_eq!(Some(replay.duration), outcome.certificate.objective);
+        replay.duration
+    });
+    (outcome, duration)
+}
+
+/// What a proof over stage forms must look like next to the optimum that trying everything found.
+fn assert_proved(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
+    let (outcome, duration) = solve(solver, problem);
+    let certificate = &outcome.certificate;
+    assert_eq!(duration, optimum, "{certificate:?}\n{problem:?}");
+    match optimum {
+        Some(optimum) => assert_eq!((certificate.status, certificate.bound), (Status::Optimal, optimum)),
+        None => assert_eq!(certificate.status, Status::Infeasible),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_models_find_the_optimum_of_graphs_as_in_the_papers(ops in paper_ops(6), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let optimum = brute::stage_form(&problem);
+        assert_proved(&GAP, &problem, optimum);
+        assert_proved(&HIGHS, &problem, optimum);
+        assert_proved(&Moccasin::NEW, &problem, optimum);
+    }
+
+    #[test]
+    fn growing_sets_end_at_the_optimum(ops in paper_ops(6), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        assert_proved(&Gap::NEW, &problem, brute::stage_form(&problem));
+    }
+
+    #[test]
+    fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(ops in any_ops(6), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let optimum = brute::stage_form(&problem);
+        for solver in [&GAP as &dyn Solver, &HIGHS, &Moccasin::NEW] {
+            let (outcome, duration) = solve(solver, &problem);
+            prop_assert_eq!(duration, optimum, "{}: {:?}\n{:?}", solver.name(), outcome.certificate, problem);
+        }
+    }
+
+    #[test]
+    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(ops in paper_ops(5), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.max_computes = None;
+        assert_proved(&GAP, &problem, brute::stage_form(&problem));
+    }
+
+    #[test]
+    fn a_limit_of_three_is_kept_and_used(ops in paper_ops(6), budget in 0u64..40) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.max_computes = Some(3);
+        let optimum = brute::stage_form(&problem);
+        assert_proved(&GAP, &problem, optimum);
+        assert_proved(&Moccasin::NEW, &problem, optimum);
+    }
+
+    #[test]
+    fn smaller_sets_never_beat_larger_ones(ops in any_ops(8), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let of = |candidates| solve(&Gap::NEW.only(candidates), &problem).1.unwrap_or(u64::MAX);
+        let all = of(Candidates::AllStages);
+        prop_assert!(of(Candidates::Excess(2)) >= of(Candidates::Uses(2)));
+        prop_assert!(of(Candidates::Uses(1)) >= all);
+        prop_assert!(of(Candidates::Uses(2)) >= all);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_free_order_intervals_find_the_optimum_over_all_orders(ops in paper_ops(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.order = OrderMode::Free;
+        let (outcome, duration) = solve(&Moccasin::NEW, &problem);
+        prop_assert_eq!(duration, brute::any_order(&problem), "{:?}\n{:?}", outcome.certificate, problem);
+        prop_assert_eq!(outcome.certificate.bound_covers, BoundCovers::AllPlans);
+    }
+
+    #[test]
+    fn in_free_order_ops_of_all_kinds_are_ordered_rightly(ops in any_ops(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.order = OrderMode::Free;
+        let (outcome, duration) = solve(&Moccasin::NEW, &problem);
+        prop_assert_eq!(duration, brute::any_order(&problem), "{:?}\n{:?}", outcome.certificate, problem);
+    }
+
+    /// A model that allowed too much would drop runs that are needed; one that asked too much would keep runs that are not.
+    #[test]
+    fn every_recompute_of_an_optimal_plan_is_needed(ops in paper_ops(7), budget in 0u64..60) {
+        let mut ops = ops;
+        for op in &mut ops {
+            op.duration += 1;
+        }
+        let problem = with_budget(problem(&ops), budget);
+        let Some(plan) = solve(&GAP, &problem).0.plan else { return Ok(()) };
+        for (position, step) in plan.steps.iter().enumerate() {
+            if matches!(step, Step::Recompute(_)) {
+                let mut steps = plan.steps.clone();
+                steps.remove(position);
+                let without = Plan { steps };
+                prop_assert!(remat_verify::replay(&problem, &without).is_err());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fan_is_solved_alike_by_both() {
+    for hundredths in [5, 20, 40, 60, 80] {
+        let problem = with_budget(fan(), hundredths);
+        let (gap, shortest) = solve(&GAP, &problem);
+        let (intervals, same) = solve(&Moccasin::NEW, &problem);
+        assert_eq!(shortest, same, "{:?} {:?}", gap.certificate, intervals.certificate);
+        assert_eq!(gap.certificate.bound_covers, intervals.certificate.bound_covers);
+    }
+}
+
+/// One op whose result is read at the end, past the peak of two others: it has to be made again when `limit` is the budget.
+fn made_again(first: Op, limit: u64) -> Problem {
+    let mut ops = vec![first];
+    let count = ops[0].results.len();
+    ops.push(Op::plain(1, 6, &[0]));
+    ops.push(Op::plain(1, 6, &[count]));
+    ops.push(Op::plain(1, 1, &[0, count + 1]));
+    let mut problem = problem(&ops);
+    problem.budget = Some(limit);
+    problem
+}
+
+/// With `enough` bytes the first op can run again, with one byte less it cannot.
+fn assert_limit(first: &Op, enough: u64) {
+    for order in [OrderMode::Fixed, OrderMode::Free] {
+        let solvers: &[&dyn Solver] = match order {
+            OrderMode::Fixed => &[&GAP, &HIGHS, &Moccasin::NEW],
+            OrderMode::Free => &[&Moccasin::NEW],
+        };
+        for &solver in solvers {
+            let mut problem = made_again(first.clone(), enough);
+            problem.order = order;
+            let once = problem.total_duration();
+            assert_eq!(
+                solve(solver, &problem).1,
+                Some(once + first.duration),
+                "{} {order:?}",
+                solver.name()
+            );
+            problem.budget = Some(enough - 1);
+            let (outcome, _) = solve(solver, &problem);
+            assert_eq!(
+                outcome.certificate.status,
+                Status::Infeasible,
+                "{} {order:?}",
+                solver.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn workspace_counts_when_an_op_runs_again() {
+    let mut first = Op::plain(5, 4, &[]);
+    first.workspace = 3;
+    assert_limit(&first, 6 + 4 + 3);
+}
+
+#[test]
+fn the_twin_of_a_graph_output_counts_when_an_op_runs_again() {
+    let mut first = Op::plain(5, 4, &[]);
+    first.results.push((3, remat_plan::StorageRole::Kept));
+    assert_limit(&first, 3 + 6 + 4 + 3);
+}

@@ -1,0 +1,68 @@
+//! The graphs of the papers, where they are at hand: beside the workspace, in `shared/graphs`.
+
+use std::path::PathBuf;
+
+use remat_ortools::{Candidates, Gap};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, baseline};
+use remat_solve::{SolveControl, Solver};
+
+/// The problem at a share of its peak in per cent, at most two computes for each op.
+fn graph(name: &str, per_cent: u64) -> Option<Problem> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/graphs");
+    let Ok(bytes) = std::fs::read(folder.join(name).with_extension("json")) else {
+        eprintln!("skipped: no graph `{name}` in {}", folder.display());
+        return None;
+    };
+    let read = remat_nodelink::read(&bytes).unwrap();
+    let mut problem = remat_profile::paper_problem(&read.graph, &read.durations).unwrap();
+    problem.order = OrderMode::Fixed;
+    problem.max_computes = Some(2);
+    let peak = remat_verify::replay(&problem, &baseline(&problem)).unwrap().peak;
+    problem.budget = Some(peak * per_cent / 100);
+    Some(problem)
+}
+
+/// Overhead of the plan in thousandths of a per cent, rounded; the plan is proved optimal within its set.
+fn proved(name: &str, per_cent: u64, candidates: Candidates, covers: BoundCovers) -> Option<u64> {
+    let problem = graph(name, per_cent)?;
+    let outcome = Gap::NEW
+        .only(candidates)
+        .solve(&problem, &SolveControl::new().threads(2));
+    assert_eq!(
+        (outcome.certificate.status, outcome.certificate.bound_covers),
+        (Status::Optimal, covers),
+        "{name}"
+    );
+    let replay = remat_verify::replay(&problem, &outcome.plan.unwrap()).unwrap();
+    let once = problem.total_duration();
+    Some(((replay.duration - once) * 100_000 + once / 2) / once)
+}
+
+#[test]
+fn optima_of_candidate_sets() {
+    use BoundCovers::CandidateSet;
+    for (name, per_cent, candidates, overhead) in [
+        ("rl_n100", 90, Candidates::Uses(1), 789),
+        ("rl_n100", 80, Candidates::Uses(2), 2296),
+        ("cm_resnet50_train", 90, Candidates::Uses(2), 108),
+        ("cm_fcn8_train", 90, Candidates::Uses(4), 29),
+        ("cm_fcn8_train", 80, Candidates::Uses(4), 136),
+    ] {
+        if let Some(found) = proved(name, per_cent, candidates, CandidateSet) {
+            assert_eq!(found, overhead, "{name} at {per_cent} %");
+        }
+    }
+}
+
+#[test]
+fn optima_over_all_stages() {
+    for (name, per_cent, overhead) in [
+        ("rl_n100", 90, 789),
+        ("cm_fcn8_train", 90, 29),
+        ("cm_fcn8_train", 80, 136),
+    ] {
+        if let Some(found) = proved(name, per_cent, Candidates::AllStages, BoundCovers::StageForm) {
+            assert_eq!(found, overhead, "{name} at {per_cent} %");
+        }
+    }
+}

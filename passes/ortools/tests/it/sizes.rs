@@ -1,0 +1,67 @@
+//! The sizes of the models are those of the paper's Table 1: with `C` intervals per node, `O(C n)` integer and 0/1 variables over
+//! a domain of `n (n + 1) / 2` events.
+
+use remat_ortools::{Candidates, Gap, Moccasin, ModelSize};
+use remat_plan::{OrderMode, Problem};
+
+use crate::nets::{Op, problem, with_budget};
+
+/// A chain in which every op also reads the result before the last.
+fn ladder(nodes: usize) -> Problem {
+    let reads = |index: usize| {
+        [index.wrapping_sub(1), index.wrapping_sub(2)]
+            .into_iter()
+            .filter(move |&read| read < index)
+    };
+    let ops: Vec<Op> = (0..nodes)
+        .map(|index| Op::plain(1, 1, &reads(index).collect::<Vec<_>>()))
+        .collect();
+    with_budget(problem(&ops), 50)
+}
+
+#[test]
+fn intervals_have_as_many_variables_as_table_1_says() {
+    for nodes in [4, 10, 25] {
+        for computes in [1, 2, 3] {
+            let mut problem = ladder(nodes);
+            problem.max_computes = Some(computes);
+            let edges = 2 * nodes - 3;
+            let computes = computes as usize;
+            let again = nodes * (computes - 1);
+            assert_eq!(
+                Moccasin::NEW.model_size(&problem).unwrap(),
+                ModelSize {
+                    // Start, length and end; activity.
+                    integers: 3 * computes * nodes,
+                    booleans: computes * nodes,
+                    largest_domain: nodes * (nodes + 1) / 2,
+                    intervals: computes * nodes,
+                    // Length; order and activity of repetitions; memory; one reservoir per edge.
+                    constraints: computes * nodes + 2 * again + 1 + edges,
+                    cumulatives: 1,
+                    reservoirs: edges,
+                    terms: 3 * computes * nodes + 3 * again + computes * nodes + 4 * computes * edges,
+                },
+                "{nodes} nodes, {computes} computes"
+            );
+        }
+    }
+}
+
+#[test]
+fn in_free_order_the_domain_is_one_event_for_every_run() {
+    let mut problem = ladder(10);
+    problem.order = OrderMode::Free;
+    let size = Moccasin::NEW.model_size(&problem).unwrap();
+    assert_eq!((size.integers, size.booleans, size.largest_domain), (60, 20, 20));
+}
+
+#[test]
+fn a_larger_candidate_set_makes_a_larger_gap_model() {
+    let problem = ladder(25);
+    let size = |candidates| Gap::model_size(&problem, candidates).unwrap();
+    let sizes = [Candidates::Uses(1), Candidates::Uses(2), Candidates::AllStages].map(size);
+    assert!(sizes.is_sorted_by_key(|size| size.booleans), "{sizes:?}");
+    assert!(sizes[0].booleans < sizes[2].booleans);
+    assert!(sizes.iter().all(|size| size.integers == 0 && size.largest_domain == 2));
+}
