@@ -33,7 +33,7 @@ pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
 pub use model::{LoadOptions, Model};
 pub use save::{Output, rewrite, save};
-pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve};
+pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
 
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;

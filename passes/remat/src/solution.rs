@@ -4,7 +4,7 @@ use remat_plan::{
     Accounting, BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Status, Structure,
     lower_sequence, prune_sequence,
 };
-use remat_solve::{Outcome, SolveControl};
+use remat_solve::{Outcome, SolveControl, Solver};
 use remat_verify::{CheckError, Replay, replay};
 
 use crate::{Error, Model, RejectedPlan};
@@ -76,17 +76,19 @@ impl Solution {
     }
 }
 
+/// Every solver of this build, the default one first.
+pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    remat_solve::registry().iter().chain(remat_ortools::solvers()).copied()
+}
+
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
 /// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
 /// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
-    let solver = remat_solve::by_name(&request.solver).ok_or_else(|| {
-        let known: Vec<_> = remat_solve::registry()
-            .iter()
-            .map(|solver| format!("`{}`", solver.name()))
-            .collect();
+    let solver = solvers().find(|solver| solver.name() == request.solver).ok_or_else(|| {
+        let known: Vec<_> = solvers().map(|solver| format!("`{}`", solver.name())).collect();
         Error::UnknownSolver {
             name: request.solver.clone(),
             known: known.join(", "),
