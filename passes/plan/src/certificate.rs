@@ -80,15 +80,20 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// States the duration that the checker found for the plan, of the problem with this digest. A plan that meets the bound is
-    /// optimal within what the bound covers.
+    /// States the duration that the checker found for the plan, of the problem with this digest.
+    ///
+    /// A plan that meets a bound on all plans is optimal. Where the plan was changed since the solver claimed optimality among fewer
+    /// plans, the claim is taken back.
     pub fn restate(&mut self, duration: u64, problem: String) {
+        let covers_all = self.bound_covers == BoundCovers::AllPlans;
+        if covers_all && duration <= self.bound {
+            self.status = Status::Optimal;
+        } else if !covers_all && self.status == Status::Optimal && self.objective != Some(duration) {
+            self.status = Status::Feasible;
+        }
         self.objective = Some(duration);
         self.gap = Some(Self::relative_gap(duration, self.bound));
         self.problem = problem;
-        if duration <= self.bound {
-            self.status = Status::Optimal;
-        }
     }
 
     /// The relative gap of an objective to a bound: 0 where they meet, below 1 otherwise.

@@ -87,13 +87,15 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
 /// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
 /// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
-    let solver = solvers().find(|solver| solver.name() == request.solver).ok_or_else(|| {
-        let known: Vec<_> = solvers().map(|solver| format!("`{}`", solver.name())).collect();
-        Error::UnknownSolver {
-            name: request.solver.clone(),
-            known: known.join(", "),
-        }
-    })?;
+    let solver = solvers()
+        .find(|solver| solver.name() == request.solver)
+        .ok_or_else(|| {
+            let known: Vec<_> = solvers().map(|solver| format!("`{}`", solver.name())).collect();
+            Error::UnknownSolver {
+                name: request.solver.clone(),
+                known: known.join(", "),
+            }
+        })?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
     let mut outcome = match request.budget {
