@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use remat::plan::{BudgetSpec, Plan, Problem, Step};
 use remat::solver::SolveControl;
-use remat::{Error, Model, Solution, SolveRequest};
+use remat::{ErrorKind, Model, Solution, SolveRequest};
 
 use crate::common::{Facts, assert_same, models, original, runtime, workspace};
 
@@ -23,7 +23,7 @@ fn tightest(model: &Model) -> Option<Solution> {
         };
         match remat::solve(model, &request, &control) {
             Ok(solution) => Some(solution),
-            Err(Error::Infeasible(_) | Error::NoPlan { .. }) => None,
+            Err(error) if matches!(error.kind(), ErrorKind::Negative | ErrorKind::Limit) => None,
             Err(error) => panic!("{percent}%: {error}"),
         }
     })
