@@ -70,13 +70,14 @@ impl Instance {
     pub(crate) fn of(problem: &Problem, structure: &Structure, order: Option<&[OpId]>) -> Result<Self, Refusal> {
         let ops: Vec<OpId> = order.map_or_else(|| structure.scheduled().collect(), <[OpId]>::to_vec);
         let storages = Storages::of(problem, structure, &ops);
-        let views_workspace = views_workspace(problem, structure);
         let workspace: Vec<u64> = ops
             .iter()
             .enumerate()
             .map(|(node, &op)| {
                 let made = storages.made(node).map(|value| storages.sizes[value]).sum::<u64>() + storages.kept[node];
-                problem.ops[op].workspace.max(views_workspace[op].saturating_sub(made))
+                problem.ops[op]
+                    .workspace
+                    .max(structure.views_workspace(op).saturating_sub(made))
             })
             .collect();
         let durations: Vec<u64> = ops.iter().map(|&op| problem.ops[op].duration).collect();
@@ -113,16 +114,17 @@ impl Instance {
             before.sort_unstable();
             before
         });
-        let pinned = pinned(problem, structure);
         let most = problem.max_computes.unwrap_or(u32::MAX).max(1);
         let may_repeat = |node: Node| {
             let op = ops[node];
-            problem.ops[op].recomputable && !pinned[op] && !storages.made(node).is_empty()
+            problem.ops[op].recomputable && !structure.is_pinned(op) && !storages.made(node).is_empty()
         };
         let views = || problem.ops.keys().filter(|&op| structure.is_lazy(op));
         // Each of these is a freedom that the checker grants and the sequences of an instance do not use.
         let complete = problem.paging.is_none()
-            && ops.iter().all(|&op| !structure.owns(op).is_empty() && !pinned[op])
+            && ops
+                .iter()
+                .all(|&op| !structure.owns(op).is_empty() && !structure.is_pinned(op))
             && views().all(|op| problem.ops[op].workspace == 0);
         Ok(Self {
             max_computes: (0..ops.len())
@@ -399,37 +401,4 @@ fn dependencies(problem: &Problem, structure: &Structure) -> TiVec<OpId, SmallVe
         all.push(here);
     }
     all
-}
-
-/// For each op the largest workspace of a lazy view that may have to run right before it.
-fn views_workspace(problem: &Problem, structure: &Structure) -> TiVec<OpId, u64> {
-    let mut most: TiVec<OpId, u64> = TiVec::with_capacity(problem.ops.len());
-    for op in &problem.ops {
-        let producers = op.reads.iter().filter_map(|&t| problem.tensors[t].producer);
-        let views = producers.filter(|&p| structure.is_lazy(p));
-        let here = views.map(|p| problem.ops[p].workspace.max(most[p])).max();
-        most.push(here.unwrap_or(0));
-    }
-    most
-}
-
-/// Ops whose memory holds a result of another scheduled op that somebody reads: running them again would undo that result, and
-/// it does not come back on demand as that of a lazy view does.
-fn pinned(problem: &Problem, structure: &Structure) -> TiVec<OpId, bool> {
-    let mut pinned: TiVec<OpId, bool> = TiVec::from(vec![false; problem.ops.len()]);
-    let mut read = vec![false; problem.tensors.len()];
-    for &tensor in problem.ops.iter().flat_map(|op| &op.reads) {
-        read[tensor.index()] = true;
-    }
-    for (id, tensor) in problem.tensors.iter_enumerated() {
-        let storage = &problem.storages[tensor.storage];
-        let (Some(producer), Some(creator)) = (tensor.producer, problem.tensors[storage.root].producer) else {
-            continue;
-        };
-        let lives_on = storage.role == StorageRole::Transient && read[id.index()];
-        if lives_on && producer != creator && !structure.is_lazy(producer) {
-            pinned[creator] = true;
-        }
-    }
-    pinned
 }

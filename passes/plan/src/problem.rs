@@ -165,6 +165,9 @@ pub enum ProblemError {
     /// A storage's root lives in another storage.
     #[error("storage {0} and its root tensor do not agree")]
     WrongRoot(usize),
+    /// A view is defined before the memory it looks into is created.
+    #[error("tensor `{0}` is a view, and is defined before the memory it looks into is created")]
+    ViewBeforeBase(String),
     /// Sizes or durations are so large that their sums do not fit 64 bits.
     #[error("the sum of all {0} overflows 63 bits")]
     Overflow(&'static str),
@@ -308,6 +311,16 @@ impl Problem {
         for (id, storage) in self.storages.iter_enumerated() {
             if self.tensors[storage.root].storage != id {
                 return Err(ProblemError::WrongRoot(id.index()));
+            }
+        }
+        for tensor in &self.tensors {
+            let creator = self.tensors[self.storages[tensor.storage].root].producer;
+            if tensor
+                .producer
+                .zip(creator)
+                .is_some_and(|(producer, creator)| producer < creator)
+            {
+                return Err(ProblemError::ViewBeforeBase(tensor.name.clone()));
             }
         }
         Ok(())

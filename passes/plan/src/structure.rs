@@ -15,6 +15,8 @@ pub struct Structure {
     lazy: TiVec<OpId, bool>,
     owns: TiVec<OpId, SmallVec<[StorageId; 1]>>,
     needs: TiVec<OpId, SmallVec<[StorageId; 4]>>,
+    views_workspace: TiVec<OpId, u64>,
+    pinned: TiVec<OpId, bool>,
 }
 
 impl Structure {
@@ -46,7 +48,15 @@ impl Structure {
             need.dedup();
             needs.push(need);
         }
-        Self { lazy, owns, needs }
+        let views_workspace = views_workspace(problem, &lazy);
+        let pinned = pinned(problem, &lazy);
+        Self {
+            lazy,
+            owns,
+            needs,
+            views_workspace,
+            pinned,
+        }
     }
 
     /// Whether the op is a view that lowering runs on demand.
@@ -66,6 +76,19 @@ impl Structure {
     #[must_use]
     pub fn needs(&self, op: OpId) -> &[StorageId] {
         &self.needs[op]
+    }
+
+    /// The largest workspace of a lazy view that may have to run right before the op.
+    #[must_use]
+    pub fn views_workspace(&self, op: OpId) -> u64 {
+        self.views_workspace[op]
+    }
+
+    /// Whether the op's memory holds a result of another scheduled op that somebody reads: running the op again would undo that
+    /// result, and it does not come back on demand as that of a lazy view does.
+    #[must_use]
+    pub fn is_pinned(&self, op: OpId) -> bool {
+        self.pinned[op]
     }
 
     /// The ops a solver schedules, in reference order.
@@ -98,4 +121,36 @@ fn lazy_views(problem: &Problem) -> TiVec<OpId, bool> {
             })
     };
     problem.ops.iter_enumerated().map(is_lazy).collect()
+}
+
+fn views_workspace(problem: &Problem, lazy: &TiVec<OpId, bool>) -> TiVec<OpId, u64> {
+    let mut most: TiVec<OpId, u64> = TiVec::with_capacity(problem.ops.len());
+    for op in &problem.ops {
+        let producers = op.reads.iter().filter_map(|&t| problem.tensors[t].producer);
+        let here = producers
+            .filter(|&p| lazy[p])
+            .map(|p| problem.ops[p].workspace.max(most[p]))
+            .max();
+        most.push(here.unwrap_or(0));
+    }
+    most
+}
+
+fn pinned(problem: &Problem, lazy: &TiVec<OpId, bool>) -> TiVec<OpId, bool> {
+    let mut pinned: TiVec<OpId, bool> = TiVec::from(vec![false; problem.ops.len()]);
+    let mut read: TiVec<TensorId, bool> = TiVec::from(vec![false; problem.tensors.len()]);
+    for &tensor in problem.ops.iter().flat_map(|op| &op.reads) {
+        read[tensor] = true;
+    }
+    for (id, tensor) in problem.tensors.iter_enumerated() {
+        let storage = &problem.storages[tensor.storage];
+        let (Some(producer), Some(creator)) = (tensor.producer, creator(problem, tensor.storage)) else {
+            continue;
+        };
+        let lives_on = storage.role == StorageRole::Transient && read[id];
+        if lives_on && producer != creator && !lazy[producer] {
+            pinned[creator] = true;
+        }
+    }
+    pinned
 }

@@ -82,14 +82,15 @@ impl Dag {
             kept.push(kept_here);
             value_start.push(sizes.len() as u32);
         }
-        let views_workspace = views_workspace(problem, structure);
         let workspace: Vec<u64> = ops
             .iter()
             .enumerate()
             .map(|(node, &op)| {
                 let range = value_start[node] as usize..value_start[node + 1] as usize;
                 let made = sizes[range].iter().sum::<u64>() + kept[node];
-                problem.ops[op].workspace.max(views_workspace[op].saturating_sub(made))
+                problem.ops[op]
+                    .workspace
+                    .max(structure.views_workspace(op).saturating_sub(made))
             })
             .collect();
 
@@ -119,12 +120,11 @@ impl Dag {
                 users[value as usize].push(node as u32);
             }
         }
-        let pinned = pinned(problem, structure);
         let most = problem.max_computes.unwrap_or(u32::MAX).max(1);
         let max_computes = ops
             .iter()
             .map(|&op| {
-                if problem.ops[op].recomputable && !pinned[op] {
+                if problem.ops[op].recomputable && !structure.is_pinned(op) {
                     most
                 } else {
                     1
@@ -152,7 +152,8 @@ impl Dag {
         };
         dag.floor = dag.lowest_conceivable_peak();
         let one_base = |op: OpId| structure.needs(op).len() <= 1;
-        let views_exact = views.clone().all(one_base) && views_workspace.iter().all(|&bytes| bytes == 0);
+        let views_exact =
+            views.clone().all(one_base) && problem.ops.keys().all(|op| structure.views_workspace(op) == 0);
         dag.exact = dag.unit == divisor && views_exact;
         dag
     }
@@ -313,39 +314,6 @@ impl Dag {
     pub(crate) fn largest_value(&self) -> i32 {
         self.value_bytes.iter().copied().max().unwrap_or(0)
     }
-}
-
-/// For each op the largest workspace of a lazy view that may have to run right before it.
-fn views_workspace(problem: &Problem, structure: &Structure) -> TiVec<OpId, u64> {
-    let mut most: TiVec<OpId, u64> = TiVec::with_capacity(problem.ops.len());
-    for op in &problem.ops {
-        let producers = op.reads.iter().filter_map(|&t| problem.tensors[t].producer);
-        let views = producers.filter(|&p| structure.is_lazy(p));
-        let here = views.map(|p| problem.ops[p].workspace.max(most[p])).max();
-        most.push(here.unwrap_or(0));
-    }
-    most
-}
-
-/// Ops whose memory holds a result of another scheduled op: running them again would undo that result, and it does not come
-/// back on demand as that of a lazy view does.
-fn pinned(problem: &Problem, structure: &Structure) -> TiVec<OpId, bool> {
-    let mut pinned: TiVec<OpId, bool> = TiVec::from(vec![false; problem.ops.len()]);
-    let mut read = vec![false; problem.tensors.len()];
-    for &tensor in problem.ops.iter().flat_map(|op| &op.reads) {
-        read[tensor.index()] = true;
-    }
-    for (id, tensor) in problem.tensors.iter_enumerated() {
-        let storage = &problem.storages[tensor.storage];
-        let (Some(producer), Some(creator)) = (tensor.producer, problem.tensors[storage.root].producer) else {
-            continue;
-        };
-        let lives_on = storage.role == StorageRole::Transient && read[id.index()];
-        if lives_on && producer != creator && !structure.is_lazy(producer) {
-            pinned[creator] = true;
-        }
-    }
-    pinned
 }
 
 /// The greatest common divisor of all sizes, and the unit in which they are counted: the divisor, enlarged until sums fit.

@@ -130,3 +130,16 @@ fn what_is_no_problem_is_refused() {
         assert!(matches!(Problem::from_json(text), Err(ProblemError::Json(_))), "{text}");
     }
 }
+
+/// Written by hand: `v` claims to live in what `late` creates afterwards. The baseline of such a problem could not be lowered.
+#[test]
+fn a_view_before_the_memory_it_looks_into_is_rejected() {
+    let text = r#"{"name": "odd", "accounting": "runtime", "order": "fixed",
+        "ops": [{"name": "early", "duration": 1, "reads": [], "defines": [0]},
+                {"name": "late", "duration": 1, "reads": [], "defines": [1]},
+                {"name": "use", "duration": 1, "reads": [0, 1], "defines": []}],
+        "tensors": [{"name": "v", "storage": 0, "producer": 0}, {"name": "t", "storage": 0, "producer": 1}],
+        "storages": [{"root": 1, "bytes": 8, "role": "transient"}]}"#;
+    let error = remat_plan::Problem::from_json(text).unwrap_err();
+    assert_eq!(error, remat_plan::ProblemError::ViewBeforeBase("v".into()));
+}
