@@ -140,6 +140,6 @@ fn a_view_before_the_memory_it_looks_into_is_rejected() {
                 {"name": "use", "duration": 1, "reads": [0, 1], "defines": []}],
         "tensors": [{"name": "v", "storage": 0, "producer": 0}, {"name": "t", "storage": 0, "producer": 1}],
         "storages": [{"root": 1, "bytes": 8, "role": "transient"}]}"#;
-    let error = remat_plan::Problem::from_json(text).unwrap_err();
-    assert_eq!(error, remat_plan::ProblemError::ViewBeforeBase("v".into()));
+    let error = Problem::from_json(text).unwrap_err();
+    assert_eq!(error, ProblemError::ViewBeforeBase("v".into()));
 }
