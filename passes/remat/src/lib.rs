@@ -28,12 +28,14 @@ mod input;
 mod model;
 mod save;
 mod solution;
+mod sweep;
 
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
 pub use model::{LoadOptions, Model};
 pub use save::{Output, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
+pub use sweep::{FRONT_FORMAT, Finding, Front, FrontFile, FrontFileError, FrontPoint, SweepRequest, sweep};
 
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
