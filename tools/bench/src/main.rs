@@ -2,6 +2,8 @@
 //!
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
 
+mod generate;
+mod layered;
 mod models;
 mod paper;
 mod solver;
@@ -21,6 +23,8 @@ struct Cli {
 enum Command {
     /// The solver on graphs of the papers, beside the papers' figures.
     Solver(solver::Args),
+    /// Make a random layered graph.
+    Generate(generate::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
 }
@@ -28,6 +32,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Solver(args) => solver::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Models(args) => models::run(&args),
     }
 }

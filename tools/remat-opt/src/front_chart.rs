@@ -31,6 +31,8 @@ fn draw(text: &mut String, model: &Model, front: &Front) -> DrawResult {
         .filter_map(|point| point.solution())
         .map(|solution| (share(solution.replay.peak), solution.overhead.percent()))
         .collect();
+    // Without rematerialization.
+    plans.push((100.0, 0.0));
     plans.sort_by(|a, b| a.0.total_cmp(&b.0));
     plans.dedup();
     let crosses = |wanted: fn(&Finding) -> bool| {
