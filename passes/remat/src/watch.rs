@@ -71,6 +71,7 @@ impl Observer for Checked<'_> {
                     gap: Certificate::relative_gap(replay.duration, progress.bound),
                     ..*progress
                 };
+                tracing::info!(duration = replay.duration, peak = replay.peak, elapsed = ?progress.elapsed, "improved");
                 self.inner.improved(&figures, &|| Some(plan.clone()));
             }
             Err(rejection) => tracing::error!(%rejection, "an improvement was rejected by the checker"),
