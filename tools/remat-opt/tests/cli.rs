@@ -28,7 +28,7 @@ fn settings() -> insta::Settings {
     settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
     settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
     // What else there is depends on the build.
-    settings.add_filter(r"known are `search`.*", "known are `search`[MORE]");
+    settings.add_filter(r"known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
     settings
 }
@@ -51,7 +51,17 @@ fn short_help_fits_a_screen() {
 
 #[test]
 fn a_graph_is_solved_to_a_budget() {
-    assert_run!("cli/training_chain.json", "--budget", "80%", "--step-limit", "20000");
+    assert_run!(
+        "cli/training_chain.json",
+        "--budget",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
 }
 
 #[test]
@@ -62,6 +72,10 @@ fn the_report_is_json_on_request() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
         "--format",
         "json"
     );
@@ -74,7 +88,17 @@ fn a_budget_below_the_largest_op_names_the_op() {
 
 #[test]
 fn the_lowest_peak_is_found() {
-    assert_run!("cli/training_chain.json", "--budget", "min", "--step-limit", "20000");
+    assert_run!(
+        "cli/training_chain.json",
+        "--budget",
+        "min",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
 }
 
 #[test]
@@ -153,6 +177,10 @@ fn a_real_model_is_rewritten() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
     ])
     .output();
     let run = run.expect("the program runs");
@@ -173,7 +201,11 @@ fn a_sweep_prints_the_front_and_what_is_impossible() {
         "--budgets",
         "90%..70%:10%,4MiB,50%,min",
         "--step-limit",
-        "20000"
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
     );
 }
 
@@ -186,6 +218,10 @@ fn a_sweep_is_json_on_request() {
         "80%,1%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
         "--format",
         "json"
     );
@@ -223,7 +259,7 @@ fn a_sweep_is_continued_and_drawn() {
         ];
         let mut command = remat_opt(&arguments);
         let output = command
-            .args(["-o", &front, "--svg", &chart])
+            .args(["--threads", "1", "--solver", "search", "-o", &front, "--svg", &chart])
             .output()
             .expect("the program runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -264,6 +300,10 @@ fn a_plan_travels_between_runs() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
         "--emit-plan",
         &plan,
     ]);

@@ -12,7 +12,7 @@ use remat::solver::SolveControl;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use serde_json::json;
 
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_duration};
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
 use crate::progress::Spinner;
 use crate::{front_chart, interrupt, units};
 
@@ -34,8 +34,8 @@ pub(crate) struct SweepArgs {
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%,min", value_parser = parse_budgets)]
     budgets: Vec<Budgets>,
-    /// Solver to use.
-    #[arg(long, value_name = "NAME", default_value = "search")]
+    /// Solver to use; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Longest time to search for one budget.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -46,9 +46,12 @@ pub(crate) struct SweepArgs {
     /// Most search steps to take for one budget.
     #[arg(long, value_name = "N")]
     step_limit: Option<u64>,
-    /// Threads to search with.
-    #[arg(long, value_name = "N", default_value = "1")]
-    threads: std::num::NonZeroUsize,
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
     /// Seed of the search's random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -98,10 +101,11 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     };
     let spinner = Spinner::start(quiet, model.baseline().duration);
     let mut control = SolveControl::new()
-        .threads(args.threads.get())
+        .threads(super::threads(args.threads))
         .seed(args.seed)
         .cancel(interrupt::flag())
         .observer(&spinner);
+    control.memory_limit = args.memory_limit;
     if let Some(limit) = args.total_time_limit {
         control = control.time_limit(limit);
     }
