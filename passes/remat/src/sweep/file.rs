@@ -43,13 +43,18 @@ pub struct FrontFile {
 /// What must agree for a point to count as finished.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Effort {
-    solver: String,
-    seed: u64,
-    threads: usize,
+    /// Name of the solver.
+    pub solver: String,
+    /// Seed of its random choices.
+    pub seed: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Most steps for one budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    step_limit: Option<u64>,
+    pub step_limit: Option<u64>,
+    /// Longest time for one budget, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time_per_budget_ms: Option<u64>,
+    pub time_per_budget_ms: Option<u64>,
 }
 
 impl Effort {
@@ -183,9 +188,14 @@ impl FrontFile {
     /// The front as JSON, one line for each budget.
     #[must_use]
     pub fn to_json(&self) -> String {
+        // Plans may be large: the head is made without them.
         let head = Self {
+            format: self.format.clone(),
+            model: self.model.clone(),
+            problem: self.problem.clone(),
+            effort: self.effort.clone(),
             points: Vec::new(),
-            ..self.clone()
+            ..*self
         };
         let head = serde_json::to_string_pretty(&head).expect("a front has only string keys and finite numbers");
         let head = head

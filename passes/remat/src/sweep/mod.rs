@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::SolveControl;
 
-pub use file::{FRONT_FORMAT, FrontFile, FrontFileError};
+pub use file::{Effort, FRONT_FORMAT, FindingKind, FrontFile, FrontFileError, PointRecord};
 pub use front::{Finding, Front, FrontPoint};
 
 use crate::{Error, ErrorKind, Model, SolveRequest, solve};

@@ -170,6 +170,48 @@ mod tests {
     }
 
     #[test]
+    fn tables_and_figure_are_written_for_any_graph() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = crate::layered::Layered::new(40, None, None, 1).generate().unwrap();
+        let path = folder.path().join("small.json");
+        graph.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
+        let document = folder.path().join("tables.md");
+        let marks = |name: &str| format!("<!-- bench: {name} -->\n<!-- /bench: {name} -->\n");
+        std::fs::write(&document, marks("sizes") + &marks("results")).unwrap();
+        let args = Args {
+            graphs: path,
+            budgets: vec![BudgetSpec::Share(900_000), BudgetSpec::Share(10_000)],
+            solvers: vec!["search".to_owned()],
+            effort: Effort {
+                time: 0.05,
+                threads: 1,
+                seed: 0,
+            },
+            order: Order::Fixed,
+            format: Form::Json,
+            write: Some(document.clone()),
+        };
+        run(&args).unwrap();
+        let text = std::fs::read_to_string(document).unwrap();
+        for words in [
+            "| small | paper: Checkmate",
+            "| small | 90%    | `search`",
+            "impossible",
+            "0.05 s for each",
+        ] {
+            assert!(text.contains(words), "`{words}` is not in\n{text}");
+        }
+        let written = |name: &str| std::fs::read_to_string(folder.path().join("bench").join(name)).unwrap();
+        assert!(written("progress.svg").contains("small, 90%"));
+        assert!(
+            written("progress.csv")
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("small,90%,search,"))
+        );
+    }
+
+    #[test]
     fn the_published_budgets_are_whole_per_cents() {
         assert_eq!(percent(BudgetSpec::Share(900_000)), Some(90));
         assert_eq!(percent(BudgetSpec::Share(905_000)), None);
