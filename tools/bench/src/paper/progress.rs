@@ -60,19 +60,21 @@ pub(super) fn csv(panels: &[Panel]) -> String {
     text
 }
 
-/// All panels in one drawing, two in a row.
+/// The panels in which something was found, in one drawing, two in a row.
 ///
 /// # Errors
 /// If the drawing library fails, which it does not in memory.
 pub(super) fn svg(panels: &[Panel]) -> anyhow::Result<String> {
     let mut text = String::new();
-    draw(&mut text, panels).map_err(|error| anyhow!("the chart cannot be drawn: {error}"))?;
+    let found = |panel: &&Panel| panel.runs.iter().any(|(_, improvements)| !improvements.is_empty());
+    let panels: Vec<&Panel> = panels.iter().filter(found).collect();
+    draw(&mut text, &panels).map_err(|error| anyhow!("the chart cannot be drawn: {error}"))?;
     Ok(text)
 }
 
 type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
-fn draw(text: &mut String, panels: &[Panel]) -> DrawResult {
+fn draw(text: &mut String, panels: &[&Panel]) -> DrawResult {
     let rows = panels.len().div_ceil(2).max(1);
     let size = (2 * PANEL.0, PANEL.1 * u32::try_from(rows)?);
     let area = SVGBackend::with_string(text, size).into_drawing_area();
@@ -123,6 +125,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> DrawR
             ))?
             .label(solver)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], color.stroke_width(2)));
+        let found = improvements.iter().map(|improvement| place(improvement, top));
+        chart.draw_series(found.map(|point| Circle::new(point, 2, color.filled())))?;
     }
     if let Some(paper) = panel.paper {
         chart
@@ -136,11 +140,16 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> DrawR
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK)
         .draw()?;
     Ok(())
+}
+
+/// Where a plan is drawn.
+fn place(improvement: &Improvement, top: f64) -> (f64, f64) {
+    (improvement.seconds.max(FIRST), improvement.increase.min(top))
 }
 
 /// A plan is the best until the next one is found.
@@ -148,7 +157,7 @@ fn stairs(improvements: &[Improvement], end: f64, top: f64) -> Vec<(f64, f64)> {
     let mut points = Vec::with_capacity(2 * improvements.len() + 1);
     let mut before: Option<f64> = None;
     for improvement in improvements {
-        let (x, y) = (improvement.seconds.max(FIRST), improvement.increase.min(top));
+        let (x, y) = place(improvement, top);
         points.extend(before.map(|before| (x, before)));
         points.push((x, y));
         before = Some(y);
@@ -195,8 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn every_panel_and_solver_is_drawn() {
-        let drawing = svg(&[panel(), panel(), panel()]).unwrap();
+    fn every_panel_in_which_something_was_found_is_drawn() {
+        let mut nothing = panel();
+        nothing.runs[0].1.clear();
+        let drawing = svg(&[panel(), panel(), nothing, panel()]).unwrap();
         assert_eq!(drawing.matches("net, 80%").count(), 3);
         assert_eq!(drawing.matches("paper: Moccasin").count(), 3);
     }
