@@ -103,6 +103,7 @@ impl Run<'_> {
             max_overhead: 0,
             solver: self.request.solver.clone(),
         };
+        tracing::info!(budget = %request.budget, visit, "solving for one budget of the sweep");
         let result = solve(self.model, &request, &self.limits(index, visit));
         match result {
             Ok(solution) => self.front.record(self.model, index, solution)?,
