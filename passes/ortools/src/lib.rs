@@ -20,11 +20,13 @@ mod cpmodel;
 #[cfg(feature = "cp-sat")]
 mod cpsat;
 #[cfg(feature = "cp-sat")]
+mod exact;
+#[cfg(feature = "cp-sat")]
 mod gap;
 #[cfg(feature = "cp-sat")]
-mod highs_capi;
-#[cfg(feature = "cp-sat")]
 mod instance;
+#[cfg(feature = "cp-sat")]
+mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
 #[cfg(feature = "cp-sat")]
@@ -32,6 +34,8 @@ mod run;
 #[cfg(feature = "cp-sat")]
 mod size;
 
+#[cfg(feature = "cp-sat")]
+pub use exact::{Exact, Relaxed};
 #[cfg(feature = "cp-sat")]
 pub use gap::{Backend, Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
@@ -51,7 +55,7 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 3] = [&Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
+        static SOLVERS: [&dyn Solver; 4] = [&Exact, &Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]
@@ -68,7 +72,7 @@ mod tests {
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
         let expected: &[&str] = if AVAILABLE {
-            &["gap", "gap-highs", "moccasin"]
+            &["exact", "gap", "gap-highs", "moccasin"]
         } else {
             &[]
         };

@@ -1,10 +1,10 @@
 //! Exact and bounded: the gap model over growing candidate sets.
 
-mod candidates;
-mod cp;
-mod highs;
+pub(crate) mod candidates;
+pub(crate) mod cp;
+pub(crate) mod highs;
 mod model;
-mod program;
+pub(crate) mod program;
 
 use std::time::Duration;
 
@@ -131,7 +131,13 @@ impl Gap {
             return Ok(outcome);
         }
         // Where the problem allows any order, the search may have found a better one.
-        let searched = run.clock.control.warm_start.is_none().then(|| hint(run)).flatten();
+        let searched = run
+            .clock
+            .control
+            .warm_start
+            .is_none()
+            .then(|| first_plan(run))
+            .flatten();
         let instance = match &searched {
             Some(_) => run.instance(searched.as_ref())?,
             None => instance,
@@ -181,7 +187,7 @@ impl Solver for Gap {
 }
 
 /// A plan of the local search, the same for every machine.
-fn hint(run: &Run<'_>) -> Option<Plan> {
+pub(crate) fn first_plan(run: &Run<'_>) -> Option<Plan> {
     let control = run.clock.control;
     let mut hint = SolveControl::new().seed(control.seed).step_limit(HINT_STEPS);
     hint.deadline = run.clock.share(0.25).deadline();
@@ -301,13 +307,7 @@ impl Rounds<'_> {
             let answer = match self.backend {
                 Backend::CpSat => {
                     let proto = cp::model(&model.program, hint.as_deref());
-                    minimize(
-                        proto,
-                        cp::parameters(control.threads, control.seed),
-                        0,
-                        clock,
-                        &mut improved,
-                    )
+                    minimize(proto, cp::parameters(control), 0, clock, &mut improved)
                 }
                 Backend::Highs => highs::minimize(&model.program, hint.as_deref(), clock, &mut improved),
             };

@@ -8,7 +8,7 @@ const ALLOWED: &[&str] = &[
     "dialect/onnx/src/model.rs",
     // Calls the C interfaces of OR-Tools and HiGHS.
     "passes/ortools/src/capi.rs",
-    "passes/ortools/src/highs_capi.rs",
+    "passes/ortools/src/milp/highs_capi.rs",
     // Views the runtime's tensors as bytes.
     "passes/ort/src/output.rs",
     // Quotes it in the tests below.

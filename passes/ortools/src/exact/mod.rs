@@ -1,0 +1,357 @@
+//! Bounds on all plans in fixed order, and proofs that a plan is the best of them.
+
+mod blocks;
+mod proof;
+
+use std::time::Duration;
+
+use remat_plan::{Plan, Problem};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use crate::cpsat::{Ended, minimize};
+use crate::gap::program::{Reduced, Row};
+use crate::gap::{cp, first_plan, highs};
+use crate::instance::{Instance, Refusal};
+use crate::milp::Rows;
+use crate::milp::relaxation::Relaxation;
+use crate::run::{Claim, Incumbent, Run};
+use blocks::Blocks;
+use proof::Proof;
+
+/// Terms of a relaxation for which there is time, for each second that is left, and at most.
+const TERMS_PER_SECOND: f64 = 150_000.0;
+const MAX_TERMS: u64 = 4_000_000;
+/// Bytes that HiGHS and CP-SAT take for each term.
+const BYTES_PER_TERM: u64 = 400;
+/// Fewer ends than this say too little.
+const FEWEST_ENDS: usize = 6;
+/// More ends are worth it if they raise the linear bound by this factor.
+const GAINS: f64 = 1.005;
+/// A violation of a row by less than this share of its right side is none.
+const TOLERANCE: f64 = 1e-6;
+
+/// Proves that a plan is the best in fixed order, or how far from that it may be.
+///
+/// Works on a relaxation (module `blocks`) in which memory is looked at where chosen nodes run first, and at reruns. Its linear
+/// relaxation gives the first bound, proved in integers, and settles most of what a better plan could do; CP-SAT
+/// searches the rest for one. Where the graph is too large for the time that is left, fewer nodes are chosen: the bound is weaker but
+/// covers the same plans, [`FixedOrder`](remat_plan::BoundCovers::FixedOrder), with as many computes as the problem allows.
+///
+/// Needs a plan to start from to be of use: a warm start or else one of the local search. In free order the bound is one
+/// for the order of that plan only, which [`CandidateSet`](remat_plan::BoundCovers::CandidateSet) says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exact;
+
+/// What one relaxation came to.
+#[derive(Clone, Debug)]
+pub struct Relaxed {
+    /// Nodes at whose first run memory is looked at.
+    pub ends: usize,
+    /// Reruns that may happen, before and after those were left out of which no better plan has any.
+    pub reruns: [usize; 2],
+    /// Lower bound on the duration from the linear relaxation.
+    pub linear: u64,
+    /// Lower bound on the duration.
+    pub bound: u64,
+    /// Whether the best solution of the relaxation is known.
+    pub solved: bool,
+    /// Time it took.
+    pub elapsed: Duration,
+}
+
+impl Exact {
+    /// Like [`Solver::solve`], with a report on the relaxations, in order.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, Vec<Relaxed>) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = Vec::new();
+        let outcome = attempt(&run, &mut report).unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+}
+
+impl Solver for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn describe(&self) -> &'static str {
+        "proves how good a plan is among all plans in fixed order, on HiGHS and CP-SAT"
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}
+
+fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal> {
+    let warm = run.clock.control.warm_start;
+    let searched: Option<Plan> = if warm.is_none() { first_plan(run) } else { None };
+    let start = warm.or(searched.as_ref());
+    let instance = run.instance(start)?;
+    if let Some(outcome) = run.without_model(&instance) {
+        return Ok(outcome);
+    }
+    let best = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+    let mut search = Proving {
+        run,
+        instance: &instance,
+        budget: instance.scaled_budget(run.problem.budget),
+        best,
+        bound: 0,
+        steps: 0,
+        report,
+    };
+    let ended = search.prove()?;
+    let claim = Claim {
+        ended,
+        bound: instance.total_duration() + search.bound,
+        covers: instance.fixed_order(),
+        steps: search.steps,
+    };
+    Ok(run.outcome(&instance, search.best.as_ref(), claim))
+}
+
+struct Proving<'a> {
+    run: &'a Run<'a>,
+    instance: &'a Instance,
+    budget: i64,
+    best: Option<Incumbent>,
+    /// On the time of recomputes of every plan in this order.
+    bound: i64,
+    steps: u64,
+    report: &'a mut Vec<Relaxed>,
+}
+
+impl Proving<'_> {
+    /// Relaxation after relaxation: linear ones with more and more ends while that gains something, then what the best of them leaves
+    /// open, and that again with more ends.
+    fn prove(&mut self) -> Result<Ended, Refusal> {
+        let most = self.most_ends()?;
+        let mut ends = FEWEST_ENDS.min(most);
+        let mut before = 0;
+        let mut round = self.linear(ends);
+        while round.is_open() && ends < most && !self.is_closed() && round.bound as f64 > GAINS * before as f64 {
+            before = before.max(round.bound);
+            ends = (2 * ends).min(most);
+            let next = self.linear(ends);
+            // The smaller one is as good.
+            if !next.is_open() || next.bound as f64 <= GAINS * round.bound as f64 {
+                break;
+            }
+            round = next;
+        }
+        loop {
+            let ended = if round.is_open() && !self.is_closed() {
+                self.integer(&mut round)
+            } else {
+                round.ended
+            };
+            let ends = round.report.ends;
+            self.report.push(round.report);
+            if self.is_closed() {
+                return Ok(Ended::Optimal);
+            }
+            if ended != Ended::Optimal {
+                return Ok(ended);
+            }
+            if ends >= most {
+                // The relaxation is solved, the problem is not: there is nothing more to try.
+                return Ok(Ended::StepLimit);
+            }
+            round = self.linear((2 * ends).min(most));
+        }
+    }
+
+    /// Time of the recomputes of the best plan.
+    fn cost(&self) -> Option<i64> {
+        let best = self.best.as_ref()?;
+        Some(best.duration - self.instance.total_duration())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.cost().is_some_and(|cost| self.bound >= cost)
+    }
+
+    /// For how many ends there is time and memory.
+    fn most_ends(&self) -> Result<usize, Refusal> {
+        let all = self.instance.len();
+        let longest = self.cost().unwrap_or(i64::MAX);
+        let control = self.run.clock.control;
+        let left = self.run.clock.left().map(|left| left.as_secs_f64());
+        let in_time = left.map_or(MAX_TERMS, |left| ((TERMS_PER_SECOND * left) as u64).min(MAX_TERMS));
+        let fewest = FEWEST_ENDS.min(all);
+        let least = Blocks::terms(self.instance, fewest, longest).saturating_mul(BYTES_PER_TERM);
+        if let Some(limit) = control.memory_limit.filter(|&limit| limit < least) {
+            return Err(Refusal::Memory { bytes: least, limit });
+        }
+        let in_memory = control.memory_limit.map_or(u64::MAX, |bytes| bytes / BYTES_PER_TERM);
+        let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
+        let most = in_time.min(in_memory) / one.max(1);
+        Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, all))
+    }
+
+    /// No solution of a relaxation costs less than `limit`.
+    fn nothing_below(&mut self, limit: i64) -> Ended {
+        if self.best.is_none() {
+            return Ended::Infeasible;
+        }
+        self.bound = self.bound.max(limit);
+        Ended::Optimal
+    }
+
+    /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
+    fn linear(&mut self, ends: usize) -> Round {
+        let clock = &self.run.clock;
+        let started = clock.elapsed();
+        let limit = self.cost().unwrap_or(i64::MAX);
+        let ends = blocks::ends(self.instance, self.budget, ends);
+        let count = ends.len();
+        let model = Blocks::new(self.instance, ends, self.budget, limit);
+        tracing::info!(ends = count, size = ?model.program.size(), reruns = model.reruns.len(), "relaxation over blocks");
+        let mut round = Round {
+            ended: Ended::Failed,
+            bound: 0,
+            limit,
+            fixed: vec![None; model.program.cost.len()],
+            report: Relaxed {
+                ends: count,
+                reruns: [model.program.priced(); 2],
+                linear: 0,
+                bound: 0,
+                solved: false,
+                elapsed: Duration::ZERO,
+            },
+            model,
+        };
+        round.ended = if round.model.infeasible {
+            self.nothing_below(limit)
+        } else {
+            self.cut(&mut round)
+        };
+        let total = self.instance.total_duration();
+        round.report.linear = self.instance.unscaled_duration(total + round.bound);
+        round.report.bound = self.instance.unscaled_duration(total + self.bound);
+        round.report.elapsed = self.run.clock.elapsed().saturating_sub(started);
+        tracing::info!(report = ?round.report, "linear relaxation ended");
+        round
+    }
+
+    /// Solves a linear relaxation until no row of a rerun is violated.
+    fn cut(&mut self, round: &mut Round) -> Ended {
+        let mut program = round.model.program.clone();
+        let Some(mut relaxation) = Relaxation::new(&highs::program(&program)) else {
+            return Ended::Failed;
+        };
+        let mut waiting: Vec<&Row> = round.model.reruns.iter().collect();
+        loop {
+            let (ended, solution) = relaxation.solve(&self.run.clock);
+            if ended == Ended::Infeasible {
+                return self.nothing_below(round.limit);
+            }
+            // Multipliers of a solve that was stopped prove something, too.
+            if let Some(proof) = Proof::of(&program, &solution.multipliers) {
+                round.bound = round.bound.max(proof.bound());
+                for (fixed, new) in round.fixed.iter_mut().zip(proof.fixed(&program, round.limit)) {
+                    *fixed = fixed.or(new);
+                }
+            }
+            self.bound = self.bound.max(round.bound.min(round.limit));
+            if ended != Ended::Optimal || self.is_closed() {
+                return ended;
+            }
+            let before = program.rows.len();
+            waiting.retain(|&row| {
+                let violated = row.excess(&solution.columns) > TOLERANCE * (row.most.max(1) as f64);
+                if violated {
+                    program.rows.push(row.clone());
+                }
+                !violated
+            });
+            let new = &program.rows[before..];
+            if new.is_empty() {
+                return ended;
+            }
+            let mut rows = Rows::default();
+            for row in new {
+                let terms = row.terms.iter();
+                let terms = terms.map(|&(variable, coefficient)| (variable, coefficient as f64));
+                rows.push(terms, f64::NEG_INFINITY, row.most as f64);
+            }
+            relaxation.add(&rows);
+        }
+    }
+
+    /// What a linear relaxation left open, as far as time allows.
+    fn integer(&mut self, round: &mut Round) -> Ended {
+        let run = self.run;
+        let (instance, clock) = (self.instance, &run.clock);
+        let started = clock.elapsed();
+        let total = instance.total_duration();
+        let mut whole = round.model.program.clone();
+        whole.rows.extend(round.model.reruns.iter().cloned());
+        let ended = match whole.with(&round.fixed) {
+            None => self.nothing_below(round.limit),
+            Some(left) => {
+                round.report.reruns[1] = left.program.priced();
+                self.search(round, &left)
+            }
+        };
+        round.report.solved = matches!(ended, Ended::Optimal | Ended::Infeasible);
+        round.report.bound = instance.unscaled_duration(total + self.bound);
+        round.report.elapsed += clock.elapsed().saturating_sub(started);
+        tracing::info!(report = ?round.report, "relaxation ended");
+        ended
+    }
+
+    fn search(&mut self, round: &Round, left: &Reduced) -> Ended {
+        let run = self.run;
+        let instance = self.instance;
+        let total = instance.total_duration();
+        let mut proto = cp::model(&left.program, None);
+        if let (Some(objective), Some(_)) = (&mut proto.objective, &self.best) {
+            objective.domain = vec![0, round.limit - 1 - left.base];
+        }
+        let mut best = self.best.take();
+        let (known, steps) = (self.bound, self.steps);
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            // Where not each node is an end, or reruns would have to stand in another order, it is no plan.
+            let found = run.incumbent(instance, round.model.sequence(&left.whole(solution)));
+            let Some(found) = found else { return };
+            if best.as_ref().is_none_or(|best| found.duration < best.duration) {
+                run.report(instance, &found, total + known.max(bound + left.base), steps);
+                best = Some(found);
+            }
+        };
+        let parameters = cp::rerun_parameters(run.clock.control);
+        let lower = (known - left.base).max(0);
+        let answer = minimize(proto, parameters, lower, &run.clock, &mut improved);
+        self.best = best;
+        self.steps += answer.conflicts;
+        match answer.ended {
+            Ended::Infeasible => return self.nothing_below(round.limit),
+            Ended::Failed => {}
+            _ => self.bound = self.bound.max((answer.bound + left.base).min(round.limit)),
+        }
+        answer.ended
+    }
+}
+
+/// A relaxation and what its linear relaxation said.
+struct Round {
+    model: Blocks,
+    ended: Ended,
+    /// The bound of the linear relaxation.
+    bound: i64,
+    /// Plans that cost as much or more do not count.
+    limit: i64,
+    /// What all others have in common.
+    fixed: Vec<Option<bool>>,
+    report: Relaxed,
+}
+
+impl Round {
+    /// Whether the linear relaxation is solved and does not settle everything.
+    fn is_open(&self) -> bool {
+        self.ended == Ended::Optimal && !self.model.infeasible
+    }
+}
