@@ -55,7 +55,7 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 4] = [&Exact, &Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
+        static SOLVERS: [&dyn Solver; 5] = [&Exact, &Gap::NEW, &Gap::ON_HIGHS, &Gap::ON_SCIP, &Moccasin::NEW];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]
@@ -72,7 +72,7 @@ mod tests {
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
         let expected: &[&str] = if AVAILABLE {
-            &["exact", "gap", "gap-highs", "moccasin"]
+            &["exact", "gap", "gap-highs", "gap-scip", "moccasin"]
         } else {
             &[]
         };

@@ -10,7 +10,7 @@ use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
 use crate::gap::program::{Reduced, Row};
-use crate::gap::{cp, first_plan, highs};
+use crate::gap::{cp, first_plan, mip};
 use crate::instance::{Instance, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
@@ -239,7 +239,7 @@ impl Proving<'_> {
     /// Solves a linear relaxation until no row of a rerun is violated.
     fn cut(&mut self, round: &mut Round) -> Ended {
         let mut program = round.model.program.clone();
-        let Some(mut relaxation) = Relaxation::new(&highs::program(&program)) else {
+        let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {
             return Ended::Failed;
         };
         let mut waiting: Vec<&Row> = round.model.reruns.iter().collect();

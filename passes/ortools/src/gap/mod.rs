@@ -2,7 +2,7 @@
 
 pub(crate) mod candidates;
 pub(crate) mod cp;
-pub(crate) mod highs;
+pub(crate) mod mip;
 mod model;
 pub(crate) mod program;
 
@@ -17,6 +17,7 @@ use crate::cpsat::{Ended, minimize};
 use crate::instance::{Instance, Refusal};
 use crate::run::{Claim, Clock, Incumbent, Run};
 use crate::size::ModelSize;
+use mip::MipSolver;
 use model::GapModel;
 
 /// Steps of the local search that gives the first plan where the caller gives none.
@@ -53,6 +54,8 @@ pub enum Backend {
     /// HiGHS, in floating point and with one thread: its bounds are rounded down far enough to cover its tolerances, but are no
     /// proof in the sense in which those of CP-SAT are.
     Highs,
+    /// SCIP, with one thread, like HiGHS in floating point. It takes no plan to start from, and finds none but in the end.
+    Scip,
 }
 
 /// What the rounds of one call did.
@@ -91,6 +94,11 @@ impl Gap {
     pub const ON_HIGHS: Self = Self {
         candidates: None,
         backend: Backend::Highs,
+    };
+    /// Growing candidate sets on SCIP.
+    pub const ON_SCIP: Self = Self {
+        candidates: None,
+        backend: Backend::Scip,
     };
 
     /// The same with one candidate set only.
@@ -169,6 +177,7 @@ impl Solver for Gap {
         match self.backend {
             Backend::CpSat => "gap",
             Backend::Highs => "gap-highs",
+            Backend::Scip => "gap-scip",
         }
     }
 
@@ -178,6 +187,7 @@ impl Solver for Gap {
                 "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
             }
             Backend::Highs => "the model of `gap` on HiGHS, in floating point",
+            Backend::Scip => "the model of `gap` on SCIP, in floating point",
         }
     }
 
@@ -309,7 +319,10 @@ impl Rounds<'_> {
                     let proto = cp::model(&model.program, hint.as_deref());
                     minimize(proto, cp::parameters(control), 0, clock, &mut improved)
                 }
-                Backend::Highs => highs::minimize(&model.program, hint.as_deref(), clock, &mut improved),
+                Backend::Highs => {
+                    mip::minimize(&model.program, MipSolver::Highs, hint.as_deref(), clock, &mut improved)
+                }
+                Backend::Scip => mip::minimize(&model.program, MipSolver::Scip, None, clock, &mut improved),
             };
             self.steps += answer.conflicts;
             (answer.ended, answer.bound)

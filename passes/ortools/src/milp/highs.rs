@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use super::Program;
 use super::highs_capi::{Highs, Outcome, Watcher};
-use super::watch::{Message, Stop};
+use super::watch::{Message, Solve, Stop};
 use crate::run::Clock;
 
 /// What a solve stops at, apart from the clock.
@@ -16,15 +16,10 @@ pub(crate) struct Limits {
 }
 
 /// Minimizes, starting from a solution if there is one; the messages end with [`Message::Done`].
-pub(crate) fn minimize(
-    program: Program,
-    start: Option<Vec<f64>>,
-    limits: Limits,
-    clock: &Clock<'_>,
-) -> super::watch::Solve {
+pub(crate) fn minimize(program: Program, start: Option<Vec<f64>>, limits: Limits, clock: &Clock<'_>) -> Solve {
     let time_limit = clock.left().map(|left| 0.98 * left.as_secs_f64());
     let seed = c_int::try_from(clock.control.seed & 0x3fff_ffff).unwrap_or(0);
-    super::watch::Solve::start(move |send, stop| {
+    Solve::start(Stop::default(), move |send, stop| {
         let Some(mut highs) = Highs::new(&program, true) else {
             return (Outcome::Failed, f64::NEG_INFINITY);
         };

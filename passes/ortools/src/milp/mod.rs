@@ -4,11 +4,14 @@
 //! but the program, and [`relaxation`] keeps its linear relaxation in HiGHS while rows are added and columns fixed.
 //!
 //! All of them count in floating point: solutions are rounded and judged in integers by the caller. [`certain`] rounds a bound
-//! down far enough to cover the tolerances; [`dual`] proves one from multipliers, in integers.
+//! down far enough to cover the tolerances.
 
 pub(crate) mod highs;
 pub(crate) mod highs_capi;
+mod mathopt;
+mod mathopt_capi;
 pub(crate) mod relaxation;
+pub(crate) mod scip;
 pub(crate) mod watch;
 
 /// One variable.
@@ -42,6 +45,12 @@ impl Rows {
         }
         self.lower.push(lower);
         self.upper.push(upper);
+    }
+
+    /// Where the terms of a row lie.
+    pub(crate) fn range(&self, row: usize) -> (usize, usize) {
+        let at = |row: usize| self.starts.get(row).and_then(|&start| usize::try_from(start).ok());
+        (at(row).unwrap_or(0), at(row + 1).unwrap_or(self.columns.len()))
     }
 
     pub(crate) fn len(&self) -> usize {

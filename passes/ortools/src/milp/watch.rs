@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::highs_capi::Outcome;
+use super::mathopt_capi::Interrupter;
 use crate::cpsat::Ended;
 use crate::run::Clock;
 
@@ -28,9 +29,29 @@ pub(crate) enum Message {
 #[derive(Default)]
 pub(crate) struct Stop {
     raised: AtomicBool,
+    interrupter: Option<Interrupter>,
 }
 
 impl Stop {
+    /// Also triggers an interrupter.
+    pub(crate) fn through(interrupter: Interrupter) -> Self {
+        Self {
+            raised: AtomicBool::new(false),
+            interrupter: Some(interrupter),
+        }
+    }
+
+    pub(crate) fn interrupter(&self) -> Option<&Interrupter> {
+        self.interrupter.as_ref()
+    }
+
+    fn raise(&self) {
+        self.raised.store(true, Ordering::Relaxed);
+        if let Some(interrupter) = &self.interrupter {
+            interrupter.interrupt();
+        }
+    }
+
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }
@@ -44,9 +65,12 @@ pub(crate) struct Solve {
 
 impl Solve {
     /// Runs `task` in a thread.
-    pub(crate) fn start(task: impl FnOnce(&Sender<Message>, &Stop) -> (Outcome, f64) + Send + 'static) -> Self {
+    pub(crate) fn start(
+        stop: Stop,
+        task: impl FnOnce(&Sender<Message>, &Stop) -> (Outcome, f64) + Send + 'static,
+    ) -> Self {
         let (send, receive) = channel();
-        let stop = Arc::new(Stop::default());
+        let stop = Arc::new(stop);
         let shared = Arc::clone(&stop);
         std::thread::spawn(move || {
             let (outcome, bound) = task(&send, &shared);
@@ -90,7 +114,7 @@ impl Solve {
                     return (ended, known);
                 }
                 (None, Some(ended)) => {
-                    self.stop.raised.store(true, Ordering::Relaxed);
+                    self.stop.raise();
                     let grace = if ended == Ended::Cancelled {
                         PATIENCE
                     } else {

@@ -5,9 +5,17 @@ use crate::cpsat::Answer;
 use crate::milp;
 use crate::run::Clock;
 
+/// Which solver works on the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MipSolver {
+    Highs,
+    Scip,
+}
+
 /// Minimizes the cost of the program; `improved` is told of every better solution with its objective and the bound.
 pub(super) fn minimize(
     program: &Program,
+    solver: MipSolver,
     hint: Option<&[bool]>,
     clock: &Clock<'_>,
     improved: &mut dyn FnMut(&[i64], i64, i64),
@@ -30,7 +38,11 @@ pub(super) fn minimize(
         improved(&on, objective, milp::certain(bound).min(objective));
         best = Some(on);
     };
-    let solve = milp::highs::minimize(self::program(program), start, limits, clock);
+    let model = self::program(program);
+    let solve = match solver {
+        MipSolver::Highs => milp::highs::minimize(model, start, limits, clock),
+        MipSolver::Scip => milp::scip::minimize(model),
+    };
     let (ended, bound) = solve.finish(clock, &mut rounded);
     Answer {
         ended,
