@@ -185,8 +185,9 @@ impl<'a> Builder<'a> {
             if instance.max_computes(node) < 2 || instance.duration(node) >= longest {
                 continue;
             }
-            for block in block_of[node] + 1..=block_of[last[node]] {
-                again[block].push((node, program.variable(instance.duration(node))));
+            let blocks = block_of[node] + 1..block_of[last[node]] + 1;
+            for block in again.get_mut(blocks).unwrap_or_default() {
+                block.push((node, program.variable(instance.duration(node))));
             }
         }
         Self {

@@ -14,15 +14,13 @@ use crate::gap::{cp, first_plan, mip};
 use crate::instance::{Instance, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
-use crate::run::{Claim, Incumbent, Run};
+use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use blocks::Blocks;
 use proof::Proof;
 
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
 const TERMS_PER_SECOND: f64 = 150_000.0;
 const MAX_TERMS: u64 = 4_000_000;
-/// Bytes that HiGHS and CP-SAT take for each term.
-const BYTES_PER_TERM: u64 = 400;
 /// Fewer ends than this say too little.
 const FEWEST_ENDS: usize = 6;
 /// More ends are worth it if they raise the linear bound by this factor.
@@ -180,11 +178,10 @@ impl Proving<'_> {
         let left = self.run.clock.left().map(|left| left.as_secs_f64());
         let in_time = left.map_or(MAX_TERMS, |left| ((TERMS_PER_SECOND * left) as u64).min(MAX_TERMS));
         let fewest = FEWEST_ENDS.min(all);
-        let least = Blocks::terms(self.instance, fewest, longest).saturating_mul(BYTES_PER_TERM);
-        if let Some(limit) = control.memory_limit.filter(|&limit| limit < least) {
-            return Err(Refusal::Memory { bytes: least, limit });
-        }
-        let in_memory = control.memory_limit.map_or(u64::MAX, |bytes| bytes / BYTES_PER_TERM);
+        self.run.allow(Blocks::terms(self.instance, fewest, longest))?;
+        let in_memory = control
+            .memory_limit
+            .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
         let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
         let most = in_time.min(in_memory) / one.max(1);
         Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, all))

@@ -15,7 +15,7 @@ pub use candidates::Candidates;
 
 use crate::cpsat::{Ended, minimize};
 use crate::instance::{Instance, Refusal};
-use crate::run::{Claim, Clock, Incumbent, Run};
+use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
 use crate::size::ModelSize;
 use mip::MipSolver;
 use model::GapModel;
@@ -129,7 +129,7 @@ impl Gap {
         let run = Run::new("gap", problem, &control);
         let instance = run.instance(None)?;
         let budget = instance.scaled_budget(problem.budget);
-        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget)?;
+        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget, None)?;
         Ok(model.program.size())
     }
 
@@ -293,7 +293,11 @@ impl Rounds<'_> {
         let started = clock.elapsed();
         let total = instance.total_duration();
         let stages = self.stages(candidates);
-        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
+        let most = clock
+            .control
+            .memory_limit
+            .map(|bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget), most)?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
         let size = model.program.size();
         tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");

@@ -19,7 +19,7 @@ pub(crate) struct Limits {
 pub(crate) fn minimize(program: Program, start: Option<Vec<f64>>, limits: Limits, clock: &Clock<'_>) -> Solve {
     let time_limit = clock.left().map(|left| 0.98 * left.as_secs_f64());
     let seed = c_int::try_from(clock.control.seed & 0x3fff_ffff).unwrap_or(0);
-    Solve::start(Stop::default(), move |send, stop| {
+    Solve::start(move |send, stop| {
         let Some(mut highs) = Highs::new(&program, true) else {
             return (Outcome::Failed, f64::NEG_INFINITY);
         };

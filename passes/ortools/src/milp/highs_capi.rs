@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_double, c_int, c_void};
 use std::marker::PhantomData;
 
+use super::quiet::Quiet;
 use super::{Program, Rows};
 
 /// How a solve ended.
@@ -221,6 +222,7 @@ impl Highs {
             watcher,
             columns: self.columns,
         };
+        let _quiet = Quiet::new();
         // SAFETY: `watched` outlives the run, after which HiGHS calls nobody; the kinds are those of HiGHS.
         let (status, model) = unsafe {
             Highs_setCallback(self.handle, callback, (&raw mut watched).cast());

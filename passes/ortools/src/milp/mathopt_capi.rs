@@ -1,5 +1,6 @@
 //! The C interface of MathOpt (`ortools/math_opt/core/c_api/solver.h`): a serialized model in, a serialized result out. It takes
-//! no parameters; what it takes is an interrupter, which another thread may trigger.
+//! no parameters, and none of its interrupters is made use of: in OR-Tools 9.15 that of SCIP asks for events that SCIP 10 refuses,
+//! which prints errors and stops nothing.
 #![expect(unsafe_code, reason = "calls a C library")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -23,55 +24,24 @@ unsafe extern "C" {
         message: *mut *mut c_char,
     ) -> c_int;
     fn MathOptFree(memory: *mut c_void);
-    fn MathOptNewInterrupter() -> *mut c_void;
-    fn MathOptInterrupt(interrupter: *mut c_void);
-    fn MathOptFreeInterrupter(interrupter: *mut c_void);
-}
-
-/// Stops the solves that were given it, now and later.
-pub(crate) struct Interrupter(*mut c_void);
-
-// SAFETY: the library guards the state of an interrupter by a lock.
-unsafe impl Send for Interrupter {}
-// SAFETY: as above; `interrupt` is meant to be called while another thread solves.
-unsafe impl Sync for Interrupter {}
-
-impl Interrupter {
-    pub(crate) fn new() -> Self {
-        // SAFETY: has no preconditions.
-        Self(unsafe { MathOptNewInterrupter() })
-    }
-
-    /// Makes solves return soon, with the best they have.
-    pub(crate) fn interrupt(&self) {
-        // SAFETY: alive until `self` is dropped.
-        unsafe { MathOptInterrupt(self.0) };
-    }
-}
-
-impl Drop for Interrupter {
-    fn drop(&mut self) {
-        // SAFETY: created by `MathOptNewInterrupter`, freed once.
-        unsafe { MathOptFreeInterrupter(self.0) };
-    }
 }
 
 /// Solves a model with SCIP.
 ///
 /// # Errors
 /// What the library says where it rejects the model or fails.
-pub(crate) fn solve(model: &Model, interrupter: &Interrupter) -> Result<SolveResult, String> {
+pub(crate) fn solve(model: &Model) -> Result<SolveResult, String> {
     let model = model.encode_to_vec();
     let (mut data, mut size) = (std::ptr::null_mut::<c_void>(), 0);
     let mut message = std::ptr::null_mut::<c_char>();
-    // SAFETY: the model lives through the call and has the size given; the interrupter is alive. The library writes one buffer
+    // SAFETY: the model lives through the call and has the size given; an interrupter may be null. The library writes one buffer
     // and its size, or a text that ends with a zero, each to be freed by `MathOptFree`.
     unsafe {
         let status = MathOptSolve(
             model.as_ptr().cast(),
             model.len(),
             SCIP,
-            interrupter.0,
+            std::ptr::null_mut(),
             &raw mut data,
             &raw mut size,
             &raw mut message,

@@ -10,6 +10,7 @@ pub(crate) mod highs;
 pub(crate) mod highs_capi;
 mod mathopt;
 mod mathopt_capi;
+mod quiet;
 pub(crate) mod relaxation;
 pub(crate) mod scip;
 pub(crate) mod watch;

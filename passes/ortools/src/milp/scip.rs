@@ -1,20 +1,29 @@
 //! Mixed-integer programs on SCIP, through MathOpt. There is no way to hand it a solution to start from, and it tells of one only in
-//! the end.
+//! the end. Nor can it be stopped: past the deadline its thread is left behind, and works on until it is done. So large
+//! programs are not given to it.
 
 use super::Program;
 use super::highs_capi::Outcome;
 use super::mathopt::{FEASIBLE, INFEASIBLE, INFEASIBLE_OR_UNBOUNDED, NO_SOLUTION_FOUND, OPTIMAL, model};
-use super::mathopt_capi::{Interrupter, solve};
-use super::watch::{Message, Solve, Stop};
+use super::mathopt_capi::solve;
+use super::watch::{Message, Solve};
+
+/// Programs with more terms than this may take SCIP many minutes.
+const MAX_TERMS: usize = 200_000;
 
 /// Minimizes; all columns must be bounded.
 pub(crate) fn minimize(program: Program) -> Solve {
-    Solve::start(Stop::through(Interrupter::new()), move |send, stop| {
+    Solve::start(move |send, _| {
         let failed = (Outcome::Failed, f64::NEG_INFINITY);
-        let Some(interrupter) = stop.interrupter() else {
+        if program.rows.columns.len() > MAX_TERMS {
+            tracing::warn!(
+                terms = program.rows.columns.len(),
+                limit = MAX_TERMS,
+                "too large for a solver that cannot be stopped"
+            );
             return failed;
-        };
-        let result = match solve(&model(&program), interrupter) {
+        }
+        let result = match solve(&model(&program)) {
             Ok(result) => result,
             Err(message) => {
                 tracing::error!(message, "SCIP fails");

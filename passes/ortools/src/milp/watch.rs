@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::highs_capi::Outcome;
-use super::mathopt_capi::Interrupter;
 use crate::cpsat::Ended;
 use crate::run::Clock;
 
@@ -29,29 +28,9 @@ pub(crate) enum Message {
 #[derive(Default)]
 pub(crate) struct Stop {
     raised: AtomicBool,
-    interrupter: Option<Interrupter>,
 }
 
 impl Stop {
-    /// Also triggers an interrupter.
-    pub(crate) fn through(interrupter: Interrupter) -> Self {
-        Self {
-            raised: AtomicBool::new(false),
-            interrupter: Some(interrupter),
-        }
-    }
-
-    pub(crate) fn interrupter(&self) -> Option<&Interrupter> {
-        self.interrupter.as_ref()
-    }
-
-    fn raise(&self) {
-        self.raised.store(true, Ordering::Relaxed);
-        if let Some(interrupter) = &self.interrupter {
-            interrupter.interrupt();
-        }
-    }
-
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }
@@ -65,12 +44,9 @@ pub(crate) struct Solve {
 
 impl Solve {
     /// Runs `task` in a thread.
-    pub(crate) fn start(
-        stop: Stop,
-        task: impl FnOnce(&Sender<Message>, &Stop) -> (Outcome, f64) + Send + 'static,
-    ) -> Self {
+    pub(crate) fn start(task: impl FnOnce(&Sender<Message>, &Stop) -> (Outcome, f64) + Send + 'static) -> Self {
         let (send, receive) = channel();
-        let stop = Arc::new(stop);
+        let stop = Arc::new(Stop::default());
         let shared = Arc::clone(&stop);
         std::thread::spawn(move || {
             let (outcome, bound) = task(&send, &shared);
@@ -114,7 +90,7 @@ impl Solve {
                     return (ended, known);
                 }
                 (None, Some(ended)) => {
-                    self.stop.raise();
+                    self.stop.raised.store(true, Ordering::Relaxed);
                     let grace = if ended == Ended::Cancelled {
                         PATIENCE
                     } else {

@@ -48,6 +48,13 @@ proptest! {
     }
 
     #[test]
+    fn every_solution_of_the_intervals_is_a_plan(ops in any_ops(7), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let (_, report) = Moccasin::NEW.solve_with_report(&problem, &SolveControl::new());
+        prop_assert_eq!(report.unread, 0);
+    }
+
+    #[test]
     fn growing_sets_end_at_the_optimum(ops in paper_ops(6), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
         assert_proved(&Gap::NEW, &problem, brute::stage_form(&problem));

@@ -123,8 +123,14 @@ fn in_free_order_the_bound_is_one_for_one_order() {
 }
 
 #[test]
-fn a_model_beyond_the_allowed_memory_is_refused() {
+fn a_model_beyond_the_allowed_memory_is_refused_and_one_within_is_not() {
     let problem = with_budget(fan(), 30);
-    let outcome = Exact.solve(&problem, &SolveControl::new().memory_limit(100));
-    assert_eq!(outcome.certificate.stop, StopReason::Refused);
+    for solver in remat_ortools::solvers() {
+        let stop = |bytes| {
+            let control = SolveControl::new().memory_limit(bytes);
+            solver.solve(&problem, &control).certificate.stop
+        };
+        assert_eq!(stop(1 << 20), StopReason::Refused, "{}", solver.name());
+        assert_ne!(stop(4 << 30), StopReason::Refused, "{}", solver.name());
+    }
 }
