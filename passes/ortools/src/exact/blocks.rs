@@ -20,6 +20,9 @@
 //! everything in the block, and in 4 and 5 only less is resident. The objective counts each rerun at most once. So the plan is a
 //! solution that costs no more, and a bound on the solutions is one on [`FixedOrder`](remat_plan::BoundCovers::FixedOrder).
 //!
+//! Where each end is one of the `forced` nodes, the same goes for plans in *any* order: what runs first in each block is the same in all
+//! of them.
+//!
 //! Plans in *stage form*, the space of the gap model, are fewer: there the reruns between two first computes follow the reference
 //! order. That excludes plans that are needed: with a large `v` that must not meet a large `x`, `y` of `x` has to be made again
 //! before `v` although `v` comes first (a test has the numbers). So no bound on stage forms covers all plans in fixed order.
@@ -122,21 +125,53 @@ impl Blocks {
     }
 }
 
-/// Up to `most` ends: the nodes over the budget when nothing is recomputed, and where there are few of those, all nodes.
-pub(super) fn ends(instance: &Instance, budget: i64, most: usize) -> Vec<Node> {
+/// The nodes that may be ends of a relaxation that holds in any order of first runs, ascending: those of which each other node is an
+/// ancestor or a descendant. What runs first before and after such a node is the same in every order, and a relaxation does not look at
+/// order within a block.
+pub(super) fn forced(instance: &Instance) -> Vec<Node> {
     let nodes = instance.len();
-    if most >= nodes {
-        return (0..nodes).collect();
+    // The first node that depends on each.
+    let mut first = vec![nodes; nodes];
+    for node in (0..nodes).rev() {
+        for &before in instance.before(node) {
+            first[before] = node;
+        }
     }
-    let once: Vec<Node> = (0..nodes).collect();
+    // Each later node depends on this one if and only if each of them depends on this one or a later one.
+    let mut reached = vec![true; nodes];
+    let mut lowest = nodes;
+    for node in (0..nodes).rev() {
+        reached[node] = lowest > node;
+        // One more than the last node before it, so that 0 stands for none.
+        lowest = lowest.min(instance.before(node).last().map_or(0, |&last| last + 1));
+    }
+    let mut furthest = 0;
+    let mut forced = Vec::new();
+    for node in 0..nodes {
+        // Each earlier node has one that depends on it, up to this one.
+        if furthest <= node && reached[node] {
+            forced.push(node);
+        }
+        furthest = furthest.max(first[node]);
+    }
+    forced
+}
+
+/// Up to `most` of the nodes that may be ends: those that are over the budget when nothing is recomputed, and where there are few
+/// of them, others too.
+pub(super) fn ends(instance: &Instance, budget: i64, most: usize, may: &[Node]) -> Vec<Node> {
+    if most >= may.len() {
+        return may.to_vec();
+    }
+    let once: Vec<Node> = (0..instance.len()).collect();
     let memory = instance.memory(&once).unwrap_or_default();
-    let over: Vec<Node> = (0..memory.len()).filter(|&node| memory[node] > budget).collect();
+    let over: Vec<Node> = may.iter().copied().filter(|&node| memory[node] > budget).collect();
     let mut ends = BTreeSet::new();
     if over.len() <= most {
         ends.extend(over.iter().copied());
         // The rest of them evenly over the others.
         let left = most - ends.len();
-        ends.extend((0..left).map(|index| index * nodes / left.max(1)));
+        ends.extend((0..left).map(|index| may[index * may.len() / left]));
     } else {
         // The fullest node of each of so many runs of the nodes over the budget.
         for chunk in over.chunks(over.len().div_ceil(most.max(1))) {

@@ -5,13 +5,13 @@ mod proof;
 
 use std::time::Duration;
 
-use remat_plan::{Plan, Problem};
+use remat_plan::{OrderMode, Plan, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
 use crate::gap::program::{Reduced, Row};
 use crate::gap::{cp, first_plan, mip};
-use crate::instance::{Instance, Refusal};
+use crate::instance::{Instance, Node, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
@@ -35,8 +35,10 @@ const TOLERANCE: f64 = 1e-6;
 /// searches the rest for one. Where the graph is too large for the time that is left, fewer nodes are chosen: the bound is weaker but
 /// covers the same plans, [`FixedOrder`](remat_plan::BoundCovers::FixedOrder), with as many computes as the problem allows.
 ///
-/// Needs a plan to start from to be of use: a warm start or else one of the local search. In free order the bound is one
-/// for the order of that plan only, which [`CandidateSet`](remat_plan::BoundCovers::CandidateSet) says.
+/// In free order only nodes are chosen of which each other node is an ancestor or a descendant, as along the chain of a network, and the
+/// bound covers [`AllPlans`](remat_plan::BoundCovers::AllPlans); where there are none, nothing but the trivial bound is found.
+///
+/// Needs a plan to start from to be of use: a warm start or else one of the local search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact;
 
@@ -94,6 +96,10 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
         run,
         instance: &instance,
         budget: instance.scaled_budget(run.problem.budget),
+        may: match run.problem.order {
+            OrderMode::Fixed => (0..instance.len()).collect(),
+            OrderMode::Free => blocks::forced(&instance),
+        },
         best,
         bound: 0,
         steps: 0,
@@ -103,7 +109,10 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
     let claim = Claim {
         ended,
         bound: instance.total_duration() + search.bound,
-        covers: instance.fixed_order(),
+        covers: match run.problem.order {
+            OrderMode::Fixed => instance.fixed_order(),
+            OrderMode::Free => instance.any_order(),
+        },
         steps: search.steps,
     };
     Ok(run.outcome(&instance, search.best.as_ref(), claim))
@@ -113,8 +122,10 @@ struct Proving<'a> {
     run: &'a Run<'a>,
     instance: &'a Instance,
     budget: i64,
+    /// The nodes that may be ends.
+    may: Vec<Node>,
     best: Option<Incumbent>,
-    /// On the time of recomputes of every plan in this order.
+    /// On the time of recomputes of every plan that the bound covers.
     bound: i64,
     steps: u64,
     report: &'a mut Vec<Relaxed>,
@@ -125,6 +136,9 @@ impl Proving<'_> {
     /// open, and that again with more ends.
     fn prove(&mut self) -> Result<Ended, Refusal> {
         let most = self.most_ends()?;
+        if most == 0 {
+            return Ok(self.run.clock.ended().unwrap_or(Ended::StepLimit));
+        }
         let mut ends = FEWEST_ENDS.min(most);
         let mut before = 0;
         let mut round = self.linear(ends);
@@ -177,14 +191,14 @@ impl Proving<'_> {
         let control = self.run.clock.control;
         let left = self.run.clock.left().map(|left| left.as_secs_f64());
         let in_time = left.map_or(MAX_TERMS, |left| ((TERMS_PER_SECOND * left) as u64).min(MAX_TERMS));
-        let fewest = FEWEST_ENDS.min(all);
+        let fewest = FEWEST_ENDS.min(self.may.len());
         self.run.allow(Blocks::terms(self.instance, fewest, longest))?;
         let in_memory = control
             .memory_limit
             .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
         let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
         let most = in_time.min(in_memory) / one.max(1);
-        Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, all))
+        Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, self.may.len()))
     }
 
     /// No solution of a relaxation costs less than `limit`.
@@ -201,7 +215,7 @@ impl Proving<'_> {
         let clock = &self.run.clock;
         let started = clock.elapsed();
         let limit = self.cost().unwrap_or(i64::MAX);
-        let ends = blocks::ends(self.instance, self.budget, ends);
+        let ends = blocks::ends(self.instance, self.budget, ends, &self.may);
         let count = ends.len();
         let model = Blocks::new(self.instance, ends, self.budget, limit);
         tracing::info!(ends = count, size = ?model.program.size(), reruns = model.reruns.len(), "relaxation over blocks");
