@@ -1,17 +1,20 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is the gap model on CP-SAT and on HiGHS, and the
-//! Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
+//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
+//! model on CP-SAT, HiGHS and SCIP, and the Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty
+//! ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `instance` | the problem in flat arrays and units that lose nothing; what a bound over its sequences covers |
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
-//! | `capi`, `highs_capi` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
+//! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
+//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
+//! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
 
 #[cfg(feature = "cp-sat")]
 mod capi;
