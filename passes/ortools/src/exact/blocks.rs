@@ -78,6 +78,11 @@ impl Blocks {
         Builder::new(instance, ends, budget, longest).build()
     }
 
+    /// The ends, ascending.
+    pub(super) fn ends(&self) -> &[Node] {
+        &self.ends
+    }
+
     /// Roughly how many terms the relaxation has with so many ends.
     pub(super) fn terms(instance: &Instance, ends: usize, longest: i64) -> u64 {
         let last = candidates::last_stages(instance);

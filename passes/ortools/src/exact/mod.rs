@@ -3,6 +3,7 @@
 mod blocks;
 mod proof;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use remat_plan::{OrderMode, Plan, Problem};
@@ -21,10 +22,8 @@ use proof::Proof;
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
 const TERMS_PER_SECOND: f64 = 150_000.0;
 const MAX_TERMS: u64 = 4_000_000;
-/// Fewer ends than this say too little.
+/// How many ends to begin with. The fewer, the easier the relaxation, and often the stronger its linear relaxation.
 const FEWEST_ENDS: usize = 6;
-/// More ends are worth it if they raise the linear bound by this factor.
-const GAINS: f64 = 1.005;
 /// A violation of a row by less than this share of its right side is none.
 const TOLERANCE: f64 = 1e-6;
 
@@ -132,33 +131,23 @@ struct Proving<'a> {
 }
 
 impl Proving<'_> {
-    /// Relaxation after relaxation: linear ones with more and more ends while that gains something, then what the best of them leaves
-    /// open, and that again with more ends.
+    /// Relaxation after relaxation, each with more ends than the one before, placed where its best solution exceeds the budget.
     fn prove(&mut self) -> Result<Ended, Refusal> {
         let most = self.most_ends()?;
         if most == 0 {
             return Ok(self.run.clock.ended().unwrap_or(Ended::StepLimit));
         }
-        let mut ends = FEWEST_ENDS.min(most);
-        let mut before = 0;
-        let mut round = self.linear(ends);
-        while round.is_open() && ends < most && !self.is_closed() && round.bound as f64 > GAINS * before as f64 {
-            before = before.max(round.bound);
-            ends = (2 * ends).min(most);
-            let next = self.linear(ends);
-            // The smaller one is as good.
-            if !next.is_open() || next.bound as f64 <= GAINS * round.bound as f64 {
-                break;
-            }
-            round = next;
-        }
+        let ends = |count| blocks::ends(self.instance, self.budget, count, &self.may);
+        let first = ends(FEWEST_ENDS.min(most));
+        let mut round = self.linear(first);
         loop {
+            let mut missed = Vec::new();
             let ended = if round.is_open() && !self.is_closed() {
-                self.integer(&mut round)
+                self.integer(&mut round, &mut missed)
             } else {
                 round.ended
             };
-            let ends = round.report.ends;
+            let count = round.report.ends;
             self.report.push(round.report);
             if self.is_closed() {
                 return Ok(Ended::Optimal);
@@ -166,12 +155,30 @@ impl Proving<'_> {
             if ended != Ended::Optimal {
                 return Ok(ended);
             }
-            if ends >= most {
+            if count >= most {
                 // The relaxation is solved, the problem is not: there is nothing more to try.
                 return Ok(Ended::StepLimit);
             }
-            round = self.linear((2 * ends).min(most));
+            let ends = self.more_ends(round.model.ends(), &missed, most);
+            round = self.linear(ends);
         }
+    }
+
+    /// Ends where the best solution of the last relaxation exceeds the budget, the worst first, or just more of them.
+    fn more_ends(&self, ends: &[Node], missed: &[(i64, Node)], most: usize) -> Vec<Node> {
+        let mut more: BTreeSet<Node> = ends.iter().copied().collect();
+        let enough = (more.len() + (more.len() / 2).max(FEWEST_ENDS)).min(most);
+        let mut missed = missed.to_vec();
+        missed.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, node) in missed {
+            if more.len() < enough && self.may.binary_search(&node).is_ok() {
+                more.insert(node);
+            }
+        }
+        if more.len() == ends.len() {
+            more.extend(blocks::ends(self.instance, self.budget, 2 * ends.len(), &self.may));
+        }
+        more.into_iter().collect()
     }
 
     /// Time of the recomputes of the best plan.
@@ -211,11 +218,10 @@ impl Proving<'_> {
     }
 
     /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
-    fn linear(&mut self, ends: usize) -> Round {
+    fn linear(&mut self, ends: Vec<Node>) -> Round {
         let clock = &self.run.clock;
         let started = clock.elapsed();
         let limit = self.cost().unwrap_or(i64::MAX);
-        let ends = blocks::ends(self.instance, self.budget, ends, &self.may);
         let count = ends.len();
         let model = Blocks::new(self.instance, ends, self.budget, limit);
         tracing::info!(ends = count, size = ?model.program.size(), reruns = model.reruns.len(), "relaxation over blocks");
@@ -293,7 +299,7 @@ impl Proving<'_> {
     }
 
     /// What a linear relaxation left open, as far as time allows.
-    fn integer(&mut self, round: &mut Round) -> Ended {
+    fn integer(&mut self, round: &mut Round, missed: &mut Vec<(i64, Node)>) -> Ended {
         let run = self.run;
         let (instance, clock) = (self.instance, &run.clock);
         let started = clock.elapsed();
@@ -304,7 +310,7 @@ impl Proving<'_> {
             None => self.nothing_below(round.limit),
             Some(left) => {
                 round.report.reruns[1] = left.program.priced();
-                self.search(round, &left)
+                self.search(round, &left, missed)
             }
         };
         round.report.solved = matches!(ended, Ended::Optimal | Ended::Infeasible);
@@ -314,7 +320,7 @@ impl Proving<'_> {
         ended
     }
 
-    fn search(&mut self, round: &Round, left: &Reduced) -> Ended {
+    fn search(&mut self, round: &Round, left: &Reduced, missed: &mut Vec<(i64, Node)>) -> Ended {
         let run = self.run;
         let instance = self.instance;
         let total = instance.total_duration();
@@ -323,11 +329,14 @@ impl Proving<'_> {
             objective.domain = vec![0, round.limit - 1 - left.base];
         }
         let mut best = self.best.take();
-        let (known, steps) = (self.bound, self.steps);
+        let (known, steps, budget) = (self.bound, self.steps, self.budget);
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             // Where not each node is an end, or reruns would have to stand in another order, it is no plan.
-            let found = run.incumbent(instance, round.model.sequence(&left.whole(solution)));
-            let Some(found) = found else { return };
+            let sequence = round.model.sequence(&left.whole(solution));
+            *missed = excess(instance, &sequence, budget);
+            let Some(found) = run.incumbent(instance, sequence) else {
+                return;
+            };
             if best.as_ref().is_none_or(|best| found.duration < best.duration) {
                 run.report(instance, &found, total + known.max(bound + left.base), steps);
                 best = Some(found);
@@ -345,6 +354,24 @@ impl Proving<'_> {
         }
         answer.ended
     }
+}
+
+/// By how much a sequence exceeds the budget, and the nodes that run first next at these places.
+fn excess(instance: &Instance, sequence: &[Node], budget: i64) -> Vec<(i64, Node)> {
+    let memory = instance.memory(sequence).unwrap_or_default();
+    let mut stage = 0;
+    let mut excess = Vec::new();
+    for (&node, memory) in sequence.iter().zip(memory) {
+        if memory > budget {
+            excess.push((memory - budget, stage));
+            // A rerun counts fully where its block is that stage alone.
+            if node != stage && stage > 0 {
+                excess.push((memory - budget, stage - 1));
+            }
+        }
+        stage += usize::from(node == stage);
+    }
+    excess
 }
 
 /// A relaxation and what its linear relaxation said.
