@@ -23,7 +23,7 @@ use proof::Proof;
 const TERMS_PER_SECOND: f64 = 150_000.0;
 const MAX_TERMS: u64 = 4_000_000;
 /// How many ends to begin with. The fewer, the easier the relaxation, and often the stronger its linear relaxation.
-const FEWEST_ENDS: usize = 6;
+const FEWEST_ENDS: usize = 2;
 /// A violation of a row by less than this share of its right side is none.
 const TOLERANCE: f64 = 1e-6;
 
@@ -167,7 +167,7 @@ impl Proving<'_> {
     /// Ends where the best solution of the last relaxation exceeds the budget, the worst first, or just more of them.
     fn more_ends(&self, ends: &[Node], missed: &[(i64, Node)], most: usize) -> Vec<Node> {
         let mut more: BTreeSet<Node> = ends.iter().copied().collect();
-        let enough = (more.len() + (more.len() / 2).max(FEWEST_ENDS)).min(most);
+        let enough = (more.len() + (more.len() / 2).max(1)).min(most);
         let mut missed = missed.to_vec();
         missed.sort_unstable_by(|a, b| b.cmp(a));
         for (_, node) in missed {
@@ -326,7 +326,8 @@ impl Proving<'_> {
         let total = instance.total_duration();
         let mut proto = cp::model(&left.program, None);
         if let (Some(objective), Some(_)) = (&mut proto.objective, &self.best) {
-            objective.domain = vec![0, round.limit - 1 - left.base];
+            // What costs less than the bound is no plan, what costs as much as the best one is not better.
+            objective.domain = vec![(self.bound - left.base).max(0), round.limit - 1 - left.base];
         }
         let mut best = self.best.take();
         let (known, steps, budget) = (self.bound, self.steps, self.budget);
