@@ -11,8 +11,8 @@ use remat_solve::{Outcome, Phase, Progress, SolveControl};
 use crate::cpsat::Ended;
 use crate::instance::{Instance, Node, Refusal};
 
-/// What a solver takes for each term of a model, the model itself included, and what it takes at least: measured for CP-SAT with
-/// two workers, rounded up.
+/// What a solver takes for each term of a model, the model itself included, and what it takes at least: estimated for CP-SAT with
+/// two workers, generously.
 pub(crate) const BYTES_PER_TERM: u64 = 600;
 pub(crate) const BYTES_AT_LEAST: u64 = 32 << 20;
 

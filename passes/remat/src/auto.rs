@@ -5,17 +5,30 @@ use std::time::{Duration, Instant};
 use remat_plan::{BoundCovers, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
-/// Share of the time for the first search, where an exact solver is there to go on.
-const SEARCH_SHARE: f64 = 0.4;
+/// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
+/// ones, the search ahead, because a proof closes sooner around a better plan.
+const TURNS: [(Turn, f64); 5] = [
+    (Turn::Search, 0.04),
+    (Turn::Proof, 0.12),
+    (Turn::Search, 0.62),
+    (Turn::Proof, 0.88),
+    (Turn::Search, 1.0),
+];
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// With less time left than this nothing more is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
-/// The local search, then the exact solver of `remat-ortools` with the search's plan as its hint, then the search again from the best
-/// plan, until the plan is proved optimal or the time is up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Search,
+    Proof,
+}
+
+/// The local search and the exact solver of `remat-ortools` in turns, until the plan is proved optimal, nobody gets any further, or
+/// the time is up.
 ///
-/// Each part starts from the best plan so far, so none makes it worse. Without OR-Tools only the search is there, and what is
+/// Each turn starts from the best plan so far, so none makes it worse. Without OR-Tools only the search is there, and what is
 /// proved is what it proves: that no plan exists, or that nothing has to be recomputed. The certificate names the part that
 /// found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,32 +59,63 @@ fn portfolio(
     let Some(exact) = exact else {
         return named(search.solve(problem, control), started);
     };
-    let mut first = *control;
-    first.deadline = control.deadline.map(|deadline| {
-        let whole = deadline.saturating_duration_since(started);
-        started + whole.mul_f64(SEARCH_SHARE)
-    });
-    let mut best = search.solve(problem, &first);
-    if is_over(&best, control) {
-        return named(best, started);
+    let Some(deadline) = control.deadline.filter(|_| control.step_limit.is_none()) else {
+        return named(one_after_the_other(problem, control, search, exact), started);
+    };
+    let whole = deadline.saturating_duration_since(started);
+    let mut best: Option<Outcome> = None;
+    // What each of the two had in hand when it last gave up before its time.
+    let mut gave_up = [None, None];
+    for (round, (turn, share)) in (0..).zip(TURNS) {
+        let in_hand = best.as_ref().map(|best| best.certificate.objective);
+        if in_hand.is_some() && gave_up[turn as usize] == in_hand {
+            continue;
+        }
+        let mut own = *control;
+        own.deadline = Some(started + whole.mul_f64(share));
+        own.seed = control.seed.wrapping_add(round);
+        let hint = best.as_ref().and_then(|best| best.plan.clone());
+        own.warm_start = hint.as_ref().or(control.warm_start);
+        let solver = if turn == Turn::Search { search } else { exact };
+        let found = solver.solve(problem, &own);
+        let ended_early = found.certificate.stop != StopReason::TimeLimit;
+        let now = match best.take() {
+            None => found,
+            Some(before) => better(before, found),
+        };
+        if ended_early {
+            gave_up[turn as usize] = Some(now.certificate.objective);
+        }
+        let is_over = is_over(&now, control);
+        best = Some(now);
+        if is_over {
+            break;
+        }
+    }
+    let best = best.expect("the first turn is always taken");
+    named(best, started)
+}
+
+/// The search as far as it goes, then the proof.
+fn one_after_the_other(
+    problem: &Problem,
+    control: &SolveControl<'_>,
+    search: &dyn Solver,
+    exact: &dyn Solver,
+) -> Outcome {
+    let started = Instant::now();
+    let found = search.solve(problem, control);
+    if is_over(&found, control) {
+        return found;
     }
     let mut second = *control;
-    if control.deadline.is_none() && control.step_limit.is_none() {
+    if control.step_limit.is_none() {
         // The search has converged; a proof may take for ever.
         second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
     }
-    let hint = best.plan.clone();
+    let hint = found.plan.clone();
     second.warm_start = hint.as_ref().or(control.warm_start);
-    best = better(best, exact.solve(problem, &second));
-    if is_over(&best, control) || control.step_limit.is_some() {
-        return named(best, started);
-    }
-    let mut third = *control;
-    let hint = best.plan.clone();
-    third.warm_start = hint.as_ref().or(control.warm_start);
-    third.seed = control.seed.wrapping_add(1);
-    best = better(best, search.solve(problem, &third));
-    named(best, started)
+    better(found, exact.solve(problem, &second))
 }
 
 /// Whether nothing is left to do, or no time to do it.
