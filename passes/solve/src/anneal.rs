@@ -1,6 +1,7 @@
 //! Simulated annealing with a price on excess memory that adapts.
 
 use crate::dag::Dag;
+use crate::order::propose_move;
 use crate::repair::{Chain, insert_chain};
 use crate::rng::Rng;
 use crate::state::{Edit, Event, State};
@@ -11,6 +12,8 @@ const ADAPT_EVERY: u32 = 256;
 const ADAPT_BY: f64 = 1.02;
 /// The share of states above the budget that is steered towards, at the beginning and at the end.
 const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+/// The share of proposals that move a run, in free order.
+const MOVES: f64 = 0.5;
 
 /// Annealing of a sequence: minimises `duration + price * excess`.
 ///
@@ -58,7 +61,11 @@ impl Annealing {
         let (duration, excess) = (state.duration(), state.excess());
         self.log.clear();
         state.steps += 1;
-        propose(state, self.chain, &mut self.log, rng);
+        if state.dag().is_free() && rng.chance(MOVES) {
+            propose_move(state, &mut self.log, rng);
+        } else {
+            propose(state, self.chain, &mut self.log, rng);
+        }
         if self.log.is_empty() {
             return false;
         }

@@ -25,6 +25,7 @@ mod floor;
 mod lns;
 mod measure;
 mod minimum;
+mod order;
 mod repair;
 mod rng;
 mod search;
