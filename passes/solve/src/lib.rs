@@ -17,6 +17,7 @@
 //! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
 
 mod anneal;
+mod any_order;
 mod cleanup;
 mod control;
 mod dag;

@@ -1,0 +1,176 @@
+//! The strategy in free order: annealing over order and recomputes together.
+
+use crate::anneal::{Annealing, Schedule};
+use crate::control::Phase;
+use crate::descent::Descent;
+use crate::repair::Chain;
+use crate::strategy::{Best, FIRST_ROUND, Worker};
+
+/// Share of the way from a peak to the lowest conceivable one that the next budget of a descent goes, as a divisor.
+const SINK: i32 = 32;
+/// Steps per node of the first round, at least.
+const STEPS_PER_NODE: u64 = 200;
+
+impl Schedule {
+    /// From a sequence within the budget to better ones: hot enough for another order, with excess as cheap as it may be.
+    pub(crate) const JOINT: Self = Self {
+        hot: 1.5,
+        excess: 10.0,
+        adapts: true,
+        moves: 0.5,
+    };
+    /// The way into a tight budget: excess is dear, and at first so hot that recomputes cost next to nothing.
+    const WIDE: Self = Self {
+        hot: 40.0,
+        excess: 0.05,
+        adapts: false,
+        moves: 0.4,
+    };
+    /// From a sequence within a tight budget to shorter ones, never far above the budget.
+    const NARROW: Self = Self { hot: 1.5, ..Self::WIDE };
+}
+
+/// What a round of improvement does.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Round {
+    Anneal(Schedule),
+    Neighbourhood,
+}
+
+/// The kinds of rounds. How hot an annealing should be depends on the problem, and on how good the sequence is already.
+const ROUNDS: [Round; 6] = [
+    Round::Anneal(Schedule::JOINT),
+    Round::Anneal(Schedule { hot: 5.0, ..Schedule::JOINT }),
+    Round::Anneal(Schedule::NARROW),
+    Round::Neighbourhood,
+    Round::Anneal(Schedule { hot: 0.5, ..Schedule::JOINT }),
+    Round::Anneal(Schedule::WIDE),
+];
+
+/// How often a kind of round was tried, and how often it helped.
+#[derive(Clone, Copy, Default)]
+struct Record {
+    tried: u32,
+    helped: u32,
+}
+
+impl Record {
+    /// The chance that it helps again, after Laplace.
+    fn promise(self) -> f64 {
+        f64::from(self.helped + 1) / f64::from(self.tried + 1)
+    }
+}
+
+impl Worker<'_> {
+    /// Finds a sequence within the budget of the state, if it has none.
+    pub(crate) fn reach_in_any_order(&mut self, start: Option<&[u32]>) {
+        if self.best.is_some() {
+            return;
+        }
+        let budget = self.state.budget();
+        match start {
+            Some(start) => self.state.load(start),
+            None => self.state.load_reference(),
+        }
+        let descent = Descent {
+            target: budget,
+            max_duration: i64::MAX,
+            announce: false,
+            share: 1.0,
+            last_step: u64::MAX,
+        };
+        self.sink(descent);
+        self.state.set_budget(budget);
+    }
+
+    /// As [`Worker::improve`], in any order: rounds of several kinds, each longer than the one before, the more promising kinds more
+    /// often.
+    pub(crate) fn improve_in_any_order(&mut self) {
+        let mut length = self.first_round();
+        let mut records = [Record::default(); ROUNDS.len()];
+        // Threads differ in what they try first.
+        let shift = self.stream as usize;
+        while !self.is_over() {
+            let Some(before) = self.best.as_ref().map(|best| best.duration) else {
+                return;
+            };
+            let in_turn = (0..ROUNDS.len()).map(|turn| (turn + shift) % ROUNDS.len());
+            let promise = |&a: &usize, &b: &usize| records[b].promise().total_cmp(&records[a].promise());
+            let kind = in_turn.min_by(promise).unwrap_or(0);
+            let steps = self.fitting(length);
+            match ROUNDS[kind] {
+                Round::Neighbourhood => self.search_neighbourhoods(steps),
+                Round::Anneal(schedule) => {
+                    self.load_best();
+                    self.anneal_in_any_order(schedule, Chain::SHORT, steps, |worker| {
+                        worker.note(Phase::Annealing);
+                    });
+                }
+            }
+            let after = self.best.as_ref().map(|best| best.duration);
+            tracing::trace!(kind, steps, before, after, "round");
+            records[kind].tried += 1;
+            records[kind].helped += u32::from(after < Some(before));
+            length += length / 3;
+        }
+    }
+
+    /// Lowers the peak from that of the state in any order, whatever it costs, and returns the sequence of the lowest peak. One that
+    /// reaches the target is the best one.
+    ///
+    /// Whenever an annealing reaches its budget it goes on with a lower one; at the target, it goes on to shorter sequences.
+    pub(crate) fn sink(&mut self, descent: Descent) -> Best {
+        let mut lowest = Best::of(&self.state);
+        let mut length = self.first_round();
+        let next = |peak: i32| (peak - ((peak - descent.target) / SINK).max(1)).max(descent.target);
+        self.last_improvement = self.state.steps;
+        self.best = None;
+        while self.best.is_none() && !self.is_over() && !self.meter.used_up(descent.share, self.state.steps) {
+            self.state.set_budget(next(lowest.peak));
+            self.state.load(&lowest.sequence);
+            let steps = self.fitting(length);
+            self.anneal_in_any_order(Schedule::WIDE, Chain::SHORT.longer(), steps, |worker| {
+                if worker.state.excess() > 0 {
+                    return;
+                }
+                if worker.state.budget() == descent.target {
+                    if worker.note(Phase::Feasibility) {
+                        lowest = Best::of(&worker.state);
+                    }
+                    return;
+                }
+                lowest = Best::of(&worker.state);
+                worker.last_improvement = worker.state.steps;
+                if descent.announce {
+                    worker.improved(&lowest, Phase::Feasibility);
+                }
+                worker.state.set_budget(next(lowest.peak));
+            });
+            length += length / 2;
+        }
+        self.lowest_peak = self.lowest_peak.min(lowest.peak);
+        lowest
+    }
+
+    fn first_round(&self) -> u64 {
+        FIRST_ROUND.max(STEPS_PER_NODE * self.dag.len() as u64)
+    }
+
+    /// Annealing from the state; `moved` is called after each change.
+    fn anneal_in_any_order(&mut self, schedule: Schedule, chain: Chain, steps: u64, mut moved: impl FnMut(&mut Self)) {
+        let mut annealing = Annealing::new(self.dag, schedule, chain);
+        let begin = self.state.steps;
+        while self.state.steps - begin < steps && !self.is_over() {
+            let progress = (self.state.steps - begin) as f64 / steps as f64;
+            if annealing.step(&mut self.state, progress, &mut self.rng) {
+                moved(self);
+            }
+        }
+    }
+
+    /// A number of steps, or all that are left where not much more is.
+    fn fitting(&self, steps: u64) -> u64 {
+        let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
+        if left / 2 < steps { left.max(1) } else { steps }
+    }
+}
