@@ -8,6 +8,8 @@ use crate::strategy::{Best, FIRST_ROUND, Worker};
 
 /// Share of the way from a peak to the lowest conceivable one that the next budget of a descent goes, as a divisor.
 const SINK: i32 = 32;
+/// Share of a peak by which the next budget is lower at least, as a divisor.
+const SMALLEST_SINK: i32 = 64;
 /// Steps per node of the first round, at least.
 const STEPS_PER_NODE: u64 = 200;
 
@@ -19,9 +21,9 @@ impl Schedule {
         adapts: true,
         moves: 0.5,
     };
-    /// The way into a tight budget: excess is dear, and at first so hot that recomputes cost next to nothing.
+    /// The way into a tight budget: excess is dear, and at first so hot that recomputes cost nothing.
     const WIDE: Self = Self {
-        hot: 40.0,
+        hot: 300.0,
         excess: 0.05,
         adapts: false,
         moves: 0.4,
@@ -29,6 +31,18 @@ impl Schedule {
     /// From a sequence within a tight budget to shorter ones, never far above the budget.
     const NARROW: Self = Self { hot: 1.5, ..Self::WIDE };
 }
+
+/// Annealings that lower the peak, with the chains they insert, in turns: neither is the better one for all graphs.
+const SINKING: [(Schedule, Chain); 2] = [
+    (
+        Schedule {
+            hot: 40.0,
+            ..Schedule::WIDE
+        },
+        Chain::LONG,
+    ),
+    (Schedule::WIDE, Chain::SHORT),
+];
 
 /// What a round of improvement does.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -44,7 +58,7 @@ const ROUNDS: [Round; 6] = [
     Round::Anneal(Schedule::NARROW),
     Round::Neighbourhood,
     Round::Anneal(Schedule { hot: 0.5, ..Schedule::JOINT }),
-    Round::Anneal(Schedule::WIDE),
+    Round::Anneal(SINKING[0].0),
 ];
 
 /// How often a kind of round was tried, and how often it helped.
@@ -122,14 +136,18 @@ impl Worker<'_> {
     pub(crate) fn sink(&mut self, descent: Descent) -> Best {
         let mut lowest = Best::of(&self.state);
         let mut length = self.first_round();
-        let next = |peak: i32| (peak - ((peak - descent.target) / SINK).max(1)).max(descent.target);
+        let stage = |peak: i32| ((peak - descent.target) / SINK).max(peak / SMALLEST_SINK).max(1);
+        let next = |peak: i32| (peak - stage(peak)).max(descent.target);
         self.last_improvement = self.state.steps;
         self.best = None;
-        while self.best.is_none() && !self.is_over() && !self.meter.used_up(descent.share, self.state.steps) {
+        for (schedule, chain) in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
+            if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
+                break;
+            }
             self.state.set_budget(next(lowest.peak));
             self.state.load(&lowest.sequence);
             let steps = self.fitting(length);
-            self.anneal_in_any_order(Schedule::WIDE, Chain::SHORT.longer(), steps, |worker| {
+            self.anneal_in_any_order(schedule, chain, steps, |worker| {
                 if worker.state.excess() > 0 {
                     return;
                 }
@@ -146,7 +164,7 @@ impl Worker<'_> {
                 }
                 worker.state.set_budget(next(lowest.peak));
             });
-            length += length / 2;
+            length += length / 3;
         }
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
         lowest
