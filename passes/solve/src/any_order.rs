@@ -54,10 +54,16 @@ enum Round {
 /// The kinds of rounds. How hot an annealing should be depends on the problem, and on how good the sequence is already.
 const ROUNDS: [Round; 6] = [
     Round::Anneal(Schedule::JOINT),
-    Round::Anneal(Schedule { hot: 5.0, ..Schedule::JOINT }),
+    Round::Anneal(Schedule {
+        hot: 5.0,
+        ..Schedule::JOINT
+    }),
     Round::Anneal(Schedule::NARROW),
     Round::Neighbourhood,
-    Round::Anneal(Schedule { hot: 0.5, ..Schedule::JOINT }),
+    Round::Anneal(Schedule {
+        hot: 0.5,
+        ..Schedule::JOINT
+    }),
     Round::Anneal(SINKING[0].0),
 ];
 

@@ -91,12 +91,20 @@ fn across_excess(state: &mut State<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
         let near = attempt % 2 == 0;
         let later = rng.chance(0.5);
         let (goals, event) = if later {
-            let back = if near { rng.nearby(position as f64) } else { rng.below(position + 1) };
+            let back = if near {
+                rng.nearby(position as f64)
+            } else {
+                rng.below(position + 1)
+            };
             let event = state.event_at(position.saturating_sub(back));
             let window = state.window(event);
             (position..=*window.end(), event)
         } else {
-            let ahead = if near { rng.nearby((length - position) as f64) } else { rng.below(length - position) };
+            let ahead = if near {
+                rng.nearby((length - position) as f64)
+            } else {
+                rng.below(length - position)
+            };
             let event = state.event_at((position + ahead).min(length - 1));
             let window = state.window(event);
             (*window.start()..=position, event)
