@@ -3,13 +3,15 @@
 use crate::anneal::{Annealing, Schedule};
 use crate::control::Phase;
 use crate::descent::Descent;
-use crate::repair::Chain;
+use crate::repair::{Chain, RepairOptions};
 use crate::strategy::{Best, FIRST_ROUND, Worker};
 
 /// Share of the way from a peak to the lowest conceivable one that the next budget of a descent goes, as a divisor.
 const SINK: i32 = 32;
 /// Share of a peak by which the next budget is lower at least, as a divisor.
 const SMALLEST_SINK: i32 = 64;
+/// The deepest chains of greedy repair.
+const DEEPEST_GREEDY: usize = 48;
 /// Steps per node of the first round, at least.
 const STEPS_PER_NODE: u64 = 200;
 
@@ -28,20 +30,29 @@ impl Schedule {
         adapts: false,
         moves: 0.4,
     };
+    /// The same, not as hot.
+    const MELT: Self = Self {
+        hot: 40.0,
+        ..Self::WIDE
+    };
     /// From a sequence within a tight budget to shorter ones, never far above the budget.
     const NARROW: Self = Self { hot: 1.5, ..Self::WIDE };
 }
 
-/// Annealings that lower the peak, with the chains they insert, in turns: neither is the better one for all graphs.
-const SINKING: [(Schedule, Chain); 2] = [
-    (
-        Schedule {
-            hot: 40.0,
-            ..Schedule::WIDE
-        },
-        Chain::LONG,
-    ),
-    (Schedule::WIDE, Chain::SHORT),
+/// A way to lower the peak.
+#[derive(Clone, Copy)]
+enum Sinking {
+    /// Annealing that inserts such chains.
+    Anneal(Schedule, Chain),
+    /// Recomputes where they are cheapest, with ever longer chains.
+    Greedy,
+}
+
+/// The ways to lower the peak, in turns: none is the best one for all graphs.
+const SINKING: [Sinking; 3] = [
+    Sinking::Anneal(Schedule::MELT, Chain::LONG),
+    Sinking::Anneal(Schedule::WIDE, Chain::SHORT),
+    Sinking::Greedy,
 ];
 
 /// What a round of improvement does.
@@ -52,7 +63,7 @@ enum Round {
 }
 
 /// The kinds of rounds. How hot an annealing should be depends on the problem, and on how good the sequence is already.
-const ROUNDS: [Round; 6] = [
+const ROUNDS: [Round; 7] = [
     Round::Anneal(Schedule::JOINT),
     Round::Anneal(Schedule {
         hot: 5.0,
@@ -64,7 +75,11 @@ const ROUNDS: [Round; 6] = [
         hot: 0.5,
         ..Schedule::JOINT
     }),
-    Round::Anneal(SINKING[0].0),
+    Round::Anneal(Schedule {
+        hot: 0.05,
+        ..Schedule::JOINT
+    }),
+    Round::Anneal(Schedule::MELT),
 ];
 
 /// How often a kind of round was tried, and how often it helped.
@@ -141,39 +156,68 @@ impl Worker<'_> {
     /// Whenever an annealing reaches its budget it goes on with a lower one; at the target, it goes on to shorter sequences.
     pub(crate) fn sink(&mut self, descent: Descent) -> Best {
         let mut lowest = Best::of(&self.state);
+        let (mut annealed, mut greedy) = (lowest.clone(), lowest.clone());
         let mut length = self.first_round();
+        let mut greedy_chain = Chain::SHORT;
         let stage = |peak: i32| ((peak - descent.target) / SINK).max(peak / SMALLEST_SINK).max(1);
         let next = |peak: i32| (peak - stage(peak)).max(descent.target);
         self.last_improvement = self.state.steps;
         self.best = None;
-        for (schedule, chain) in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
+        for way in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
             if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
                 break;
             }
-            self.state.set_budget(next(lowest.peak));
-            self.state.load(&lowest.sequence);
-            let steps = self.fitting(length);
-            self.anneal_in_any_order(schedule, chain, steps, |worker| {
-                if worker.state.excess() > 0 {
-                    return;
+            match way {
+                Sinking::Anneal(schedule, chain) => {
+                    self.state.set_budget(next(annealed.peak));
+                    self.state.load(&annealed.sequence);
+                    let steps = self.fitting(length);
+                    self.anneal_in_any_order(schedule, chain, steps, |worker| {
+                        if worker.state.excess() <= 0 {
+                            worker.sunk(&mut annealed, &mut lowest, descent);
+                            worker.state.set_budget(next(annealed.peak));
+                        }
+                    });
+                    length += length / 3;
                 }
-                if worker.state.budget() == descent.target {
-                    if worker.note(Phase::Feasibility) {
-                        lowest = Best::of(&worker.state);
+                Sinking::Greedy if greedy_chain.depth <= DEEPEST_GREEDY => {
+                    let last_step = self.state.steps + length / 2;
+                    while self.best.is_none() && self.state.steps < last_step {
+                        self.state.set_budget(next(greedy.peak));
+                        self.state.load(&greedy.sequence);
+                        let options = RepairOptions {
+                            chain: greedy_chain,
+                            max_steps: last_step - self.state.steps,
+                            ..RepairOptions::GREEDY
+                        };
+                        if !self.restore(options) {
+                            break;
+                        }
+                        self.sunk(&mut greedy, &mut lowest, descent);
                     }
-                    return;
+                    greedy_chain = greedy_chain.longer();
                 }
-                lowest = Best::of(&worker.state);
-                worker.last_improvement = worker.state.steps;
-                if descent.announce {
-                    worker.improved(&lowest, Phase::Feasibility);
-                }
-                worker.state.set_budget(next(lowest.peak));
-            });
-            length += length / 3;
+                Sinking::Greedy => {}
+            }
         }
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
         lowest
+    }
+
+    /// Takes note of a state within its budget: the next one of its way, maybe the lowest of all, at the target the best.
+    fn sunk(&mut self, own: &mut Best, lowest: &mut Best, descent: Descent) {
+        if self.state.budget() <= descent.target && !self.note(Phase::Feasibility) {
+            return;
+        }
+        *own = Best::of(&self.state);
+        if self.best.is_none() && own.peak >= lowest.peak {
+            return;
+        }
+        *lowest = own.clone();
+        self.last_improvement = self.state.steps;
+        if self.best.is_none() && descent.announce {
+            self.improved(lowest, Phase::Feasibility);
+        }
     }
 
     fn first_round(&self) -> u64 {
@@ -192,9 +236,9 @@ impl Worker<'_> {
         }
     }
 
-    /// A number of steps, or all that are left where not much more is.
+    /// A number of steps, less where not so many are left. At the beginning the speed is not well known, so never a lot less.
     fn fitting(&self, steps: u64) -> u64 {
         let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
-        if left / 2 < steps { left.max(1) } else { steps }
+        steps.min(left.max(FIRST_ROUND / 2))
     }
 }

@@ -186,8 +186,17 @@ impl<'a> Worker<'a> {
         floor.max(self.dag.floor())
     }
 
-    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
+    /// Repairs the state, drops what became superfluous and takes note. Returns whether it is within the budget.
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
+        let restored = self.restore(options);
+        if restored {
+            self.note(phase);
+        }
+        restored
+    }
+
+    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
+    pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
         self.log.clear();
         let repaired = if self.dag.len() > LARGE {
             self.sweep
@@ -198,7 +207,6 @@ impl<'a> Worker<'a> {
         };
         if repaired {
             cleanup(&mut self.state, &mut self.buffer, &mut self.log);
-            self.note(phase);
         }
         repaired
     }
