@@ -180,9 +180,9 @@ impl Worker<'_> {
                     });
                     length += length / 3;
                 }
-                Sinking::Greedy if greedy_chain.depth <= DEEPEST_GREEDY => {
+                Sinking::Greedy => {
                     let last_step = self.state.steps + length / 2;
-                    while self.best.is_none() && self.state.steps < last_step {
+                    while self.best.is_none() && self.state.steps < last_step && greedy_chain.depth <= DEEPEST_GREEDY {
                         self.state.set_budget(next(greedy.peak));
                         self.state.load(&greedy.sequence);
                         let options = RepairOptions {
@@ -190,14 +190,13 @@ impl Worker<'_> {
                             max_steps: last_step - self.state.steps,
                             ..RepairOptions::GREEDY
                         };
-                        if !self.restore(options) {
-                            break;
+                        if self.restore(options) {
+                            self.sunk(&mut greedy, &mut lowest, descent);
+                        } else {
+                            greedy_chain = greedy_chain.longer();
                         }
-                        self.sunk(&mut greedy, &mut lowest, descent);
                     }
-                    greedy_chain = greedy_chain.longer();
                 }
-                Sinking::Greedy => {}
             }
         }
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
