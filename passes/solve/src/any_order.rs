@@ -1,4 +1,9 @@
 //! The strategy in free order: annealing over order and recomputes together.
+//!
+//! A first sequence comes from greedy repair of the reference order. Where that fails, the peak is lowered step by step until it is
+//! within the budget, at any cost; hot annealing with dear excess does that best. A sequence within the budget is improved in
+//! rounds of several kinds, from where it is; where the budget is loose, hot annealing with cheap excess finds other orders, often
+//! some that need no recompute.
 
 use crate::anneal::{Annealing, Schedule};
 use crate::control::Phase;
@@ -6,7 +11,7 @@ use crate::descent::Descent;
 use crate::repair::{Chain, RepairOptions};
 use crate::strategy::{Best, FIRST_ROUND, Worker};
 
-/// Share of the way from a peak to the lowest conceivable one that the next budget of a descent goes, as a divisor.
+/// Share of the way from a peak to the target of a descent that its next budget goes, as a divisor.
 const SINK: i32 = 32;
 /// Share of a peak by which the next budget is lower at least, as a divisor.
 const SMALLEST_SINK: i32 = 64;
@@ -163,6 +168,8 @@ impl Worker<'_> {
         let next = |peak: i32| (peak - stage(peak)).max(descent.target);
         self.last_improvement = self.state.steps;
         self.best = None;
+        self.state.set_budget(descent.target);
+        self.note(Phase::Feasibility);
         for way in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
             if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
                 break;
@@ -175,7 +182,10 @@ impl Worker<'_> {
                     self.anneal_in_any_order(schedule, chain, steps, |worker| {
                         if worker.state.excess() <= 0 {
                             worker.sunk(&mut annealed, &mut lowest, descent);
-                            worker.state.set_budget(next(annealed.peak));
+                            let budget = next(annealed.peak);
+                            if budget < worker.state.budget() {
+                                worker.state.set_budget(budget);
+                            }
                         }
                     });
                     length += length / 3;
