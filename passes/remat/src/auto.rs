@@ -92,7 +92,12 @@ fn portfolio(
             break;
         }
     }
-    let best = best.expect("the first turn is always taken");
+    let mut best = best.expect("the first turn is always taken");
+    let stop = &mut best.certificate.stop;
+    if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
+        let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;
+        *stop = if in_time { StopReason::Converged } else { StopReason::TimeLimit };
+    }
     named(best, started)
 }
 
