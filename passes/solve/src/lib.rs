@@ -15,8 +15,13 @@
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
 //! 6. `anneal`: simulated annealing with a price on excess memory;
 //! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//!
+//! # The classics
+//! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
+//! which [`stages`] provides for whoever works on its matrices.
 
 mod anneal;
+pub mod classic;
 mod cleanup;
 mod control;
 mod dag;
@@ -29,6 +34,7 @@ mod repair;
 mod rng;
 mod search;
 mod solver;
+pub mod stages;
 mod state;
 mod strategy;
 mod sweep;
