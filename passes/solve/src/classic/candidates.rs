@@ -41,7 +41,9 @@ impl Candidates {
 fn neighbours(graph: &StageGraph, roles: &Roles) -> Vec<Vec<Node>> {
     let forward = |&node: &Node| node < roles.loss();
     let both = |node: Node| graph.parents(node).iter().chain(graph.children(node));
-    (0..roles.loss()).map(|node| both(node).copied().filter(forward).collect()).collect()
+    (0..roles.loss())
+        .map(|node| both(node).copied().filter(forward).collect())
+        .collect()
 }
 
 /// The articulation points of the forward pass with a source before its first node and a sink behind its last one.
@@ -59,7 +61,11 @@ fn cut_nodes(neighbours: &[Vec<Node>], linked: &[Node]) -> Vec<Node> {
     undirected.add_edge(index[neighbours.len()], index[first], ());
     undirected.add_edge(index[last], index[neighbours.len() + 1], ());
     let cuts = articulation_points(&undirected);
-    linked.iter().copied().filter(|&node| cuts.contains(&index[node])).collect()
+    linked
+        .iter()
+        .copied()
+        .filter(|&node| cuts.contains(&index[node]))
+        .collect()
 }
 
 /// Chen's rule for `sqrt(n)` memory: each `k`-th of the candidates, `k` the root of their number, rounded down.
@@ -75,7 +81,9 @@ pub(super) fn greedy(graph: &StageGraph, walk: &[Node], candidates: &[Node], seg
     let mut passed = 0u64;
     let mut checkpoints = Vec::new();
     for &node in walk {
-        passed = passed.saturating_add(graph.bytes(node)).saturating_add(graph.kept(node));
+        passed = passed
+            .saturating_add(graph.bytes(node))
+            .saturating_add(graph.kept(node));
         if passed > segment_bytes && candidates.binary_search(&node).is_ok() {
             checkpoints.push(node);
             passed = 0;

@@ -9,9 +9,10 @@ use crate::stages::{Node, StageGraph, StageMatrix};
 /// 1. the operands of each node, into its own stage; gradients, in all stages up to there;
 /// 2. checkpoints, to the very end;
 /// 3. in a forward stage, what was computed of its segment;
-/// 4. in the stage of a backward node, the segment of its owner and the backward nodes of that segment.
+/// 4. from the first to the last stage of the backward nodes whose owners lie in a segment, the segment and those nodes.
 ///
-/// 2 to 4 retain results that nothing needs any more. The paper's figures count them.
+/// In the artifact's order of ops the backward nodes of a segment follow each other; in others the stages in between belong to the
+/// segment too, so that it is not dropped and recomputed in turns. 2 to 4 retain results that nothing needs any more. The paper's figures count them.
 pub(super) fn fixed_set(graph: &StageGraph, roles: &Roles, checkpoints: &[Node]) -> StageMatrix {
     let (count, loss) = (graph.len(), roles.loss());
     let mut retained = StageMatrix::new(count);
@@ -40,13 +41,19 @@ pub(super) fn fixed_set(graph: &StageGraph, roles: &Roles, checkpoints: &[Node])
     }
     let mut behind: Vec<Vec<Node>> = vec![Vec::new(); segments.len()];
     for stage in loss..count {
-        let segment = checkpoints.partition_point(|&checkpoint| checkpoint <= roles.owner(stage));
-        let (start, end) = segments[segment];
-        retained.set_range(stage, start..stage.min(end));
-        for &node in &behind[segment] {
-            retained.set(stage, node);
+        let owner = roles.owner(stage);
+        behind[checkpoints.partition_point(|&checkpoint| checkpoint <= owner)].push(stage);
+    }
+    for (&(start, end), nodes) in segments.iter().zip(&behind) {
+        let (Some(&first), Some(&last)) = (nodes.first(), nodes.last()) else {
+            continue;
+        };
+        for stage in first..=last {
+            retained.set_range(stage, start..stage.min(end));
+            for &node in nodes.iter().take_while(|&&node| node < stage) {
+                retained.set(stage, node);
+            }
         }
-        behind[segment].push(stage);
     }
     retained
 }

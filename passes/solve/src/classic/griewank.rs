@@ -22,12 +22,12 @@ impl<'a> Chain<'a> {
     /// # Errors
     /// [`Refusal::NotAChain`] if a forward op reads anything but the one before it, or not that.
     pub(super) fn of(graph: &'a StageGraph, roles: &'a Roles) -> Result<Self, Refusal> {
-        let steps = roles.loss();
-        let broken = (0..steps).find(|&node| node.checked_sub(1).as_slice() != graph.parents(node));
+        let length = roles.loss();
+        let broken = (0..length).find(|&node| node.checked_sub(1).as_slice() != graph.parents(node));
         if let Some(node) = broken {
             return Err(Refusal::NotAChain { op: graph.op(node) });
         }
-        let mut stages: Vec<Option<(Node, Node)>> = vec![None; steps + 1];
+        let mut stages: Vec<Option<(Node, Node)>> = vec![None; length + 1];
         for stage in roles.loss() + 1..graph.len() {
             let entry = &mut stages[roles.owner(stage)];
             let first = entry.map_or(stage, |(first, _)| first);
@@ -37,16 +37,15 @@ impl<'a> Chain<'a> {
             graph,
             roles,
             stages,
-            table: Binomial::new(steps, steps.min(MOST_CHECKPOINTS)),
+            table: Binomial::new(length + 1, length.min(MOST_CHECKPOINTS)),
         })
     }
 
     /// The matrix `S` with that many checkpoints at most at any time.
     ///
-    /// The result of forward node `i` is what the chain's step `i + 1` yields; the state before the first step is the model's input,
-    /// which is there anyway. Retained are the result right before, gradients until they are read, the results that the backward ops
-    /// of a node read from one of them to the next, and the checkpoints: from the stage in which they are computed to the end of
-    /// their own backward ops.
+    /// State 0 is the model's input, which is there anyway; state `i + 1` is the result of forward node `i`. Retained are the result
+    /// right before, gradients until they are read, the results that the backward ops of a node read from one of them to the
+    /// next, and the checkpoints: from the stage in which they are computed to the end of their own backward ops.
     pub(super) fn retained(&self, checkpoints: usize) -> StageMatrix {
         let (count, loss) = (self.graph.len(), self.roles.loss());
         let mut retained = super::fixed_set::last_only(self.graph);
@@ -66,9 +65,9 @@ impl<'a> Chain<'a> {
                 hold(&mut retained, node, loss, last);
             }
         }
-        for stored in self.table.stored(loss, checkpoints) {
+        for stored in self.table.stored(loss + 1, checkpoints) {
             if let Some((from, to)) = self.lifetime(stored) {
-                hold(&mut retained, stored.after - 1, from, to);
+                hold(&mut retained, stored.state - 1, from, to);
             }
         }
         retained
@@ -76,14 +75,14 @@ impl<'a> Chain<'a> {
 
     /// The stage in which a state is computed, and the last one that it is held into.
     fn lifetime(&self, stored: Stored) -> Option<(Node, Node)> {
-        let own = stored.after - 1;
-        // The step at the end of the part finds its result at hand, the one before is the first to go back to the last state.
-        let walked = |from: Node, to: Node| self.stages[from..to].iter().flatten().copied();
-        let last = walked(own, stored.end).map(|(_, last)| last).max()?;
+        let own = stored.state - 1;
+        let walked = || self.stages[own..stored.end - 1].iter().flatten();
+        let last = walked().map(|&(_, last)| last).max()?;
+        // The first of them to be walked is the first to go back to the state stored before.
         let first = if stored.first_way {
             own
         } else {
-            walked(own, stored.end - 1).map(|(first, _)| first).min()?
+            walked().map(|&(first, _)| first).min()?
         };
         Some((first, last))
     }

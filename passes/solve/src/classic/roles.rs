@@ -118,7 +118,10 @@ fn behind_the_loss(graph: &StageGraph) -> Result<Roles, RolesError> {
         let parents = graph.parents(node);
         let forward = parents.iter().copied().filter(|&parent| parent <= loss).max();
         direct.extend(forward);
-        let inherited = parents.iter().filter(|&&parent| parent > loss).map(|&parent| owner[parent - loss]);
+        let inherited = parents
+            .iter()
+            .filter(|&&parent| parent > loss)
+            .map(|&parent| owner[parent - loss]);
         owner.push(forward.or_else(|| inherited.min()).unwrap_or(loss));
     }
     let (early, late) = direct.split_at(direct.len() / 2);
@@ -213,9 +216,19 @@ mod tests {
 
     #[test]
     fn inference_is_no_training_step() {
-        assert_eq!(roles(&[(1, 8, &[]), (1, 8, &[0]), (1, 4, &[1])]), Err(RolesError::NoLoss));
+        assert_eq!(
+            roles(&[(1, 8, &[]), (1, 8, &[0]), (1, 4, &[1])]),
+            Err(RolesError::NoLoss)
+        );
         // Two heads, one after the other.
-        let heads = roles(&[(1, 8, &[]), (1, 8, &[0]), (1, 4, &[1]), (1, 8, &[0]), (1, 8, &[1, 3]), (1, 8, &[4])]);
+        let heads = roles(&[
+            (1, 8, &[]),
+            (1, 8, &[0]),
+            (1, 4, &[1]),
+            (1, 8, &[0]),
+            (1, 8, &[1, 3]),
+            (1, 8, &[4]),
+        ]);
         assert_eq!(heads, Err(RolesError::NotBackwards { loss: 2, behind: 3 }));
         assert_eq!(roles(&[]), Err(RolesError::NoLoss));
     }

@@ -89,7 +89,14 @@ impl Solver for Classic {
         let started = Instant::now();
         let structure = Structure::of(problem);
         if problem.check(&structure).is_err() {
-            return self.outcome(problem, control, started, None, &Trace::stopped(StopReason::Proved), Status::Infeasible);
+            return self.outcome(
+                problem,
+                control,
+                started,
+                None,
+                &Trace::stopped(StopReason::Proved),
+                Status::Infeasible,
+            );
         }
         let mut best: Option<Point> = None;
         let mut trace = Trace::default();
@@ -146,7 +153,12 @@ fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
 impl Classic {
     fn report(&self, problem: &Problem, control: &SolveControl<'_>, started: Instant, point: &Point, steps: u64) {
         let bound = problem.total_duration();
-        tracing::debug!(objective = point.duration, peak = point.peak, solver = self.name, "improved");
+        tracing::debug!(
+            objective = point.duration,
+            peak = point.peak,
+            solver = self.name,
+            "improved"
+        );
         if let Some(observer) = control.observer {
             let progress = Progress {
                 objective: point.duration,
@@ -183,7 +195,11 @@ impl Classic {
             status,
             objective,
             bound,
-            bound_covers: if fixed { BoundCovers::FixedOrder } else { BoundCovers::AllPlans },
+            bound_covers: if fixed {
+                BoundCovers::FixedOrder
+            } else {
+                BoundCovers::AllPlans
+            },
             gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
             stop,
             solver: self.name.to_owned(),

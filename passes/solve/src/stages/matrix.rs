@@ -118,13 +118,9 @@ mod tests {
         matrix.set(1, 3);
         matrix.set(1, 64);
         let last = |end| matrix.last_before(1, end);
-        assert_eq!([last(130), last(65), last(64), last(4), last(3), last(0)], [
-            Some(64),
-            Some(64),
-            Some(3),
-            Some(3),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [last(130), last(65), last(64), last(4), last(3), last(0)],
+            [Some(64), Some(64), Some(3), Some(3), None, None]
+        );
     }
 }

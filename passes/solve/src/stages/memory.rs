@@ -70,7 +70,12 @@ impl Stages {
         let mut outputs = 0u64;
         let mut peak = 0;
         for stage in 0..graph.len() {
-            let sum = |matrix: &StageMatrix| matrix.row(stage).map(|node| graph.bytes(node)).fold(0, u64::saturating_add);
+            let sum = |matrix: &StageMatrix| {
+                matrix
+                    .row(stage)
+                    .map(|node| graph.bytes(node))
+                    .fold(0, u64::saturating_add)
+            };
             let mut memory = outputs.saturating_add(sum(retained));
             for node in computed.row(stage) {
                 let kept = graph.kept(node);
