@@ -22,8 +22,8 @@ pub struct Roles {
 pub enum RolesError {
     /// No op looks like the loss.
     #[error(
-        "no loss found: neither is the graph a forward pass, a loss and the mirror image of the forward pass, nor does \
-         anything but the end of a graph's ops lead to a result that nobody reads"
+        "this is not a training step: it is not a forward pass, a loss and the mirror image of the forward pass, and there is no \
+         small result without readers to which most ops before it lead and behind which others follow"
     )]
     NoLoss,
     /// What would be the backward pass does not read the forward pass from its end to its start.
@@ -139,7 +139,7 @@ fn ancestors(graph: &StageGraph, node: Node) -> usize {
     let mut leads = vec![false; node + 1];
     leads[node] = true;
     let mut count = 0;
-    for at in (0..=node).rev().filter(|&at| at <= node) {
+    for at in (0..=node).rev() {
         if leads[at] {
             for &parent in graph.parents(at) {
                 count += usize::from(!std::mem::replace(&mut leads[parent], true));

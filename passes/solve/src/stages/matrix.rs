@@ -51,8 +51,19 @@ impl StageMatrix {
     /// # Panics
     /// As [`set`](Self::set).
     pub fn set_range(&mut self, stage: usize, ops: Range<usize>) {
-        for op in ops {
-            self.set(stage, op);
+        let Some(last) = ops.end.checked_sub(1).filter(|&last| last >= ops.start) else {
+            return;
+        };
+        assert!(
+            stage < self.size && last < self.size,
+            "({stage}, {last}) of {}",
+            self.size
+        );
+        let row = &mut self.words[stage * self.row_words..(stage + 1) * self.row_words];
+        for (index, word) in row.iter_mut().enumerate().take(last / WORD + 1).skip(ops.start / WORD) {
+            let from = ops.start.saturating_sub(index * WORD);
+            let to = (last - index * WORD).min(WORD - 1);
+            *word |= u64::MAX << from & u64::MAX >> (WORD - 1 - to);
         }
     }
 
@@ -110,6 +121,24 @@ mod tests {
         assert_eq!(matrix.row(5).collect::<Vec<_>>(), [0, 63, 64, 127, 128, 129]);
         assert_eq!(matrix.row(4).count() + matrix.row(6).count(), 0);
         assert!(matrix.get(5, 64) && !matrix.get(5, 65) && !matrix.get(130, 0) && !matrix.get(5, 130));
+    }
+
+    #[test]
+    fn a_range_is_set_to_its_ends_and_no_further() {
+        for (start, end) in [
+            (0, 0),
+            (3, 2),
+            (0, 1),
+            (63, 64),
+            (63, 65),
+            (5, 130),
+            (64, 128),
+            (129, 130),
+        ] {
+            let mut matrix = StageMatrix::new(130);
+            matrix.set_range(2, start..end);
+            assert_eq!(matrix.row(2).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
+        }
     }
 
     #[test]
