@@ -5,7 +5,7 @@ mod support;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use remat_plan::{Problem, StopReason, Structure, baseline};
+use remat_plan::{Problem, StopReason, StorageRole, Structure, baseline};
 use remat_solve::classic::{Candidates, Point, Refusal, RolesError, Strategy as Classic, Walk, curve};
 use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 use remat_solve::{SolveControl, by_name};
@@ -357,6 +357,30 @@ proptest! {
                     checked(&problem, strategy);
                 }
                 Err(refusal) => prop_assert!(matches!(refusal, Refusal::NotAChain { .. }), "{refusal}"),
+            }
+        }
+    }
+
+    #[test]
+    fn plans_keep_to_what_models_forbid(
+        mut problem in training_steps(3..14),
+        marks in prop::collection::vec(0u8..20, 60),
+        most in prop::option::of(1u32..4),
+    ) {
+        problem.max_computes = most;
+        let roots: Vec<_> = problem.storages.keys().collect();
+        for ((op, storage), mark) in problem.ops.iter_mut().zip(roots).zip(marks) {
+            op.recomputable = mark != 0;
+            op.workspace = u64::from(mark % 5);
+            if mark == 1 {
+                problem.storages[storage].role = StorageRole::Kept;
+            }
+        }
+        for strategy in EVERY {
+            for point in curve(&problem, strategy).unwrap_or_default() {
+                let replayed = replay(&problem, &point.plan).map_err(|rejection| TestCaseError::fail(rejection.to_string()))?;
+                prop_assert_eq!((replayed.peak, replayed.duration), (point.peak, point.duration));
+                prop_assert!(point.peak <= point.schedule_peak);
             }
         }
     }

@@ -68,14 +68,6 @@ pub(crate) static CLASSIC: [Classic; 8] = {
     ]
 };
 
-impl Classic {
-    /// The strategy.
-    #[must_use]
-    pub fn strategy(&self) -> Strategy {
-        self.strategy
-    }
-}
-
 impl Solver for Classic {
     fn name(&self) -> &'static str {
         self.name
@@ -151,6 +143,12 @@ fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
 }
 
 impl Classic {
+    /// The strategy.
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
     fn report(&self, problem: &Problem, control: &SolveControl<'_>, started: Instant, point: &Point, steps: u64) {
         let bound = problem.total_duration();
         tracing::debug!(

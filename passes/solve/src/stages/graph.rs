@@ -1,6 +1,6 @@
 //! The problem as stage form sees it: one node for each scheduled op.
 
-use remat_plan::{OpId, Problem, StorageId, StorageRole, Structure};
+use remat_plan::{OpId, Problem, StorageRole, Structure};
 use thiserror::Error;
 
 /// Position of an op among the scheduled ops, in reference order.
@@ -30,9 +30,51 @@ pub struct StageGraph {
     kept: Vec<u64>,
     workspace: Vec<u64>,
     permanent: Vec<bool>,
-    read: Vec<bool>,
+    edges: Edges,
+}
+
+/// Who needs whose results.
+#[derive(Clone, Debug)]
+struct Edges {
     parents: Vec<Vec<Node>>,
     children: Vec<Vec<Node>>,
+    /// Whether any result is needed, kept ones included.
+    read: Vec<bool>,
+}
+
+impl Edges {
+    fn of(problem: &Problem, structure: &Structure, ops: &[OpId]) -> Self {
+        let mut creator: Vec<Option<Node>> = vec![None; problem.storages.len()];
+        for (node, &op) in ops.iter().enumerate() {
+            for &storage in structure.owns(op) {
+                creator[storage.index()] = Some(node);
+            }
+        }
+        let mut edges = Self {
+            parents: Vec::with_capacity(ops.len()),
+            children: vec![Vec::new(); ops.len()],
+            read: vec![false; ops.len()],
+        };
+        for (node, &op) in ops.iter().enumerate() {
+            let mut own: Vec<Node> = Vec::new();
+            for &storage in structure.needs(op) {
+                let Some(made) = creator[storage.index()].filter(|&made| made != node) else {
+                    continue;
+                };
+                edges.read[made] = true;
+                if problem.storages[storage].role == StorageRole::Transient {
+                    own.push(made);
+                }
+            }
+            own.sort_unstable();
+            own.dedup();
+            for &parent in &own {
+                edges.children[parent].push(node);
+            }
+            edges.parents.push(own);
+        }
+        edges
+    }
 }
 
 impl StageGraph {
@@ -45,36 +87,12 @@ impl StageGraph {
         if ops.len() > MAX_STAGES {
             return Err(TooManyStages { nodes: ops.len() });
         }
-        let mut creator: Vec<Option<Node>> = vec![None; problem.storages.len()];
-        let size = |op: OpId, role: StorageRole| -> u64 {
-            let owned = structure.owns(op).iter().map(|&s| &problem.storages[s]);
-            owned.filter(|s| s.role == role).map(|s| s.bytes).sum()
+        let size = |role: StorageRole| -> Vec<u64> {
+            let owned = |op: &OpId| structure.owns(*op).iter().map(|&s| &problem.storages[s]);
+            let bytes = |op| owned(op).filter(|s| s.role == role).map(|s| s.bytes).sum();
+            ops.iter().map(bytes).collect()
         };
-        for (node, &op) in ops.iter().enumerate() {
-            for &storage in structure.owns(op) {
-                creator[storage.index()] = Some(node);
-            }
-        }
-        let bytes: Vec<u64> = ops.iter().map(|&op| size(op, StorageRole::Transient)).collect();
-        let kept: Vec<u64> = ops.iter().map(|&op| size(op, StorageRole::Kept)).collect();
-        let mut parents = Vec::with_capacity(ops.len());
-        let mut children = vec![Vec::new(); ops.len()];
-        let mut read = vec![false; ops.len()];
-        for (node, &op) in ops.iter().enumerate() {
-            let needs = || structure.needs(op).iter().copied();
-            for made in needs().filter_map(|s| creator[s.index()]).filter(|&made| made != node) {
-                read[made] = true;
-            }
-            let transient = |s: &StorageId| problem.storages[*s].role == StorageRole::Transient;
-            let made = needs().filter(transient).filter_map(|s| creator[s.index()]);
-            let mut own: Vec<Node> = made.filter(|&made| made != node).collect();
-            own.sort_unstable();
-            own.dedup();
-            for &parent in &own {
-                children[parent].push(node);
-            }
-            parents.push(own);
-        }
+        let (bytes, kept) = (size(StorageRole::Transient), size(StorageRole::Kept));
         let may_repeat = |op: OpId| {
             problem.ops[op].recomputable && !structure.is_pinned(op) && problem.max_computes.is_none_or(|most| most > 1)
         };
@@ -86,12 +104,10 @@ impl StageGraph {
             duration: ops.iter().map(|&op| problem.ops[op].duration).collect(),
             workspace: ops.iter().enumerate().map(workspace).collect(),
             permanent: ops.iter().map(|&op| !may_repeat(op)).collect(),
+            edges: Edges::of(problem, structure, &ops),
             ops,
             bytes,
             kept,
-            read,
-            parents,
-            children,
         })
     }
 
@@ -146,18 +162,18 @@ impl StageGraph {
     /// Whether any node needs a result of this one, kept or transient.
     #[must_use]
     pub fn is_read(&self, node: Node) -> bool {
-        self.read[node]
+        self.edges.read[node]
     }
 
     /// The nodes whose transient results this one needs, ascending.
     #[must_use]
     pub fn parents(&self, node: Node) -> &[Node] {
-        &self.parents[node]
+        &self.edges.parents[node]
     }
 
     /// The nodes that need a transient result of this one, ascending.
     #[must_use]
     pub fn children(&self, node: Node) -> &[Node] {
-        &self.children[node]
+        &self.edges.children[node]
     }
 }
