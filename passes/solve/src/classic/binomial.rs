@@ -1,9 +1,9 @@
 //! Binomial checkpointing of a chain: Griewank and Walther's optimal places of checkpoints, by dynamic programming.
 //!
-//! A chain of states 0, 1, .. is needed in reverse. Each state is made from the one before it by one step; state 0 is there. `t(l, s)` is
-//! the least number of steps that bring `l` states, the last one first, with room for `s` of them beside state 0 and the one that is
-//! needed. Without room each state is made from the start: `t(l, 0) = l (l - 1) / 2`. Otherwise state `m` is stored on the way to
-//! the last one; the states from there on are walked with room for one less, then those before it:
+//! A chain of states 0, 1, .. is needed in reverse. Each state is made from the one before it by one step; state 0 is there.
+//! `t(l, s)` is the least number of steps that bring `l` states, the last one first, with room for `s` of them beside state 0
+//! and the one that is needed. Without room each state is made from the start: `t(l, 0) = l (l - 1) / 2`. Otherwise state `m` is
+//! stored on the way to the last one; the states from there on are walked with room for one less, then those before it:
 //! `t(l, s) = min over m of m + t(l - m, s - 1) + t(m, s)`.
 //!
 //! Source: A. Griewank, A. Walther, Algorithm 799: revolve, ACM TOMS 26 (2000), where `s + 1` counts the first state too.

@@ -15,8 +15,8 @@ const GREEDY_SIZES: u64 = 300;
 /// One plan of a strategy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// What was varied: for [`Strategy::ChenGreedy`] the size of a segment in hundredths of the peak of Chen's strategy for `sqrt(n)`
-    /// memory, for [`Strategy::Griewank`] the number of checkpoints, for the others 0.
+    /// What was varied: for [`Strategy::ChenGreedy`] the size of a segment in hundredths of the peak of Chen's strategy for
+    /// `sqrt(n)` memory, for [`Strategy::Griewank`] the number of checkpoints, for the others 0.
     pub parameter: u64,
     /// The plan; the checker accepts it under a budget of `peak` or more.
     pub plan: Plan,
@@ -28,8 +28,8 @@ pub struct Point {
     pub schedule_peak: u64,
 }
 
-/// All plans of a strategy, by ascending parameter, whatever the budget; of several parameters with the same plan the lowest. Plans
-/// that run an op more often than the problem allows are left out.
+/// All plans of a strategy, by ascending parameter, whatever the budget; of several parameters with the same plan the lowest.
+/// Plans that run an op more often than the problem allows are left out.
 ///
 /// The problem must be valid.
 ///

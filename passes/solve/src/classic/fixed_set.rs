@@ -11,8 +11,9 @@ use crate::stages::{Node, StageGraph, StageMatrix};
 /// 3. in a forward stage, what was computed of its segment;
 /// 4. from the first to the last stage of the backward nodes whose owners lie in a segment, the segment and those nodes.
 ///
-/// In the artifact's order of ops the backward nodes of a segment follow each other; in others the stages in between belong to the
-/// segment too, so that it is not dropped and recomputed in turns. 2 to 4 retain results that nothing needs any more. The paper's figures count them.
+/// In the artifact's order of ops the backward nodes of a segment follow each other; in others the stages in between belong to
+/// the segment too, so that it is not dropped and recomputed in turns. 2 to 4 retain results that nothing needs any more; the
+/// paper's figures count them.
 pub(super) fn fixed_set(graph: &StageGraph, roles: &Roles, checkpoints: &[Node]) -> StageMatrix {
     let (count, loss) = (graph.len(), roles.loss());
     let mut retained = StageMatrix::new(count);

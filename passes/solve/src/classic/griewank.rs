@@ -43,9 +43,9 @@ impl<'a> Chain<'a> {
 
     /// The matrix `S` with that many checkpoints at most at any time.
     ///
-    /// State 0 is the model's input, which is there anyway; state `i + 1` is the result of forward node `i`. Retained are the result
-    /// right before, gradients until they are read, the results that the backward ops of a node read from one of them to the
-    /// next, and the checkpoints: from the stage in which they are computed to the end of their own backward ops.
+    /// State 0 is the model's input, which is there anyway; state `i + 1` is the result of forward node `i`. Retained are the
+    /// result right before, gradients until they are read, the results that the backward ops of a node read from one of them to
+    /// the next, and the checkpoints: from the stage in which they are computed to the end of their own backward ops.
     pub(super) fn retained(&self, checkpoints: usize) -> StageMatrix {
         let (count, loss) = (self.graph.len(), self.roles.loss());
         let mut retained = super::fixed_set::last_only(self.graph);

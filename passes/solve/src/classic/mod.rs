@@ -1,9 +1,10 @@
-//! The classic checkpointing heuristics for training steps: Chen's and Griewank's strategies, as the Checkmate paper compares them.
+//! The classic checkpointing heuristics for training steps: Chen's and Griewank's strategies, as the Checkmate paper compares
+//! them.
 //!
-//! Each strategy yields matrices `S` of [`crate::stages`], which are completed, turned into sequences and lowered. They need to know
-//! what is forward and what is backward ([`Roles`]); what is no training step is refused. [`curve`] gives all plans of a strategy,
-//! [`Classic`] the cheapest of them that meets a budget. `docs/solvers/classic.md` says where they follow the paper's artifact and
-//! where not.
+//! Each strategy yields matrices `S` of [`crate::stages`], which are completed, turned into sequences and lowered. They need to
+//! know what is forward and what is backward ([`Roles`]); what is no training step is refused. [`curve`] gives all plans of a
+//! strategy, [`Classic`] the cheapest of them that meets a budget. `docs/solvers/classic.md` says where they follow the paper's
+//! artifact and where not.
 
 mod binomial;
 mod candidates;
@@ -43,11 +44,8 @@ pub enum Strategy {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// The matrices would be too large.
-    #[error("the problem has {nodes} ops to schedule; matrices of stages are built for {limit} at most", limit = crate::stages::MAX_STAGES)]
-    TooManyStages {
-        /// Scheduled ops of the problem.
-        nodes: usize,
-    },
+    #[error(transparent)]
+    TooManyStages(#[from] TooManyStages),
     /// The problem is not recognised as a training step.
     #[error(transparent)]
     Roles(#[from] RolesError),
@@ -57,10 +55,4 @@ pub enum Refusal {
         /// The first op that breaks it.
         op: OpId,
     },
-}
-
-impl From<TooManyStages> for Refusal {
-    fn from(TooManyStages { nodes }: TooManyStages) -> Self {
-        Self::TooManyStages { nodes }
-    }
 }

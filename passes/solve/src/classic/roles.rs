@@ -8,8 +8,8 @@ use crate::stages::{Node, StageGraph};
 
 /// The parts of a training step, in reference order: the forward ops, the loss, the backward ops.
 ///
-/// What stands before the loss counts as forward, also where the loss does not need it (statistics that are saved for the backward
-/// pass); what stands behind it counts as backward.
+/// What stands before the loss counts as forward, also where the loss does not need it (statistics that are saved for the
+/// backward pass); what stands behind it counts as backward.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roles {
     loss: Node,
@@ -42,11 +42,11 @@ pub enum RolesError {
 impl Roles {
     /// Finds the roles.
     ///
-    /// First the convention of the Keras extraction in the Checkmate paper is tried: `2L + 1` ops, the loss in the middle, and one
-    /// backward op for each forward op `i`, which reads `i`, the readers of `i` and their backward ops, and nothing else. It is
-    /// recognised in any topological order. Otherwise the loss is the first op that nobody reads, among those with the smallest
-    /// result, to which more than half of the ops before it lead; each backward op belongs to the last forward op whose result it
-    /// reads, and one that reads none to the first of those that the backward ops before it belong to.
+    /// First the convention of the Keras extraction in the Checkmate paper is tried: `2L + 1` ops, the loss in the middle, and
+    /// one backward op for each forward op `i`, which reads `i`, the readers of `i` and their backward ops, and nothing else. It
+    /// is recognised in any topological order. Otherwise the loss is the first op that nobody reads, among those with the
+    /// smallest result, to which more than half of the ops before it lead; each backward op belongs to the last forward op whose
+    /// result it reads, and one that reads none to the first of those that the backward ops before it belong to.
     ///
     /// # Errors
     /// [`RolesError`] if no op can be the loss, or what stands behind it does not walk the forward pass backwards.

@@ -13,7 +13,8 @@ use crate::{Outcome, Phase, Progress, SolveControl, Solver};
 ///
 /// Returns the cheapest of the strategy's plans that meets the budget, of several the one with the lowest peak; without one the
 /// lowest peak of any. Claims no more than a bound that every plan keeps: the time of running each op once. Refuses
-/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in a warning. Uses one thread, no seed, no warm start.
+/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in a warning. Uses one thread, no seed, no warm
+/// start.
 #[derive(Clone, Copy, Debug)]
 pub struct Classic {
     name: &'static str,

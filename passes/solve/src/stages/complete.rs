@@ -14,9 +14,10 @@ pub struct Stages {
 impl Stages {
     /// Completes `S` by the cheapest `R`.
     ///
-    /// A node runs in its own stage; in the stage before one into which it is retained anew; and in each stage where a node runs that
-    /// needs it, unless it is retained into that stage. Each of these runs is forced, so no other `R` for this `S` takes less time.
-    /// Memory plays no part. Permanent nodes are retained in every stage after their own, whatever `retained` says of them.
+    /// A node runs in its own stage; in the stage before one into which it is retained anew; and in each stage where a node runs
+    /// that needs it, unless it is retained into that stage. Each of these runs is forced, so no other `R` for this `S` takes
+    /// less time. Memory plays no part. Permanent nodes are retained in every stage after their own, whatever `retained` says of
+    /// them.
     ///
     /// # Panics
     /// If `retained` has not one row for each node, or an entry on or above the diagonal.

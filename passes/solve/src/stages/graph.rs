@@ -10,7 +10,7 @@ pub type Node = usize;
 pub const MAX_STAGES: usize = 20_000;
 
 /// There are more ops than matrices are built for.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the problem has {nodes} ops to schedule; matrices of stages are built for {MAX_STAGES} at most")]
 pub struct TooManyStages {
     /// Scheduled ops of the problem.
@@ -19,9 +19,10 @@ pub struct TooManyStages {
 
 /// A problem in reference order, as the Checkmate paper sees it: a node is computed or not, and held as a whole.
 ///
-/// Nodes are the scheduled ops ([`Structure::scheduled`]). There is an edge from `u` to `v` where `v` needs a transient storage that
-/// `u` creates, through lazy views too. What is beyond the paper is taken in like this: graph outputs stay from the first run on
-/// and take no edge; a node that may not run again is [permanent](Self::is_permanent); workspace counts while its node runs.
+/// Nodes are the scheduled ops ([`Structure::scheduled`]). There is an edge from `u` to `v` where `v` needs a transient storage
+/// that `u` creates, through lazy views too. What is beyond the paper is taken in like this: graph outputs stay from the first
+/// run on and take no edge; a node that may not run again is [permanent](Self::is_permanent); workspace counts while its node
+/// runs.
 #[derive(Clone, Debug)]
 pub struct StageGraph {
     ops: Vec<OpId>,

@@ -62,8 +62,8 @@ impl Stages {
     /// The largest `U` of the paper's recurrence, in bytes: what the budget of its integer program limits.
     ///
     /// `U[t][0] = R[t][0] m[0] + sum of S[t][i] m[i]`, and `U[t][k+1] = U[t][k] + R[t][k+1] m[k+1]` less what is freed after `k`:
-    /// the operands of `k` that nothing later in the stage reads and that are not retained into the next one. A result of the stage
-    /// itself that nothing reads is never freed before its end.
+    /// the operands of `k` that nothing later in the stage reads and that are not retained into the next one. A result of the
+    /// stage itself that nothing reads is never freed before its end.
     #[must_use]
     pub fn recurrence_peak(&self, graph: &StageGraph) -> u64 {
         let (retained, computed) = (self.retained(), self.computed());
