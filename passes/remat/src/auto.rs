@@ -96,7 +96,11 @@ fn portfolio(
     let stop = &mut best.certificate.stop;
     if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
         let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;
-        *stop = if in_time { StopReason::Converged } else { StopReason::TimeLimit };
+        *stop = if in_time {
+            StopReason::Converged
+        } else {
+            StopReason::TimeLimit
+        };
     }
     named(best, started)
 }

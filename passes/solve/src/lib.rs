@@ -16,9 +16,14 @@
 //! 6. `anneal`: simulated annealing with a price on excess memory;
 //! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
 //! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//!
+//! # The classics
+//! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
+//! which [`stages`] provides for whoever works on its matrices.
 
 mod anneal;
 mod any_order;
+pub mod classic;
 mod cleanup;
 mod control;
 mod dag;
@@ -32,6 +37,7 @@ mod repair;
 mod rng;
 mod search;
 mod solver;
+pub mod stages;
 mod state;
 mod strategy;
 mod sweep;
