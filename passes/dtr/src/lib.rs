@@ -1,0 +1,12 @@
+//! Dynamic tensor rematerialization (Kirisame et al., ICLR 2021).
+
+mod heuristic;
+mod log;
+mod runtime;
+mod simulate;
+mod trace;
+
+pub use heuristic::{CostTerm, Heuristic, Score, UnknownHeuristic};
+pub use log::{LogError, LogErrorKind, read as read_log};
+pub use simulate::{Deallocation, SimulateOptions, SimulateStatus, Simulation, base_peak, simulate};
+pub use trace::Trace;

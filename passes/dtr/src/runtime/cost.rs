@@ -1,0 +1,196 @@
+//! What bringing a storage back costs, in the senses of [`CostTerm`], and when that changes.
+
+use remat_plan::{OpId, StorageId};
+use typed_index_collections::TiVec;
+
+use super::classes::Classes;
+use crate::CostTerm;
+use crate::trace::Trace;
+
+/// The graph of the storages called so far, and the cost of each.
+#[derive(Debug)]
+pub(super) struct Costs {
+    term: CostTerm,
+    /// Time of the distinct ops that define tensors of the storage.
+    own: TiVec<StorageId, u64>,
+    parents: TiVec<StorageId, Vec<StorageId>>,
+    children: TiVec<StorageId, Vec<StorageId>>,
+    /// Whether the storage exists but is not in memory.
+    absent: TiVec<StorageId, bool>,
+    classes: Classes,
+    /// The last cost that was worked out, unless something near the storage changed since.
+    known: TiVec<StorageId, Option<u64>>,
+    /// Marks of the current walk.
+    visited: TiVec<StorageId, u32>,
+    seen_class: Vec<u32>,
+    walk: u32,
+    stack: Vec<StorageId>,
+}
+
+/// Which way a walk goes.
+#[derive(Clone, Copy)]
+enum Direction {
+    Up,
+    Down,
+}
+
+impl Costs {
+    pub(super) fn new(term: CostTerm, storages: usize) -> Self {
+        let lists = || TiVec::from(vec![Vec::new(); storages]);
+        Self {
+            term,
+            own: TiVec::from(vec![0; storages]),
+            parents: lists(),
+            children: lists(),
+            absent: TiVec::from(vec![false; storages]),
+            classes: Classes::new(storages),
+            known: TiVec::from(vec![None; storages]),
+            visited: TiVec::from(vec![0; storages]),
+            seen_class: Vec::new(),
+            walk: 0,
+            stack: Vec::new(),
+        }
+    }
+
+    /// The storages that ops read which define tensors of this one; with repetitions.
+    pub(super) fn parents(&self, storage: StorageId) -> &[StorageId] {
+        &self.parents[storage]
+    }
+
+    /// The storages with tensors that ops define which read this one; with repetitions.
+    pub(super) fn children(&self, storage: StorageId) -> &[StorageId] {
+        &self.children[storage]
+    }
+
+    /// An op is called for the first time: it becomes part of the graph.
+    pub(super) fn call(&mut self, trace: &Trace, op: OpId) {
+        let entry = &trace.ops[op];
+        for (index, &result) in entry.results.iter().enumerate() {
+            let storage = trace.tensors[result].storage;
+            let earlier = entry.results[..index].iter();
+            if !earlier.clone().any(|&other| trace.tensors[other].storage == storage) {
+                self.own[storage] += entry.duration;
+            }
+            self.known[storage] = None;
+            for &argument in &entry.arguments {
+                let parent = trace.tensors[argument].storage;
+                if parent != storage {
+                    self.parents[storage].push(parent);
+                    self.children[parent].push(storage);
+                    self.known[parent] = None;
+                }
+            }
+        }
+    }
+
+    /// A storage leaves memory.
+    pub(super) fn evicted(&mut self, storage: StorageId) {
+        self.absent[storage] = true;
+        if matches!(self.term, CostTerm::Local | CostTerm::None) {
+            return;
+        }
+        let mut class = self.classes.insert(storage, self.own[storage]);
+        for index in 0..self.parents[storage].len() + self.children[storage].len() {
+            let neighbour = self.neighbour(storage, index);
+            if let Some(other) = self.classes.class(neighbour) {
+                class = self.classes.union(class, other);
+            }
+        }
+        self.forget_around(class);
+    }
+
+    /// A storage is in memory, for the first time or again.
+    pub(super) fn returned(&mut self, storage: StorageId) {
+        self.absent[storage] = false;
+        self.known[storage] = None;
+        if let Some(class) = self.classes.remove(storage, self.own[storage]) {
+            self.forget_around(class);
+            for index in 0..self.parents[storage].len() + self.children[storage].len() {
+                let neighbour = self.neighbour(storage, index);
+                self.known[neighbour] = None;
+            }
+        }
+    }
+
+    /// A storage that is not in memory will never come back.
+    pub(super) fn forgotten(&mut self, storage: StorageId) {
+        self.returned(storage);
+    }
+
+    fn neighbour(&self, storage: StorageId, index: usize) -> StorageId {
+        let parents = &self.parents[storage];
+        parents.get(index).copied().unwrap_or_else(|| self.children[storage][index - parents.len()])
+    }
+
+    /// The costs of everything next to the class are to be worked out anew.
+    fn forget_around(&mut self, class: u32) {
+        let members = self.classes.members(class);
+        for &member in &members {
+            for &neighbour in self.parents[member].iter().chain(&self.children[member]) {
+                self.known[neighbour] = None;
+            }
+        }
+        self.classes.restore(class, members);
+    }
+
+    /// What bringing the storage back would cost if it were evicted now.
+    pub(super) fn of(&mut self, storage: StorageId) -> u64 {
+        match self.term {
+            CostTerm::None => return 1,
+            CostTerm::Local => return self.own[storage],
+            CostTerm::Neighbourhood | CostTerm::Ancestors | CostTerm::Classes => {}
+        }
+        if self.term == CostTerm::Classes {
+        if let Some(cost) = self.known[storage] {
+            return cost;
+        }}
+        let own = self.own[storage];
+        let cost = match self.term {
+            CostTerm::Classes => own + self.adjacent_classes(storage),
+            CostTerm::Neighbourhood => {
+                own + self.closure(storage, Direction::Up) + self.closure(storage, Direction::Down)
+            }
+            CostTerm::Ancestors | CostTerm::Local | CostTerm::None => own + self.closure(storage, Direction::Up),
+        };
+        self.known[storage] = Some(cost);
+        cost
+    }
+
+    /// Sum over the distinct classes next to the storage.
+    fn adjacent_classes(&mut self, storage: StorageId) -> u64 {
+        self.walk += 1;
+        let mut sum = 0;
+        for index in 0..self.parents[storage].len() + self.children[storage].len() {
+            let neighbour = self.neighbour(storage, index);
+            let Some(class) = self.classes.class(neighbour) else { continue };
+            if self.seen_class.len() <= class as usize {
+                self.seen_class.resize(class as usize + 1, 0);
+            }
+            if std::mem::replace(&mut self.seen_class[class as usize], self.walk) != self.walk {
+                sum += self.classes.cost(class);
+            }
+        }
+        sum
+    }
+
+    /// Sum over the storages that are reached in one direction through absent storages only.
+    fn closure(&mut self, storage: StorageId, direction: Direction) -> u64 {
+        self.walk += 1;
+        self.visited[storage] = self.walk;
+        self.stack.push(storage);
+        let mut sum = 0;
+        while let Some(at) = self.stack.pop() {
+            let next = match direction {
+                Direction::Up => &self.parents[at],
+                Direction::Down => &self.children[at],
+            };
+            for &storage in next {
+                if self.absent[storage] && std::mem::replace(&mut self.visited[storage], self.walk) != self.walk {
+                    sum += self.own[storage];
+                    self.stack.push(storage);
+                }
+            }
+        }
+        sum
+    }
+}
