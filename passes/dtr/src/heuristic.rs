@@ -80,7 +80,9 @@ impl Heuristic {
             CostTerm::None,
         ];
         let flags = [(true, true), (false, true), (true, false), (false, false)];
-        let grid = costs.iter().flat_map(|&cost| flags.map(|(size, stale)| Self::score(cost, size, stale)));
+        let grid = costs
+            .iter()
+            .flat_map(|&cost| flags.map(|(size, stale)| Self::score(cost, size, stale)));
         grid.collect()
     }
 }
@@ -94,7 +96,10 @@ impl fmt::Display for Heuristic {
         if let Some((name, ..)) = NAMED.iter().find(|&&(_, cost, size, stale)| (cost, size, stale) == key) {
             return f.write_str(name);
         }
-        let cost = COSTS.iter().find(|&&(_, cost)| cost == score.cost).map_or("", |&(name, _)| name);
+        let cost = COSTS
+            .iter()
+            .find(|&&(_, cost)| cost == score.cost)
+            .map_or("", |&(name, _)| name);
         let size = if score.size { "/size" } else { "" };
         let stale = if score.staleness { "/stale" } else { "" };
         write!(f, "{cost}{size}{stale}")
@@ -137,7 +142,10 @@ mod tests {
         for heuristic in named.into_iter().chain(Heuristic::ablation()) {
             assert_eq!(heuristic.to_string().parse(), Ok(heuristic));
         }
-        assert_eq!(Heuristic::NAMES.map(|name| name.parse::<Heuristic>().unwrap().to_string()), Heuristic::NAMES);
+        assert_eq!(
+            Heuristic::NAMES.map(|name| name.parse::<Heuristic>().unwrap().to_string()),
+            Heuristic::NAMES
+        );
     }
 
     #[test]

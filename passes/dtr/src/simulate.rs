@@ -94,7 +94,11 @@ pub fn simulate(trace: &Trace, options: &SimulateOptions) -> Simulation {
         Err(Stop::Thrash | Stop::Interrupted) => SimulateStatus::Thrash,
     };
     let base = trace.base_cost();
-    let overhead = if base == 0 { 1.0 } else { runtime.elapsed() as f64 / base as f64 };
+    let overhead = if base == 0 {
+        1.0
+    } else {
+        runtime.elapsed() as f64 / base as f64
+    };
     Simulation {
         status,
         budget: options.budget,

@@ -29,7 +29,7 @@ pub(crate) struct TraceOp {
     pub(crate) results: Vec<TensorId>,
     /// Size of the storages it creates.
     pub(crate) bytes: u64,
-    /// Whether it stands for a tensor that exists from outside and is never evicted.
+    /// Whether it stands for a tensor that exists from outside.
     pub(crate) is_constant: bool,
     /// How often it may run; afterwards its results stay in memory.
     pub(crate) most_runs: u32,
@@ -51,6 +51,8 @@ pub(crate) struct TraceStorage {
     pub(crate) bytes: u64,
     /// The tensor that creates it.
     pub(crate) root: TensorId,
+    /// Whether it is never evicted once it is there.
+    pub(crate) stays: bool,
 }
 
 /// What happens next.
@@ -92,14 +94,16 @@ impl TraceOp {
 }
 
 impl Trace {
-    /// Adds a call of `op`, with one result per entry: its bytes if it creates memory, or the storage it looks into.
+    /// Adds a call of `op`, with one result per entry: its bytes if it creates memory, or the storage it looks into. What a constant
+    /// creates stays.
     pub(crate) fn call(&mut self, mut op: TraceOp, results: &[(u64, Option<StorageId>)]) -> Vec<TensorId> {
         let producer = self.ops.next_key();
         for &(bytes, looks_into) in results {
             let root = self.tensors.next_key();
             let storage = looks_into.unwrap_or_else(|| {
                 op.bytes += bytes;
-                self.storages.push_and_get_key(TraceStorage { bytes, root })
+                let stays = op.is_constant;
+                self.storages.push_and_get_key(TraceStorage { bytes, root, stays })
             });
             self.tensors.push(TraceTensor { storage, producer });
             op.results.push(root);
@@ -140,7 +144,11 @@ impl Trace {
     pub fn bottleneck(&self) -> u64 {
         let ops = self.ops.iter().filter(|op| !op.is_constant);
         let needs = ops.map(|op| {
-            let mut read: Vec<StorageId> = op.arguments.iter().map(|&tensor| self.tensors[tensor].storage).collect();
+            let mut read: Vec<StorageId> = op
+                .arguments
+                .iter()
+                .map(|&tensor| self.tensors[tensor].storage)
+                .collect();
             read.sort_unstable();
             read.dedup();
             read.retain(|&storage| !self.is_constant(storage));

@@ -114,7 +114,10 @@ impl Builder {
 
     fn op(&mut self, name: String, arguments: &[String], duration: u64) -> Result<TraceOp, LogErrorKind> {
         add(&mut self.duration, duration, "durations")?;
-        let arguments = arguments.iter().map(|name| self.tensor(name)).collect::<Result<_, _>>()?;
+        let arguments = arguments
+            .iter()
+            .map(|name| self.tensor(name))
+            .collect::<Result<_, _>>()?;
         Ok(TraceOp::new(name, duration, arguments))
     }
 

@@ -1,6 +1,6 @@
 //! Bytes to lines, plain or compressed.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 
 use flate2::bufread::MultiGzDecoder;
 

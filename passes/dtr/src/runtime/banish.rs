@@ -30,6 +30,44 @@ impl Runtime<'_> {
         }
     }
 
+    /// Frees a storage that cannot be computed again for good, with the absent storages that could not come back without it; what is
+    /// resident and could not either is pinned. Does nothing if the program still needs one of the absent ones.
+    pub(super) fn banish_pinned(&mut self, storage: StorageId) {
+        let mut gone = vec![storage];
+        let mut stay = Vec::new();
+        let mut next = 0;
+        self.banished[storage] = true;
+        let mut possible = true;
+        while let Some(&at) = gone.get(next) {
+            next += 1;
+            for &child in self.costs.children(at) {
+                if self.banished[child] || self.expired[child] {
+                    continue;
+                }
+                if self.material[child] {
+                    stay.push(child);
+                } else {
+                    possible &= self.references[child] == 0;
+                    self.banished[child] = true;
+                    gone.push(child);
+                }
+            }
+        }
+        if !possible {
+            for storage in gone {
+                self.banished[storage] = false;
+            }
+            return;
+        }
+        self.leave(storage);
+        for &absent in &gone[1..] {
+            self.costs.forgotten(absent);
+        }
+        for child in stay {
+            self.pin(child);
+        }
+    }
+
     fn may_be_banished(&self, storage: StorageId) -> bool {
         let busy = self.locks[storage] > u32::from(self.pinned[storage]);
         let awaited = |&child: &StorageId| !self.banished[child] && !self.material[child];

@@ -14,6 +14,8 @@ pub(super) struct Classes {
     parent: Vec<u32>,
     /// Of roots: sum of the costs of the members.
     cost: Vec<u64>,
+    /// Of every node: what its storage cost when it was evicted.
+    own: Vec<u64>,
     /// Of roots: the storages that joined, some of which may have left.
     members: Vec<Vec<StorageId>>,
 }
@@ -25,6 +27,7 @@ impl Classes {
             node: TiVec::from(vec![None; storages]),
             parent: Vec::new(),
             cost: Vec::new(),
+            own: Vec::new(),
             members: Vec::new(),
         }
     }
@@ -55,6 +58,7 @@ impl Classes {
         self.node[storage] = Some(node);
         self.parent.push(node);
         self.cost.push(cost);
+        self.own.push(cost);
         self.members.push(vec![storage]);
         node
     }
@@ -74,10 +78,10 @@ impl Classes {
     }
 
     /// Takes a storage that comes back out of its class, and its cost; returns the root.
-    pub(super) fn remove(&mut self, storage: StorageId, cost: u64) -> Option<u32> {
+    pub(super) fn remove(&mut self, storage: StorageId) -> Option<u32> {
         let node = self.node[storage].take()?;
         let root = self.find(node);
-        self.cost[root as usize] = self.cost[root as usize].saturating_sub(cost);
+        self.cost[root as usize] -= self.own[node as usize];
         Some(root)
     }
 

@@ -1,6 +1,6 @@
 //! What bringing a storage back costs, in the senses of [`CostTerm`], and when that changes.
 
-use remat_plan::{OpId, StorageId};
+use remat_plan::{OpId, StorageId, TensorId};
 use typed_index_collections::TiVec;
 
 use super::classes::Classes;
@@ -65,6 +65,12 @@ impl Costs {
     /// An op is called for the first time: it becomes part of the graph.
     pub(super) fn call(&mut self, trace: &Trace, op: OpId) {
         let entry = &trace.ops[op];
+        let looks_into_absent = |&result: &TensorId| self.absent[trace.tensors[result].storage];
+        if entry.results.iter().any(looks_into_absent) {
+            // A view of what is not in memory: the cost of an absent storage changes, and those around it may come together
+            // without joining their classes.
+            self.known.iter_mut().for_each(|cost| *cost = None);
+        }
         for (index, &result) in entry.results.iter().enumerate() {
             let storage = trace.tensors[result].storage;
             let earlier = entry.results[..index].iter();
@@ -103,7 +109,7 @@ impl Costs {
     pub(super) fn returned(&mut self, storage: StorageId) {
         self.absent[storage] = false;
         self.known[storage] = None;
-        if let Some(class) = self.classes.remove(storage, self.own[storage]) {
+        if let Some(class) = self.classes.remove(storage) {
             self.forget_around(class);
             for index in 0..self.parents[storage].len() + self.children[storage].len() {
                 let neighbour = self.neighbour(storage, index);
@@ -119,7 +125,10 @@ impl Costs {
 
     fn neighbour(&self, storage: StorageId, index: usize) -> StorageId {
         let parents = &self.parents[storage];
-        parents.get(index).copied().unwrap_or_else(|| self.children[storage][index - parents.len()])
+        parents
+            .get(index)
+            .copied()
+            .unwrap_or_else(|| self.children[storage][index - parents.len()])
     }
 
     /// The costs of everything next to the class are to be worked out anew.
@@ -140,10 +149,9 @@ impl Costs {
             CostTerm::Local => return self.own[storage],
             CostTerm::Neighbourhood | CostTerm::Ancestors | CostTerm::Classes => {}
         }
-        if self.term == CostTerm::Classes {
         if let Some(cost) = self.known[storage] {
             return cost;
-        }}
+        }
         let own = self.own[storage];
         let cost = match self.term {
             CostTerm::Classes => own + self.adjacent_classes(storage),
@@ -162,7 +170,9 @@ impl Costs {
         let mut sum = 0;
         for index in 0..self.parents[storage].len() + self.children[storage].len() {
             let neighbour = self.neighbour(storage, index);
-            let Some(class) = self.classes.class(neighbour) else { continue };
+            let Some(class) = self.classes.class(neighbour) else {
+                continue;
+            };
             if self.seen_class.len() <= class as usize {
                 self.seen_class.resize(class as usize + 1, 0);
             }

@@ -86,6 +86,9 @@ impl Runtime<'_> {
             self.material[storage] = true;
             self.costs.returned(storage);
             self.register(storage);
+            if trace.storages[storage].stays {
+                self.pin(storage);
+            }
             returned.push(storage);
         }
         if self.runs[op] >= entry.most_runs {

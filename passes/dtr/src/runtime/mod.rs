@@ -45,6 +45,8 @@ pub(crate) struct Runtime<'a> {
     most_recompute: f64,
     most_runs: u64,
     interrupt: Option<&'a dyn Fn() -> bool>,
+    /// Whether what cannot be computed again is freed for good as soon as the program lets go of it, where that is possible.
+    banishes_pinned: bool,
     /// Whether each tensor can be read.
     defined: TiVec<TensorId, bool>,
     /// The tensors of each storage.
@@ -71,7 +73,8 @@ pub(crate) struct Runtime<'a> {
     clock: u64,
     usage: u64,
     runs: TiVec<OpId, u32>,
-    run_count: u64,
+    /// Runs of all ops together.
+    pub(crate) run_count: u64,
     /// Bytes resident at most.
     pub(crate) peak: u64,
     /// Time spent on running ops again.
@@ -102,6 +105,7 @@ impl<'a> Runtime<'a> {
             most_recompute: trace.base_cost() as f64 * (options.thrash_limit - 1.0),
             most_runs: RUNS_PER_OP * (trace.ops.len() as u64 + 100),
             interrupt: None,
+            banishes_pinned: false,
             defined: TiVec::from(vec![false; tensors]),
             views,
             tensor_references: TiVec::from(vec![0; tensors]),
@@ -130,6 +134,19 @@ impl<'a> Runtime<'a> {
             recomputes: 0,
             sequence: Vec::new(),
         }
+    }
+
+    /// Frees what cannot be computed again when the program lets go of it, rather than when nothing can need it any more. What
+    /// descends from it cannot be computed again either then, and stays while it is in use.
+    pub(crate) fn banishing_pinned(mut self, banishes: bool) -> Self {
+        self.banishes_pinned = banishes;
+        self
+    }
+
+    /// Counts as thrashing after so many runs, if that is less than otherwise.
+    pub(crate) fn at_most(mut self, runs: Option<u64>) -> Self {
+        self.most_runs = self.most_runs.min(runs.unwrap_or(u64::MAX));
+        self
     }
 
     /// Asks now and then whether to stop.
@@ -172,11 +189,7 @@ impl<'a> Runtime<'a> {
         }
         self.run(op)?;
         for &result in &trace.ops[op].results {
-            let storage = trace.tensors[result].storage;
-            self.last_access[storage] = self.clock;
-            if trace.ops[op].is_constant {
-                self.pin(storage);
-            }
+            self.last_access[trace.tensors[result].storage] = self.clock;
         }
         Ok(())
     }
@@ -198,7 +211,9 @@ impl<'a> Runtime<'a> {
         }
         match self.options.deallocation {
             Deallocation::Banish => self.banish(storage),
-            Deallocation::Eager if self.material[storage] && !self.pinned[storage] => self.evict(storage),
+            Deallocation::Eager if self.trace.storages[storage].stays || !self.material[storage] => {}
+            Deallocation::Eager if !self.pinned[storage] => self.evict(storage),
+            Deallocation::Eager if self.banishes_pinned => self.banish_pinned(storage),
             Deallocation::Eager | Deallocation::Keep => {}
         }
     }

@@ -48,7 +48,11 @@ impl Runtime<'_> {
             if wins {
                 best = Some((value, arrival, storage));
             }
-            index += if self.options.sampling { 1 + self.rng.below(stride) } else { 1 };
+            index += if self.options.sampling {
+                1 + self.rng.below(stride)
+            } else {
+                1
+            };
         }
         best.map(|(.., storage)| storage)
     }
@@ -57,7 +61,10 @@ impl Runtime<'_> {
     fn batch(&mut self, score: Score, victim: StorageId) -> Vec<StorageId> {
         let limit = BATCH * self.score(score, victim);
         let items = self.pool.items().to_vec();
-        let mut batch: Vec<StorageId> = items.into_iter().filter(|&s| s != victim && self.score(score, s) < limit).collect();
+        let mut batch: Vec<StorageId> = items
+            .into_iter()
+            .filter(|&s| s != victim && self.score(score, s) < limit)
+            .collect();
         batch.sort_unstable_by_key(|&storage| self.pool.arrival(storage));
         batch.insert(0, victim);
         batch
@@ -66,12 +73,22 @@ impl Runtime<'_> {
     /// The score; infinite where it divides by nothing.
     fn score(&mut self, score: Score, storage: StorageId) -> f64 {
         let cost = self.costs.of(storage);
-        let size = if score.size { self.trace.storages[storage].bytes } else { 1 };
-        let staleness = if score.staleness { self.clock - self.last_access[storage] } else { 1 };
+        let size = if score.size {
+            self.trace.storages[storage].bytes
+        } else {
+            1
+        };
+        let staleness = if score.staleness {
+            self.clock - self.last_access[storage]
+        } else {
+            1
+        };
         if size == 0 || staleness == 0 {
             return f64::INFINITY;
         }
-        let divisor = size.checked_mul(staleness).map_or_else(|| size as f64 * staleness as f64, |product| product as f64);
+        let divisor = size
+            .checked_mul(staleness)
+            .map_or_else(|| size as f64 * staleness as f64, |product| product as f64);
         cost as f64 / divisor
     }
 }
