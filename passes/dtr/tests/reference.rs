@@ -89,3 +89,36 @@ fn probe() {
         println!("{model} {good}/{total}");
     }
 }
+
+#[test]
+fn probe_problem() {
+    for file in ["resnet32", "unet", "densenet121", "lstm"] {
+        let trace = read_log(&std::fs::read(format!("/work/shared/dtr-logs/{file}.log.gz")).unwrap()).unwrap();
+        let problem = remat_dtr::problem_of(&trace, file);
+        problem.validate().unwrap();
+        let base = remat_verify::replay(&problem, &remat_plan::baseline(&problem)).unwrap();
+        println!(
+            "{file} ops {} peak {} (dtr {}), const {}",
+            problem.ops.len(),
+            base.peak,
+            base_peak(&trace),
+            trace.constant_bytes()
+        );
+        for share in [0.9, 0.7, 0.5, 0.3] {
+            let mut p = problem.clone();
+            p.budget = Some((share * base_peak(&trace) as f64) as u64 - trace.constant_bytes());
+            for s in remat_dtr::solvers().iter().take(2) {
+                let t = std::time::Instant::now();
+                let o = s.solve(&p, &remat_solve::SolveControl::new());
+                let r = o.plan.as_ref().map(|plan| remat_verify::replay(&p, plan).unwrap());
+                println!(
+                    "  {share} {} {:?} {:?} {:?}",
+                    s.name(),
+                    r.map(|r| (r.duration as f64 / base.duration as f64, r.peak)),
+                    o.lowest_peak,
+                    t.elapsed()
+                );
+            }
+        }
+    }
+}
