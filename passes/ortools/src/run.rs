@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         tracing::debug!(objective, bound, peak, ?elapsed, "improved");
         if let Some(observer) = self.clock.control.observer {
             let gap = Certificate::relative_gap(objective, bound);
-            observer.improved(&Progress {
+            let progress = Progress {
                 objective,
                 bound,
                 gap,
@@ -191,18 +191,21 @@ impl<'a> Run<'a> {
                 elapsed,
                 steps,
                 phase: Phase::Exact,
-            });
+            };
+            observer.improved(&progress, &|| self.lower(instance, &found.sequence));
         }
+    }
+
+    fn lower(&self, instance: &Instance, sequence: &[Node]) -> Option<Plan> {
+        let ops = sequence.iter().map(|&node| instance.op(node));
+        let plan = lower_sequence(self.problem, &self.structure, ops);
+        plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered"))
+            .ok()
     }
 
     /// The answer of a run that ended with this incumbent and this claim.
     pub(crate) fn outcome(&self, instance: &Instance, found: Option<&Incumbent>, claim: Claim) -> Outcome {
-        let plan = found.and_then(|found| {
-            let ops = found.sequence.iter().map(|&node| instance.op(node));
-            let plan = lower_sequence(self.problem, &self.structure, ops);
-            plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered"))
-                .ok()
-        });
+        let plan = found.and_then(|found| self.lower(instance, &found.sequence));
         let objective = plan
             .as_ref()
             .map(|plan| plan.runs().map(|op| self.problem.ops[op].duration).sum());

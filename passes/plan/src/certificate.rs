@@ -46,6 +46,8 @@ pub enum StopReason {
     Converged,
     /// The caller asked to stop.
     Cancelled,
+    /// The process took more memory than it was allowed.
+    MemoryLimit,
     /// The solver did not start: its model cannot express the problem, or would be too large.
     Refused,
 }

@@ -13,7 +13,7 @@
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = remat::Model::open("model.onnx".as_ref(), &remat::LoadOptions::default())?;
-//! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: 0, solver: "search".into() };
+//! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: 0, solver: "auto".into() };
 //! let solution = remat::solve(&model, &request, &remat::solver::SolveControl::new())?;
 //! println!("{} -> {} bytes", model.baseline().peak, solution.replay.peak);
 //! remat::save(&model, &solution, "small.onnx".as_ref())?;
@@ -23,12 +23,15 @@
 //!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
+mod auto;
 mod error;
 mod input;
 mod model;
 mod save;
 mod solution;
+mod watch;
 
+pub use auto::Auto;
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
 pub use model::{LoadOptions, Model};

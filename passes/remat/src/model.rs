@@ -20,8 +20,8 @@ pub struct LoadOptions {
     pub sizes: BTreeMap<String, u64>,
     /// Which bytes count; absent: `runtime` for models, `paper` for graphs.
     pub accounting: Option<Accounting>,
-    /// Whether first computes follow the reference order.
-    pub order: OrderMode,
+    /// Whether first computes follow the reference order; absent: `free` for models, `fixed` for graphs, as it stands in problems.
+    pub order: Option<OrderMode>,
     /// How often one op may run at most.
     pub max_computes: Option<u32>,
     /// Name of the device preset that durations are estimated for.
@@ -36,7 +36,7 @@ impl Default for LoadOptions {
             dims: BTreeMap::new(),
             sizes: BTreeMap::new(),
             accounting: None,
-            order: OrderMode::Fixed,
+            order: None,
             max_computes: None,
             device: "cpu".to_owned(),
             profile: None,
@@ -91,6 +91,7 @@ impl Model {
                 })?;
                 let mut problem = Problem::from_json(&text)?;
                 problem.budget = None;
+                problem.order = options.order.unwrap_or(problem.order);
                 Self::finish(Source::Problem, None, problem)
             }
         }
@@ -114,7 +115,7 @@ impl Model {
         }
         let problem_options = ProblemOptions {
             accounting: options.accounting.unwrap_or(Accounting::Runtime),
-            order: options.order,
+            order: options.order.unwrap_or(OrderMode::Free),
             max_computes: options.max_computes,
             alignment: None,
         };
@@ -125,7 +126,7 @@ impl Model {
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
         let read = remat_nodelink::read(bytes)?;
         let mut problem = remat_profile::paper_problem(&read.graph, &read.durations)?;
-        problem.order = options.order;
+        problem.order = options.order.unwrap_or(OrderMode::Fixed);
         problem.max_computes = options.max_computes;
         Self::finish(Source::NodeLink(read.graph), None, problem)
     }

@@ -1,13 +1,20 @@
 //! From a budget to a plan that the checker has replayed.
 
+use std::time::Instant;
+
 use remat_plan::{
-    Accounting, BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Status, Structure,
+    BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Status, StopReason, Structure,
     lower_sequence, prune_sequence,
 };
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
 use remat_verify::{CheckError, Replay, replay};
 
+use crate::auto::Auto;
+use crate::watch::{Checked, Guard};
 use crate::{Error, Model, RejectedPlan};
+
+/// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
+const BUDGET_SHARE: f64 = 0.6;
 
 /// What is asked of a solver.
 #[derive(Clone, Debug)]
@@ -78,7 +85,9 @@ impl Solution {
 
 /// Every solver of this build, the default one first.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    remat_solve::registry().iter().chain(remat_ortools::solvers()).copied()
+    let auto: &'static dyn Solver = &Auto;
+    let parts = remat_solve::registry().iter().chain(remat_ortools::solvers());
+    std::iter::once(auto).chain(parts.copied())
 }
 
 /// Finds a plan within the budget and has the checker replay it.
@@ -98,33 +107,80 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
         })?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
-    let mut outcome = match request.budget {
+    let longest = match request.budget {
         BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::None => {
             problem.check(&Structure::of(&problem))?;
-            solver.solve(&problem, control)
+            None
         }
-        BudgetSpec::Min => remat_solve::minimize_peak(&problem, control),
-        BudgetSpec::Auto => remat_solve::lowest_budget_within(
-            &problem,
-            longest(model.baseline().duration, request.max_overhead),
-            control,
-        ),
+        BudgetSpec::Min => Some(u64::MAX),
+        BudgetSpec::Auto => Some(longest(model.baseline().duration, request.max_overhead)),
     };
+    let work = |control: &SolveControl<'_>| match longest {
+        None => (problem.clone(), solver.solve(&problem, control)),
+        Some(longest) => find_budget(&problem, longest, solver, control),
+    };
+    let (problem, mut outcome) = watched(&problem, control, work);
     let Some(plan) = outcome.plan.take() else {
         return Err(no_plan(&problem, &outcome));
     };
-    if problem.budget.is_none() && request.budget != BudgetSpec::None {
-        // The plan's own peak is the promise of `min` and `auto`.
-        problem.budget = outcome.lowest_peak;
-    }
     let (problem, plan) = prune(problem, plan);
     accept(model, problem, plan, outcome.certificate)
 }
 
-/// Under runtime accounting the order is ours to choose: runs that only the reference order asks for are dropped, and with them
-/// the order is given up. The papers' convention is left as it is, so that figures compare.
-fn prune(mut problem: Problem, plan: Plan) -> (Problem, Plan) {
-    if problem.accounting == Accounting::Paper {
+/// Does `work` with a control that shows checked improvements only and watches the memory.
+fn watched(
+    problem: &Problem,
+    control: &SolveControl<'_>,
+    work: impl FnOnce(&SolveControl<'_>) -> (Problem, Outcome),
+) -> (Problem, Outcome) {
+    let mut own = *control;
+    let checked = control.observer.map(|observer| Checked::new(problem, observer));
+    own.observer = checked.as_ref().map(|checked| checked as &dyn Observer);
+    let Some(limit) = control.memory_limit else {
+        return work(&own);
+    };
+    let guard = Guard::new(limit, control.cancel);
+    own.cancel = Some(&guard.stop);
+    let (problem, mut outcome) = guard.run(|| work(&own));
+    outcome.certificate.stop = guard.reason(outcome.certificate.stop);
+    (problem, outcome)
+}
+
+/// The lowest peak within a duration becomes the budget; then the solver seeks the shortest plan within it, from the plan that has
+/// that peak. Returns the problem with the budget.
+fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &SolveControl<'_>) -> (Problem, Outcome) {
+    let refine = solver.name() != Search.name();
+    let mut first = *control;
+    if refine && let Some(deadline) = control.deadline {
+        let now = Instant::now();
+        first.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(BUDGET_SHARE));
+    }
+    let lowest = if longest == u64::MAX {
+        remat_solve::minimize_peak(problem, &first)
+    } else {
+        remat_solve::lowest_budget_within(problem, longest, &first)
+    };
+    let mut problem = problem.clone();
+    // The plan's own peak is the promise.
+    problem.budget = lowest.lowest_peak;
+    let over = matches!(lowest.certificate.stop, StopReason::Cancelled);
+    if !refine || over || lowest.plan.is_none() || lowest.certificate.status == Status::Optimal {
+        return (problem, lowest);
+    }
+    let mut second = *control;
+    second.warm_start = lowest.plan.as_ref();
+    let refined = solver.solve(&problem, &second);
+    let objective = |outcome: &Outcome| outcome.certificate.objective.unwrap_or(u64::MAX);
+    if objective(&refined) <= objective(&lowest) {
+        (problem, refined)
+    } else {
+        (problem, lowest)
+    }
+}
+
+/// Where the order is free, runs that only the reference order asked for are dropped.
+fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
+    if problem.order == OrderMode::Fixed {
         return (problem, plan);
     }
     let structure = Structure::of(&problem);
@@ -134,10 +190,7 @@ fn prune(mut problem: Problem, plan: Plan) -> (Problem, Plan) {
         return (problem, plan);
     }
     match lower_sequence(&problem, &structure, useful) {
-        Ok(pruned) => {
-            problem.order = OrderMode::Free;
-            (problem, pruned)
-        }
+        Ok(pruned) => (problem, pruned),
         Err(error) => {
             tracing::warn!("a plan could not be pruned: {error}");
             (problem, plan)
@@ -222,7 +275,7 @@ fn longest(baseline: u64, max_overhead: u64) -> u64 {
 mod tests {
     use std::path::Path;
 
-    use remat_plan::{Step, StopReason};
+    use remat_plan::Step;
 
     use super::*;
     use crate::{ErrorKind, LoadOptions};

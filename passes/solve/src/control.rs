@@ -28,6 +28,9 @@ pub struct SolveControl<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// When to give up although time is left.
     pub patience: Patience,
+    /// Bytes of memory the process may take. Solvers that build models refuse to build larger ones; whoever calls a solver watches
+    /// the process and raises `cancel`.
+    pub memory_limit: Option<u64>,
 }
 
 /// When a search counts as converged: when it has a plan, and since its last improvement it took more steps than
@@ -74,6 +77,7 @@ impl Default for SolveControl<'_> {
             cancel: None,
             observer: None,
             patience: Patience::default(),
+            memory_limit: None,
         }
     }
 }
@@ -134,6 +138,13 @@ impl<'a> SolveControl<'a> {
         self
     }
 
+    /// Limits the memory of the process, in bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit = Some(bytes);
+        self
+    }
+
     /// Sets when the search counts as converged.
     #[must_use]
     pub fn patience(mut self, patience: Patience) -> Self {
@@ -178,8 +189,9 @@ pub struct Progress {
 
 /// Is told of improvements while a solver runs.
 pub trait Observer: Sync {
-    /// A better plan than all before was found. Called from the thread that found it; the search waits.
-    fn improved(&self, progress: &Progress);
+    /// A better plan than all before was found. Called from the thread that found it; the search waits. `plan` makes the plan, which
+    /// takes about as long as checking it; `None` where the solver cannot make it, which is a bug of its own.
+    fn improved(&self, progress: &Progress, plan: &dyn Fn() -> Option<Plan>);
 }
 
 /// Counts steps against the limits of one thread and remembers why it stopped.

@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
         }
         *reported = rank;
         let bound = self.problem.total_duration();
-        observer.improved(&Progress {
+        let progress = Progress {
             objective,
             bound,
             gap: Certificate::relative_gap(objective, bound),
@@ -160,7 +160,8 @@ impl<'a> Run<'a> {
             elapsed,
             steps,
             phase,
-        });
+        };
+        observer.improved(&progress, &|| self.lower(&best.sequence));
     }
 
     /// The answer where a bound on the peak exceeds the budget.

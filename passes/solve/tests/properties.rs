@@ -9,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, Structure, baseline};
+use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
 use remat_solve::{Observer, Outcome, Patience, Progress, SolveControl, lowest_budget_within, minimize_peak, registry};
 use remat_verify::{Replay, replay};
 use support::{Features, budgeted, problems};
@@ -158,7 +158,7 @@ fn a_raised_flag_stops_the_search_and_keeps_the_plan() {
     let flag = AtomicBool::new(false);
     struct Raise<'a>(&'a AtomicBool);
     impl Observer for Raise<'_> {
-        fn improved(&self, _: &Progress) {
+        fn improved(&self, _: &Progress, _: &dyn Fn() -> Option<Plan>) {
             self.0.store(true, Ordering::Relaxed);
         }
     }
@@ -187,7 +187,7 @@ fn a_deadline_in_the_past_ends_without_a_plan_and_without_a_claim() {
 fn improvements_are_told_in_order_and_the_last_is_the_answer() {
     struct Record(Mutex<Vec<Progress>>);
     impl Observer for Record {
-        fn improved(&self, progress: &Progress) {
+        fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
             self.0.lock().unwrap().push(*progress);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use remat::plan::{BudgetSpec, Problem};
+use remat::plan::{BudgetSpec, Plan, Problem};
 use remat::solver::{Observer, Progress, SolveControl};
 use remat::{Error, LoadOptions, Model, SolveRequest};
 
@@ -57,7 +57,7 @@ const HEADER: [&str; 12] = [
 struct Times(Mutex<Option<(Duration, Duration)>>);
 
 impl Observer for Times {
-    fn improved(&self, progress: &Progress) {
+    fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
         let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = times.map_or(progress.elapsed, |(first, _)| first);
         *times = Some((first, progress.elapsed));

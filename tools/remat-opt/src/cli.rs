@@ -77,8 +77,8 @@ pub(crate) struct OptimizeArgs {
     /// For `--budget auto`: time that may be added, as a share of the baseline.
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) max_overhead: u64,
-    /// Solver to use.
-    #[arg(long, value_name = "NAME", default_value = "search")]
+    /// Solver to use; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) solver: String,
     /// Longest time to search.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
@@ -86,9 +86,12 @@ pub(crate) struct OptimizeArgs {
     /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
     #[arg(long, value_name = "N")]
     pub(crate) step_limit: Option<u64>,
-    /// Threads to search with.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub(crate) threads: std::num::NonZeroUsize,
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) memory_limit: Option<u64>,
     /// Seed of the search's random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -117,6 +120,10 @@ pub(crate) struct LoadArgs {
     /// and Moccasin papers) [default: runtime for models, paper for graphs].
     #[arg(long, value_name = "MODE")]
     pub(crate) accounting: Option<AccountingArg>,
+    /// Whether first computes may change their order, `free`, or must keep that of the input, `fixed` [default: free for models,
+    /// fixed for graphs].
+    #[arg(long, value_name = "MODE")]
+    pub(crate) order: Option<OrderArg>,
     /// How often one op may run at most [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_computes: Option<u32>,
@@ -149,6 +156,14 @@ pub(crate) enum AccountingArg {
     Runtime,
     /// The convention of the papers.
     Paper,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// Any order that the data flow allows.
+    Free,
+    /// The order of the input.
+    Fixed,
 }
 
 #[derive(Debug, Args)]
@@ -214,7 +229,10 @@ impl LoadArgs {
                 AccountingArg::Runtime => Accounting::Runtime,
                 AccountingArg::Paper => Accounting::Paper,
             }),
-            order: OrderMode::Fixed,
+            order: self.order.map(|order| match order {
+                OrderArg::Fixed => OrderMode::Fixed,
+                OrderArg::Free => OrderMode::Free,
+            }),
             max_computes: self.max_computes,
             device: self.device.clone(),
             profile,
@@ -230,6 +248,16 @@ fn parse_assignment(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("`{value}` is not a non-negative integer"))?;
     Ok((name.trim().to_owned(), value))
+}
+
+/// A size such as `512MiB` or a number of bytes.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    match text.parse::<BudgetSpec>() {
+        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
+        _ => Err(format!(
+            "`{text}` is not a size: write `512MiB`, `4GB` or a number of bytes"
+        )),
+    }
 }
 
 /// A share such as `5%` or `0.05`, in millionths.

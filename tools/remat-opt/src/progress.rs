@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use remat::plan::Plan;
 use remat::solver::{Observer, Progress};
 
 use crate::units;
@@ -36,7 +37,7 @@ impl Spinner {
 }
 
 impl Observer for Spinner {
-    fn improved(&self, progress: &Progress) {
+    fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
         let overhead = |duration: u64| units::percent(duration, self.baseline) - 100.0;
         self.bar.set_message(format!(
             "peak {}, overhead {:+.3} % (bound {:+.3} %, gap {:.3} %), {} steps",

@@ -28,7 +28,7 @@ fn settings() -> insta::Settings {
     settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
     settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
     // What else there is depends on the build.
-    settings.add_filter(r"known are `search`.*", "known are `search`[MORE]");
+    settings.add_filter(r"known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
     settings
 }
@@ -51,7 +51,17 @@ fn short_help_fits_a_screen() {
 
 #[test]
 fn a_graph_is_solved_to_a_budget() {
-    assert_run!("cli/training_chain.json", "--budget", "80%", "--step-limit", "20000");
+    assert_run!(
+        "cli/training_chain.json",
+        "--budget",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
 }
 
 #[test]
@@ -62,6 +72,10 @@ fn the_report_is_json_on_request() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
         "--format",
         "json"
     );
@@ -74,7 +88,17 @@ fn a_budget_below_the_largest_op_names_the_op() {
 
 #[test]
 fn the_lowest_peak_is_found() {
-    assert_run!("cli/training_chain.json", "--budget", "min", "--step-limit", "20000");
+    assert_run!(
+        "cli/training_chain.json",
+        "--budget",
+        "min",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
 }
 
 #[test]
@@ -153,6 +177,10 @@ fn a_real_model_is_rewritten() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
     ])
     .output();
     let run = run.expect("the program runs");
@@ -179,6 +207,10 @@ fn a_plan_travels_between_runs() {
         "80%",
         "--step-limit",
         "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
         "--emit-plan",
         &plan,
     ]);

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use remat_ortools::{Candidates, Gap, Moccasin};
-use remat_plan::{OpId, Status, StopReason, Structure, lower_sequence};
+use remat_plan::{OpId, Plan, Status, StopReason, Structure, lower_sequence};
 use remat_solve::{Observer, Progress, SolveControl, Solver};
 
 use crate::nets::{Op, fan, problem, with_budget};
@@ -99,7 +99,7 @@ fn a_flag_raised_during_a_solve_ends_it() {
 struct Log(Mutex<Vec<Progress>>);
 
 impl Observer for Log {
-    fn improved(&self, progress: &Progress) {
+    fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
         self.0.lock().unwrap().push(*progress);
     }
 }

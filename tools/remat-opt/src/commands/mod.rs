@@ -17,6 +17,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// How many threads to search with: two unless told, one where there is one core.
+pub(crate) fn threads(wanted: Option<std::num::NonZeroUsize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    wanted.map_or_else(|| cores().min(2), std::num::NonZeroUsize::get)
+}
+
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &std::path::Path) -> anyhow::Result<remat::plan::PlanFile> {
     let text = std::fs::read_to_string(path).map_err(|source| remat::Error::Io {

@@ -57,10 +57,11 @@ fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Sol
     let spinner = Spinner::start(quiet, model.baseline().duration);
     let mut control = SolveControl::new()
         .time_limit(args.time_limit)
-        .threads(args.threads.get())
+        .threads(super::threads(args.threads))
         .seed(args.seed)
         .cancel(&STOP)
         .observer(&spinner);
+    control.memory_limit = args.memory_limit;
     if let Some(steps) = args.step_limit {
         control = control.step_limit(steps);
     }
