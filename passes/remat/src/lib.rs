@@ -38,6 +38,7 @@ pub use model::{LoadOptions, Model};
 pub use save::{Output, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
 
+pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_plan as plan;

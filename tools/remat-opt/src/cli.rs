@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Replay a plan against a model with the independent checker.
     Verify(VerifyArgs),
+    /// Replay a log of an eager execution under dynamic rematerialization (DTR).
+    Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
     Explain(ExplainArgs),
     /// Print a completion script for a shell.
@@ -251,7 +253,7 @@ fn parse_assignment(text: &str) -> Result<(String, u64), String> {
 }
 
 /// A size such as `512MiB` or a number of bytes.
-fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     match text.parse::<BudgetSpec>() {
         Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
         _ => Err(format!(

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),

@@ -267,7 +267,7 @@ impl Execution<'_> {
 
     fn report(&self, found: &Found, bound: u64) {
         if let Some(observer) = self.control.observer {
-            observer.improved(&Progress {
+            let progress = Progress {
                 objective: found.figures.duration,
                 bound,
                 gap: Certificate::relative_gap(found.figures.duration, bound),
@@ -275,7 +275,8 @@ impl Execution<'_> {
                 elapsed: self.started.elapsed(),
                 steps: self.steps,
                 phase: Phase::Greedy,
-            });
+            };
+            observer.improved(&progress, &|| Some(found.plan.clone()));
         }
     }
 }
