@@ -159,7 +159,7 @@ impl Builder {
                 pending.known.push((bytes, *argument));
                 pending.size = None;
             }
-            _ => return Err(out_of_place(&pending, instruction.word())),
+            _ => return Err(out_of_place(&pending, &instruction.describe())),
         }
         if pending.known.len() == pending.names.len() {
             return self.call(pending);

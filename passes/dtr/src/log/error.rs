@@ -56,7 +56,7 @@ pub enum LogErrorKind {
     #[error("`{0}` is defined already")]
     DuplicateName(String),
     /// An instruction stands where the size or the alias of a result is due.
-    #[error("expected `{expected}` of `{name}`, found `{found}`")]
+    #[error("expected `{expected}` of `{name}`, found {found}")]
     OutOfPlace {
         /// The instruction that is due.
         expected: &'static str,

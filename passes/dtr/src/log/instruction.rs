@@ -67,6 +67,9 @@ struct Fields<'a> {
 impl Instruction {
     /// Reads one line.
     pub(super) fn parse(line: &str) -> Result<Self, LogErrorKind> {
+        if !line.trim_start().starts_with('{') {
+            return Err(LogErrorKind::Json("expected an object".to_owned()));
+        }
         let fields: Fields<'_> =
             serde_json::from_str(line).map_err(|error| LogErrorKind::Json(without_line(&error.to_string())))?;
         Self::of(fields)
@@ -144,19 +147,20 @@ impl Instruction {
         })
     }
 
-    /// The word that stands for it in a log.
-    pub(super) fn word(&self) -> &'static str {
-        match self {
-            Self::Annotate { .. } => "ANNOTATE",
-            Self::Constant { .. } => "CONSTANT",
-            Self::Memory { .. } => "MEMORY",
-            Self::Alias { .. } => "ALIAS",
-            Self::Call { .. } => "CALL",
-            Self::Mutate { .. } => "MUTATE",
-            Self::Copy { .. } => "COPY",
-            Self::CopyFrom { .. } => "COPY_FROM",
-            Self::Release { .. } => "RELEASE",
-        }
+    /// What to call it in a message.
+    pub(super) fn describe(&self) -> String {
+        let (word, name) = match self {
+            Self::Annotate { .. } => return "`ANNOTATE`".to_owned(),
+            Self::Constant { name } => ("CONSTANT", name),
+            Self::Memory { name, .. } => ("MEMORY", name),
+            Self::Alias { name, .. } => ("ALIAS", name),
+            Self::Call { op, .. } => ("CALL", op),
+            Self::Mutate { op, .. } => ("MUTATE", op),
+            Self::Copy { to, .. } => ("COPY", to),
+            Self::CopyFrom { to, .. } => ("COPY_FROM", to),
+            Self::Release { name } => ("RELEASE", name),
+        };
+        format!("`{word}` of `{name}`")
     }
 }
 

@@ -49,5 +49,6 @@ fn read_lines(input: impl BufRead) -> Result<Trace, LogError> {
         }
         line += 1;
     }
+    let line = line.max(1);
     builder.finish().map_err(|kind| LogError { line, kind })
 }

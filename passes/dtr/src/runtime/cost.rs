@@ -204,3 +204,71 @@ impl Costs {
         sum
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+    use crate::trace::TraceOp;
+
+    /// One op: time, how far back its arguments lie, and whether it looks into the first one's memory.
+    type Draw = (u64, Vec<Index>, bool);
+
+    fn trace(draws: &[Draw]) -> Trace {
+        let mut trace = Trace::default();
+        trace.call(TraceOp::new("source".to_owned(), 1, Vec::new()), &[(1, None)]);
+        for (duration, arguments, is_view) in draws {
+            let count = trace.tensors.len();
+            let argument = |index: &Index| TensorId::new(count - 1 - index.index(count.min(6)));
+            let arguments: Vec<TensorId> = arguments.iter().map(argument).collect();
+            let storage = is_view.then(|| trace.tensors[arguments[0]].storage);
+            trace.call(TraceOp::new("op".to_owned(), *duration, arguments), &[(1, storage)]);
+        }
+        trace
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whatever is called, evicted and brought back: a remembered cost is the cost.
+        #[test]
+        fn remembered_costs_are_current(
+            draws in prop::collection::vec((1u64..50, prop::collection::vec(any::<Index>(), 1..4), prop::bool::weighted(0.2)), 1..40),
+            moves in prop::collection::vec(prop::collection::vec(any::<Index>(), 0..4), 41),
+        ) {
+            let trace = trace(&draws);
+            for term in [CostTerm::Neighbourhood, CostTerm::Ancestors, CostTerm::Classes] {
+                let mut costs = Costs::new(term, trace.storages.len());
+                let mut present: Vec<StorageId> = Vec::new();
+                let mut absent: Vec<StorageId> = Vec::new();
+                for (op, moves) in trace.ops.keys().zip(&moves) {
+                    costs.call(&trace, op);
+                    let storage = trace.tensors[trace.ops[op].results[0]].storage;
+                    if !present.contains(&storage) && !absent.contains(&storage) {
+                        costs.returned(storage);
+                        present.push(storage);
+                    }
+                    for index in moves {
+                        let chosen = index.index(present.len() + absent.len());
+                        if chosen < present.len() {
+                            let storage = present.swap_remove(chosen);
+                            costs.evicted(storage);
+                            absent.push(storage);
+                        } else {
+                            let storage = absent.swap_remove(chosen - present.len());
+                            costs.returned(storage);
+                            present.push(storage);
+                        }
+                    }
+                    for &storage in &present {
+                        let remembered = costs.of(storage);
+                        costs.known[storage] = None;
+                        prop_assert_eq!(remembered, costs.of(storage));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -298,7 +298,7 @@ impl<'a> Runtime<'a> {
             return Err(Stop::Thrash);
         }
         match self.interrupt {
-            Some(interrupt) if self.run_count % 64 == 0 && interrupt() => Err(Stop::Interrupted),
+            Some(interrupt) if self.run_count.is_multiple_of(64) && interrupt() => Err(Stop::Interrupted),
             _ => Ok(()),
         }
     }

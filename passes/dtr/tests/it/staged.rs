@@ -1,6 +1,6 @@
 //! What every answer of every staged solver keeps to.
 
-#[path = "../../solve/tests/support/mod.rs"]
+#[path = "../../../solve/tests/support/mod.rs"]
 mod support;
 
 use std::sync::atomic::AtomicBool;
