@@ -66,9 +66,8 @@ impl Costs {
     pub(super) fn call(&mut self, trace: &Trace, op: OpId) {
         let entry = &trace.ops[op];
         let looks_into_absent = |&result: &TensorId| self.absent[trace.tensors[result].storage];
-        if entry.results.iter().any(looks_into_absent) {
-            // A view of what is not in memory: the cost of an absent storage changes, and those around it may come together
-            // without joining their classes.
+        if self.term != CostTerm::Classes && entry.results.iter().any(looks_into_absent) {
+            // A view of what is not in memory: the cost of an absent storage changes, and walks find new ways through it.
             self.known.iter_mut().for_each(|cost| *cost = None);
         }
         for (index, &result) in entry.results.iter().enumerate() {
@@ -84,8 +83,20 @@ impl Costs {
                     self.parents[storage].push(parent);
                     self.children[parent].push(storage);
                     self.known[parent] = None;
+                    self.join(storage, parent);
                 }
             }
+        }
+    }
+
+    /// Two storages become neighbours. Walks pass between them where both are absent, so what is remembered must be forgotten together
+    /// from now on; the classes of `h_DTR_eq` join at evictions only.
+    fn join(&mut self, a: StorageId, b: StorageId) {
+        if self.term == CostTerm::Classes {
+            return;
+        }
+        if let (Some(a), Some(b)) = (self.classes.class(a), self.classes.class(b)) {
+            self.classes.union(a, b);
         }
     }
 

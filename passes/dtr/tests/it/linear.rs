@@ -15,11 +15,11 @@ fn call(log: &mut String, arguments: &[String], result: &str) {
 {{"INSTRUCTION":"MEMORY","MEMORY":"1","NAME":"{result}"}}
 {{"ALIAS":"-1","INSTRUCTION":"ALIAS","NAME":"{result}"}}"#
     )
-    .unwrap();
+    .expect("as written above");
 }
 
 fn release(log: &mut String, name: &str) {
-    writeln!(log, r#"{{"INSTRUCTION":"RELEASE","NAME":"{name}"}}"#).unwrap();
+    writeln!(log, r#"{{"INSTRUCTION":"RELEASE","NAME":"{name}"}}"#).expect("as written above");
 }
 
 /// Forward op `i` reads the result before it; backward op `i` reads the result before its forward op and the gradient after it.
@@ -43,9 +43,9 @@ fn network(n: usize) -> String {
 }
 
 fn recomputes(n: usize, budget: u64, heuristic: &str) -> u64 {
-    let trace = read_log(network(n).as_bytes()).unwrap();
+    let trace = read_log(network(n).as_bytes()).expect("as written above");
     let options = SimulateOptions {
-        heuristic: heuristic.parse().unwrap(),
+        heuristic: heuristic.parse().expect("a known form"),
         budget: Some(budget),
         thrash_limit: 100.0,
         ..SimulateOptions::default()

@@ -87,7 +87,7 @@ fn ops_that_take_no_time_do_not_keep_the_simulator_busy_for_ever() {
 /// A line of the sample, maybe broken.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let lines = String::from_utf8(sample())
-        .unwrap()
+        .expect("the log is text")
         .lines()
         .map(str::to_owned)
         .collect::<Vec<_>>();

@@ -14,7 +14,7 @@ fn status(name: &str) -> SimulateStatus {
         "ok" => SimulateStatus::Ok,
         "oom" => SimulateStatus::Oom,
         "thrash" => SimulateStatus::Thrash,
-        other => panic!("no status `{other}`"),
+        _ => unreachable!("no other status is in the table"),
     }
 }
 
@@ -33,16 +33,16 @@ fn check(log: &str, base: (usize, usize, u64, u64, u64)) {
     let rows = SUMS.lines().map(|line| line.split('\t').collect::<Vec<_>>());
     let mut compared = 0;
     for row in rows.filter(|row| row[0] == log) {
-        let ratio: f64 = row[2].parse().unwrap();
+        let ratio: f64 = row[2].parse().expect("a known form");
         let options = SimulateOptions {
-            heuristic: row[1].parse().unwrap(),
+            heuristic: row[1].parse().expect("a known form"),
             budget: Some((ratio * peak as f64) as u64),
             ..SimulateOptions::default()
         };
         let found = simulate(&trace, &options);
         assert_eq!(
             (found.status, found.recompute_ns),
-            (status(row[3]), row[4].parse().unwrap()),
+            (status(row[3]), row[4].parse().expect("a known form")),
             "{row:?}"
         );
         compared += 1;
