@@ -2,6 +2,7 @@
 //!
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
 
+mod dtr;
 mod models;
 mod paper;
 mod solver;
@@ -21,6 +22,8 @@ struct Cli {
 enum Command {
     /// The solver on graphs of the papers, beside the papers' figures.
     Solver(solver::Args),
+    /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
+    Dtr(dtr::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
 }
@@ -28,6 +31,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Solver(args) => solver::run(&args),
+        Command::Dtr(args) => dtr::run(&args),
         Command::Models(args) => models::run(&args),
     }
 }

@@ -16,8 +16,8 @@ pub(super) struct Classes {
     cost: Vec<u64>,
     /// Of every node: what its storage cost when it was evicted.
     own: Vec<u64>,
-    /// Of roots: the storages that joined, some of which may have left.
-    members: Vec<Vec<StorageId>>,
+    /// Of roots: at least the members that lie next to storages in memory; some may have left, or be there twice.
+    border: Vec<Vec<StorageId>>,
 }
 
 impl Classes {
@@ -28,7 +28,7 @@ impl Classes {
             parent: Vec::new(),
             cost: Vec::new(),
             own: Vec::new(),
-            members: Vec::new(),
+            border: Vec::new(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Classes {
         self.parent.push(node);
         self.cost.push(cost);
         self.own.push(cost);
-        self.members.push(vec![storage]);
+        self.border.push(vec![storage]);
         node
     }
 
@@ -68,12 +68,12 @@ impl Classes {
         if a == b {
             return a;
         }
-        let larger = self.members[a as usize].len() >= self.members[b as usize].len();
+        let larger = self.border[a as usize].len() >= self.border[b as usize].len();
         let (root, other) = if larger { (a, b) } else { (b, a) };
         self.parent[other as usize] = root;
         self.cost[root as usize] += self.cost[other as usize];
-        let members = std::mem::take(&mut self.members[other as usize]);
-        self.members[root as usize].extend(members);
+        let border = std::mem::take(&mut self.border[other as usize]);
+        self.border[root as usize].extend(border);
         root
     }
 
@@ -85,15 +85,20 @@ impl Classes {
         Some(root)
     }
 
-    /// The evicted storages of the class with that root.
-    pub(super) fn members(&mut self, root: u32) -> Vec<StorageId> {
-        let mut members = std::mem::take(&mut self.members[root as usize]);
-        members.retain(|&storage| self.class(storage) == Some(root));
-        members
+    /// Something next to an evicted storage came into memory, or is new.
+    pub(super) fn touch(&mut self, storage: StorageId) {
+        if let Some(root) = self.class(storage) {
+            self.border[root as usize].push(storage);
+        }
     }
 
-    /// Gives the members back after [`Self::members`].
-    pub(super) fn restore(&mut self, root: u32, members: Vec<StorageId>) {
-        self.members[root as usize] = members;
+    /// Takes the border of the class with that root; [`Self::restore`] gives back what still belongs to it.
+    pub(super) fn take_border(&mut self, root: u32) -> Vec<StorageId> {
+        std::mem::take(&mut self.border[root as usize])
+    }
+
+    /// Gives the border back.
+    pub(super) fn restore(&mut self, root: u32, border: Vec<StorageId>) {
+        self.border[root as usize] = border;
     }
 }

@@ -84,6 +84,8 @@ impl Costs {
                     self.children[parent].push(storage);
                     self.known[parent] = None;
                     self.join(storage, parent);
+                    self.classes.touch(storage);
+                    self.classes.touch(parent);
                 }
             }
         }
@@ -122,10 +124,11 @@ impl Costs {
         self.known[storage] = None;
         if let Some(class) = self.classes.remove(storage) {
             self.forget_around(class);
-            for index in 0..self.parents[storage].len() + self.children[storage].len() {
-                let neighbour = self.neighbour(storage, index);
-                self.known[neighbour] = None;
-            }
+        }
+        for index in 0..self.parents[storage].len() + self.children[storage].len() {
+            let neighbour = self.neighbour(storage, index);
+            self.known[neighbour] = None;
+            self.classes.touch(neighbour);
         }
     }
 
@@ -142,15 +145,27 @@ impl Costs {
             .unwrap_or_else(|| self.children[storage][index - parents.len()])
     }
 
-    /// The costs of everything next to the class are to be worked out anew.
+    /// The costs of everything in memory next to the class are to be worked out anew. Members that no longer lie next to anything in
+    /// memory are passed over from now on, so that what was evicted long ago costs nothing.
     fn forget_around(&mut self, class: u32) {
-        let members = self.classes.members(class);
-        for &member in &members {
-            for &neighbour in self.parents[member].iter().chain(&self.children[member]) {
-                self.known[neighbour] = None;
+        let mut border = self.classes.take_border(class);
+        self.walk += 1;
+        border.retain(|&member| {
+            if std::mem::replace(&mut self.visited[member], self.walk) == self.walk
+                || self.classes.class(member) != Some(class)
+            {
+                return false;
             }
-        }
-        self.classes.restore(class, members);
+            let mut is_border = false;
+            for &neighbour in self.parents[member].iter().chain(&self.children[member]) {
+                if !self.absent[neighbour] {
+                    self.known[neighbour] = None;
+                    is_border = true;
+                }
+            }
+            is_border
+        });
+        self.classes.restore(class, border);
     }
 
     /// What bringing the storage back would cost if it were evicted now.
