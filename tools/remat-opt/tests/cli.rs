@@ -28,7 +28,7 @@ fn settings() -> insta::Settings {
     settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
     settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
     // What else there is depends on the build.
-    settings.add_filter(r"known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
+    settings.add_filter(r"(?s)known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
     settings
 }

@@ -58,7 +58,7 @@ enum RuntimeArg {
     Eager,
     /// It is freed for good when no evicted tensor descends from it.
     Banish,
-    /// Nothing.
+    /// Nothing: it stays until it is evicted.
     Keep,
 }
 
