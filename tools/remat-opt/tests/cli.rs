@@ -142,8 +142,26 @@ fn one_replay_of_a_log_is_one_object() {
 #[test]
 fn several_replays_of_a_log_are_a_table() {
     let log = "dtr-logs/training_step.log";
-    assert_run!("simulate", log, "--heuristic", "all", "--ratio", "1,0.8,50%", "--trials", "3");
-    assert_run!("simulate", log, "--budget", "12kB", "--runtime", "banish", "--format", "text");
+    assert_run!(
+        "simulate",
+        log,
+        "--heuristic",
+        "all",
+        "--ratio",
+        "1,0.8,50%",
+        "--trials",
+        "3"
+    );
+    assert_run!(
+        "simulate",
+        log,
+        "--budget",
+        "12kB",
+        "--runtime",
+        "banish",
+        "--format",
+        "text"
+    );
     assert_run!("simulate", log, "--ratio", "0.9,0.7", "--format", "json");
 }
 
@@ -160,7 +178,13 @@ fn an_unknown_heuristic_lists_what_exists() {
 
 #[test]
 fn a_log_is_planned_like_a_model() {
-    assert_run!("dtr-logs/training_step.log", "--solver", "dtr:dtr-eq", "--budget", "70%");
+    assert_run!(
+        "dtr-logs/training_step.log",
+        "--solver",
+        "dtr:dtr-eq",
+        "--budget",
+        "70%"
+    );
 }
 
 #[test]

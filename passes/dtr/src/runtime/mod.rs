@@ -201,9 +201,6 @@ impl<'a> Runtime<'a> {
 
     fn release(&mut self, tensor: TensorId) {
         let storage = self.trace.tensors[tensor].storage;
-        if self.options.deallocation == Deallocation::Keep {
-            return;
-        }
         self.tensor_references[tensor] -= 1;
         self.references[storage] -= 1;
         if self.references[storage] > 0 {
