@@ -26,9 +26,11 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --quiet
 	$(CARGO) run --quiet -p xtask -- tidy
 
-# The tables of README.md; graphs of the papers are used where they lie, if they are there.
+# The tables of README.md and docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
+# used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat.
 bench:
-	$(CARGO) run --release --quiet -p remat-bench -- solver --graphs $(or $(GRAPHS),../shared/graphs)
+	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- paper $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
+	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- scaling --time $(or $(TIME),10) $(WRITE)
 
 deny:
 	$(CARGO) deny check

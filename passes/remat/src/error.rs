@@ -138,6 +138,23 @@ pub enum Error {
     /// A plan of ours was rejected.
     #[error("the checker rejected a plan of solver `{}`: this is a bug of remat-opt", .0.solver)]
     Rejected(Box<RejectedPlan>),
+    /// A budget that does not stand for a number of bytes.
+    #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
+    NotSwept {
+        /// The budget.
+        budget: remat_plan::BudgetSpec,
+    },
+    /// No budget of a sweep has a plan.
+    #[error("none of the {budgets} budgets has a plan; {impossible} of them are impossible")]
+    EmptyFront {
+        /// How many budgets there are.
+        budgets: usize,
+        /// How many of them no plan can meet.
+        impossible: usize,
+    },
+    /// The front to continue does not fit.
+    #[error(transparent)]
+    Front(#[from] crate::FrontFileError),
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
@@ -148,9 +165,10 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
+            Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
-            Self::NoPlan { .. } => ErrorKind::Limit,
+            Self::NoPlan { .. } | Self::EmptyFront { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
             | Self::Onnx(_)
@@ -163,6 +181,8 @@ impl Error {
             | Self::UnknownDevice { .. }
             | Self::UnknownSolver { .. }
             | Self::NothingToRewrite { .. }
+            | Self::NotSwept { .. }
+            | Self::Front(_)
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

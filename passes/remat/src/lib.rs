@@ -21,6 +21,8 @@
 //! # }
 //! ```
 //!
+//! [`sweep`] does the middle part for many budgets at once: the front of memory against time.
+//!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
@@ -29,6 +31,7 @@ mod input;
 mod model;
 mod save;
 mod solution;
+mod sweep;
 mod watch;
 
 pub use auto::Auto;
@@ -37,6 +40,10 @@ pub use input::Format;
 pub use model::{LoadOptions, Model};
 pub use save::{Output, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
+pub use sweep::{
+    Effort, FRONT_FORMAT, Finding, FindingKind, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
+    SweepRequest, sweep,
+};
 
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;

@@ -101,7 +101,7 @@ pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error
 }
 
 /// Writes beside the target first, so that an interrupted run leaves no half file.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
     let beside = Path::new(&beside);

@@ -202,7 +202,12 @@ fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
 }
 
 /// The only way from a solver to a [`Solution`]: past the checker.
-fn accept(model: &Model, problem: Problem, plan: Plan, mut certificate: Certificate) -> Result<Solution, Error> {
+pub(crate) fn accept(
+    model: &Model,
+    problem: Problem,
+    plan: Plan,
+    mut certificate: Certificate,
+) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
         Ok(replay) => {
             certificate.restate(replay.duration, problem.digest());

@@ -10,22 +10,25 @@ use remat_verify::replay;
 
 /// Share of the time that checking improvements may take, as a divisor.
 const CHECKING: u32 = 20;
+/// What checking may take beyond that share: enough for every improvement of a small problem, and for the first of a large one.
+const GRACE: Duration = Duration::from_millis(20);
 /// How often the watched process is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Hands on improvements that the checker accepts, with the checker's figures.
 ///
-/// An improvement that comes too soon after the one before, measured by what checking costs, waits for the next: what a caller
-/// misses is a step on the way, never the end, which [`crate::solve`] checks itself.
+/// While checking has taken more than its share of the time, improvements are left out: what a caller misses is a step on the way,
+/// never the end, which [`crate::solve`] checks itself.
 pub(crate) struct Checked<'a> {
     problem: &'a Problem,
     inner: &'a dyn Observer,
+    started: Instant,
     last: Mutex<Last>,
 }
 
 struct Last {
-    /// When the next improvement may be checked.
-    next: Instant,
+    /// Time that checking has taken.
+    spent: Duration,
     /// Lowest duration that was handed on; peaks count where the budget is what is sought.
     best: (u64, u64),
 }
@@ -33,10 +36,15 @@ struct Last {
 impl<'a> Checked<'a> {
     pub(crate) fn new(problem: &'a Problem, inner: &'a dyn Observer) -> Self {
         let last = Mutex::new(Last {
-            next: Instant::now(),
+            spent: Duration::ZERO,
             best: (u64::MAX, u64::MAX),
         });
-        Self { problem, inner, last }
+        Self {
+            problem,
+            inner,
+            started: Instant::now(),
+            last,
+        }
     }
 
     fn rank(&self, duration: u64, peak: u64) -> (u64, u64) {
@@ -52,12 +60,13 @@ impl Observer for Checked<'_> {
     fn improved(&self, progress: &Progress, plan: &dyn Fn() -> Option<Plan>) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
-        if started < last.next || self.rank(progress.objective, progress.peak) >= last.best {
+        let allowed = started.saturating_duration_since(self.started) / CHECKING + GRACE;
+        if last.spent > allowed || self.rank(progress.objective, progress.peak) >= last.best {
             return;
         }
         let Some(plan) = plan() else { return };
         let checked = replay(self.problem, &plan);
-        last.next = Instant::now() + started.elapsed() * CHECKING;
+        last.spent += started.elapsed();
         match checked {
             Ok(replay) => {
                 let rank = self.rank(replay.duration, replay.peak);
@@ -194,7 +203,6 @@ mod tests {
         };
         checked.improved(&claim(1), &|| Some(wrong.clone()));
         assert!(seen.0.lock().unwrap().is_empty(), "the plan leaves a step out");
-        std::thread::sleep(Duration::from_millis(100));
         checked.improved(&claim(7), &|| Some(model.baseline_plan().clone()));
         assert_eq!(
             *seen.0.lock().unwrap(),

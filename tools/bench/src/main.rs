@@ -1,11 +1,15 @@
-//! `remat-bench`: the measured tables of README and docs.
+//! `remat-bench`: the measured tables of README and docs, and the generator of the graphs some of them are measured on.
 //!
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
 
+mod document;
 mod dtr;
+mod generate;
+mod layered;
+mod measure;
 mod models;
 mod paper;
-mod solver;
+mod scaling;
 mod table;
 
 use clap::{Parser, Subcommand};
@@ -20,8 +24,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The solver on graphs of the papers, beside the papers' figures.
-    Solver(solver::Args),
+    /// The tables and the figure of the Moccasin paper, for any folder of graphs.
+    Paper(paper::Args),
+    /// Time and memory on generated graphs of growing size.
+    Scaling(scaling::Args),
+    /// Make a random layered graph.
+    Generate(generate::Args),
     /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
     Dtr(dtr::Args),
     /// Models before and after, and the time of everything around the solver.
@@ -30,7 +38,9 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Solver(args) => solver::run(&args),
+        Command::Paper(args) => paper::run(&args),
+        Command::Scaling(args) => scaling::run(&args),
+        Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
         Command::Models(args) => models::run(&args),
     }

@@ -8,7 +8,7 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{Error, LoadOptions, Model, SolveRequest};
 
-use crate::table::{self, Form};
+use crate::table::{Form, Table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     format: Form,
 }
 
-const HEADER: [&str; 10] = [
+const HEADER: &[&str] = &[
     "model",
     "ops",
     "budget",
@@ -60,7 +60,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if args.keep.is_none() {
         std::fs::remove_dir_all(&scratch)?;
     }
-    table::print(&HEADER, &rows, args.format);
+    let table = Table {
+        text_columns: 1,
+        header: HEADER,
+        rows,
+    };
+    table.print(args.format);
     Ok(())
 }
 
@@ -113,7 +118,6 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
                 _ => (String::new(), "impossible"),
             };
             row.extend([after, why.to_owned()]);
-            row.resize(HEADER.len(), String::new());
             return Ok(row);
         }
         Err(error) => return Err(error.into()),

@@ -13,6 +13,7 @@ Examples:
   remat-opt model.onnx -o small.onnx --budget 80%    rewrite to 80 % of the peak
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
+  remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
 
@@ -52,6 +53,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Show where a model's memory goes: its peak, its timeline, the largest tensors at the peak.
     Inspect(InspectArgs),
+    /// Find a plan for each of several budgets: the whole front of memory against time.
+    Sweep(Box<crate::commands::sweep::SweepArgs>),
     /// Replay a plan against a model with the independent checker.
     Verify(VerifyArgs),
     /// Replay a log of an eager execution under dynamic rematerialization (DTR).
@@ -273,7 +276,7 @@ fn parse_share(text: &str) -> Result<u64, String> {
 }
 
 /// A time such as `500ms`, `30s`, `5m`, `1h` or a number of seconds.
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let split = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -6,6 +6,8 @@ mod chart;
 mod cli;
 mod commands;
 mod failure;
+mod front_chart;
+mod interrupt;
 mod progress;
 mod units;
 
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     start_tracing(&cli);
     let result = match &cli.command {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
+        Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),

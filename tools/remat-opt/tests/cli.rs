@@ -246,6 +246,99 @@ fn a_real_model_is_rewritten() {
     settings().bind(|| insta::assert_snapshot!(String::from_utf8_lossy(&run.stdout)));
 }
 
+#[test]
+fn help_of_the_sweep_is_worth_reading() {
+    assert_run!("sweep", "--help");
+}
+
+#[test]
+fn a_sweep_prints_the_front_and_what_is_impossible() {
+    assert_run!(
+        "sweep",
+        "cli/training_chain.json",
+        "--budgets",
+        "90%..70%:10%,4MiB,50%,min",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
+}
+
+#[test]
+fn a_sweep_is_json_on_request() {
+    assert_run!(
+        "sweep",
+        "cli/training_chain.json",
+        "--budgets",
+        "80%,1%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
+        "--format",
+        "json"
+    );
+}
+
+#[test]
+fn a_sweep_without_any_plan_is_a_finding() {
+    assert_run!("sweep", "cli/training_chain.json", "--budgets", "1%,2%");
+}
+
+#[test]
+fn a_sweep_refuses_budgets_without_bytes() {
+    assert_run!("sweep", "cli/training_chain.json", "--budgets", "90%,auto");
+}
+
+#[test]
+fn a_sweep_refuses_to_continue_what_is_no_front() {
+    assert_run!("sweep", "cli/training_chain.json", "-o", "cli/training_chain.json");
+}
+
+/// The second run takes everything from the file of the first one; the chart shows the floor and what is impossible.
+#[test]
+fn a_sweep_is_continued_and_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (front, chart) = (path("front.json"), path("front.svg"));
+    let run = || {
+        let arguments = [
+            "sweep",
+            "cli/training_chain.json",
+            "--budgets",
+            "80%,60%,1%",
+            "--step-limit",
+            "20000",
+        ];
+        let mut command = remat_opt(&arguments);
+        let output = command
+            .args(["--threads", "1", "--solver", "search", "-o", &front, "--svg", &chart])
+            .output()
+            .expect("the program runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8(output.stdout).expect("UTF-8");
+        let table: Vec<_> = stdout.lines().filter(|line| !line.starts_with("time")).collect();
+        (table.join("\n"), std::fs::read_to_string(&front).expect("written"))
+    };
+    let first = run();
+    assert_eq!(run(), first);
+    let svg = std::fs::read_to_string(&chart).expect("written");
+    for words in [
+        "<svg",
+        "floor, 57.1 %",
+        "impossible",
+        "plans of `search`",
+        "training_chain: memory against time",
+    ] {
+        assert!(svg.contains(words), "the chart lacks `{words}`");
+    }
+}
+
 /// A plan written by one run is accepted by `verify` and applied by another run.
 #[test]
 fn a_plan_travels_between_runs() {

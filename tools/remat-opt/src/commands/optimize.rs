@@ -1,6 +1,5 @@
 //! `remat-opt IN -o OUT`: the main job.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -11,10 +10,7 @@ use serde_json::json;
 
 use crate::cli::{OptimizeArgs, ReportFormat};
 use crate::progress::Spinner;
-use crate::units;
-
-/// Raised by Ctrl-C: the search stops and the best plan so far is used.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::{interrupt, units};
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -45,21 +41,12 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
 }
 
 fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
-    // A second Ctrl-C ends the program at once. Where no handler can be set, the default one does so the first time.
-    let handler = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::abort();
-        }
-    });
-    if let Err(error) = handler {
-        tracing::warn!("Ctrl-C will end the run without a plan: {error}");
-    }
     let spinner = Spinner::start(quiet, model.baseline().duration);
     let mut control = SolveControl::new()
         .time_limit(args.time_limit)
         .threads(super::threads(args.threads))
         .seed(args.seed)
-        .cancel(&STOP)
+        .cancel(interrupt::flag())
         .observer(&spinner);
     control.memory_limit = args.memory_limit;
     if let Some(steps) = args.step_limit {

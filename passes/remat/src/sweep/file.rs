@@ -1,0 +1,274 @@
+//! The file of a front: what was found so far, and enough to go on from there.
+
+use std::path::Path;
+
+use remat_plan::{Accounting, BoundCovers, BudgetSpec, OrderMode, PlanFile};
+use remat_solve::SolveControl;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::SweepRequest;
+use super::front::{Finding, Front, FrontPoint};
+use crate::save::write_whole;
+use crate::{Error, Model, check_plan};
+
+/// The value of [`FrontFile::format`] that this version writes and reads.
+pub const FRONT_FORMAT: &str = "remat-front/1";
+
+/// A front as JSON.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FrontFile {
+    /// [`FRONT_FORMAT`].
+    pub format: String,
+    /// Name of the model.
+    pub model: String,
+    /// Digest of the problem without a budget; a front is continued for the same problem only.
+    pub problem: String,
+    /// Which bytes count.
+    pub accounting: Accounting,
+    /// Whether first computes follow the reference order.
+    pub order: OrderMode,
+    /// Peak of running every op once in reference order.
+    pub baseline_peak_bytes: u64,
+    /// Time of running every op once.
+    pub baseline_duration: u64,
+    /// Bytes that every plan needs for one op.
+    pub floor_bytes: u64,
+    /// Who searched, and how hard.
+    pub effort: Effort,
+    /// The budgets, loose ones first.
+    pub points: Vec<PointRecord>,
+}
+
+/// What must agree for a point to count as finished.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Effort {
+    /// Name of the solver.
+    pub solver: String,
+    /// Seed of its random choices.
+    pub seed: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Most steps for one budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_limit: Option<u64>,
+    /// Longest time for one budget, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_per_budget_ms: Option<u64>,
+}
+
+impl Effort {
+    fn of(request: &SweepRequest, control: &SolveControl<'_>) -> Self {
+        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            solver: request.solver.clone(),
+            seed: control.seed,
+            threads: control.threads,
+            step_limit: control.step_limit,
+            time_per_budget_ms: request.time_per_budget.map(millis),
+        }
+    }
+}
+
+/// One budget of a front.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointRecord {
+    /// The budget as it was asked for.
+    pub budget: String,
+    /// The budget in bytes; absent for `min`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_bytes: Option<u64>,
+    /// What was found.
+    pub finding: FindingKind,
+    /// Why there is no plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How often the solver worked on it, 2 when it is finished.
+    pub visits: u8,
+    /// The solver's bound on the duration for this budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<u64>,
+    /// The plans the bound speaks about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_covers: Option<BoundCovers>,
+    /// Time beyond the baseline, in per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead_percent: Option<f64>,
+    /// The plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanFile>,
+}
+
+/// What was found for a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// Nothing yet.
+    Untried,
+    /// A plan.
+    Plan,
+    /// No plan exists.
+    Impossible,
+    /// A limit was reached first.
+    NotFound,
+}
+
+/// Why a front cannot be continued.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FrontFileError {
+    /// The JSON text does not have the form of a front.
+    #[error("not a front: {0}")]
+    Json(String),
+    /// A version this program does not know.
+    #[error("front format `{0}` is not known, expected `{FRONT_FORMAT}`")]
+    Format(String),
+    /// The front belongs to another model, or to the same one read with other options.
+    #[error("the front belongs to the problem {found} (model `{model}`), but this is the problem {expected}")]
+    OtherProblem {
+        /// Digest in the file.
+        found: String,
+        /// Name of the model in the file.
+        model: String,
+        /// Digest of the model at hand.
+        expected: String,
+    },
+}
+
+impl FrontFile {
+    /// The front as it is now.
+    #[must_use]
+    pub fn new(model: &Model, front: &Front, request: &SweepRequest, control: &SolveControl<'_>) -> Self {
+        let problem = model.problem();
+        let record = |point: &FrontPoint| {
+            let (finding, reason) = match &point.finding {
+                Finding::Untried => (FindingKind::Untried, None),
+                Finding::Plan(_) => (FindingKind::Plan, None),
+                Finding::Impossible { reason } => (FindingKind::Impossible, Some(reason.clone())),
+                Finding::NotFound { reason } => (FindingKind::NotFound, Some(reason.clone())),
+            };
+            PointRecord {
+                budget: point.spec.to_string(),
+                budget_bytes: point.budget,
+                finding,
+                reason,
+                visits: point.visits,
+                bound: point.bound.map(|(bound, _)| bound),
+                bound_covers: point.bound.map(|(_, covers)| covers),
+                overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
+                plan: point.solution().map(|solution| solution.plan_file(model)),
+            }
+        };
+        Self {
+            format: FRONT_FORMAT.to_owned(),
+            model: problem.name.clone(),
+            problem: problem.digest(),
+            accounting: problem.accounting,
+            order: problem.order,
+            baseline_peak_bytes: model.baseline().peak,
+            baseline_duration: model.baseline().duration,
+            floor_bytes: front.floor,
+            effort: Effort::of(request, control),
+            points: front.points.iter().map(record).collect(),
+        }
+    }
+
+    /// Reads a front.
+    ///
+    /// # Errors
+    /// [`FrontFileError`] if the text is malformed or of another version.
+    pub fn from_json(text: &str) -> Result<Self, FrontFileError> {
+        let file: Self = serde_json::from_str(text).map_err(|error| FrontFileError::Json(error.to_string()))?;
+        if file.format == FRONT_FORMAT {
+            Ok(file)
+        } else {
+            Err(FrontFileError::Format(file.format))
+        }
+    }
+
+    /// The front as JSON, one line for each budget.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Plans may be large: the head is made without them.
+        let head = Self {
+            format: self.format.clone(),
+            model: self.model.clone(),
+            problem: self.problem.clone(),
+            effort: self.effort.clone(),
+            points: Vec::new(),
+            ..*self
+        };
+        let head = serde_json::to_string_pretty(&head).expect("a front has only string keys and finite numbers");
+        let head = head
+            .strip_suffix("\"points\": []\n}")
+            .expect("points are the last field");
+        let lines = self
+            .points
+            .iter()
+            .map(|point| serde_json::to_string(point).expect("a point has only string keys and finite numbers"));
+        format!(
+            "{head}\"points\": [\n    {}\n  ]\n}}\n",
+            lines.collect::<Vec<_>>().join(",\n    ")
+        )
+    }
+
+    /// Writes the front. The file appears whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        write_whole(path, &self.to_json()).map_err(|source| Error::Io {
+            action: "write",
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Fills the points of `front` that the file knows. Plans are replayed; what was proved, and how far the search went, is
+    /// believed where the effort is the same.
+    pub(super) fn restore(
+        &self,
+        model: &Model,
+        request: &SweepRequest,
+        control: &SolveControl<'_>,
+        front: &mut Front,
+    ) -> Result<(), Error> {
+        let expected = model.problem().digest();
+        if self.problem != expected {
+            return Err(Error::Front(FrontFileError::OtherProblem {
+                found: self.problem.clone(),
+                model: self.model.clone(),
+                expected,
+            }));
+        }
+        let same_effort = self.effort == Effort::of(request, control);
+        for record in &self.points {
+            let is_same = |point: &FrontPoint| {
+                point.budget == record.budget_bytes && (point.budget.is_some() || point.spec == BudgetSpec::Min)
+            };
+            let index = front.points.iter().position(is_same);
+            if let Some(plan) = &record.plan {
+                let solution = check_plan(model, plan)?;
+                match index {
+                    Some(index) if record.budget_bytes.is_none() || plan.budget_bytes == record.budget_bytes => {
+                        front.points[index].bound = record.bound.zip(record.bound_covers);
+                        front.record(model, index, solution)?;
+                    }
+                    _ => front.offer(model, &solution)?,
+                }
+            }
+            let Some(index) = index.filter(|_| same_effort) else {
+                continue;
+            };
+            let point = &mut front.points[index];
+            let reason = record.reason.clone().unwrap_or_default();
+            match record.finding {
+                FindingKind::Impossible => point.finding = Finding::Impossible { reason },
+                FindingKind::NotFound if point.solution().is_none() => point.finding = Finding::NotFound { reason },
+                FindingKind::NotFound | FindingKind::Untried | FindingKind::Plan => {}
+            }
+            let unproved = record.finding == FindingKind::Plan && point.solution().is_none();
+            point.visits = if unproved { 0 } else { record.visits };
+        }
+        Ok(())
+    }
+}

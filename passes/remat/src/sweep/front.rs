@@ -1,0 +1,232 @@
+//! What a sweep knows about each budget.
+
+use remat_plan::{BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, Status, Structure};
+
+use crate::solution::accept;
+use crate::{Error, Model, Solution};
+
+/// What is known about one budget.
+#[derive(Debug)]
+pub enum Finding {
+    /// Nothing yet.
+    Untried,
+    /// A plan that the checker has replayed.
+    Plan(Box<Solution>),
+    /// No plan exists: below what one op needs, or proved by the solver.
+    Impossible {
+        /// Who says so, and why.
+        reason: String,
+    },
+    /// A limit was reached before a plan was found.
+    NotFound {
+        /// The limit, and how far the search got.
+        reason: String,
+    },
+}
+
+/// One budget of a front.
+#[derive(Debug)]
+pub struct FrontPoint {
+    /// The budget as it was asked for.
+    pub spec: BudgetSpec,
+    /// The budget in bytes; for [`BudgetSpec::Min`] absent: the peak of its plan is the promise.
+    pub budget: Option<u64>,
+    /// What is known about it.
+    pub finding: Finding,
+    /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
+    pub(super) visits: u8,
+    /// The best bound that the solver gave for this budget itself, and what it covers.
+    pub(super) bound: Option<(u64, BoundCovers)>,
+}
+
+impl FrontPoint {
+    /// On the way from loose to tight, and on the way back.
+    pub const VISITS: u8 = 2;
+
+    pub(super) fn new(spec: BudgetSpec, baseline_peak: u64) -> Self {
+        Self {
+            spec,
+            budget: spec.bytes(baseline_peak),
+            finding: Finding::Untried,
+            visits: 0,
+            bound: None,
+        }
+    }
+
+    /// The plan, where there is one.
+    #[must_use]
+    pub fn solution(&self) -> Option<&Solution> {
+        match &self.finding {
+            Finding::Plan(solution) => Some(solution),
+            Finding::Untried | Finding::Impossible { .. } | Finding::NotFound { .. } => None,
+        }
+    }
+
+    /// Whether nothing is left to do.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.visits >= Self::VISITS
+    }
+
+    /// Whether a plan of this peak and duration fits the budget and is better than what is known.
+    fn gains_from(&self, peak: u64, duration: u64) -> bool {
+        let known = self.solution().map(|known| (known.replay.peak, known.replay.duration));
+        match self.budget {
+            Some(budget) => peak <= budget && known.is_none_or(|(_, best)| duration < best),
+            None => known.is_none_or(|known| (peak, duration) < known),
+        }
+    }
+}
+
+/// The trade of memory against time for one model.
+#[derive(Debug)]
+pub struct Front {
+    /// The budgets, loose ones first; [`BudgetSpec::Min`] stands last.
+    pub points: Vec<FrontPoint>,
+    /// Bytes that every plan needs for one op.
+    pub floor: u64,
+    /// Name of the solver.
+    pub solver: String,
+}
+
+impl Front {
+    /// A front of which nothing is known. Budgets that mean the same number of bytes become one point.
+    pub(super) fn new(model: &Model, budgets: &[BudgetSpec], solver: &str) -> Self {
+        let baseline = model.baseline().peak;
+        let mut points: Vec<_> = budgets.iter().map(|&spec| FrontPoint::new(spec, baseline)).collect();
+        points.sort_by_key(|point| std::cmp::Reverse(point.budget));
+        points.dedup_by_key(|point| point.budget);
+        let problem = model.problem();
+        let bottleneck = problem.bottleneck(&Structure::of(problem));
+        Self {
+            points,
+            floor: bottleneck.map_or(0, |bottleneck| bottleneck.bytes),
+            solver: solver.to_owned(),
+        }
+    }
+
+    /// Whether every budget is finished.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.points.iter().all(FrontPoint::is_finished)
+    }
+
+    /// Passes if at least one budget has a plan.
+    ///
+    /// # Errors
+    /// [`Error::EmptyFront`].
+    pub fn require_plan(&self) -> Result<(), Error> {
+        if self.points.iter().any(|point| point.solution().is_some()) {
+            return Ok(());
+        }
+        let impossible = |point: &FrontPoint| matches!(point.finding, Finding::Impossible { .. });
+        Err(Error::EmptyFront {
+            budgets: self.points.len(),
+            impossible: self.points.iter().filter(|point| impossible(point)).count(),
+        })
+    }
+
+    /// Records a plan for point `index`, and for all others that it serves better than what they had: so a larger budget never
+    /// has a longer plan. The checker replays it for each of them.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] if the checker does not accept it.
+    pub(super) fn record(&mut self, model: &Model, index: usize, solution: Solution) -> Result<(), Error> {
+        let (peak, duration) = (solution.replay.peak, solution.replay.duration);
+        if let Some(certificate) = &solution.certificate {
+            self.points[index].raise_bound(certificate);
+        }
+        self.offer_except(model, &solution, Some(index))?;
+        if self.points[index].gains_from(peak, duration) {
+            self.points[index].finding = Finding::Plan(Box::new(solution));
+        }
+        Ok(())
+    }
+
+    /// Takes a plan for every point that it serves better than what it had.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] if the checker does not accept it.
+    pub(super) fn offer(&mut self, model: &Model, solution: &Solution) -> Result<(), Error> {
+        self.offer_except(model, solution, None)
+    }
+
+    fn offer_except(&mut self, model: &Model, solution: &Solution, own: Option<usize>) -> Result<(), Error> {
+        let (peak, duration) = (solution.replay.peak, solution.replay.duration);
+        for index in 0..self.points.len() {
+            if own != Some(index)
+                && self.points[index].gains_from(peak, duration)
+                && let Some(adopted) = self.points[index].adopt(model, solution)?
+            {
+                self.points[index].finding = Finding::Plan(Box::new(adopted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks a point as impossible, and where a solver had to prove it, all tighter ones.
+    pub(super) fn exclude(&mut self, index: usize, error: &Error) {
+        let from = self.points[index].budget;
+        let is_proof = matches!(error, Error::ProvedInfeasible { .. });
+        for (at, point) in self.points.iter_mut().enumerate() {
+            // The lowest peak is a question of its own: it always has an answer. A plan that was replayed outweighs a claim.
+            let tighter = is_proof && point.budget.is_some() && point.budget <= from;
+            if (at == index || tighter) && point.solution().is_none() {
+                let reason = error.to_string();
+                point.finding = Finding::Impossible { reason };
+                point.visits = FrontPoint::VISITS;
+            }
+        }
+    }
+}
+
+impl FrontPoint {
+    /// The solution of another budget as one of this budget. A bound for another budget says nothing about this one.
+    fn adopt(&self, model: &Model, other: &Solution) -> Result<Option<Solution>, Error> {
+        let Some(certificate) = &other.certificate else {
+            return Ok(None);
+        };
+        let mut problem = other.problem.clone();
+        problem.budget = self.budget.or(Some(other.replay.peak));
+        let certificate = self.certificate_for(model, certificate.clone());
+        Ok(Some(accept(model, problem, other.plan.clone(), certificate)?))
+    }
+
+    fn certificate_for(&self, model: &Model, other: Certificate) -> Certificate {
+        let least = (model.problem().total_duration(), BoundCovers::AllPlans);
+        let (bound, bound_covers) = self.bound.unwrap_or(least);
+        Certificate {
+            status: Status::Feasible,
+            bound,
+            bound_covers,
+            ..other
+        }
+    }
+
+    /// Takes over the higher bound, also into the certificate of the plan that is known.
+    fn raise_bound(&mut self, new: &Certificate) {
+        if self.bound.is_some_and(|(bound, _)| bound >= new.bound) {
+            return;
+        }
+        self.bound = Some((new.bound, new.bound_covers));
+        if let Finding::Plan(solution) = &mut self.finding {
+            let (duration, digest) = (solution.replay.duration, solution.problem.digest());
+            if let Some(certificate) = &mut solution.certificate {
+                (certificate.bound, certificate.bound_covers) = (new.bound, new.bound_covers);
+                certificate.restate(duration, digest);
+            }
+        }
+    }
+
+    /// Whether the plan is the best there can be, so that another visit gains nothing.
+    pub(super) fn is_optimal(&self) -> bool {
+        let certificate = self.solution().and_then(|solution| solution.certificate.as_ref());
+        self.budget.is_some() && certificate.is_some_and(|certificate| certificate.status == Status::Optimal)
+    }
+
+    /// The plan as a start for a search under the model's own order; plans that left it would be ignored.
+    pub(super) fn start(&self, order: OrderMode) -> Option<&Plan> {
+        let solution = self.solution()?;
+        (order == OrderMode::Free || solution.problem.order == order).then_some(&solution.plan)
+    }
+}

@@ -1,0 +1,220 @@
+//! `remat-bench paper`: the tables and the figure of the Moccasin paper, for any folder of graphs.
+
+mod progress;
+mod published;
+mod results;
+mod sizes;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use remat::plan::{BudgetSpec, OrderMode, Problem};
+use remat::{LoadOptions, Model};
+
+use crate::document::replace_in;
+use crate::measure::{Effort, measure};
+use crate::table::{Form, Table};
+
+/// The name under which the paper's own figures are asked for.
+const PAPER: &str = "paper";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Folder of node-link graphs, or one graph.
+    #[arg(value_name = "GRAPHS")]
+    graphs: PathBuf,
+    /// Budgets.
+    #[arg(long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%,80%")]
+    budgets: Vec<BudgetSpec>,
+    /// `paper` for the published figures, and solvers; those that this build lacks are skipped [default: all there are].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    solvers: Vec<String>,
+    #[command(flatten)]
+    effort: Effort,
+    /// Whether first computes follow the order of the graph.
+    #[arg(long, value_name = "MODE", default_value = "fixed")]
+    order: Order,
+    /// Form of the tables.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`).
+    #[arg(long, value_name = "DOCUMENT")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Order {
+    Free,
+    Fixed,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let solvers = solvers(&args.solvers);
+    let published = args.solvers.is_empty() || args.solvers.iter().any(|name| name == PAPER);
+    let (mut size_rows, mut result_rows, mut panels) = (Vec::new(), Vec::new(), Vec::new());
+    for path in graphs(&args.graphs)? {
+        let order = match args.order {
+            Order::Free => OrderMode::Free,
+            Order::Fixed => OrderMode::Fixed,
+        };
+        let options = LoadOptions {
+            order: Some(order),
+            ..LoadOptions::default()
+        };
+        let model = Model::open(&path, &options)?;
+        let (nodes, edges) = (model.problem().ops.len(), edges(model.problem()));
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let name = published::name(nodes, edges).unwrap_or(stem);
+        if let Some(&budget) = args.budgets.first() {
+            let mut problem = model.problem().clone();
+            problem.budget = budget.bytes(model.baseline().peak);
+            size_rows.extend(sizes::rows(name, &problem, edges));
+        }
+        for &budget in &args.budgets {
+            let text = budget.to_string();
+            let row = percent(budget).and_then(|percent| published::find(nodes, edges, percent));
+            let row = row.as_ref().filter(|_| published);
+            result_rows.extend(row.map(|row| results::published(name, &text, row)).unwrap_or_default());
+            let mut runs = Vec::new();
+            for solver in &solvers {
+                let run = measure(&model, budget, solver, args.effort)?;
+                result_rows.push(results::measured(name, &text, &model, &run, row));
+                runs.push(run);
+            }
+            panels.push(progress::Panel::new(name, &text, &runs, row, args.effort.time));
+        }
+    }
+    let sizes = sizes::table(size_rows);
+    let results = results::table(result_rows);
+    sizes.print(args.format);
+    results.print(args.format);
+    match &args.write {
+        Some(document) => write(document, &sizes, &results, &panels, args),
+        None => Ok(()),
+    }
+}
+
+/// The solvers that were asked for and are there; says which are not.
+#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
+fn solvers(wanted: &[String]) -> Vec<String> {
+    let known: Vec<String> = remat::solvers().map(|solver| solver.name().to_owned()).collect();
+    if wanted.is_empty() {
+        return known;
+    }
+    let (there, missing): (Vec<_>, Vec<_>) = wanted
+        .iter()
+        .filter(|name| *name != PAPER)
+        .cloned()
+        .partition(|name| known.contains(name));
+    for name in missing {
+        eprintln!("`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)");
+    }
+    there
+}
+
+/// The graph, or those of a folder, small ones first.
+fn graphs(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort_by_key(|path| (std::fs::metadata(path).map_or(0, |data| data.len()), path.clone()));
+    ensure!(!paths.is_empty(), "there is no graph in `{}`", path.display());
+    Ok(paths)
+}
+
+fn edges(problem: &Problem) -> usize {
+    problem.ops.iter().map(|op| op.reads.len()).sum()
+}
+
+/// A budget that is a whole number of per cent.
+fn percent(budget: BudgetSpec) -> Option<u64> {
+    match budget {
+        BudgetSpec::Share(millionths) if millionths % 10_000 == 0 => Some(millionths / 10_000),
+        _ => None,
+    }
+}
+
+/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it.
+fn write(
+    document: &Path,
+    sizes: &Table,
+    results: &Table,
+    panels: &[progress::Panel],
+    args: &Args,
+) -> anyhow::Result<()> {
+    let order = if args.order == Order::Free { "free" } else { "fixed" };
+    let Effort { time, threads, seed } = args.effort;
+    let how = format!("{time} s for each, {threads} thread(s), seed {seed}, {order} order.\n\n");
+    replace_in(document, "sizes", &sizes.render(Form::Markdown))?;
+    replace_in(document, "results", &(how + &results.render(Form::Markdown)))?;
+    let folder = document.parent().unwrap_or(Path::new(".")).join("bench");
+    let written = || format!("cannot write into `{}`", folder.display());
+    std::fs::create_dir_all(&folder).with_context(written)?;
+    std::fs::write(folder.join("progress.svg"), progress::svg(panels)?).with_context(written)?;
+    std::fs::write(folder.join("progress.csv"), progress::csv(panels)).with_context(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solvers_that_are_not_there_are_skipped() {
+        let wanted = ["paper", "search", "oracle"].map(str::to_owned);
+        assert_eq!(solvers(&wanted), ["search"]);
+        assert!(solvers(&[]).contains(&"search".to_owned()));
+    }
+
+    #[test]
+    fn tables_and_figure_are_written_for_any_graph() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = crate::layered::Layered::new(40, None, None, 1).generate().unwrap();
+        let path = folder.path().join("small.json");
+        graph.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
+        let document = folder.path().join("tables.md");
+        let marks = |name: &str| format!("<!-- bench: {name} -->\n<!-- /bench: {name} -->\n");
+        std::fs::write(&document, marks("sizes") + &marks("results")).unwrap();
+        let args = Args {
+            graphs: path,
+            budgets: vec![BudgetSpec::Share(900_000), BudgetSpec::Share(10_000)],
+            solvers: vec!["search".to_owned()],
+            effort: Effort {
+                time: 0.05,
+                threads: 1,
+                seed: 0,
+            },
+            order: Order::Fixed,
+            format: Form::Json,
+            write: Some(document.clone()),
+        };
+        run(&args).unwrap();
+        let text = std::fs::read_to_string(document).unwrap();
+        for words in [
+            "| small | paper: Checkmate",
+            "| small | 90%    | `search`",
+            "impossible",
+            "0.05 s for each",
+        ] {
+            assert!(text.contains(words), "`{words}` is not in\n{text}");
+        }
+        let written = |name: &str| std::fs::read_to_string(folder.path().join("bench").join(name)).unwrap();
+        assert!(written("progress.svg").contains("small, 90%"));
+        assert!(
+            written("progress.csv")
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("small,90%,search,"))
+        );
+    }
+
+    #[test]
+    fn the_published_budgets_are_whole_per_cents() {
+        assert_eq!(percent(BudgetSpec::Share(900_000)), Some(90));
+        assert_eq!(percent(BudgetSpec::Share(905_000)), None);
+        assert_eq!(percent(BudgetSpec::Min), None);
+    }
+}

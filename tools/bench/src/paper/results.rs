@@ -1,0 +1,99 @@
+//! Tables 2 and 3 of the paper: what each method finds, and how fast.
+
+use remat::Model;
+use remat::plan::BoundCovers;
+
+use super::published::Row;
+use crate::measure::Run;
+use crate::table::Table;
+
+const HEADER: &[&str] = &[
+    "graph",
+    "budget",
+    "method",
+    "increase %",
+    "peak",
+    "first s",
+    "best s",
+    "bound %",
+    "of",
+    "gap %",
+    "speed-up",
+];
+
+/// The table around the rows of all graphs.
+pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
+    Table {
+        text_columns: 3,
+        header: HEADER,
+        rows,
+    }
+}
+
+/// What the paper prints for each method.
+pub(super) fn published(name: &str, budget: &str, row: &Row) -> Vec<Vec<String>> {
+    let line = |(method, figures): (&str, super::published::Figures)| {
+        vec![
+            name.to_owned(),
+            budget.to_owned(),
+            format!("paper: {method}"),
+            format!("{:.1}", figures.increase),
+            figures.peak.to_owned(),
+            String::new(),
+            format!("{:.1}", figures.seconds),
+        ]
+    };
+    row.methods().map(line).collect()
+}
+
+/// What a solver found. The speed-up is the seconds of the paper's Moccasin over ours until the increase it prints was reached.
+pub(super) fn measured(name: &str, budget: &str, model: &Model, run: &Run, paper: Option<&Row>) -> Vec<String> {
+    let mut row = vec![name.to_owned(), budget.to_owned(), format!("`{}`", run.solver)];
+    let solution = match &run.result {
+        Ok(solution) => solution,
+        Err(why) => {
+            row.push(why.clone());
+            return row;
+        }
+    };
+    row.push(format!("{:.3}", solution.overhead.percent()));
+    row.push(solution.replay.peak.to_string());
+    let seconds = |improvement: Option<&crate::measure::Improvement>| {
+        improvement.map_or_else(String::new, |improvement| format!("{:.3}", improvement.seconds))
+    };
+    row.push(seconds(run.improvements.first()));
+    row.push(seconds(run.improvements.last()));
+    match &solution.certificate {
+        Some(certificate) => {
+            let bound = remat::Overhead {
+                duration: certificate.bound,
+                baseline: model.baseline().duration,
+            };
+            row.push(format!("{:.3}", bound.percent()));
+            row.push(covers(certificate.bound_covers).to_owned());
+            row.push(format!("{:.3}", 100.0 * certificate.gap.unwrap_or(0.0)));
+        }
+        None => row.extend([String::new(), String::new(), String::new()]),
+    }
+    row.push(paper.map_or_else(String::new, |paper| speed_up(run, paper)));
+    row
+}
+
+/// The plans that a bound speaks about, in a word.
+fn covers(covers: BoundCovers) -> &'static str {
+    match covers {
+        BoundCovers::AllPlans => "all",
+        BoundCovers::FixedOrder => "order",
+        BoundCovers::StageForm => "stages",
+        BoundCovers::CandidateSet => "set",
+    }
+}
+
+fn speed_up(run: &Run, paper: &Row) -> String {
+    // The first millisecond is not measured well.
+    let seconds = run.seconds_to(paper.moccasin.increase).map(|seconds| seconds.max(1e-3));
+    seconds.map_or_else(
+        || "not reached".to_owned(),
+        |seconds| format!("{:.0}", paper.moccasin.seconds / seconds),
+    )
+}

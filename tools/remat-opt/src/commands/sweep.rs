@@ -1,0 +1,287 @@
+//! `remat-opt sweep`: one plan for each of several budgets, and the front they form.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::plan::BudgetSpec;
+use remat::solver::SolveControl;
+use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
+use serde_json::json;
+
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
+use crate::progress::Spinner;
+use crate::{front_chart, interrupt, units};
+
+/// Most budgets that one range may stand for.
+const MOST_IN_RANGE: u64 = 1000;
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Where to keep the front with all its plans, as JSON; saved after every step. A file that is there is continued: what is
+    /// finished is taken as it is, after its plans were replayed.
+    #[arg(short, long, value_name = "FRONT")]
+    output: Option<PathBuf>,
+    /// Also draw the front here, as SVG.
+    #[arg(long, value_name = "CHART")]
+    svg: Option<PathBuf>,
+    /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%,min", value_parser = parse_budgets)]
+    budgets: Vec<Budgets>,
+    /// Solver to use; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    solver: String,
+    /// Longest time to search for one budget.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time_limit: Duration,
+    /// Longest time to search for all budgets together.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    total_time_limit: Option<Duration>,
+    /// Most search steps to take for one budget.
+    #[arg(long, value_name = "N")]
+    step_limit: Option<u64>,
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// One item of `--budgets`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Budgets(Vec<BudgetSpec>);
+
+/// A budget, or a range of shares `90%..50%:5%` with both ends.
+fn parse_budgets(text: &str) -> Result<Budgets, String> {
+    let one = |text: &str| text.parse::<BudgetSpec>().map_err(|error| error.to_string());
+    let Some((from, rest)) = text.split_once("..") else {
+        return match one(text)? {
+            budget @ (BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::Min) => Ok(Budgets(vec![budget])),
+            budget @ (BudgetSpec::Auto | BudgetSpec::None) => Err(format!(
+                "`{budget}` is no budget to sweep over: name shares, sizes or `min`"
+            )),
+        };
+    };
+    let not_range = || format!("`{text}` is not a range of shares: write `90%..50%:5%`");
+    let (to, step) = rest.split_once(':').ok_or_else(not_range)?;
+    let (BudgetSpec::Share(from), BudgetSpec::Share(to), BudgetSpec::Share(step)) = (one(from)?, one(to)?, one(step)?)
+    else {
+        return Err(not_range());
+    };
+    let (low, high) = (from.min(to), from.max(to));
+    if step == 0 || (high - low) / step >= MOST_IN_RANGE {
+        return Err(format!("`{text}` stands for more than {MOST_IN_RANGE} budgets"));
+    }
+    let count = (high - low) / step;
+    Ok(Budgets(
+        (0..=count).map(|n| BudgetSpec::Share(high - n * step)).collect(),
+    ))
+}
+
+pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let model = Model::open(&args.input, &args.load.options()?)?;
+    let resume = match &args.output {
+        Some(path) if path.exists() => Some(read_front(path)?),
+        _ => None,
+    };
+    let spinner = Spinner::start(quiet, model.baseline().duration);
+    let mut control = SolveControl::new()
+        .threads(super::threads(args.threads))
+        .seed(args.seed)
+        .cancel(interrupt::flag())
+        .observer(&spinner);
+    control.memory_limit = args.memory_limit;
+    if let Some(limit) = args.total_time_limit {
+        control = control.time_limit(limit);
+    }
+    if let Some(steps) = args.step_limit {
+        control = control.step_limit(steps);
+    }
+    let request = SweepRequest {
+        budgets: args
+            .budgets
+            .iter()
+            .flat_map(|budgets| budgets.0.iter().copied())
+            .collect(),
+        solver: args.solver.clone(),
+        time_per_budget: Some(args.time_limit),
+    };
+    let save = |front: &Front| match &args.output {
+        Some(path) => FrontFile::new(&model, front, &request, &control).save(path),
+        None => Ok(()),
+    };
+    let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
+    spinner.finish();
+    let front = front?;
+    save(&front)?;
+    if let Some(path) = &args.svg {
+        let svg = front_chart::svg(&model, &front)?;
+        std::fs::write(path, svg).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    super::print(&match args.report.format {
+        ReportFormat::Text => text(args, &model, &front, started.elapsed()),
+        ReportFormat::Json => format!("{:#}\n", json(args, &model, &front, started.elapsed())),
+    })?;
+    Ok(front.require_plan()?)
+}
+
+fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    FrontFile::from_json(&text).with_context(|| format!("`{}` is there, but cannot be continued", path.display()))
+}
+
+/// The table a person wants at the end.
+fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> String {
+    let baseline = model.baseline().peak;
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header([
+        "budget",
+        "bytes",
+        "peak",
+        "share",
+        "overhead",
+        "recomputes",
+        "gap",
+        "found",
+    ]);
+    for point in &front.points {
+        let mut row = vec![
+            point.spec.to_string(),
+            point.budget.map_or_else(String::new, units::bytes),
+        ];
+        if let Some(solution) = point.solution() {
+            let gap = solution.certificate.as_ref().and_then(|certificate| certificate.gap);
+            row.extend([
+                units::bytes(solution.replay.peak),
+                format!("{:.1} %", units::percent(solution.replay.peak, baseline)),
+                format!("{:+.2} %", solution.overhead.percent()),
+                solution.plan.recomputes().to_string(),
+                gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
+            ]);
+        } else {
+            row.resize(7, String::new());
+        }
+        row.push(state(point).to_owned());
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1).take(6) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut lines = vec![
+        format!("baseline  {}", units::bytes(baseline)),
+        format!(
+            "floor     {} ({:.1} %)",
+            units::bytes(front.floor),
+            units::percent(front.floor, baseline)
+        ),
+        String::new(),
+        table.trim_fmt(),
+        String::new(),
+    ];
+    for point in &front.points {
+        if let Finding::Impossible { reason } | Finding::NotFound { reason } = &point.finding {
+            lines.push(format!("{}: {reason}", point.spec));
+        }
+    }
+    if !front.is_finished() {
+        lines.push("the sweep was stopped before it was finished".to_owned());
+    }
+    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
+    let written = args.output.iter().chain(&args.svg);
+    lines.extend(written.map(|path| format!("written   {}", path.display())));
+    lines.join("\n") + "\n"
+}
+
+/// What is known about a point, in a word.
+fn state(point: &FrontPoint) -> &'static str {
+    match &point.finding {
+        Finding::Untried => "not tried",
+        Finding::Plan(_) if point.is_finished() => "yes",
+        Finding::Plan(_) => "so far",
+        Finding::Impossible { .. } => "impossible",
+        Finding::NotFound { .. } => "no",
+    }
+}
+
+fn json(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> serde_json::Value {
+    let point = |point: &FrontPoint| {
+        let solution = point.solution();
+        let reason = match &point.finding {
+            Finding::Impossible { reason } | Finding::NotFound { reason } => Some(reason),
+            Finding::Untried | Finding::Plan(_) => None,
+        };
+        json!({
+            "budget": point.spec.to_string(),
+            "budget_bytes": point.budget,
+            "found": state(point),
+            "reason": reason,
+            "peak_bytes": solution.map(|solution| solution.replay.peak),
+            "duration": solution.map(|solution| solution.replay.duration),
+            "overhead_percent": solution.map(|solution| solution.overhead.percent()),
+            "recomputes": solution.map(|solution| solution.plan.recomputes()),
+            "certificate": solution.and_then(|solution| solution.certificate.as_ref()),
+        })
+    };
+    json!({
+        "model": model.problem().name,
+        "input": args.input,
+        "output": args.output,
+        "accounting": model.problem().accounting,
+        "baseline_peak_bytes": model.baseline().peak,
+        "baseline_duration": model.baseline().duration,
+        "floor_bytes": front.floor,
+        "solver": front.solver,
+        "finished": front.is_finished(),
+        "points": front.points.iter().map(point).collect::<Vec<_>>(),
+        "seconds": took.as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(text: &str) -> Vec<String> {
+        let budgets = parse_budgets(text).unwrap();
+        budgets.0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_range_has_both_ends_and_may_be_written_either_way() {
+        assert_eq!(shares("90%..75%:5%"), ["90%", "85%", "80%", "75%"]);
+        assert_eq!(shares("75%..90%:5%"), ["90%", "85%", "80%", "75%"]);
+        assert_eq!(shares("90%..80%:7%"), ["90%", "83%"]);
+        assert_eq!(shares("min"), ["min"]);
+        assert_eq!(shares("512MiB"), [(512u64 << 20).to_string()]);
+    }
+
+    #[test]
+    fn what_is_no_list_of_budgets_is_rejected() {
+        for text in [
+            "auto",
+            "none",
+            "90%..50%",
+            "90%..50%:0%",
+            "1GB..2GB:1MB",
+            "90%..50%:0.0001%",
+            "..",
+        ] {
+            assert!(parse_budgets(text).is_err(), "{text}");
+        }
+    }
+}
