@@ -67,7 +67,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`, `.log.gz`).
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
