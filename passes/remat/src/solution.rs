@@ -86,7 +86,10 @@ impl Solution {
 /// Every solver of this build, the default one first.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     let auto: &'static dyn Solver = &Auto;
-    let parts = remat_solve::registry().iter().chain(remat_ortools::solvers());
+    let parts = remat_solve::registry()
+        .iter()
+        .chain(remat_ortools::solvers())
+        .chain(remat_dtr::solvers());
     std::iter::once(auto).chain(parts.copied())
 }
 

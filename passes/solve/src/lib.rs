@@ -43,6 +43,7 @@ mod strategy;
 mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
+pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
 pub use search::Search;
 pub use solver::{Outcome, Solver, by_name, registry};

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),

@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod optimize;
+pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 
