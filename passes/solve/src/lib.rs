@@ -22,6 +22,7 @@ mod control;
 mod dag;
 mod descent;
 mod floor;
+mod large;
 mod lns;
 mod measure;
 mod minimum;

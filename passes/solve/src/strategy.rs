@@ -6,6 +6,7 @@ use crate::anneal::Annealing;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
+use crate::large::Large;
 use crate::floor::lowest_peak_of_any_plan;
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
@@ -107,6 +108,9 @@ impl<'a> Worker<'a> {
 
     /// Searches for the shortest sequence within a budget.
     pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+        if self.dag.len() > LARGE {
+            return self.minimize_duration_of_large(budget, start);
+        }
         self.state.set_budget(budget);
         if let Some(start) = start {
             self.state.load(start);
@@ -127,6 +131,34 @@ impl<'a> Worker<'a> {
         self.improve(DIRECT_SHARE);
         self.try_stages(budget);
         self.improve(1.0);
+        self.found()
+    }
+
+    /// The same where there are too many nodes to work on all of them at once.
+    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+        let reference: Vec<u32>;
+        let start = if let Some(start) = start {
+            start
+        } else {
+            reference = (0..self.dag.len() as u32).collect();
+            &reference
+        };
+        let mut large = Large::new(self.dag, budget, start, self.rng.clone());
+        let reached = large.reach(&mut self.meter);
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            let best = large.best();
+            self.state.steps = large.steps();
+            self.improved(&best, Phase::Greedy);
+            self.best = Some(best);
+            large.improve(&mut self.meter, |large, phase| {
+                let best = large.best();
+                self.last_improvement = large.steps();
+                (self.report)(&best, large.steps(), phase);
+                self.best = Some(best);
+            });
+        }
+        self.state.steps = large.steps();
         self.found()
     }
 
