@@ -19,6 +19,7 @@
 mod anneal;
 mod cleanup;
 mod control;
+mod curve;
 mod dag;
 mod descent;
 mod floor;

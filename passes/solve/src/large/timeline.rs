@@ -1,7 +1,9 @@
 //! A sequence of runs with room in between, for graphs on which renumbering a whole sequence at every change is too slow.
 
+use pulp::Arch;
 use smallvec::SmallVec;
 
+use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
 use crate::state::Event;
 
@@ -59,6 +61,7 @@ pub(super) struct Timeline<'a> {
     excess: i64,
     /// Slots whose change of excess can be summed in `i32`.
     chunk: usize,
+    arch: Arch,
     /// The slots worked on; kept current when events are spread out.
     pub(super) frame: std::ops::Range<usize>,
     /// Steps taken, for limits.
@@ -85,6 +88,7 @@ impl<'a> Timeline<'a> {
             duration: 0,
             excess: 0,
             chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
+            arch: Arch::new(),
             frame: 0..0,
             steps: 0,
         };
@@ -407,18 +411,8 @@ impl<'a> Timeline<'a> {
         if from >= to || bytes == 0 {
             return;
         }
-        let budget = self.budget;
-        let mut total = 0i64;
-        for chunk in self.memory[from..to].chunks_mut(self.chunk) {
-            let mut change = 0i32;
-            for memory in chunk {
-                let old = *memory;
-                *memory = old + bytes;
-                change += (old + bytes).max(budget) - old.max(budget);
-            }
-            total += i64::from(change);
-        }
-        self.excess += total;
+        let memory = &mut self.memory[from..to];
+        self.excess += curve::add(self.arch, memory, bytes, self.budget, self.chunk);
         self.stale[from / BLOCK..=(to - 1) / BLOCK].fill(true);
     }
 
