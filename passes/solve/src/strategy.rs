@@ -1,13 +1,15 @@
 //! What one thread does with its time.
 
+use std::sync::{Mutex, PoisonError};
+
 use remat_plan::StopReason;
 
 use crate::anneal::Annealing;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
-use crate::large::Large;
 use crate::floor::lowest_peak_of_any_plan;
+use crate::large::Large;
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
@@ -20,7 +22,9 @@ pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node.
-const DIRECT_STEPS: u64 = 3_000;
+const DIRECT_STEPS: u64 = 300;
+/// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
+const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
@@ -80,6 +84,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) chain: Chain,
     pub(crate) last_improvement: u64,
     report: Report<'a>,
+    /// The best sequence of all threads, where there are several.
+    pub(crate) shared: Option<&'a Mutex<Option<Best>>>,
 }
 
 impl<'a> Worker<'a> {
@@ -103,6 +109,7 @@ impl<'a> Worker<'a> {
             chain: Chain::SHORT,
             last_improvement: 0,
             report,
+            shared: None,
         }
     }
 
@@ -126,6 +133,9 @@ impl<'a> Worker<'a> {
             self.meter.stop(StopReason::Proved);
         }
         if self.best.is_none() {
+            self.reach_frame_by_frame(budget);
+        }
+        if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
         }
         self.improve(DIRECT_SHARE);
@@ -143,23 +153,38 @@ impl<'a> Worker<'a> {
             reference = (0..self.dag.len() as u32).collect();
             &reference
         };
-        let mut large = Large::new(self.dag, budget, start, self.rng.clone());
-        let reached = large.reach(&mut self.meter);
+        let mut large = Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps);
+        let reached = large.reach(&mut self.meter, u64::MAX);
         self.lowest_peak = self.lowest_peak.min(large.peak());
         if reached {
             let best = large.best();
             self.state.steps = large.steps();
             self.improved(&best, Phase::Greedy);
             self.best = Some(best);
-            large.improve(&mut self.meter, |large, phase| {
+            large.improve(&mut self.meter, |large| {
                 let best = large.best();
                 self.last_improvement = large.steps();
-                (self.report)(&best, large.steps(), phase);
+                (self.report)(&best, large.steps(), Phase::Annealing);
                 self.best = Some(best);
             });
         }
         self.state.steps = large.steps();
         self.found()
+    }
+
+    /// Seeks a first sequence as for large graphs.
+    fn reach_frame_by_frame(&mut self, budget: i32) {
+        let reference: Vec<u32> = (0..self.dag.len() as u32).collect();
+        let mut large = Large::new(self.dag, budget, &reference, self.rng.clone(), self.state.steps);
+        let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
+        let reached = large.reach(&mut self.meter, last_step);
+        self.state.steps = large.steps();
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            self.state.load(&large.best().sequence);
+            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
+            self.note(Phase::Feasibility);
+        }
     }
 
     /// The way over looser budgets may end in a better sequence than the direct one, if no stage on it may cost more than what is
@@ -228,14 +253,21 @@ impl<'a> Worker<'a> {
     /// share of the limits is used up.
     pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
+        let mut round = 0;
         while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
             let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
             if left / 2 < 2 * length {
                 length = (left / 2).max(1);
             }
+            self.exchange();
             self.search_neighbourhoods(length);
-            self.anneal(length, Phase::Annealing);
+            if round % 2 == 0 {
+                self.anneal(length, Phase::Annealing);
+            } else {
+                self.anneal_as_frame(length);
+            }
             length = length.saturating_mul(2);
+            round += 1;
         }
     }
 
@@ -275,6 +307,38 @@ impl<'a> Worker<'a> {
             if moved && self.note(phase) && first {
                 return;
             }
+        }
+    }
+
+    /// The same with the moves of the search on large graphs, which aims at the places above the budget.
+    fn anneal_as_frame(&mut self, steps: u64) {
+        let Some(best) = self.best.clone() else {
+            return;
+        };
+        let budget = self.state.budget();
+        let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
+        large.improve_whole(steps, self.goal, &mut self.meter);
+        self.state.load(&large.best().sequence);
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        self.note(Phase::Annealing);
+    }
+
+    /// Leaves the best sequence to the other threads, or takes theirs if it is better.
+    fn exchange(&mut self) {
+        let (Some(shared), Some(own)) = (self.shared, &self.best) else {
+            return;
+        };
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*shared {
+            Some(other) if other.duration <= own.duration => {
+                // Where the budget is sought, that of the other thread may be larger.
+                if other.duration < own.duration && other.peak <= self.state.budget() {
+                    self.best = Some(other.clone());
+                    self.last_improvement = self.state.steps;
+                }
+            }
+            _ => *shared = Some(own.clone()),
         }
     }
 

@@ -20,8 +20,8 @@ const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
 pub(super) enum Aim {
     /// To bring the excess down to this; over as soon as it is.
     Excess(i64),
-    /// The least duration without excess; starts without.
-    Duration,
+    /// The least duration without excess, or one that is short enough; starts without excess.
+    Duration(i64),
 }
 
 /// Annealing of frames: minimises `duration + price * excess`. See [`crate::anneal`].
@@ -59,28 +59,33 @@ impl Annealing {
         }
     }
 
-    /// Anneals the frame for so many moves. The timeline is not worse after than before.
+    /// Anneals the frame for so many steps. The timeline is not worse after than before.
     pub(super) fn run(
         &mut self,
         timeline: &mut Timeline<'_>,
         frame: &mut Frame,
         aim: Aim,
-        moves: u64,
+        steps: u64,
         tools: &mut Tools<'_, '_>,
     ) {
-        let allowed = if let Aim::Excess(excess) = aim { excess } else { 0 };
+        let (allowed, goal) = match aim {
+            Aim::Excess(excess) => (excess, None),
+            Aim::Duration(goal) => (0, Some(goal)),
+        };
         let rank = |timeline: &Timeline<'_>| (timeline.excess().max(allowed), timeline.duration());
         let mut best = rank(timeline);
         self.log.clear();
-        if aim != Aim::Duration {
+        if let Aim::Excess(_) = aim {
             self.price = self.first_price;
         }
-        for step in 0..moves {
-            let reached = aim != Aim::Duration && timeline.excess() <= allowed;
+        let begin = timeline.steps;
+        while timeline.steps - begin < steps {
+            let within = timeline.excess() <= allowed;
+            let reached = within && goal.is_none_or(|goal| timeline.duration() <= goal);
             if reached || tools.meter.is_over(timeline.steps) {
                 break;
             }
-            let progress = step as f64 / moves as f64;
+            let progress = (timeline.steps - begin) as f64 / steps as f64;
             if self.step(timeline, frame, allowed, progress, tools.rng) && rank(timeline) < best {
                 best = rank(timeline);
                 self.log.clear();
@@ -90,7 +95,14 @@ impl Annealing {
     }
 
     /// One move. Returns whether the timeline changed.
-    fn step(&mut self, timeline: &mut Timeline<'_>, frame: &mut Frame, allowed: i64, progress: f64, rng: &mut Rng) -> bool {
+    fn step(
+        &mut self,
+        timeline: &mut Timeline<'_>,
+        frame: &mut Frame,
+        allowed: i64,
+        progress: f64,
+        rng: &mut Rng,
+    ) -> bool {
         self.adapt(progress);
         let (duration, excess) = (timeline.duration(), timeline.excess());
         self.trial.clear();
@@ -138,7 +150,11 @@ fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, 
         return;
     }
     let draw = rng.unit();
-    let event = if draw < 0.45 { None } else { frame.some_recompute(timeline, rng) };
+    let event = if draw < 0.45 {
+        None
+    } else {
+        frame.some_recompute(timeline, rng)
+    };
     let Some(event) = event else {
         add(timeline, frame, log, rng);
         return;
@@ -197,7 +213,10 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, log: &mut Vec<Edit>, rng: &mu
         if !present || timeline.slot(timeline.end_of(event, value)) <= slot {
             continue;
         }
-        let Some(next) = timeline.next_use(value, slot).filter(|&next| timeline.slot(next) > slot) else {
+        let Some(next) = timeline
+            .next_use(value, slot)
+            .filter(|&next| timeline.slot(next) > slot)
+        else {
             continue;
         };
         let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
@@ -253,7 +272,11 @@ fn shift(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &m
         }),
         _ => {
             let distance = rng.nearby(80.0);
-            Some(if rng.chance(0.5) { slot.saturating_sub(distance) } else { slot + distance })
+            Some(if rng.chance(0.5) {
+                slot.saturating_sub(distance)
+            } else {
+                slot + distance
+            })
         }
     };
     let Some(goal) = goal.filter(|&goal| goal >= first && goal < last) else {
@@ -276,7 +299,11 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
     let reach = timeline.frame.len() as f64 / 4.0;
     for _ in 0..8 {
         let distance = rng.nearby(reach);
-        let slot = if rng.chance(0.5) { centre.saturating_sub(distance) } else { centre + distance };
+        let slot = if rng.chance(0.5) {
+            centre.saturating_sub(distance)
+        } else {
+            centre + distance
+        };
         if slot >= timeline.len() {
             continue;
         }
@@ -291,7 +318,11 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
             1 => after + 1,
             _ => {
                 let distance = rng.nearby(reach);
-                if slot < centre { centre + distance } else { centre.saturating_sub(distance) }
+                if slot < centre {
+                    centre + distance
+                } else {
+                    centre.saturating_sub(distance)
+                }
             }
         };
         let next = timeline.next_event(goal.clamp(after + 1, before).min(timeline.len() - 1));

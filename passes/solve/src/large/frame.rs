@@ -37,7 +37,7 @@ impl Frame {
                 self.recomputes.push(event);
             }
         }
-        timeline.steps += frame.end as u64 / 256;
+        timeline.steps += 1 + frame.end as u64 / 256;
         timeline.frame = frame;
     }
 

@@ -57,7 +57,14 @@ impl Greedy {
                 depth: choice.depth,
                 ..Chain::SHORT
             };
-            insert_chain(timeline, choice.node, choice.before, chain, &mut |_| true, &mut self.log);
+            insert_chain(
+                timeline,
+                choice.node,
+                choice.before,
+                chain,
+                &mut |_| true,
+                &mut self.log,
+            );
             frame.recomputes.extend(self.log.iter().filter_map(inserted));
         }
     }
@@ -94,7 +101,9 @@ impl Greedy {
     /// Lists what could be dropped across a slot, by ascending optimistic price.
     fn collect(&mut self, timeline: &Timeline<'_>, frame: &Frame, slot: usize, least: f64) {
         self.candidates.clear();
-        let inside = (timeline.frame.start..slot).map(|slot| timeline.event_at(slot)).filter(|&event| event != NONE);
+        let inside = (timeline.frame.start..slot)
+            .map(|slot| timeline.event_at(slot))
+            .filter(|&event| event != NONE);
         for event in frame.entering.iter().copied().chain(inside) {
             let Some((before, gain)) = self.gain(timeline, event, slot) else {
                 continue;
@@ -216,8 +225,13 @@ fn insert_links(
             let Some(serving) = timeline.serving(value, here) else {
                 continue;
             };
-            let fresh = log[range.start..].iter().filter_map(inserted).any(|event| event == serving);
-            let dead = !fresh && timeline.slot(timeline.end_of(serving, value)) < here && serving_is_gone(timeline, serving, here);
+            let fresh = log[range.start..]
+                .iter()
+                .filter_map(inserted)
+                .any(|event| event == serving);
+            let dead = !fresh
+                && timeline.slot(timeline.end_of(serving, value)) < here
+                && serving_is_gone(timeline, serving, here);
             let producer = dag.producer(value);
             if dead && timeline.may_run_again(producer) && revive(producer) {
                 insert_links(timeline, producer, before, depth - 1, revive, log, range);

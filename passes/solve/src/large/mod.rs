@@ -3,7 +3,7 @@
 //! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
 //! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
 //! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). In free order the search starts
-//! from the best of some orders that list scheduling finds ([`order`]), and annealing moves first runs, too.
+//! from the best of some orders that list scheduling finds ([`order`]), and annealing effort first runs, too.
 
 mod anneal;
 mod frame;
@@ -11,12 +11,17 @@ mod greedy;
 mod order;
 mod timeline;
 
+#[cfg(test)]
+mod tests;
+
+use remat_plan::StopReason;
+
 use anneal::{Aim, Annealing};
 use frame::{Frame, Tools};
 use greedy::Greedy;
 use timeline::Timeline;
 
-use crate::control::{Meter, Phase};
+use crate::control::Meter;
 use crate::dag::Dag;
 use crate::rng::Rng;
 use crate::strategy::Best;
@@ -25,8 +30,8 @@ use crate::strategy::Best;
 const FRAME: usize = 2_048;
 /// At most.
 const LARGEST_FRAME: usize = 32_768;
-/// Moves of the first annealing of a frame.
-const FIRST_MOVES: u64 = 20_000;
+/// Steps of the first annealing of a frame.
+const FIRST_EFFORT: u64 = 50_000;
 
 /// A search on one timeline.
 pub(crate) struct Large<'a> {
@@ -39,9 +44,9 @@ pub(crate) struct Large<'a> {
 
 impl<'a> Large<'a> {
     /// A search for short sequences within a budget, from a valid sequence or, in free order, from a better one.
-    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[u32], rng: Rng) -> Self {
+    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[u32], rng: Rng, steps: u64) -> Self {
         let mut timeline = Timeline::new(dag, budget, start);
-        if dag.is_free() {
+        if dag.is_free() && start.len() == dag.len() {
             for order in [order::forward(dag), order::backward(dag)] {
                 let other = Timeline::new(dag, budget, &order);
                 tracing::debug!(excess = other.excess(), "order by list scheduling");
@@ -50,6 +55,7 @@ impl<'a> Large<'a> {
                 }
             }
         }
+        timeline.steps += steps;
         Self {
             timeline,
             frame: Frame::default(),
@@ -59,10 +65,10 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// Mends frame after frame until there is no excess. Returns whether that was reached.
-    pub(crate) fn reach(&mut self, meter: &mut Meter<'_>) -> bool {
-        let (mut size, mut moves) = (FRAME, FIRST_MOVES);
-        while self.timeline.excess() > 0 && !meter.is_over(self.timeline.steps) {
+    /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
+    pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
+        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
+        while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
                 if meter.is_over(self.timeline.steps) {
@@ -70,17 +76,24 @@ impl<'a> Large<'a> {
                 }
                 let start = slot.saturating_sub(size / 4);
                 self.frame.set(&mut self.timeline, start..start + size);
-                self.mend(moves, meter);
+                self.mend(effort, meter);
                 from = self.timeline.frame.end.max(slot + 1);
             }
-            tracing::debug!(excess = self.timeline.excess(), duration = self.timeline.duration(), size, moves, steps = self.timeline.steps, "all frames mended");
+            tracing::debug!(
+                excess = self.timeline.excess(),
+                duration = self.timeline.duration(),
+                size,
+                effort,
+                steps = self.timeline.steps,
+                "all frames mended"
+            );
             size = (size + size / 2).min(LARGEST_FRAME);
-            moves = moves.saturating_mul(2);
+            effort = effort.saturating_mul(2);
         }
         self.timeline.excess() == 0
     }
 
-    fn mend(&mut self, moves: u64, meter: &mut Meter<'_>) {
+    fn mend(&mut self, effort: u64, meter: &mut Meter<'_>) {
         let mut tools = Tools {
             rng: &mut self.rng,
             meter,
@@ -89,29 +102,43 @@ impl<'a> Large<'a> {
         let here = self.timeline.excess_in(self.timeline.frame.clone());
         if here > 0 {
             let aim = Aim::Excess(self.timeline.excess() - here);
-            let moves = moves * self.timeline.frame.len() as u64 / FRAME as u64;
-            self.annealing.run(&mut self.timeline, &mut self.frame, aim, moves, &mut tools);
+            let effort = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+            self.annealing
+                .run(&mut self.timeline, &mut self.frame, aim, effort, &mut tools);
         }
     }
 
-    /// Shortens frame after frame until a limit is reached; `note` is told of every improvement.
-    pub(crate) fn improve(&mut self, meter: &mut Meter<'_>, mut note: impl FnMut(&mut Self, Phase)) {
-        let (mut size, mut moves) = (FRAME, FIRST_MOVES);
-        while !meter.is_over(self.timeline.steps) {
+    /// Shortens frame after frame until a limit is reached, or there has been no improvement for long; `note` is told of every
+    /// improvement.
+    pub(crate) fn improve(&mut self, meter: &mut Meter<'_>, mut note: impl FnMut(&mut Self)) {
+        let goal = self.timeline.dag().total_duration();
+        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
+        let mut last_improvement = self.timeline.steps;
+        while self.timeline.duration() > goal && !meter.is_over(self.timeline.steps) {
             let mut from = 0;
             while from < self.timeline.len() && !meter.is_over(self.timeline.steps) {
                 self.frame.set(&mut self.timeline, from..from + size);
                 if !self.frame.recomputes.is_empty() {
                     let before = self.timeline.duration();
+                    let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
                     let mut tools = Tools {
                         rng: &mut self.rng,
                         meter,
                     };
-                    let moves = moves * self.timeline.frame.len() as u64 / FRAME as u64;
-                    self.annealing.run(&mut self.timeline, &mut self.frame, Aim::Duration, moves, &mut tools);
+                    self.annealing.run(
+                        &mut self.timeline,
+                        &mut self.frame,
+                        Aim::Duration(goal),
+                        steps,
+                        &mut tools,
+                    );
                     if self.timeline.duration() < before {
-                        note(self, Phase::Annealing);
+                        last_improvement = self.timeline.steps;
+                        note(self);
                     }
+                }
+                if meter.patience().is_over(self.timeline.steps, last_improvement) {
+                    meter.stop(StopReason::Converged);
                 }
                 let end = self.timeline.frame.end;
                 if end == self.timeline.len() {
@@ -120,8 +147,21 @@ impl<'a> Large<'a> {
                 from = end - self.timeline.frame.len() / 4;
             }
             size = (size + size / 2).min(LARGEST_FRAME);
-            moves = moves.saturating_mul(2);
+            effort = effort.saturating_mul(2);
         }
+    }
+
+    /// Shortens the sequence as a whole with so many steps, or until it takes no longer than `goal`.
+    pub(crate) fn improve_whole(&mut self, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+        let whole = 0..self.timeline.len();
+        self.frame.set(&mut self.timeline, whole);
+        let mut tools = Tools {
+            rng: &mut self.rng,
+            meter,
+        };
+        let aim = Aim::Duration(goal);
+        self.annealing
+            .run(&mut self.timeline, &mut self.frame, aim, effort, &mut tools);
     }
 
     /// The sequence as it is.
@@ -136,6 +176,11 @@ impl<'a> Large<'a> {
     /// The largest memory.
     pub(crate) fn peak(&mut self) -> i32 {
         self.timeline.peak()
+    }
+
+    /// The source of random numbers, to go on with.
+    pub(crate) fn into_rng(self) -> Rng {
+        self.rng
     }
 
     /// Steps taken.

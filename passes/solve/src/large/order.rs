@@ -11,7 +11,9 @@ use crate::dag::Dag;
 pub(super) fn forward(dag: &Dag) -> Vec<u32> {
     let nodes = dag.len() as u32;
     let mut missing: Vec<u32> = (0..nodes).map(|node| dag.predecessors(node).len() as u32).collect();
-    let mut unused: Vec<u32> = (0..dag.value_count() as u32).map(|value| dag.users(value).len() as u32).collect();
+    let mut unused: Vec<u32> = (0..dag.value_count() as u32)
+        .map(|value| dag.users(value).len() as u32)
+        .collect();
     let lasting = |node: u32| {
         let used = dag.values(node).filter(|&value| !dag.users(value).is_empty());
         used.map(|value| i64::from(dag.bytes(value))).sum::<i64>()

@@ -221,7 +221,10 @@ impl<'a> Timeline<'a> {
         let node = self.node_of(event);
         let at = self.slot(event);
         let runs = &self.runs[node as usize];
-        let index = runs.iter().position(|&run| run == event).expect("the event is in the sequence");
+        let index = runs
+            .iter()
+            .position(|&run| run == event)
+            .expect("the event is in the sequence");
         let previous = runs[index - 1];
         self.steps += 1;
         for value in dag.values(node) {
@@ -267,10 +270,7 @@ impl<'a> Timeline<'a> {
         }
         self.put_memory(at, here);
         self.read_inputs(event);
-        Edit::Moved {
-            event,
-            next: successor,
-        }
+        Edit::Moved { event, next: successor }
     }
 
     /// Takes changes back until `log` has `keep` entries.
@@ -349,7 +349,9 @@ impl<'a> Timeline<'a> {
     /// Makes room right in front of an event by moving those up to the nearest empty slot.
     fn open(&mut self, next: Event) -> Option<usize> {
         let at = self.slot(next);
-        let back = (at.saturating_sub(REACH)..at).rev().find(|&slot| self.slots[slot] == NONE);
+        let back = (at.saturating_sub(REACH)..at)
+            .rev()
+            .find(|&slot| self.slots[slot] == NONE);
         let ahead = (at..self.slots.len().min(at + REACH)).find(|&slot| self.slots[slot] == NONE);
         let (hole, free) = match (back, ahead) {
             (Some(back), Some(ahead)) if ahead - at < at - 1 - back => (ahead, at),
@@ -455,13 +457,18 @@ impl<'a> Timeline<'a> {
 
     /// The largest memory of all.
     pub(super) fn peak(&mut self) -> i32 {
-        (0..self.largest.len()).map(|block| self.largest_of(block)).fold(0, i32::max)
+        (0..self.largest.len())
+            .map(|block| self.largest_of(block))
+            .fold(0, i32::max)
     }
 
     /// Sum of what exceeds the budget in a range of slots.
     pub(super) fn excess_in(&self, range: std::ops::Range<usize>) -> i64 {
         let end = range.end.min(self.memory.len());
-        self.memory[range.start.min(end)..end].iter().map(|&m| over(m, self.budget)).sum()
+        self.memory[range.start.min(end)..end]
+            .iter()
+            .map(|&m| over(m, self.budget))
+            .sum()
     }
 
     #[inline]
@@ -532,7 +539,10 @@ impl<'a> Timeline<'a> {
     /// Whether an event is in the sequence and not the first run of its node.
     #[inline]
     pub(super) fn is_recompute(&self, event: Event) -> bool {
-        self.runs[self.node_of(event) as usize].iter().skip(1).any(|&run| run == event)
+        self.runs[self.node_of(event) as usize]
+            .iter()
+            .skip(1)
+            .any(|&run| run == event)
     }
 
     /// Where a first run may stand: behind the first slot, before the second.
@@ -569,7 +579,11 @@ impl<'a> Timeline<'a> {
 
     /// The first event at or behind a slot, `NONE` behind the last.
     pub(super) fn next_event(&self, slot: usize) -> Event {
-        self.slots[slot..].iter().copied().find(|&event| event != NONE).unwrap_or(NONE)
+        self.slots[slot..]
+            .iter()
+            .copied()
+            .find(|&event| event != NONE)
+            .unwrap_or(NONE)
     }
 
     /// Number of slots.

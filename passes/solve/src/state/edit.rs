@@ -172,7 +172,10 @@ impl State<'_> {
     /// What a first run leaves behind: what is kept, and its values that are used.
     fn held(&self, event: Event) -> i32 {
         let node = self.node_of(event);
-        let used = self.dag.values(node).filter(|&value| self.end_of(event, value) != event);
+        let used = self
+            .dag
+            .values(node)
+            .filter(|&value| self.end_of(event, value) != event);
         self.dag.kept(node) + used.map(|value| self.dag.bytes(value)).sum::<i32>()
     }
 
