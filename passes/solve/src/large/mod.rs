@@ -93,18 +93,25 @@ impl<'a> Large<'a> {
         self.timeline.excess() == 0
     }
 
+    /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
     fn mend(&mut self, effort: u64, meter: &mut Meter<'_>) {
         let mut tools = Tools {
             rng: &mut self.rng,
             meter,
         };
+        let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+        if self.timeline.dag().is_free() {
+            let here = self.timeline.excess_in(self.timeline.frame.clone());
+            let aim = Aim::Excess(self.timeline.excess() - here);
+            self.annealing
+                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
+        }
         self.greedy.run(&mut self.timeline, &mut self.frame, &mut tools);
         let here = self.timeline.excess_in(self.timeline.frame.clone());
         if here > 0 {
             let aim = Aim::Excess(self.timeline.excess() - here);
-            let effort = effort * self.timeline.frame.len() as u64 / FRAME as u64;
             self.annealing
-                .run(&mut self.timeline, &mut self.frame, aim, effort, &mut tools);
+                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) enum Edit {
 /// A sequence of runs and the memory it takes, as [`crate::state::State`]: an *instance* is a value made by one event, it serves all
 /// uses up to the next event of its producer and is resident up to the last of them.
 ///
-/// Events stand in *slots*, half of which are empty: an insertion moves the events up to the nearest empty slot only. Every change
+/// Events stand in *slots*, a third of which are empty at first: an insertion moves the events up to the nearest empty slot only. Every change
 /// costs that and the slots between the ends of lives that change, not the length of the sequence. Slots order events; they change
 /// when events are spread out again, so nothing but [`Timeline::frame`] may remember one across an insertion.
 pub(super) struct Timeline<'a> {
@@ -108,11 +108,12 @@ impl<'a> Timeline<'a> {
         self.duration = 0;
         self.count = nodes.len();
         self.slots.clear();
-        self.slots.resize(2 * nodes.len() + 2, NONE);
+        self.slots.resize(spread_slot(nodes.len()) + 1, NONE);
         for (at, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
-            self.slot_of[event as usize] = 2 * at as u32 + 1;
-            self.slots[2 * at + 1] = event;
+            let slot = spread_slot(at);
+            self.slot_of[event as usize] = slot as u32;
+            self.slots[slot] = event;
             for &value in dag.needs(node) {
                 let serving = *self.runs[dag.producer(value) as usize]
                     .last()
@@ -380,15 +381,16 @@ impl<'a> Timeline<'a> {
         Some(free)
     }
 
-    /// Spreads the events out: every second slot is empty.
+    /// Spreads the events out: every third slot is empty.
     fn spread(&mut self) {
         let (slots, memory) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.memory));
         let mut frame = self.frame.clone();
         let count = slots.iter().filter(|&&event| event != NONE).count();
-        self.slots.resize(2 * count + 2, NONE);
-        self.memory.resize(2 * count + 2, EMPTY);
-        let mut at = 1;
+        self.slots.resize(spread_slot(count) + 1, NONE);
+        self.memory.resize(spread_slot(count) + 1, EMPTY);
+        let mut spread = 0;
         for (old, (event, memory)) in slots.into_iter().zip(memory).enumerate() {
+            let at = spread_slot(spread);
             if old == self.frame.start {
                 frame.start = at;
             }
@@ -399,7 +401,7 @@ impl<'a> Timeline<'a> {
                 self.slots[at] = event;
                 self.memory[at] = memory;
                 self.slot_of[event as usize] = at as u32;
-                at += 2;
+                spread += 1;
             }
         }
         self.frame = frame.start.min(self.slots.len())..frame.end.min(self.slots.len());
@@ -619,6 +621,11 @@ impl<'a> Timeline<'a> {
         let events = self.slots.iter().filter(|&&event| event != NONE);
         events.map(|&event| self.node_of(event)).collect()
     }
+}
+
+/// Where an event stands when all are spread out: every third slot is empty.
+fn spread_slot(index: usize) -> usize {
+    1 + index + index / 2
 }
 
 #[inline]
