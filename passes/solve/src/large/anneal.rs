@@ -169,18 +169,28 @@ fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, 
     }
 }
 
-/// A slot of the frame that holds an event, one above the budget if there are many.
-fn some_slot(timeline: &Timeline<'_>, rng: &mut Rng) -> Option<usize> {
+/// A slot of the frame that holds an event: one above the budget if there is any, be it the only one.
+fn some_slot(timeline: &mut Timeline<'_>, rng: &mut Rng) -> Option<usize> {
     let frame = timeline.frame.clone();
-    let mut draws = (0..24).map(|_| frame.start + rng.below(frame.len()));
     let mut any = None;
-    let over = draws.find(|&slot| {
-        if timeline.event_at(slot) != NONE && any.is_none() {
+    for _ in 0..8 {
+        let slot = frame.start + rng.below(frame.len());
+        if timeline.memory()[slot] > timeline.budget() {
+            return Some(slot);
+        }
+        if timeline.event_at(slot) != NONE {
             any = Some(slot);
         }
-        timeline.memory()[slot] > timeline.budget() || (timeline.excess() == 0 && any.is_some())
-    });
-    over.filter(|&slot| timeline.event_at(slot) != NONE).or(any)
+    }
+    if timeline.excess() == 0 {
+        return any;
+    }
+    let from = frame.start + rng.below(frame.len());
+    let mut over = timeline.next_excess(from).filter(|&slot| slot < frame.end);
+    if over.is_none() {
+        over = timeline.next_excess(frame.start).filter(|&slot| slot < frame.end);
+    }
+    over.or(any)
 }
 
 /// Recomputes a value that is resident and unused at a slot above the budget, or anywhere if there is none.

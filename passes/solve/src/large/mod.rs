@@ -29,7 +29,7 @@ use crate::strategy::Best;
 /// Slots of a frame at first.
 const FRAME: usize = 2_048;
 /// At most.
-const LARGEST_FRAME: usize = 32_768;
+const LARGEST_FRAME: usize = 8_192;
 /// Steps of the first annealing of a frame.
 const FIRST_EFFORT: u64 = 50_000;
 
