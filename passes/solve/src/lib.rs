@@ -10,11 +10,12 @@
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
 //! 2. `state`: a sequence and the memory at each of its positions, kept current under insertion and removal of a run;
-//! 3. `repair`: recomputes are added, cheapest first, until the budget holds (`sweep`: the same for very large graphs);
+//! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
 //! 6. `anneal`: simulated annealing with a price on excess memory;
-//! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective;
+//! 8. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way fails.
 
 mod anneal;
 mod cleanup;
@@ -34,7 +35,6 @@ mod search;
 mod solver;
 mod state;
 mod strategy;
-mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use minimum::{lowest_budget_within, minimize_peak};

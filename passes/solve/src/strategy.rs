@@ -15,7 +15,6 @@ use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
 use crate::state::{Edit, Event, State};
-use crate::sweep::Sweep;
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
@@ -29,7 +28,7 @@ const FRAME_STEPS: u64 = 2_000;
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
-/// Number of nodes from which on repair prices actions without carrying them out.
+/// Number of nodes from which on the search works on stretches of the sequence, one after another.
 const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
@@ -69,7 +68,6 @@ pub(crate) struct Worker<'a> {
     /// Whether it was proved that there is no plan.
     impossible: bool,
     neighbourhood: Neighbourhood,
-    sweep: Sweep,
     log: Vec<Edit>,
     buffer: Vec<Event>,
     /// The shortest sequence within the budget.
@@ -100,7 +98,6 @@ impl<'a> Worker<'a> {
             first_thread: stream == 0,
             impossible: false,
             neighbourhood: Neighbourhood::default(),
-            sweep: Sweep::default(),
             log: Vec::new(),
             buffer: Vec::new(),
             best: None,
@@ -235,8 +232,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
         self.log.clear();
         let repaired = if self.dag.len() > LARGE {
-            self.sweep
-                .run(&mut self.state, &mut self.rng, &mut self.meter, &mut self.log)
+            self.mend(options)
         } else {
             let repair = &mut self.neighbourhood.repair;
             repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
@@ -246,6 +242,19 @@ impl<'a> Worker<'a> {
             self.note(phase);
         }
         repaired
+    }
+
+    /// Repairs a large state frame by frame.
+    fn mend(&mut self, options: RepairOptions) -> bool {
+        let (budget, steps) = (self.state.budget(), self.state.steps);
+        let mut large = Large::new(self.dag, budget, &self.state.nodes(), self.rng.clone(), steps);
+        let reached = large.reach(&mut self.meter, steps.saturating_add(options.max_steps));
+        if reached {
+            self.state.load(&large.best().sequence);
+        }
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        reached
     }
 
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood

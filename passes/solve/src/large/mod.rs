@@ -71,10 +71,10 @@ impl<'a> Large<'a> {
         while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
-                if meter.is_over(self.timeline.steps) {
+                if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
                     break;
                 }
-                let start = slot.saturating_sub(size / 4);
+                let start = slot.saturating_sub(size / 2);
                 self.frame.set(&mut self.timeline, start..start + size);
                 self.mend(effort, meter);
                 from = self.timeline.frame.end.max(slot + 1);
