@@ -26,6 +26,9 @@ pub enum Refusal {
         /// The sum, in units of the divisor.
         total: u64,
     },
+    /// Stages without a frontier do not fit the problem.
+    #[error("stages without a frontier: {0}")]
+    Partition(&'static str),
     /// The model would take too much memory.
     #[error("the model would have {terms} terms, the limit is {limit}")]
     TooLarge {

@@ -1,7 +1,7 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
 //! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
-//! model on CP-SAT, HiGHS and SCIP, and the Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty
+//! model on CP-SAT, HiGHS and SCIP, and the formulations of the Moccasin and Checkmate papers; without it nothing is linked and the list is empty
 //! ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
 //!
 //! | module | holds |
@@ -12,12 +12,15 @@
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
 //! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
+//! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 //! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
 
 #[cfg(feature = "cp-sat")]
 mod capi;
+#[cfg(feature = "cp-sat")]
+mod checkmate;
 #[cfg(feature = "cp-sat")]
 mod cpmodel;
 #[cfg(feature = "cp-sat")]
@@ -37,6 +40,8 @@ mod run;
 #[cfg(feature = "cp-sat")]
 mod size;
 
+#[cfg(feature = "cp-sat")]
+pub use checkmate::{CheckmateIlp, CheckmateLp, Freeing, LpReport, Partition, Rounding};
 #[cfg(feature = "cp-sat")]
 pub use exact::{Exact, Relaxed};
 #[cfg(feature = "cp-sat")]
@@ -58,7 +63,20 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 5] = [&Exact, &Gap::NEW, &Gap::ON_HIGHS, &Gap::ON_SCIP, &Moccasin::NEW];
+        static SOLVERS: [&dyn Solver; 12] = [
+            &Exact,
+            &Gap::NEW,
+            &Gap::ON_HIGHS,
+            &Gap::ON_SCIP,
+            &Moccasin::NEW,
+            &CheckmateIlp::NEW,
+            &CheckmateIlp::ON_SCIP,
+            &CheckmateIlp::ON_CP_SAT,
+            &CheckmateLp::NEW,
+            &CheckmateLp::HALF,
+            &CheckmateLp::RANDOM,
+            &CheckmateLp::RANDOMIZED,
+        ];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]
@@ -75,7 +93,20 @@ mod tests {
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
         let expected: &[&str] = if AVAILABLE {
-            &["exact", "gap", "gap-highs", "gap-scip", "moccasin"]
+            &[
+                "exact",
+                "gap",
+                "gap-highs",
+                "gap-scip",
+                "moccasin",
+                "checkmate-ilp",
+                "checkmate-ilp-scip",
+                "checkmate-ilp-cp",
+                "checkmate-lp",
+                "checkmate-lp-half",
+                "checkmate-lp-random",
+                "checkmate-lp-randomized",
+            ]
         } else {
             &[]
         };

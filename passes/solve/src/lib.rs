@@ -48,6 +48,7 @@ mod strategy;
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
+pub use rng::Rng;
 pub use search::Search;
 pub use solver::{Outcome, Solver, by_name, registry};
 

@@ -3,11 +3,12 @@
 /// The generator xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016),
 /// seeded through SplitMix64. The same seed gives the same numbers on every machine and in every version of this crate.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
     /// A generator for the given seed and stream; different streams of one seed are independent.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+    #[must_use]
+    pub fn new(seed: u64, stream: u64) -> Self {
         let mixed = split_mix(seed ^ split_mix(stream.wrapping_add(1)));
         Self(mixed.max(1))
     }
@@ -20,7 +21,7 @@ impl Rng {
     }
 
     /// A number in `[0, 1)`.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 

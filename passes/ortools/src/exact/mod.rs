@@ -1,7 +1,7 @@
 //! Bounds on all plans in fixed order, and proofs that a plan is the best of them.
 
 mod blocks;
-mod proof;
+pub(crate) mod proof;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

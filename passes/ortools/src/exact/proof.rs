@@ -9,7 +9,7 @@ use crate::gap::program::{Literal, Program, Row, Variable};
 const UNIT: i128 = 1 << 44;
 
 /// A bound, and what it says about each variable.
-pub(super) struct Proof {
+pub(crate) struct Proof {
     /// In units.
     bound: i128,
     /// In units, for each variable.
@@ -18,7 +18,7 @@ pub(super) struct Proof {
 
 impl Proof {
     /// The bound that these multipliers prove, one for each clause, exclusion and row; `None` if a sum would overflow.
-    pub(super) fn of(program: &Program, multipliers: &[f64]) -> Option<Self> {
+    pub(crate) fn of(program: &Program, multipliers: &[f64]) -> Option<Self> {
         let mut multipliers = multipliers.iter().map(|&multiplier| fixed_point(multiplier));
         let mut proof = Self {
             bound: 0,
@@ -65,12 +65,12 @@ impl Proof {
     }
 
     /// No solution costs less; nothing costs less than 0.
-    pub(super) fn bound(&self) -> i64 {
+    pub(crate) fn bound(&self) -> i64 {
         whole(self.bound).max(0)
     }
 
     /// For each 0/1 variable the value that it has in all solutions that cost less than `limit`, where that is known.
-    pub(super) fn fixed(&self, program: &Program, limit: i64) -> Vec<Option<bool>> {
+    pub(crate) fn fixed(&self, program: &Program, limit: i64) -> Vec<Option<bool>> {
         let costs = self.reduced_costs.iter().zip(&program.upper);
         let fixed = costs.map(|(&reduced_cost, &upper)| {
             let otherwise = self.bound.saturating_add(reduced_cost.saturating_abs());

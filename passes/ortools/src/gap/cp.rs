@@ -11,7 +11,7 @@ use remat_solve::SolveControl;
 use super::program::{Literal, Program, Variable};
 
 /// The model, with a solution or part of one to start from.
-pub(crate) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
+pub(crate) fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {
     let clauses = program
         .clauses
         .iter()
@@ -40,7 +40,7 @@ pub(crate) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
         }),
         solution_hint: hint.map(|hint| PartialVariableAssignment {
             vars: (0..).take(hint.len()).collect(),
-            values: hint.iter().map(|&value| i64::from(value)).collect(),
+            values: hint.to_vec(),
         }),
         ..CpModelProto::default()
     }

@@ -7,16 +7,16 @@ use crate::run::Clock;
 
 /// Which solver works on the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum MipSolver {
+pub(crate) enum MipSolver {
     Highs,
     Scip,
 }
 
 /// Minimizes the cost of the program; `improved` is told of every better solution with its objective and the bound.
-pub(super) fn minimize(
+pub(crate) fn minimize(
     program: &Program,
     solver: MipSolver,
-    hint: Option<&[bool]>,
+    hint: Option<&[i64]>,
     clock: &Clock<'_>,
     improved: &mut dyn FnMut(&[i64], i64, i64),
 ) -> Answer {
@@ -28,7 +28,7 @@ pub(super) fn minimize(
             conflicts: 0,
         };
     }
-    let start = hint.map(|hint| hint.iter().map(|&on| if on { 1.0 } else { 0.0 }).collect());
+    let start = hint.map(|hint| hint.iter().map(|&value| value as f64).collect());
     // Costs are integers.
     let limits = milp::highs::Limits { absolute_gap: 0.99 };
     let mut best = None;

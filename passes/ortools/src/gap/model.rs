@@ -128,7 +128,7 @@ impl GapModel {
 
     /// The values of all variables for a sequence. It is a solution if the sequence is in stage form, recomputes what the
     /// candidates allow, and keeps the budget.
-    pub(super) fn hint(&self, sequence: &[Node]) -> Vec<bool> {
+    pub(super) fn hint(&self, sequence: &[Node]) -> Vec<i64> {
         let mut again = vec![Vec::new(); self.nodes];
         for (stage, node) in recomputes(sequence) {
             again[node].push(stage);
@@ -138,10 +138,10 @@ impl GapModel {
             .iter()
             .map(|event| event.is_first() || again[event.node].contains(&event.stage))
             .collect();
-        let mut hint = vec![false; self.program.cost.len()];
+        let mut hint = vec![0; self.program.cost.len()];
         for (variable, &active) in self.runs.iter().zip(&active) {
             if let Some(variable) = variable {
-                hint[*variable as usize] = active;
+                hint[*variable as usize] = i64::from(active);
             }
         }
         for (touches, gaps) in self.touches.iter().zip(&self.gaps) {
@@ -155,7 +155,7 @@ impl GapModel {
                 held[index - 1] = needed;
             }
             for &(gap, variable) in gaps {
-                hint[variable as usize] = held[gap];
+                hint[variable as usize] = i64::from(held[gap]);
             }
         }
         hint

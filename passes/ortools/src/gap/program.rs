@@ -86,9 +86,12 @@ impl Program {
     pub(crate) fn size(&self) -> ModelSize {
         let literals: usize = self.clauses.iter().map(Vec::len).sum();
         let terms: usize = self.rows.iter().map(|row| row.terms.len()).sum();
+        let integers = self.upper.iter().filter(|&&upper| upper != 1).count();
+        let largest = self.upper.iter().copied().max().unwrap_or(1).max(1);
         ModelSize {
-            booleans: self.cost.len(),
-            largest_domain: 2,
+            integers,
+            booleans: self.cost.len() - integers,
+            largest_domain: usize::try_from(largest).map_or(usize::MAX, |largest| largest.saturating_add(1)),
             constraints: self.clauses.len() + self.exclusions.len() + self.rows.len(),
             terms: literals + 2 * self.exclusions.len() + terms,
             ..ModelSize::default()

@@ -1,0 +1,141 @@
+//! The integer program, solved.
+
+use remat_plan::{BoundCovers, Problem};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use super::{Freeing, Partition, Setting, model, start};
+use crate::cpsat::{Ended, minimize};
+use crate::gap::mip::{self, MipSolver};
+use crate::gap::{Backend, cp};
+use crate::instance::Refusal;
+use crate::run::{Claim, Incumbent, Run};
+use crate::size::ModelSize;
+
+/// The integer program of the Checkmate paper.
+///
+/// First computes keep the reference order. A warm start is where the solver starts from, as far as it is in stage form, and what
+/// remains where nothing better is found. After every solution `R` is replaced by the cheapest one for its `S`; then the plan is
+/// lowered, which frees what the program held for nothing.
+///
+/// The bound covers [`BoundCovers::StageForm`] in fixed order where every op has one result at most, and
+/// [`BoundCovers::CandidateSet`] else. Refuses programs of more than ten million terms, or of more memory than the caller allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckmateIlp {
+    /// What solves the program.
+    pub backend: Backend,
+    /// How stages and nodes belong together.
+    pub partition: Partition,
+    /// How memory is freed.
+    pub freeing: Freeing,
+}
+
+impl CheckmateIlp {
+    /// On HiGHS.
+    pub const NEW: Self = Self::on(Backend::Highs);
+    /// On SCIP.
+    pub const ON_SCIP: Self = Self::on(Backend::Scip);
+    /// On CP-SAT.
+    pub const ON_CP_SAT: Self = Self::on(Backend::CpSat);
+
+    const fn on(backend: Backend) -> Self {
+        Self {
+            backend,
+            partition: Partition::Frontier,
+            freeing: Freeing::Hazards,
+        }
+    }
+
+    /// The size of the program, without building it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if it cannot express the problem. No program is too large to be counted.
+    pub fn model_size(&self, problem: &Problem) -> Result<ModelSize, Refusal> {
+        let control = SolveControl::default();
+        let run = Run::new(self.name(), problem, &control);
+        Ok(Setting::of(&run, self.partition)?.size(self.freeing))
+    }
+
+    fn attempt(&self, run: &Run<'_>) -> Result<Outcome, Refusal> {
+        let setting = Setting::of(run, self.partition)?;
+        let instance = &setting.instance;
+        if let Some(outcome) = run.without_model(instance) {
+            return Ok(outcome);
+        }
+        setting.allow(run, self.freeing)?;
+        let warm = run.clock.control.warm_start;
+        let mut best = warm.and_then(|plan| run.incumbent(instance, instance.sequence_of(plan)?));
+        let claim = self.minimize(run, &setting, &mut best);
+        Ok(run.outcome(instance, best.as_ref(), claim))
+    }
+
+    fn minimize(&self, run: &Run<'_>, setting: &Setting, best: &mut Option<Incumbent>) -> Claim {
+        let instance = &setting.instance;
+        let total = instance.total_duration();
+        let budget = instance.scaled_budget(run.problem.budget);
+        let Some((program, layout)) = model::build(setting, budget, self.freeing) else {
+            return claim(Ended::Infeasible, total, setting.covers(), 0);
+        };
+        let hint = best.as_ref().filter(|_| self.partition == Partition::Frontier);
+        let hint = hint.and_then(|best| {
+            let stages = start::stages_of(&setting.graph, &best.sequence);
+            start::values(setting, &program, &layout, &stages)
+        });
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            let Some(found) = run.incumbent(instance, layout.sequence(&setting.graph, solution)) else {
+                tracing::error!("a solution of the stages does not keep the budget");
+                return;
+            };
+            if best.as_ref().is_none_or(|best| found.duration < best.duration) {
+                run.report(instance, &found, bound.max(total), 0);
+                *best = Some(found);
+            }
+        };
+        let clock = &run.clock;
+        let answer = match self.backend {
+            Backend::Highs => mip::minimize(&program, MipSolver::Highs, hint.as_deref(), clock, &mut improved),
+            Backend::Scip => mip::minimize(&program, MipSolver::Scip, None, clock, &mut improved),
+            Backend::CpSat => {
+                let proto = cp::model(&program, hint.as_deref());
+                minimize(proto, cp::parameters(clock.control), total, clock, &mut improved)
+            }
+        };
+        claim(
+            answer.ended,
+            answer.bound.max(total),
+            setting.covers(),
+            answer.conflicts,
+        )
+    }
+}
+
+fn claim(ended: Ended, bound: i64, covers: BoundCovers, steps: u64) -> Claim {
+    Claim {
+        ended,
+        bound,
+        covers,
+        steps,
+    }
+}
+
+impl Solver for CheckmateIlp {
+    fn name(&self) -> &'static str {
+        match self.backend {
+            Backend::Highs => "checkmate-ilp",
+            Backend::Scip => "checkmate-ilp-scip",
+            Backend::CpSat => "checkmate-ilp-cp",
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self.backend {
+            Backend::Highs => "the Checkmate paper's integer program on HiGHS; a reference",
+            Backend::Scip => "the integer program of `checkmate-ilp` on SCIP",
+            Backend::CpSat => "the integer program of `checkmate-ilp` on CP-SAT",
+        }
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let run = Run::new(self.name(), problem, control);
+        self.attempt(&run).unwrap_or_else(|refusal| run.refused(&refusal))
+    }
+}

@@ -1,0 +1,169 @@
+//! The linear relaxation, rounded.
+
+use std::time::Duration;
+
+use remat_plan::{Problem, Status, StopReason};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use super::round::{Rounded, Rounding, round};
+use super::{Freeing, Partition, Setting, model};
+use crate::cpsat::Ended;
+use crate::exact::proof::Proof;
+use crate::gap::mip;
+use crate::instance::Refusal;
+use crate::milp::relaxation::Relaxation;
+use crate::run::{Claim, Clock, Run};
+
+/// The share of the budget that is left to rounding: `eps` of the paper is 0.1.
+const TENTHS: i64 = 9;
+
+/// The approximation of the Checkmate paper: the linear relaxation of the integer program, rounded in two phases.
+///
+/// The relaxation is solved with nine tenths of the budget, since what is rounded takes more memory than the fractions; plans are
+/// accepted by their true peak and the true budget. The relaxation at the full budget gives the bound, proved in integers from its
+/// multipliers; it covers what that of [`super::CheckmateIlp`] covers. Rounding has half of the time.
+///
+/// Ends as [`StopReason::Converged`] without a plan where nothing that was rounded meets the budget. Takes no warm start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckmateLp {
+    /// How fractions are rounded.
+    pub rounding: Rounding,
+}
+
+/// What the two relaxations came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LpReport {
+    /// Lower bound on the duration from the relaxation at the full budget; absent where it was not solved.
+    pub bound: Option<u64>,
+    /// Time of the relaxation that is rounded.
+    pub reduced: Duration,
+    /// Time of the relaxation at the full budget.
+    pub full: Duration,
+}
+
+impl CheckmateLp {
+    /// Thresholds from 0.1 to 0.9.
+    pub const NEW: Self = Self::with(Rounding::Sweep);
+    /// The threshold 0.5.
+    pub const HALF: Self = Self::with(Rounding::Half);
+    /// A random threshold.
+    pub const RANDOM: Self = Self::with(Rounding::RandomThreshold);
+    /// Each entry at random.
+    pub const RANDOMIZED: Self = Self::with(Rounding::Randomized);
+
+    const fn with(rounding: Rounding) -> Self {
+        Self { rounding }
+    }
+
+    /// Like [`Solver::solve`], with a report on the relaxations.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, LpReport) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = LpReport::default();
+        let outcome = self
+            .attempt(&run, &mut report)
+            .unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+
+    fn attempt(&self, run: &Run<'_>, report: &mut LpReport) -> Result<Outcome, Refusal> {
+        let setting = Setting::of(run, Partition::Frontier)?;
+        let instance = &setting.instance;
+        if let Some(outcome) = run.without_model(instance) {
+            return Ok(outcome);
+        }
+        setting.allow(run, Freeing::Packed)?;
+        let budget = instance.scaled_budget(run.problem.budget);
+        let started = run.clock.elapsed();
+        // Without a limit there would have been no need for a model.
+        let reduced = budget / 10 * TENTHS + budget % 10 * TENTHS / 10;
+        let fractions = relax(&setting, reduced, &run.clock.share(0.5));
+        report.reduced = run.clock.elapsed().saturating_sub(started);
+        let rounded = match fractions.solution {
+            Some((layout, solution)) if fractions.ended == Ended::Optimal => {
+                let fraction = |stage, node| layout.held_value(&solution, stage, node).unwrap_or(0.0);
+                round(run, &setting, self.rounding, &fraction)
+            }
+            _ => Rounded::default(),
+        };
+        let started = run.clock.elapsed();
+        let bounding = relax(&setting, budget, &run.clock);
+        report.full = run.clock.elapsed().saturating_sub(started);
+        let bound = bounding.bound.max(instance.total_duration());
+        report.bound = (bounding.ended == Ended::Optimal).then(|| instance.unscaled_duration(bound));
+        let claim = Claim {
+            ended: bounding.ended,
+            bound,
+            covers: setting.covers(),
+            steps: rounded.tried,
+        };
+        let mut outcome = run.outcome(instance, rounded.best.as_ref(), claim);
+        if bounding.ended == Ended::Optimal
+            && !matches!(outcome.certificate.status, Status::Optimal | Status::Infeasible)
+        {
+            outcome.certificate.stop = StopReason::Converged;
+        }
+        outcome.lowest_peak = outcome
+            .lowest_peak
+            .or(rounded.lowest_peak.map(|peak| instance.unscaled(peak)));
+        Ok(outcome)
+    }
+}
+
+/// A linear relaxation that was solved, or not.
+struct Relaxed {
+    ended: Ended,
+    /// Lower bound on the time of all runs, in units.
+    bound: i64,
+    solution: Option<(model::Layout, Vec<f64>)>,
+}
+
+fn relax(setting: &Setting, budget: i64, clock: &Clock<'_>) -> Relaxed {
+    let nothing = |ended| Relaxed {
+        ended,
+        bound: 0,
+        solution: None,
+    };
+    if let Some(ended) = clock.ended() {
+        return nothing(ended);
+    }
+    let Some((program, layout)) = model::build(setting, budget, Freeing::Packed) else {
+        return nothing(Ended::Infeasible);
+    };
+    let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {
+        return nothing(Ended::Failed);
+    };
+    let (ended, solution) = relaxation.solve(clock);
+    // Multipliers of a solve that was stopped prove something, too.
+    let proof = Proof::of(&program, &solution.multipliers);
+    Relaxed {
+        ended,
+        bound: proof.map_or(0, |proof| proof.bound()),
+        solution: Some((layout, solution.columns)),
+    }
+}
+
+impl Solver for CheckmateLp {
+    fn name(&self) -> &'static str {
+        match self.rounding {
+            Rounding::Sweep => "checkmate-lp",
+            Rounding::Half => "checkmate-lp-half",
+            Rounding::RandomThreshold => "checkmate-lp-random",
+            Rounding::Randomized => "checkmate-lp-randomized",
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self.rounding {
+            Rounding::Sweep => "the Checkmate paper's linear relaxation, rounded at thresholds from 0.1 to 0.9",
+            Rounding::Half => "the linear relaxation of `checkmate-lp`, rounded at 0.5",
+            Rounding::RandomThreshold => "the linear relaxation of `checkmate-lp`, rounded at a random threshold",
+            Rounding::Randomized => {
+                "the linear relaxation of `checkmate-lp`, its entries rounded at random a hundred times"
+            }
+        }
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}

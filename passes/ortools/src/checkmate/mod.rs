@@ -1,0 +1,103 @@
+//! The Checkmate paper (Jain et al., `MLSys` 2020): its integer program, and rounding its linear relaxation.
+//!
+//! # The program
+//! `T` nodes in reference order and as many stages; the symbols are the paper's, sections 4.3 to 4.8:
+//!
+//! | symbol | value | meaning |
+//! |---|---|---|
+//! | `R[t,i]` | 0/1 | node `i` runs in stage `t` |
+//! | `S[t,i]` | 0/1 | the results of `i` are held from stage `t - 1` into stage `t` |
+//! | `FREE[t,i,k]` | 0/1 | in stage `t` the results of `i` are freed right after `k`, a node that needs them |
+//! | `U[t,k]` | `0..=budget` | memory while `k` runs in stage `t`: its operands and its results both counted |
+//!
+//! Minimize the sum of `R[t,i]` times the duration of `i`, such that
+//!
+//! 1. what runs finds its operands: `R[t,v] <= R[t,u] + S[t,u]` for each edge from `u` to `v`;
+//! 2. what is held was held or made: `S[t+1,i] <= S[t,i] + R[t,i]`;
+//! 3. every node is computed ([`Partition`]);
+//! 4. `U[t,0] = R[t,0] m[0] + sum of S[t,i] m[i]`, and `U[t,k+1] = U[t,k] + R[t,k+1] m[k+1] -` the sum of `m[i] FREE[t,i,k]`;
+//! 5. `FREE[t,i,k]` is 1 exactly if `k` runs in `t`, `i` is not held into `t + 1`, and nothing after `k` in `t` needs `i`
+//!    ([`Freeing`]).
+//!
+//! Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
+//! (not recomputable), or run more often than the problem allows. Graph outputs are added to `U` of the stages after their own,
+//! workspace and the twin of an output that is made again to `U[t,k]` of a run.
+//!
+//! A node with several results holds all of them or none, as in the paper; then the program does not cover all stage forms.
+
+mod ilp;
+mod lp;
+mod model;
+mod round;
+mod size;
+mod start;
+
+pub use ilp::CheckmateIlp;
+pub use lp::{CheckmateLp, LpReport};
+pub use model::{Freeing, Partition};
+pub use round::Rounding;
+
+use remat_plan::BoundCovers;
+use remat_solve::stages::StageGraph;
+
+use crate::ModelSize;
+use crate::instance::{Instance, Node, Refusal};
+use crate::run::Run;
+
+/// A problem as the program sees it, and what of it is refused.
+struct Setting {
+    instance: Instance,
+    graph: StageGraph,
+    partition: Partition,
+}
+
+impl Setting {
+    fn of(run: &Run<'_>, partition: Partition) -> Result<Self, Refusal> {
+        let instance = Instance::of(run.problem, &run.structure, None)?;
+        let graph = StageGraph::of(run.problem, &run.structure).map_err(|_| Refusal::TooLarge {
+            terms: u64::MAX,
+            limit: size::MAX_TERMS,
+        })?;
+        partition.check(run.problem, &instance, &graph)?;
+        Ok(Self {
+            instance,
+            graph,
+            partition,
+        })
+    }
+
+    /// The size of the program, without building it.
+    fn size(&self, freeing: Freeing) -> ModelSize {
+        size::estimate(&self.instance, &self.graph, self.partition, freeing)
+    }
+
+    /// Refuses a program that is too large for the caller, or for anybody.
+    fn allow(&self, run: &Run<'_>, freeing: Freeing) -> Result<(), Refusal> {
+        let size = self.size(freeing);
+        let terms = u64::try_from(size.terms).unwrap_or(u64::MAX);
+        tracing::info!(?size, bytes = size::bytes(terms), "stages");
+        run.allow(terms)?;
+        if terms > size::MAX_TERMS {
+            return Err(Refusal::TooLarge {
+                terms,
+                limit: size::MAX_TERMS,
+            });
+        }
+        Ok(())
+    }
+
+    /// What a bound over the solutions of the program covers.
+    fn covers(&self) -> BoundCovers {
+        let whole = (0..self.instance.len()).all(|node| self.instance.values(node).len() <= 1);
+        if whole {
+            self.instance.stage_form()
+        } else {
+            BoundCovers::CandidateSet
+        }
+    }
+
+    /// Bytes of the results of a node that may be given up, in units.
+    fn bytes(&self, node: Node) -> i64 {
+        self.instance.values(node).map(|value| self.instance.bytes(value)).sum()
+    }
+}
