@@ -70,7 +70,7 @@ impl CheckmateIlp {
 
     fn minimize(&self, run: &Run<'_>, setting: &Setting, best: &mut Option<Incumbent>) -> Claim {
         let instance = &setting.instance;
-        let total = instance.total_duration();
+        let (total, left_out) = (instance.total_duration(), setting.left_out());
         let budget = instance.scaled_budget(run.problem.budget);
         let Some((program, layout)) = model::build(setting, budget, self.freeing) else {
             return claim(Ended::Infeasible, total, setting.covers(), 0);
@@ -86,7 +86,7 @@ impl CheckmateIlp {
                 return;
             };
             if best.as_ref().is_none_or(|best| found.duration < best.duration) {
-                run.report(instance, &found, bound.max(total), 0);
+                run.report(instance, &found, (left_out + bound).max(total), 0);
                 *best = Some(found);
             }
         };
@@ -96,12 +96,18 @@ impl CheckmateIlp {
             Backend::Scip => mip::minimize(&program, MipSolver::Scip, None, clock, &mut improved),
             Backend::CpSat => {
                 let proto = cp::model(&program, hint.as_deref());
-                minimize(proto, cp::parameters(clock.control), total, clock, &mut improved)
+                minimize(
+                    proto,
+                    cp::parameters(clock.control),
+                    total - left_out,
+                    clock,
+                    &mut improved,
+                )
             }
         };
         claim(
             answer.ended,
-            answer.bound.max(total),
+            (left_out + answer.bound).max(total),
             setting.covers(),
             answer.conflicts,
         )

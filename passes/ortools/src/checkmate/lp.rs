@@ -19,15 +19,17 @@ const TENTHS: i64 = 9;
 
 /// The approximation of the Checkmate paper: the linear relaxation of the integer program, rounded in two phases.
 ///
-/// The relaxation is solved with nine tenths of the budget, since what is rounded takes more memory than the fractions; plans are
-/// accepted by their true peak and the true budget. The relaxation at the full budget gives the bound, proved in integers from its
+/// The relaxation is solved with nine tenths of the budget, but not less than the largest op takes alone, since what is rounded takes
+/// more memory than the fractions; plans are accepted by their true peak and the true budget. The relaxation at the full budget gives the bound, proved in integers from its
 /// multipliers; it covers what that of [`super::CheckmateIlp`] covers. Rounding has half of the time.
 ///
 /// Ends as [`StopReason::Converged`] without a plan where nothing that was rounded meets the budget. Takes no warm start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckmateLp {
     /// How fractions are rounded.
     pub rounding: Rounding,
+    /// How memory is freed; [`Freeing::Packed`] unless one wants to see how weak the other relaxation is.
+    pub freeing: Freeing,
 }
 
 /// What the two relaxations came to.
@@ -52,7 +54,10 @@ impl CheckmateLp {
     pub const RANDOMIZED: Self = Self::with(Rounding::Randomized);
 
     const fn with(rounding: Rounding) -> Self {
-        Self { rounding }
+        Self {
+            rounding,
+            freeing: Freeing::Packed,
+        }
     }
 
     /// Like [`Solver::solve`], with a report on the relaxations.
@@ -71,12 +76,12 @@ impl CheckmateLp {
         if let Some(outcome) = run.without_model(instance) {
             return Ok(outcome);
         }
-        setting.allow(run, Freeing::Packed)?;
+        setting.allow(run, self.freeing)?;
         let budget = instance.scaled_budget(run.problem.budget);
         let started = run.clock.elapsed();
         // Without a limit there would have been no need for a model.
-        let reduced = budget / 10 * TENTHS + budget % 10 * TENTHS / 10;
-        let fractions = relax(&setting, reduced, &run.clock.share(0.5));
+        let reduced = (budget / 10 * TENTHS + budget % 10 * TENTHS / 10).max(setting.largest(run));
+        let fractions = relax(&setting, reduced, self.freeing, &run.clock.share(0.5));
         report.reduced = run.clock.elapsed().saturating_sub(started);
         let rounded = match fractions.solution {
             Some((layout, solution)) if fractions.ended == Ended::Optimal => {
@@ -86,9 +91,9 @@ impl CheckmateLp {
             _ => Rounded::default(),
         };
         let started = run.clock.elapsed();
-        let bounding = relax(&setting, budget, &run.clock);
+        let bounding = relax(&setting, budget, self.freeing, &run.clock);
         report.full = run.clock.elapsed().saturating_sub(started);
-        let bound = bounding.bound.max(instance.total_duration());
+        let bound = setting.left_out() + bounding.bound;
         report.bound = (bounding.ended == Ended::Optimal).then(|| instance.unscaled_duration(bound));
         let claim = Claim {
             ended: bounding.ended,
@@ -112,12 +117,12 @@ impl CheckmateLp {
 /// A linear relaxation that was solved, or not.
 struct Relaxed {
     ended: Ended,
-    /// Lower bound on the time of all runs, in units.
+    /// Lower bound on the objective of the program, in units.
     bound: i64,
     solution: Option<(model::Layout, Vec<f64>)>,
 }
 
-fn relax(setting: &Setting, budget: i64, clock: &Clock<'_>) -> Relaxed {
+fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) -> Relaxed {
     let nothing = |ended| Relaxed {
         ended,
         bound: 0,
@@ -126,7 +131,7 @@ fn relax(setting: &Setting, budget: i64, clock: &Clock<'_>) -> Relaxed {
     if let Some(ended) = clock.ended() {
         return nothing(ended);
     }
-    let Some((program, layout)) = model::build(setting, budget, Freeing::Packed) else {
+    let Some((program, layout)) = model::build(setting, budget, freeing) else {
         return nothing(Ended::Infeasible);
     };
     let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {

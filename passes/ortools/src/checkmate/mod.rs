@@ -19,7 +19,7 @@
 //! 5. `FREE[t,i,k]` is 1 exactly if `k` runs in `t`, `i` is not held into `t + 1`, and nothing after `k` in `t` needs `i`
 //!    ([`Freeing`]).
 //!
-//! Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
+//! First runs are left out of the objective where stages advance the frontier: they take the same time in every plan. Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
 //! (not recomputable), or run more often than the problem allows. Graph outputs are added to `U` of the stages after their own,
 //! workspace and the twin of an output that is made again to `U[t,k]` of a run.
 //!
@@ -94,6 +94,21 @@ impl Setting {
         } else {
             BoundCovers::CandidateSet
         }
+    }
+
+    /// The time, in units, that the objective of the program leaves out: that of first runs, where it is known when they happen. What a
+    /// solver in floating point may be off by is a share of its objective, so a small one is proved better.
+    fn left_out(&self) -> i64 {
+        match self.partition {
+            Partition::Frontier => self.instance.total_duration(),
+            Partition::EveryNode | Partition::LastNode => 0,
+        }
+    }
+
+    /// What the largest op takes alone, in units; no plan takes less.
+    fn largest(&self, run: &Run<'_>) -> i64 {
+        let bottleneck = run.problem.bottleneck(&run.structure);
+        bottleneck.map_or(0, |bottleneck| self.instance.scaled_budget(Some(bottleneck.bytes)))
     }
 
     /// Bytes of the results of a node that may be given up, in units.

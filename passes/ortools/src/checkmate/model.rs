@@ -4,6 +4,7 @@ use remat_plan::{OrderMode, Problem};
 use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 
 use super::Setting;
+use crate::ModelSize;
 use crate::gap::program::{Literal, Program, Row, Variable};
 use crate::instance::{Instance, Node, Refusal};
 
@@ -171,6 +172,14 @@ pub(super) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<
         builder.memory(stage, budget);
         builder.freeing(stage);
     }
+    debug_assert!(
+        {
+            let (known, built) = (setting.size(freeing), builder.program.size());
+            let figures = |size: ModelSize| (size.integers + size.booleans, size.constraints, size.terms);
+            figures(known) == figures(built)
+        },
+        "the size is known beforehand"
+    );
     Some((builder.program, builder.layout))
 }
 
@@ -200,7 +209,8 @@ impl Builder<'_> {
             let at = |program: &Program| offset(program.cost.len());
             self.layout.computed.push(at(&self.program));
             for node in 0..width {
-                self.program.variable(instance.duration(node));
+                let first = self.setting.partition == Partition::Frontier && node == stage;
+                self.program.variable(if first { 0 } else { instance.duration(node) });
             }
             self.layout.held.push(at(&self.program));
             for _ in 0..self.setting.partition.held(stage, self.nodes) {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use remat_ortools::{Candidates, Gap, Moccasin};
+use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin};
 use remat_plan::{OpId, Plan, Status, StopReason, Structure, lower_sequence};
 use remat_solve::{Observer, Progress, SolveControl, Solver};
 
@@ -13,8 +13,14 @@ use crate::nets::{Op, fan, problem, with_budget};
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
 
-fn solvers() -> [&'static dyn Solver; 3] {
-    [&GAP, &HIGHS, &Moccasin::NEW]
+fn solvers() -> [&'static dyn Solver; 5] {
+    [
+        &GAP,
+        &HIGHS,
+        &Moccasin::NEW,
+        &CheckmateIlp::NEW,
+        &CheckmateIlp::ON_CP_SAT,
+    ]
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat_ortools::{Candidates, Exact, Gap};
+use remat_ortools::{Candidates, CheckmateIlp, CheckmateLp, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, baseline};
 use remat_solve::{SolveControl, Solver};
 
@@ -94,5 +94,42 @@ fn plans_proved_the_best_in_fixed_order_and_in_any() {
         let once = problem.total_duration();
         let found = ((certificate.bound - once) * 100_000 + once / 2) / once;
         assert_eq!(found, overhead, "{name} at {per_cent} %");
+    }
+}
+
+/// The ratios are those of the program as the paper's artifact states it, solved by other means.
+#[test]
+fn the_program_of_the_checkmate_paper_has_the_known_optima() {
+    for (per_cent, overhead) in [(95, 774), (90, 1968), (85, 1968)] {
+        let Some(mut problem) = graph("cm_vgg16_train", per_cent) else {
+            return;
+        };
+        problem.max_computes = None;
+        let certificate = CheckmateIlp::NEW.solve(&problem, &SolveControl::new()).certificate;
+        assert_eq!(
+            (certificate.status, certificate.bound_covers),
+            (Status::Optimal, BoundCovers::StageForm)
+        );
+        let once = problem.total_duration();
+        let found = ((certificate.bound - once) * 100_000 + once / 2) / once;
+        assert_eq!(found, overhead, "{per_cent} %");
+    }
+}
+
+#[test]
+fn rounding_meets_the_budget_of_a_training_step_and_the_bound_is_below_the_optimum() {
+    for (per_cent, optimum) in [(90, 29), (80, 137)] {
+        let Some(mut problem) = graph("cm_fcn8_train", per_cent) else {
+            return;
+        };
+        problem.max_computes = None;
+        let outcome = CheckmateLp::NEW.solve(&problem, &SolveControl::new());
+        let replay = remat_verify::replay(&problem, &outcome.plan.unwrap()).unwrap();
+        let once = problem.total_duration();
+        let hundred_thousandths = |duration: u64| (duration - once) as f64 / once as f64 * 1e5;
+        assert!(hundred_thousandths(outcome.certificate.bound) < f64::from(optimum));
+        assert!(outcome.certificate.bound > once);
+        // The paper finds rounding within 1.06 of the optimum.
+        assert!(hundred_thousandths(replay.duration) < 6000.0);
     }
 }

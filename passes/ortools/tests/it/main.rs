@@ -9,6 +9,7 @@
 
 mod agreement;
 mod brute;
+mod checkmate;
 mod claims;
 mod control;
 mod exact;

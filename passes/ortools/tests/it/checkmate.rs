@@ -1,0 +1,251 @@
+//! The integer program of the Checkmate paper and its linear relaxation, next to trying everything.
+
+use proptest::prelude::*;
+use remat_ortools::{CheckmateIlp, CheckmateLp, Freeing, Partition, Refusal};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, StorageRole};
+use remat_solve::{Outcome, Search, SolveControl, Solver};
+
+use crate::brute;
+use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+
+const ROUNDINGS: [CheckmateLp; 4] = [
+    CheckmateLp::NEW,
+    CheckmateLp::HALF,
+    CheckmateLp::RANDOM,
+    CheckmateLp::RANDOMIZED,
+];
+
+fn packed(ilp: CheckmateIlp) -> CheckmateIlp {
+    CheckmateIlp {
+        freeing: Freeing::Packed,
+        ..ilp
+    }
+}
+
+fn programs() -> [CheckmateIlp; 5] {
+    [
+        CheckmateIlp::NEW,
+        CheckmateIlp::ON_CP_SAT,
+        CheckmateIlp::ON_SCIP,
+        packed(CheckmateIlp::NEW),
+        packed(CheckmateIlp::ON_CP_SAT),
+    ]
+}
+
+/// Solves, has the plan replayed, and returns its duration.
+fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
+    let outcome = solver.solve(problem, &SolveControl::new());
+    let duration = outcome.plan.as_ref().map(|plan| {
+        let replay = remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}\n{problem:?}"));
+        assert_eq!(Some(replay.duration), outcome.certificate.objective);
+        replay.duration
+    });
+    (outcome, duration)
+}
+
+/// No plan that the bound covers beats it, and the plan is none of those that do not exist.
+fn assert_honest(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
+    let (outcome, duration) = solve(solver, problem);
+    let certificate = &outcome.certificate;
+    let message = format!("{} {certificate:?} {optimum:?}\n{problem:?}", solver.name());
+    assert!(
+        duration.is_none_or(|duration| optimum.is_some_and(|optimum| optimum <= duration)),
+        "{message}"
+    );
+    if certificate.bound_covers != BoundCovers::CandidateSet {
+        assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{message}");
+        assert!(
+            certificate.status != Status::Infeasible || optimum.is_none(),
+            "{message}"
+        );
+        assert!(
+            certificate.status != Status::Optimal || duration == optimum,
+            "{message}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_program_finds_the_best_plan_in_stage_form(ops in paper_ops(6), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let optimum = brute::stage_form(&problem);
+        for ilp in programs() {
+            let (outcome, duration) = solve(&ilp, &problem);
+            let certificate = &outcome.certificate;
+            prop_assert_eq!(duration, optimum, "{:?} {:?}\n{:?}", ilp, certificate, problem);
+            let status = if optimum.is_some() { Status::Optimal } else { Status::Infeasible };
+            prop_assert_eq!(certificate.status, status, "{:?} {:?}\n{:?}", ilp, certificate, problem);
+        }
+    }
+
+    #[test]
+    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(ops in paper_ops(5), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.max_computes = None;
+        prop_assert_eq!(solve(&CheckmateIlp::NEW, &problem).1, brute::stage_form(&problem));
+    }
+
+    #[test]
+    fn ops_of_all_kinds_with_one_result_are_planned_as_well_as_trying_everything_does(
+        mut ops in any_ops(6), budget in 0u64..100
+    ) {
+        for op in &mut ops {
+            op.results.truncate(1);
+        }
+        let problem = with_budget(problem(&ops), budget);
+        let optimum = brute::stage_form(&problem);
+        for ilp in [CheckmateIlp::NEW, packed(CheckmateIlp::NEW), packed(CheckmateIlp::ON_CP_SAT)] {
+            let (outcome, duration) = solve(&ilp, &problem);
+            prop_assert_eq!(duration, optimum, "{:?} {:?}\n{:?}", ilp, outcome.certificate, problem);
+        }
+    }
+
+    #[test]
+    fn nothing_is_claimed_of_ops_with_several_results_that_does_not_hold(ops in any_ops(6), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let optimum = brute::stage_form(&problem);
+        assert_honest(&CheckmateIlp::NEW, &problem, optimum);
+        for lp in ROUNDINGS {
+            assert_honest(&lp, &problem, optimum);
+        }
+    }
+
+    #[test]
+    fn the_linear_relaxation_bounds_the_program_and_its_plans_are_plans(ops in paper_ops(12), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let (ilp, optimum) = solve(&packed(CheckmateIlp::NEW), &problem);
+        for lp in ROUNDINGS {
+            let (outcome, duration) = solve(&lp, &problem);
+            prop_assert!(outcome.certificate.bound <= ilp.certificate.bound);
+            prop_assert!(duration.is_none_or(|duration| optimum.is_some_and(|optimum| optimum <= duration)));
+        }
+    }
+
+    #[test]
+    fn a_warm_start_changes_nothing_about_the_optimum(ops in paper_ops(9), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let start = Search.solve(&problem, &SolveControl::new().step_limit(20_000)).plan;
+        let mut control = SolveControl::new();
+        control.warm_start = start.as_ref();
+        let warm = CheckmateIlp::NEW.solve(&problem, &control).certificate;
+        let cold = CheckmateIlp::NEW.solve(&problem, &SolveControl::new()).certificate;
+        prop_assert!(start.is_none_or(|_| warm.objective <= cold.objective.or(warm.objective)));
+        prop_assert_eq!(warm.bound, cold.bound);
+    }
+
+    #[test]
+    fn without_a_frontier_first_runs_may_change_places(ops in paper_ops(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        let advancing = brute::stage_form(&problem).unwrap_or(u64::MAX);
+        problem.order = OrderMode::Free;
+        let any = brute::any_order(&problem).unwrap_or(u64::MAX);
+        let every = CheckmateIlp { partition: Partition::EveryNode, ..CheckmateIlp::NEW };
+        let found = solve(&every, &problem).1.unwrap_or(u64::MAX);
+        prop_assert!(any <= found && found <= advancing, "{any} {found} {advancing}\n{problem:?}");
+        let last = CheckmateIlp { partition: Partition::LastNode, ..CheckmateIlp::NEW };
+        if last.model_size(&problem).is_ok() {
+            prop_assert_eq!(solve(&last, &problem).1.unwrap_or(u64::MAX), found);
+        }
+    }
+}
+
+#[test]
+fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
+    for lp in ROUNDINGS {
+        let problem = with_budget(fan(), 60);
+        let (outcome, duration) = solve(&lp, &problem);
+        assert_eq!(outcome.certificate.bound_covers, BoundCovers::StageForm);
+        assert!(outcome.certificate.bound > problem.total_duration());
+        if lp != CheckmateLp::RANDOM {
+            assert!(duration.is_some(), "{:?}", outcome.certificate);
+        }
+    }
+}
+
+#[test]
+fn rounding_at_random_depends_on_the_seed_only() {
+    let problem = with_budget(fan(), 60);
+    let solve = |seed| {
+        CheckmateLp::RANDOMIZED
+            .solve(&problem, &SolveControl::new().seed(seed))
+            .plan
+    };
+    assert_eq!(solve(5), solve(5));
+    let thresholds = |seed| {
+        CheckmateLp::RANDOM
+            .solve(&problem, &SolveControl::new().seed(seed))
+            .lowest_peak
+    };
+    assert!((1..20).any(|seed| thresholds(seed) != thresholds(0)));
+}
+
+#[test]
+fn a_program_that_is_too_large_is_refused_before_it_is_built() {
+    let ops: Vec<Op> = (0..2000usize)
+        .map(|index| Op::plain(1, 1, &[index / 2, index.saturating_sub(1)]))
+        .collect();
+    let problem = with_budget(problem(&ops), 50);
+    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp::NEW] {
+        let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
+        assert_eq!(
+            (certificate.status, certificate.stop),
+            (Status::Unknown, StopReason::Refused)
+        );
+    }
+    let small = with_budget(fan(), 60);
+    for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp::NEW] {
+        let solve = |bytes| {
+            solver
+                .solve(&small, &SolveControl::new().memory_limit(bytes))
+                .certificate
+                .stop
+        };
+        assert_eq!(solve(1 << 20), StopReason::Refused);
+        assert_ne!(solve(1 << 30), StopReason::Refused);
+    }
+}
+
+#[test]
+fn stages_without_a_frontier_are_refused_where_they_do_not_fit() {
+    let every = CheckmateIlp {
+        partition: Partition::EveryNode,
+        ..CheckmateIlp::NEW
+    };
+    let last = CheckmateIlp {
+        partition: Partition::LastNode,
+        ..CheckmateIlp::NEW
+    };
+    let refused = |ilp: CheckmateIlp, problem: &Problem| matches!(ilp.model_size(problem), Err(Refusal::Partition(_)));
+    let mut free = fan();
+    assert!(refused(every, &free));
+    free.order = OrderMode::Free;
+    assert!(!refused(every, &free));
+    assert!(!refused(last, &free));
+    let mut fork = problem(&[Op::plain(1, 1, &[]), Op::plain(1, 1, &[0]), Op::plain(1, 1, &[0])]);
+    fork.order = OrderMode::Free;
+    assert!(refused(last, &fork) && !refused(every, &fork));
+    let mut kept = Op::plain(1, 1, &[0]);
+    kept.results[0].1 = StorageRole::Kept;
+    let mut kept = problem(&[Op::plain(1, 1, &[]), kept]);
+    kept.order = OrderMode::Free;
+    assert!(refused(every, &kept));
+}
+
+#[test]
+fn a_flag_and_a_deadline_stop_the_relaxation() {
+    let problem = with_budget(fan(), 30);
+    let flag = std::sync::atomic::AtomicBool::new(true);
+    for lp in ROUNDINGS {
+        let certificate = lp.solve(&problem, &SolveControl::new().cancel(&flag)).certificate;
+        assert_eq!(certificate.stop, StopReason::Cancelled);
+        let none = SolveControl::new().time_limit(std::time::Duration::ZERO);
+        let certificate = lp.solve(&problem, &none).certificate;
+        assert_eq!(
+            (certificate.stop, certificate.bound),
+            (StopReason::TimeLimit, problem.total_duration())
+        );
+    }
+}
