@@ -11,6 +11,7 @@
 //! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
+//! | `program` | 0/1 programs: for CP-SAT, for `milp`, and bounds on them proved in integers |
 //! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
@@ -35,6 +36,8 @@ mod instance;
 mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
+#[cfg(feature = "cp-sat")]
+mod program;
 #[cfg(feature = "cp-sat")]
 mod run;
 #[cfg(feature = "cp-sat")]

@@ -5,9 +5,10 @@ use remat_solve::{Outcome, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
 use crate::cpsat::{Ended, minimize};
-use crate::gap::mip::{self, MipSolver};
-use crate::gap::{Backend, cp};
+use crate::gap::Backend;
 use crate::instance::Refusal;
+use crate::program::cp;
+use crate::program::mip::{self, MipSolver};
 use crate::run::{Claim, Incumbent, Run};
 use crate::size::ModelSize;
 

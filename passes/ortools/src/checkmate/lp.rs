@@ -8,10 +8,10 @@ use remat_solve::{Outcome, SolveControl, Solver};
 use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
 use crate::cpsat::Ended;
-use crate::exact::proof::Proof;
-use crate::gap::mip;
 use crate::instance::Refusal;
 use crate::milp::relaxation::Relaxation;
+use crate::program::mip;
+use crate::program::proof::Proof;
 use crate::run::{Claim, Clock, Run};
 
 /// The share of the budget that is left to rounding: `eps` of the paper is 0.1.
@@ -138,6 +138,9 @@ fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) ->
         return nothing(Ended::Failed);
     };
     let (ended, solution) = relaxation.solve(clock);
+    if ended == Ended::Infeasible {
+        return nothing(ended);
+    }
     // Multipliers of a solve that was stopped prove something, too.
     let proof = Proof::of(&program, &solution.multipliers);
     Relaxed {

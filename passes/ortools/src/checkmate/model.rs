@@ -5,8 +5,8 @@ use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 
 use super::Setting;
 use crate::ModelSize;
-use crate::gap::program::{Literal, Program, Row, Variable};
 use crate::instance::{Instance, Node, Refusal};
+use crate::program::{Literal, Program, Row, Variable};
 
 /// How stages and nodes belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

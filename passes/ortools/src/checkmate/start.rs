@@ -4,8 +4,8 @@ use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 
 use super::Setting;
 use super::model::Layout;
-use crate::gap::program::{Program, Variable};
 use crate::instance::Node;
+use crate::program::{Program, Variable};
 
 /// The matrices of a sequence whose first runs follow the reference order: each result is held from its run to its last use. Runs of
 /// one stage that do not follow that order are taken as if they did.

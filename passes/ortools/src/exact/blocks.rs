@@ -32,8 +32,8 @@
 use std::collections::BTreeSet;
 
 use crate::gap::candidates;
-use crate::gap::program::{Literal, Program, Row, Variable};
 use crate::instance::{Instance, Node, Value};
+use crate::program::{Literal, Program, Row, Variable};
 
 /// Whether a value is resident, as far as it is known beforehand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,6 @@
 //! Bounds on all plans in fixed order, and proofs that a plan is the best of them.
 
 mod blocks;
-pub(crate) mod proof;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,14 +9,14 @@ use remat_plan::{OrderMode, Plan, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
-use crate::gap::program::{Reduced, Row};
-use crate::gap::{cp, first_plan, mip};
+use crate::gap::first_plan;
 use crate::instance::{Instance, Node, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
+use crate::program::proof::Proof;
+use crate::program::{Reduced, Row, cp, mip};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use blocks::Blocks;
-use proof::Proof;
 
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
 const TERMS_PER_SECOND: f64 = 150_000.0;

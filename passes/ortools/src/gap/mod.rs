@@ -1,10 +1,7 @@
 //! Exact and bounded: the gap model over growing candidate sets.
 
 pub(crate) mod candidates;
-pub(crate) mod cp;
-pub(crate) mod mip;
 mod model;
-pub(crate) mod program;
 
 use std::time::Duration;
 
@@ -15,9 +12,10 @@ pub use candidates::Candidates;
 
 use crate::cpsat::{Ended, minimize};
 use crate::instance::{Instance, Refusal};
+use crate::program::cp;
+use crate::program::mip::{self, MipSolver};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
 use crate::size::ModelSize;
-use mip::MipSolver;
 use model::GapModel;
 
 /// Steps of the local search that gives the first plan where the caller gives none.

@@ -20,8 +20,8 @@
 use rustc_hash::FxHashMap;
 
 use super::candidates::recomputes;
-use super::program::{Literal, Program, Row, Variable};
 use crate::instance::{Instance, Node, Refusal, Value};
+use crate::program::{Literal, Program, Row, Variable};
 
 /// Programs with more terms are not built: CP-SAT takes some 300 bytes for each.
 const MAX_TERMS: usize = 8_000_000;

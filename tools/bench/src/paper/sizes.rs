@@ -74,10 +74,11 @@ pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
 /// The models of this build.
 #[cfg(feature = "cp-sat")]
 fn own(problem: &Problem) -> Vec<Size> {
-    use remat_ortools::{Candidates, Gap, Moccasin, ModelSize};
+    use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize};
 
     let moccasin = Moccasin { computes: Some(2) };
     let models = [
+        ("`checkmate-ilp`", CheckmateIlp::NEW.model_size(problem)),
         ("`moccasin`, C = 2", moccasin.model_size(problem)),
         (
             "`gap`, recomputes before 1 use",

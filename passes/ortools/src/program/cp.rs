@@ -8,7 +8,7 @@ use cp_sat::proto::{
 
 use remat_solve::SolveControl;
 
-use super::program::{Literal, Program, Variable};
+use super::{Literal, Program, Variable};
 
 /// The model, with a solution or part of one to start from.
 pub(crate) fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {

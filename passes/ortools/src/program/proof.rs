@@ -3,7 +3,7 @@
 //! Any multipliers with the right signs give a bound: the rows times them, plus for each variable the least its reduced cost can
 //! contribute. So those of a solver in floating point are rounded to a fixed point, and everything after that is exact.
 
-use crate::gap::program::{Literal, Program, Row, Variable};
+use super::{Literal, Program, Row, Variable};
 
 /// Multipliers are counted in units of 1 / 2^44: fine enough for sizes in bytes, coarse enough for sums in 128 bits.
 const UNIT: i128 = 1 << 44;

@@ -1,6 +1,6 @@
 //! A 0/1 program as a mixed-integer program in floating point.
 
-use super::program::{Literal, Program};
+use super::{Literal, Program};
 use crate::cpsat::Answer;
 use crate::milp;
 use crate::run::Clock;

@@ -1,4 +1,8 @@
-//! A 0/1 program, free of any solver's format.
+//! A 0/1 program, free of any solver's format; what hands it to a solver, and what proves bounds on it.
+
+pub(crate) mod cp;
+pub(crate) mod mip;
+pub(crate) mod proof;
 
 use crate::ModelSize;
 
