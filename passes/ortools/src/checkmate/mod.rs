@@ -88,8 +88,13 @@ impl Setting {
 
     /// What a bound over the solutions of the program covers.
     fn covers(&self) -> BoundCovers {
-        let whole = (0..self.instance.len()).all(|node| self.instance.values(node).len() <= 1);
-        if whole {
+        // Whoever needs a node needs its only result that takes memory.
+        let is_one = |node: Node| match self.instance.values(node) {
+            values if values.is_empty() => true,
+            values if values.len() == 1 => self.instance.users(values.start).len() == self.graph.children(node).len(),
+            _ => false,
+        };
+        if (0..self.instance.len()).all(is_one) {
             self.instance.stage_form()
         } else {
             BoundCovers::CandidateSet

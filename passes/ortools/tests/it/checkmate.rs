@@ -154,6 +154,27 @@ proptest! {
     }
 }
 
+/// The second result of the second op takes nothing, so that a plan may hold it without the first; the program cannot.
+#[test]
+fn a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set() {
+    let mut double = Op::plain(5, 4, &[]);
+    double.results.push((0, StorageRole::Transient));
+    let mut problem = problem(&[
+        Op::plain(1, 3, &[]),
+        double,
+        Op::plain(1, 6, &[1]),
+        Op::plain(1, 1, &[3]),
+        Op::plain(1, 8, &[4]),
+        Op::plain(1, 1, &[2, 4, 0]),
+    ]);
+    problem.budget = Some(10);
+    let once = problem.total_duration();
+    assert_eq!(brute::stage_form(&problem), Some(once + 1));
+    let (outcome, duration) = solve(&CheckmateIlp::NEW, &problem);
+    assert_eq!(duration, Some(once + 6));
+    assert_eq!(outcome.certificate.bound_covers, BoundCovers::CandidateSet);
+}
+
 #[test]
 fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
     for lp in ROUNDINGS {
