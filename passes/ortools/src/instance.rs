@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use remat_plan::{BoundCovers, OpId, OrderMode, Plan, Problem, StorageId, StorageRole, Structure};
+use remat_solve::stages::TooManyStages;
 use smallvec::SmallVec;
 use thiserror::Error;
 use typed_index_collections::TiVec;
@@ -26,6 +27,9 @@ pub enum Refusal {
         /// The sum, in units of the divisor.
         total: u64,
     },
+    /// There are more stages than matrices are built for.
+    #[error(transparent)]
+    Stages(#[from] TooManyStages),
     /// Stages without a frontier do not fit the problem.
     #[error("stages without a frontier: {0}")]
     Partition(&'static str),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use remat_plan::{Problem, Status, StopReason};
 use remat_solve::{Outcome, SolveControl, Solver};
 
+use super::layout::Layout;
 use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
 use crate::cpsat::Ended;
@@ -119,7 +120,7 @@ struct Relaxed {
     ended: Ended,
     /// Lower bound on the objective of the program, in units.
     bound: i64,
-    solution: Option<(model::Layout, Vec<f64>)>,
+    solution: Option<(Layout, Vec<f64>)>,
 }
 
 fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) -> Relaxed {

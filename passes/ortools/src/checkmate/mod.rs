@@ -26,6 +26,7 @@
 //! A node with several results holds all of them or none, as in the paper; then the program does not cover all stage forms.
 
 mod ilp;
+mod layout;
 mod lp;
 mod model;
 mod round;
@@ -33,8 +34,9 @@ mod size;
 mod start;
 
 pub use ilp::CheckmateIlp;
+pub use layout::Partition;
 pub use lp::{CheckmateLp, LpReport};
-pub use model::{Freeing, Partition};
+pub use model::Freeing;
 pub use round::Rounding;
 
 use remat_plan::BoundCovers;
@@ -54,10 +56,7 @@ struct Setting {
 impl Setting {
     fn of(run: &Run<'_>, partition: Partition) -> Result<Self, Refusal> {
         let instance = Instance::of(run.problem, &run.structure, None)?;
-        let graph = StageGraph::of(run.problem, &run.structure).map_err(|_| Refusal::TooLarge {
-            terms: u64::MAX,
-            limit: size::MAX_TERMS,
-        })?;
+        let graph = StageGraph::of(run.problem, &run.structure)?;
         partition.check(run.problem, &instance, &graph)?;
         Ok(Self {
             instance,

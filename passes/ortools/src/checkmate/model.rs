@@ -1,64 +1,10 @@
-//! The variables and rows of the integer program.
-
-use remat_plan::{OrderMode, Problem};
-use remat_solve::stages::{StageGraph, StageMatrix, Stages};
+//! The variables of the integer program, and the rows that are made of them.
 
 use super::Setting;
+use super::layout::{Layout, Partition, offset};
 use crate::ModelSize;
-use crate::instance::{Instance, Node, Refusal};
+use crate::instance::Node;
 use crate::program::{Literal, Program, Row, Variable};
-
-/// How stages and nodes belong together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Partition {
-    /// Stage `t` ends with the first run of node `t` (section 4.6 of the paper): matrices are triangular, and the linear relaxation
-    /// is strong.
-    #[default]
-    Frontier,
-    /// Every node runs in some stage, which allows first runs in other orders and takes full matrices. For small graphs in free
-    /// order without graph outputs.
-    EveryNode,
-    /// As before, but only the last node has to run: enough where it needs all others, refused elsewhere.
-    LastNode,
-}
-
-impl Partition {
-    pub(super) fn check(self, problem: &Problem, instance: &Instance, graph: &StageGraph) -> Result<(), Refusal> {
-        if self == Self::Frontier {
-            return Ok(());
-        }
-        let nodes = instance.len();
-        if problem.order == OrderMode::Fixed {
-            return Err(Refusal::Partition("the problem fixes the order"));
-        }
-        if (0..nodes).any(|node| instance.kept(node) > 0 || instance.before(node) != graph.parents(node)) {
-            return Err(Refusal::Partition(
-                "the problem has graph outputs or results without memory",
-            ));
-        }
-        if self == Self::LastNode && (0..nodes.saturating_sub(1)).any(|node| graph.children(node).is_empty()) {
-            return Err(Refusal::Partition("the last node does not need all others"));
-        }
-        Ok(())
-    }
-
-    /// How many nodes may run in a stage: those before this one.
-    pub(super) fn width(self, stage: usize, nodes: usize) -> usize {
-        match self {
-            Self::Frontier => stage + 1,
-            Self::EveryNode | Self::LastNode => nodes,
-        }
-    }
-
-    /// How many nodes may be held into a stage: those before this one.
-    pub(super) fn held(self, stage: usize, nodes: usize) -> usize {
-        match self {
-            Self::Frontier => stage,
-            Self::EveryNode | Self::LastNode if stage == 0 => 0,
-            Self::EveryNode | Self::LastNode => nodes,
-        }
-    }
-}
 
 /// How `FREE` is tied to `R` and `S`. Both have the same integer solutions, but for frees of what is no longer needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,82 +17,6 @@ pub enum Freeing {
     Packed,
 }
 
-/// Which variable is which.
-pub(super) struct Layout {
-    partition: Partition,
-    nodes: usize,
-    /// Where `R`, `S` and `U` of each stage start; they are consecutive.
-    computed: Vec<Variable>,
-    held: Vec<Variable>,
-    memory: Vec<Variable>,
-    /// Where `FREE` of each stage starts; for each node that may run the parents in order.
-    freed: Vec<Variable>,
-    /// For each node how many edges lead to the nodes before it.
-    edges_before: Vec<u32>,
-}
-
-impl Layout {
-    pub(super) fn computed(&self, stage: usize, node: Node) -> Option<Variable> {
-        (node < self.partition.width(stage, self.nodes)).then(|| self.computed[stage] + offset(node))
-    }
-
-    pub(super) fn held(&self, stage: usize, node: Node) -> Option<Variable> {
-        let inside = stage < self.nodes && node < self.partition.held(stage, self.nodes);
-        inside.then(|| self.held[stage] + offset(node))
-    }
-
-    pub(super) fn memory(&self, stage: usize, node: Node) -> Variable {
-        self.memory[stage] + offset(node)
-    }
-
-    pub(super) fn freed(&self, stage: usize, node: Node, rank: usize) -> Variable {
-        self.freed[stage] + self.edges_before[node] + offset(rank)
-    }
-
-    /// The value of an `S` in a solution; `None` where there is no such variable.
-    pub(super) fn held_value<T: Copy>(&self, values: &[T], stage: usize, node: Node) -> Option<T> {
-        values.get(self.held(stage, node)? as usize).copied()
-    }
-
-    /// The runs of a solution in order: `R` completes `S` in the cheapest way where the matrices are triangular, else it is that of
-    /// the solution.
-    pub(super) fn sequence(&self, graph: &StageGraph, values: &[i64]) -> Vec<Node> {
-        if self.partition == Partition::Frontier {
-            let held = |stage, node| self.held_value(values, stage, node).is_some_and(|value| value != 0);
-            return complete(graph, held);
-        }
-        let runs = |stage: usize, node: Node| {
-            let variable = self.computed(stage, node);
-            variable
-                .and_then(|variable| values.get(variable as usize))
-                .is_some_and(|&value| value != 0)
-        };
-        let stages = (0..self.nodes).flat_map(|stage| (0..self.nodes).map(move |node| (stage, node)));
-        stages
-            .filter(|&(stage, node)| runs(stage, node))
-            .map(|(_, node)| node)
-            .collect()
-    }
-}
-
-/// The runs of the cheapest `R` for the `S` that `held` describes.
-pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -> Vec<Node> {
-    let mut retained = StageMatrix::new(graph.len());
-    for stage in 0..graph.len() {
-        for node in (0..stage).filter(|&node| held(stage, node)) {
-            retained.set(stage, node);
-        }
-    }
-    let stages = Stages::complete(graph, retained);
-    (0..graph.len())
-        .flat_map(|stage| stages.computed().row(stage))
-        .collect()
-}
-
-fn offset(count: usize) -> u32 {
-    u32::try_from(count).expect("the number of terms is limited below 2^32")
-}
-
 /// The program within a budget in units; `None` where no stage can hold the graph outputs and its own node.
 pub(super) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<(Program, Layout)> {
     let mut builder = Builder {
@@ -154,15 +24,7 @@ pub(super) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<
         freeing,
         nodes: setting.instance.len(),
         program: Program::default(),
-        layout: Layout {
-            partition: setting.partition,
-            nodes: setting.instance.len(),
-            computed: Vec::new(),
-            held: Vec::new(),
-            memory: Vec::new(),
-            freed: Vec::new(),
-            edges_before: Vec::new(),
-        },
+        layout: Layout::new(setting.partition, setting.instance.len()),
     };
     builder.variables(budget)?;
     builder.cover();
@@ -198,37 +60,24 @@ impl Builder<'_> {
 
     fn variables(&mut self, budget: i64) -> Option<()> {
         let (instance, graph) = (&self.setting.instance, &self.setting.graph);
-        let mut edges = 0;
-        for node in 0..self.nodes {
-            self.layout.edges_before.push(edges);
-            edges += offset(graph.parents(node).len());
-        }
+        let partition = self.setting.partition;
+        self.layout.count_edges(graph);
         let mut outputs = 0;
         for stage in 0..self.nodes {
             let width = self.width(stage);
-            let at = |program: &Program| offset(program.cost.len());
-            self.layout.computed.push(at(&self.program));
+            let starts = [width, partition.held(stage, self.nodes), self.layout.frees(width)];
+            self.layout.begin_stage(self.program.cost.len(), starts);
+            let is_first = |node: Node| partition == Partition::Frontier && node == stage;
             for node in 0..width {
-                let first = self.setting.partition == Partition::Frontier && node == stage;
-                self.program.variable(if first { 0 } else { instance.duration(node) });
+                let cost = if is_first(node) { 0 } else { instance.duration(node) };
+                self.program.variable(cost);
             }
-            self.layout.held.push(at(&self.program));
-            for _ in 0..self.setting.partition.held(stage, self.nodes) {
+            for _ in 0..starts[1] + starts[2] {
                 self.program.variable(0);
             }
-            self.layout.freed.push(at(&self.program));
-            for _ in (0..width).flat_map(|node| graph.parents(node)) {
-                self.program.variable(0);
-            }
-            self.layout.memory.push(at(&self.program));
             for node in 0..width {
-                let frontier = self.setting.partition == Partition::Frontier && node == stage;
-                let own = if frontier {
-                    instance.kept(node) + instance.workspace(node)
-                } else {
-                    0
-                };
-                let most = budget - outputs - own;
+                let first = instance.kept(node) + instance.workspace(node);
+                let most = budget - outputs - if is_first(node) { first } else { 0 };
                 if most < 0 {
                     return None;
                 }

@@ -3,7 +3,7 @@
 use remat_solve::Rng;
 
 use super::Setting;
-use super::model::complete;
+use super::layout::complete;
 use crate::instance::Node;
 use crate::run::{Incumbent, Run};
 

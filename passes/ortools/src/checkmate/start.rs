@@ -3,7 +3,7 @@
 use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 
 use super::Setting;
-use super::model::Layout;
+use super::layout::Layout;
 use crate::instance::Node;
 use crate::program::{Program, Variable};
 

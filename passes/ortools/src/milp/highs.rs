@@ -33,7 +33,12 @@ pub(crate) fn minimize(program: Program, start: Option<Vec<f64>>, limits: Limits
             highs.start_from(start);
         }
         let outcome = highs.run(&Messages { send, stop });
-        (outcome, highs.mip_bound())
+        let bound = highs.mip_bound();
+        if outcome == Outcome::Optimal {
+            // HiGHS does not tell of every solution when it finds it.
+            let _ = send.send(Message::Improved(highs.solution().columns, bound));
+        }
+        (outcome, bound)
     })
 }
 

@@ -215,8 +215,7 @@ impl Highs {
         status != STATUS_ERROR
     }
 
-    /// Solves. Better solutions of a mixed-integer program come through the watcher, the optimal one included unless it is the one
-    /// to start from.
+    /// Solves. Better solutions of a mixed-integer program come through the watcher, most of them.
     pub(crate) fn run(&mut self, watcher: &dyn Watcher) -> Outcome {
         let mut watched = Watched {
             watcher,
@@ -252,7 +251,7 @@ impl Highs {
         bound
     }
 
-    /// The solution of the linear program that was run.
+    /// The solution of the program that was run, multipliers and reduced costs if it is linear.
     pub(crate) fn solution(&self) -> Solution {
         let mut solution = Solution {
             columns: vec![0.0; self.columns],

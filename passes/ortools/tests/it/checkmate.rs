@@ -272,3 +272,20 @@ fn a_flag_and_a_deadline_stop_the_relaxation() {
         );
     }
 }
+
+/// HiGHS finds the best solution here without telling of it as an improvement.
+#[test]
+fn the_solution_at_the_end_counts_where_it_was_not_told_of_before() {
+    let mut problem = problem(&[
+        Op::plain(0, 2, &[]),
+        Op::plain(0, 2, &[0]),
+        Op::plain(3, 1, &[1]),
+        Op::plain(0, 4, &[1]),
+        Op::plain(5, 3, &[3, 0]),
+        Op::plain(0, 7, &[1, 2]),
+    ]);
+    problem.budget = Some(11);
+    let (outcome, duration) = solve(&CheckmateIlp::NEW, &problem);
+    assert_eq!(duration, Some(problem.total_duration()));
+    assert_eq!(outcome.certificate.status, Status::Optimal);
+}
