@@ -81,7 +81,7 @@ impl CheckmateIlp {
             let stages = start::stages_of(&setting.graph, &best.sequence);
             start::values(setting, &program, &layout, &stages)
         });
-        let mut improved = |solution: &[i64], o: i64, bound: i64| {
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, layout.sequence(&setting.graph, solution)) else {
                 tracing::error!("a solution of the stages does not keep the budget");
                 return;
