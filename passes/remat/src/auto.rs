@@ -1,10 +1,14 @@
-//! The solver to use unless told otherwise: search first, then proof, within one time limit.
+//! The solver to use unless told otherwise: what is quick first, then search, then proof, within one time limit.
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
+use crate::solution::{parts, prune};
+
+/// Share of the time for all quick solvers together.
+const QUICK_SHARE: f64 = 0.05;
 /// Share of the time for the first search, where an exact solver is there to go on.
 const SEARCH_SHARE: f64 = 0.4;
 /// Time for the proof where the caller sets no limit and the search was shorter.
@@ -12,12 +16,14 @@ const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// With less time left than this nothing more is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
-/// The local search, then the exact solver of `remat-ortools` with the search's plan as its hint, then the search again from the best
-/// plan, until the plan is proved optimal or the time is up.
+/// The solvers that are [quick](Solver::is_quick) on the problem, the local search, the exact solver of `remat-ortools` with the best plan
+/// as its hint, then the search again from the best plan, until the plan is proved optimal or the time is up.
 ///
-/// Each part starts from the best plan so far, so none makes it worse. Without OR-Tools only the search is there, and what is
-/// proved is what it proves: that no plan exists, or that nothing has to be recomputed. The certificate names the part that
-/// found the plan, and its bound is the strongest one that covers the plan.
+/// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
+/// time, and where steps are limited and not time, never worse than that of any of its parts under the same limit: the first
+/// search does not start from what the quick solvers found, and the search is repeated from there where they found the better plan.
+/// Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing has to be recomputed. The
+/// certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -27,51 +33,99 @@ impl Solver for Auto {
     }
 
     fn describe(&self) -> &'static str {
-        "search, then proof where OR-Tools is there, within one time limit"
+        "what is quick, search, then proof where OR-Tools is there, within one time limit"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");
-        portfolio(problem, control, &Search, exact.copied())
+        let parts = Parts {
+            quick: parts().filter(|part| part.is_quick(problem)).collect(),
+            search: &Search,
+            exact: exact.copied(),
+        };
+        parts.solve(problem, control)
     }
 }
 
-fn portfolio(
-    problem: &Problem,
-    control: &SolveControl<'_>,
-    search: &dyn Solver,
-    exact: Option<&dyn Solver>,
-) -> Outcome {
-    let started = Instant::now();
-    let Some(exact) = exact else {
-        return named(search.solve(problem, control), started);
-    };
-    let mut first = *control;
-    first.deadline = control.deadline.map(|deadline| {
-        let whole = deadline.saturating_duration_since(started);
-        started + whole.mul_f64(SEARCH_SHARE)
-    });
-    let mut best = search.solve(problem, &first);
-    if is_over(&best, control) {
-        return named(best, started);
+/// What the portfolio is made of.
+struct Parts<'a> {
+    quick: Vec<&'a dyn Solver>,
+    search: &'a dyn Solver,
+    exact: Option<&'a dyn Solver>,
+}
+
+impl Parts<'_> {
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let started = Instant::now();
+        let constructed = self.construct(problem, control);
+        if let Some(outcome) = &constructed
+            && is_over(outcome, control)
+        {
+            return named(outcome.clone(), started);
+        }
+        let mut first = *control;
+        if self.exact.is_some() {
+            first.deadline = share(control, started, SEARCH_SHARE);
+        }
+        let mut best = self.search.solve(problem, &first);
+        let mut is_worth_a_search = false;
+        if let Some(constructed) = constructed {
+            is_worth_a_search = is_better(problem, &constructed, &best);
+            best = better(problem, best, constructed);
+        }
+        if is_over(&best, control) {
+            return named(best, started);
+        }
+        if let Some(exact) = self.exact {
+            let mut second = *control;
+            if control.deadline.is_none() && control.step_limit.is_none() {
+                // The search has converged; a proof may take for ever.
+                second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
+            }
+            let hint = best.plan.clone();
+            second.warm_start = hint.as_ref().or(control.warm_start);
+            best = better(problem, best, exact.solve(problem, &second));
+            is_worth_a_search |= control.step_limit.is_none();
+        }
+        if !is_worth_a_search || is_over(&best, control) {
+            return named(best, started);
+        }
+        let mut third = *control;
+        let hint = best.plan.clone();
+        third.warm_start = hint.as_ref().or(control.warm_start);
+        third.seed = control.seed.wrapping_add(1);
+        best = better(problem, best, self.search.solve(problem, &third));
+        named(best, started)
     }
-    let mut second = *control;
-    if control.deadline.is_none() && control.step_limit.is_none() {
-        // The search has converged; a proof may take for ever.
-        second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
+
+    /// The best plan of the quick solvers, where one of them finds any.
+    fn construct(&self, problem: &Problem, control: &SolveControl<'_>) -> Option<Outcome> {
+        let mut own = *control;
+        if control.step_limit.is_none() {
+            own.deadline = share(control, Instant::now(), QUICK_SHARE);
+        }
+        let mut best: Option<Outcome> = None;
+        for solver in &self.quick {
+            if best.as_ref().is_some_and(|best| is_over(best, &own)) {
+                break;
+            }
+            let outcome = solver.solve(problem, &own);
+            // What they do not find, and why they stopped, says nothing about the others.
+            if outcome.plan.is_some() {
+                best = Some(match best {
+                    Some(best) => better(problem, best, outcome),
+                    None => outcome,
+                });
+            }
+        }
+        best
     }
-    let hint = best.plan.clone();
-    second.warm_start = hint.as_ref().or(control.warm_start);
-    best = better(best, exact.solve(problem, &second));
-    if is_over(&best, control) || control.step_limit.is_some() {
-        return named(best, started);
-    }
-    let mut third = *control;
-    let hint = best.plan.clone();
-    third.warm_start = hint.as_ref().or(control.warm_start);
-    third.seed = control.seed.wrapping_add(1);
-    best = better(best, search.solve(problem, &third));
-    named(best, started)
+}
+
+/// The end of a share of the time there is from `started` on.
+fn share(control: &SolveControl<'_>, started: Instant, share: f64) -> Option<Instant> {
+    let whole = control.deadline?.saturating_duration_since(started);
+    Some(started + whole.mul_f64(share))
 }
 
 /// Whether nothing is left to do, or no time to do it.
@@ -82,14 +136,26 @@ fn is_over(outcome: &Outcome, control: &SolveControl<'_>) -> bool {
     proved || outcome.certificate.stop == StopReason::Cancelled || control.deadline.is_some_and(too_late)
 }
 
+/// Whether `a` has the shorter plan once what nobody profits from is dropped, as it will be in the end.
+fn is_better(problem: &Problem, a: &Outcome, b: &Outcome) -> bool {
+    let duration = |outcome: &Outcome| match &outcome.plan {
+        Some(plan) if problem.order == OrderMode::Free => {
+            let (_, pruned) = prune(problem.clone(), plan.clone());
+            pruned.runs().map(|op| problem.ops[op].duration).sum()
+        }
+        _ => outcome.certificate.objective.unwrap_or(u64::MAX),
+    };
+    duration(a) < duration(b)
+}
+
 /// The better plan of two answers under the stronger bound.
-fn better(a: Outcome, b: Outcome) -> Outcome {
+fn better(problem: &Problem, a: Outcome, b: Outcome) -> Outcome {
     // Nothing is a proof without a plan but a proof that there is none.
     let by_proof = |outcome: &Outcome| outcome.plan.is_none() && outcome.certificate.status == Status::Infeasible;
     let lowest = a.lowest_peak.into_iter().chain(b.lowest_peak).min();
     let steps = a.certificate.steps.saturating_add(b.certificate.steps);
     let (mut plan, bound) = match (a.certificate.objective, b.certificate.objective) {
-        (Some(first), Some(second)) if second < first => (b, a.certificate),
+        (Some(_), Some(_)) if is_better(problem, &b, &a) => (b, a.certificate),
         (Some(_), _) => (a, b.certificate),
         (None, Some(_)) => (b, a.certificate),
         (None, None) if by_proof(&a) => (a, b.certificate),
@@ -173,7 +239,10 @@ mod tests {
     fn problem() -> Problem {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/mlp_tiny_train.onnx");
         let model = Model::open(&path, &LoadOptions::default()).unwrap();
-        model.problem().clone()
+        // Answers count as they are told: in free order the plans themselves would.
+        let mut problem = model.problem().clone();
+        problem.order = OrderMode::Fixed;
+        problem
     }
 
     fn answer(objective: Option<u64>, bound: u64, covers: BoundCovers, stop: StopReason) -> Outcome {
@@ -202,8 +271,17 @@ mod tests {
     }
 
     fn run(search: &Told, exact: &Told) -> Certificate {
+        run_with(&[], search, Some(exact))
+    }
+
+    fn run_with(quick: &[&Told], search: &Told, exact: Option<&Told>) -> Certificate {
+        let parts = Parts {
+            quick: quick.iter().map(|&told| told as &dyn Solver).collect(),
+            search,
+            exact: exact.map(|told| told as &dyn Solver),
+        };
         let control = SolveControl::new().time_limit(Duration::from_secs(60));
-        portfolio(&problem(), &control, search, Some(exact)).certificate
+        parts.solve(&problem(), &control).certificate
     }
 
     #[test]
@@ -255,5 +333,41 @@ mod tests {
         let search = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::TimeLimit));
         let certificate = run(&search, &Told::new(none));
         assert_eq!((certificate.status, certificate.objective), (Status::Infeasible, None));
+    }
+
+    #[test]
+    fn the_best_plan_of_the_quick_solvers_is_the_answer_where_no_search_finds_a_better_one() {
+        let quick = [15, 13, 14].map(|objective| {
+            Told::new(answer(
+                Some(objective),
+                10,
+                BoundCovers::AllPlans,
+                StopReason::Converged,
+            ))
+        });
+        let search = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&quick.each_ref(), &search, None);
+        assert_eq!(certificate.objective, Some(13));
+        assert_eq!(search.starts(), [false, true], "searched anew from the better plan");
+    }
+
+    #[test]
+    fn a_search_that_finds_the_better_plan_is_not_repeated() {
+        let quick = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let search = Told::new(answer(Some(12), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&[&quick], &search, None);
+        assert_eq!(certificate.objective, Some(12));
+        assert_eq!(search.starts(), [false]);
+    }
+
+    #[test]
+    fn a_quick_solver_that_is_cut_short_or_refuses_does_not_end_the_run() {
+        let quick = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::Refused));
+        let search = Told::new(answer(Some(12), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&[&quick], &search, None);
+        assert_eq!(
+            (certificate.objective, certificate.stop),
+            (Some(12), StopReason::Converged)
+        );
     }
 }

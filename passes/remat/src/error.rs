@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError};
+use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
 
@@ -123,14 +123,14 @@ pub enum Error {
     #[error(transparent)]
     PlanRejected(#[from] Rejection),
     /// No plan was found in time.
-    #[error("no plan within {budget} bytes was found ({stop}); the lowest peak reached is {reached} bytes")]
+    #[error("no plan within {budget} bytes was found ({}); the lowest peak reached is {reached} bytes", format!("{stop:?}").to_lowercase())]
     NoPlan {
         /// The budget.
         budget: u64,
         /// Lowest peak that was reached.
         reached: u64,
         /// Why the search stopped.
-        stop: String,
+        stop: StopReason,
     },
     /// A plan of ours was rejected.
     #[error("the checker rejected a plan of solver `{}`: this is a bug of remat-opt", .0.solver)]
@@ -138,6 +138,12 @@ pub enum Error {
     /// A budget that does not stand for a number of bytes.
     #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
     NotSwept {
+        /// The budget.
+        budget: remat_plan::BudgetSpec,
+    },
+    /// A budget that cannot be compared over.
+    #[error("`{budget}` is no budget to compare solvers under: name shares or sizes")]
+    NotCompared {
         /// The budget.
         budget: remat_plan::BudgetSpec,
     },
@@ -158,6 +164,14 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn unknown_solver(name: &str) -> Self {
+        let known: Vec<_> = crate::solvers().map(|solver| format!("`{}`", solver.name())).collect();
+        Self::UnknownSolver {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
     /// Which of the documented outcomes this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -178,6 +192,7 @@ impl Error {
             | Self::UnknownSolver { .. }
             | Self::NothingToRewrite { .. }
             | Self::NotSwept { .. }
+            | Self::NotCompared { .. }
             | Self::Front(_)
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }

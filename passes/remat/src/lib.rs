@@ -21,11 +21,12 @@
 //! # }
 //! ```
 //!
-//! [`sweep`] does the middle part for many budgets at once: the front of memory against time.
+//! [`sweep`] does the middle part for many budgets at once: the front of memory against time. [`compare`] does it for many solvers.
 //!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
+mod compare;
 mod error;
 mod input;
 mod model;
@@ -35,6 +36,10 @@ mod sweep;
 mod watch;
 
 pub use auto::Auto;
+pub use compare::{
+    Beaten, COMPARISON_FORMAT, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile, RunRecord,
+    compare,
+};
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
 pub use model::{LoadOptions, Model};

@@ -86,8 +86,13 @@ impl Solution {
 /// Every solver of this build, the default one first.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     let auto: &'static dyn Solver = &Auto;
+    std::iter::once(auto).chain(parts())
+}
+
+/// Every solver of this build that does not call others.
+pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::registry().iter().chain(remat_ortools::solvers());
-    std::iter::once(auto).chain(parts.copied())
+    parts.copied()
 }
 
 /// Finds a plan within the budget and has the checker replay it.
@@ -98,13 +103,7 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = solvers()
         .find(|solver| solver.name() == request.solver)
-        .ok_or_else(|| {
-            let known: Vec<_> = solvers().map(|solver| format!("`{}`", solver.name())).collect();
-            Error::UnknownSolver {
-                name: request.solver.clone(),
-                known: known.join(", "),
-            }
-        })?;
+        .ok_or_else(|| Error::unknown_solver(&request.solver))?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
     let longest = match request.budget {
@@ -179,7 +178,7 @@ fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &S
 }
 
 /// Where the order is free, runs that only the reference order asked for are dropped.
-fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
+pub(crate) fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
     if problem.order == OrderMode::Fixed {
         return (problem, plan);
     }
@@ -262,11 +261,10 @@ fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
             fixed_order,
         };
     }
-    let stop = format!("{:?}", certificate.stop).to_lowercase();
     Error::NoPlan {
         budget,
         reached: outcome.lowest_peak.unwrap_or(0),
-        stop,
+        stop: certificate.stop,
     }
 }
 

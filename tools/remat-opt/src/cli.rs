@@ -14,6 +14,7 @@ Examples:
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
+  remat-opt compare model.onnx --budgets 90%,80%     all solvers, side by side
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
 
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Find a plan for each of several budgets: the whole front of memory against time.
     Sweep(Box<crate::commands::sweep::SweepArgs>),
+    /// Run every solver under every budget, side by side.
+    Compare(Box<crate::commands::compare::CompareArgs>),
     /// Replay a plan against a model with the independent checker.
     Verify(VerifyArgs),
     /// Explain a rule of the checker.
