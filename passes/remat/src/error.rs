@@ -155,6 +155,18 @@ pub enum Error {
         /// How many of them no plan can meet.
         impossible: usize,
     },
+    /// Not even the smallest size fits.
+    #[error("not even a size of {size} fits into {budget} bytes: {reason}")]
+    NoBatch {
+        /// The size.
+        size: u64,
+        /// Bytes that the peak may reach.
+        budget: u64,
+        /// Why it does not fit.
+        reason: String,
+        /// Whether that is proved.
+        proved: bool,
+    },
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
@@ -177,9 +189,10 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
+            Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
             Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::EmptyFront { .. } => ErrorKind::Limit,
+            Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
             | Self::Onnx(_)

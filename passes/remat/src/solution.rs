@@ -81,6 +81,18 @@ impl Solution {
             steps: PlanFile::records(&self.problem, &self.plan),
         }
     }
+
+    /// The certificate's bound, where it speaks about all plans that keep to `order`; else 0.
+    #[must_use]
+    pub fn bound_on_all_plans(&self, order: OrderMode) -> u64 {
+        let holds = |certificate: &&Certificate| match certificate.bound_covers {
+            BoundCovers::AllPlans => true,
+            BoundCovers::FixedOrder => order == OrderMode::Fixed,
+            BoundCovers::StageForm | BoundCovers::CandidateSet => false,
+        };
+        let certificate = self.certificate.as_ref().filter(holds);
+        certificate.map_or(0, |certificate| certificate.bound)
+    }
 }
 
 /// Every solver of this build, the default one first.
@@ -269,7 +281,7 @@ fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
 }
 
 /// The baseline duration plus `max_overhead` millionths of it.
-fn longest(baseline: u64, max_overhead: u64) -> u64 {
+pub(crate) fn longest(baseline: u64, max_overhead: u64) -> u64 {
     let extra = u128::from(baseline) * u128::from(max_overhead) / 1_000_000;
     baseline.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
 }

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Compare(args)) => commands::compare::run(args),
+        Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),

@@ -373,6 +373,101 @@ fn a_comparison_is_written_and_drawn() {
     }
 }
 
+#[test]
+fn help_of_the_largest_batch_is_worth_reading() {
+    assert_run!("max-batch", "--help");
+}
+
+#[test]
+fn the_largest_batch_of_a_model_is_found() {
+    assert_run!(
+        "max-batch",
+        "models/features/dynamic_batch.onnx",
+        "--batch-dim",
+        "batch",
+        "--memory",
+        "100KiB",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
+}
+
+#[test]
+fn the_largest_batch_of_a_graph_is_found() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "4",
+        "--memory",
+        "36MiB",
+        "--fixed-memory",
+        "8MiB",
+        "--max-overhead",
+        "10%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
+}
+
+#[test]
+fn the_largest_batch_is_json_on_request() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "--memory",
+        "12MiB",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
+        "--format",
+        "json"
+    );
+}
+
+#[test]
+fn memory_for_no_batch_at_all_is_a_finding() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "--memory",
+        "1MiB"
+    );
+}
+
+#[test]
+fn the_batch_has_to_be_named() {
+    assert_run!("max-batch", "models/features/dynamic_batch.onnx", "--memory", "1MiB");
+    assert_run!(
+        "max-batch",
+        "models/features/dynamic_batch.onnx",
+        "--memory",
+        "1MiB",
+        "--batch-dim",
+        "bunch"
+    );
+    assert_run!(
+        "max-batch",
+        "models/unet_tiny_train.onnx",
+        "--memory",
+        "1MiB",
+        "--batch-factor"
+    );
+}
+
 /// A plan written by one run is accepted by `verify` and applied by another run.
 #[test]
 fn a_plan_travels_between_runs() {

@@ -8,7 +8,7 @@ mod file;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, BudgetSpec, OrderMode, StopReason, Structure};
+use remat_plan::{BudgetSpec, StopReason, Structure};
 use remat_solve::{SolveControl, Solver};
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
@@ -102,15 +102,10 @@ impl Comparison {
     /// shortest plan.
     #[must_use]
     pub fn bound(&self, model: &Model, budget: usize) -> u64 {
-        let fixed = model.problem().order == OrderMode::Fixed;
-        let holds =
-            |covers: BoundCovers| covers == BoundCovers::AllPlans || (fixed && covers == BoundCovers::FixedOrder);
-        let certificates = self
+        let order = model.problem().order;
+        let bounds = self
             .runs(budget)
-            .filter_map(|(_, run)| run.solution()?.certificate.as_ref());
-        let bounds = certificates
-            .filter(|certificate| holds(certificate.bound_covers))
-            .map(|certificate| certificate.bound);
+            .filter_map(|(_, run)| Some(run.solution()?.bound_on_all_plans(order)));
         let strongest = bounds.max().unwrap_or(0).max(model.baseline().duration);
         strongest.min(self.best(budget).unwrap_or(u64::MAX))
     }

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod inspect;
+pub(crate) mod max_batch;
 pub(crate) mod optimize;
 pub(crate) mod sweep;
 pub(crate) mod verify;
