@@ -151,6 +151,9 @@ impl Slices<'_> {
             return Err(Ended::TimeLimit);
         }
         let mut parameters = self.parameters.clone();
+        if let Some(bytes) = clock.control.memory_limit {
+            parameters.max_memory_in_mb = Some(i64::try_from(bytes >> 20).unwrap_or(i64::MAX).max(1));
+        }
         if let Some(limit) = clock.control.step_limit {
             let left = limit.saturating_sub(self.conflicts);
             if left == 0 {

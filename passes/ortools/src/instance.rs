@@ -34,6 +34,14 @@ pub enum Refusal {
         /// The limit.
         limit: u64,
     },
+    /// The caller allows less memory than the model would take.
+    #[error("the model would take about {bytes} bytes, the limit is {limit}")]
+    Memory {
+        /// An estimate of what the model takes together with what solves it.
+        bytes: u64,
+        /// The caller's limit.
+        limit: u64,
+    },
 }
 
 /// A problem in one order of first computes.
@@ -240,6 +248,14 @@ impl Instance {
         match self.order {
             OrderMode::Fixed if self.complete => BoundCovers::StageForm,
             // In free order, the order of this instance is one of many.
+            OrderMode::Fixed | OrderMode::Free => BoundCovers::CandidateSet,
+        }
+    }
+
+    /// What a bound over all sequences of this instance in which first runs keep its order covers.
+    pub(crate) fn fixed_order(&self) -> BoundCovers {
+        match self.order {
+            OrderMode::Fixed if self.complete => BoundCovers::FixedOrder,
             OrderMode::Fixed | OrderMode::Free => BoundCovers::CandidateSet,
         }
     }

@@ -1,17 +1,20 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is the gap model on CP-SAT and on HiGHS, and the
-//! Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
+//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
+//! model on CP-SAT, HiGHS and SCIP, and the Moccasin formulation on CP-SAT; without it nothing is linked and the list is empty
+//! ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `instance` | the problem in flat arrays and units that lose nothing; what a bound over its sequences covers |
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
-//! | `capi`, `highs_capi` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
+//! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
+//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
+//! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
 
 #[cfg(feature = "cp-sat")]
 mod capi;
@@ -20,11 +23,13 @@ mod cpmodel;
 #[cfg(feature = "cp-sat")]
 mod cpsat;
 #[cfg(feature = "cp-sat")]
+mod exact;
+#[cfg(feature = "cp-sat")]
 mod gap;
 #[cfg(feature = "cp-sat")]
-mod highs_capi;
-#[cfg(feature = "cp-sat")]
 mod instance;
+#[cfg(feature = "cp-sat")]
+mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
 #[cfg(feature = "cp-sat")]
@@ -32,6 +37,8 @@ mod run;
 #[cfg(feature = "cp-sat")]
 mod size;
 
+#[cfg(feature = "cp-sat")]
+pub use exact::{Exact, Relaxed};
 #[cfg(feature = "cp-sat")]
 pub use gap::{Backend, Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
@@ -51,7 +58,7 @@ pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
 pub fn solvers() -> &'static [&'static dyn Solver] {
     #[cfg(feature = "cp-sat")]
     {
-        static SOLVERS: [&dyn Solver; 3] = [&Gap::NEW, &Gap::ON_HIGHS, &Moccasin::NEW];
+        static SOLVERS: [&dyn Solver; 5] = [&Exact, &Gap::NEW, &Gap::ON_HIGHS, &Gap::ON_SCIP, &Moccasin::NEW];
         &SOLVERS
     }
     #[cfg(not(feature = "cp-sat"))]
@@ -68,7 +75,7 @@ mod tests {
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         let names: Vec<_> = solvers().iter().map(|solver| solver.name()).collect();
         let expected: &[&str] = if AVAILABLE {
-            &["gap", "gap-highs", "moccasin"]
+            &["exact", "gap", "gap-highs", "gap-scip", "moccasin"]
         } else {
             &[]
         };

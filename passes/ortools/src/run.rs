@@ -11,6 +11,11 @@ use remat_solve::{Outcome, Phase, Progress, SolveControl};
 use crate::cpsat::Ended;
 use crate::instance::{Instance, Node, Refusal};
 
+/// What a solver takes for each term of a model, the model itself included, and what it takes at least: estimated for CP-SAT with
+/// two workers, generously.
+pub(crate) const BYTES_PER_TERM: u64 = 600;
+pub(crate) const BYTES_AT_LEAST: u64 = 32 << 20;
+
 /// The caller's limits, and how much of them is left.
 pub(crate) struct Clock<'a> {
     pub(crate) control: &'a SolveControl<'a>,
@@ -123,6 +128,15 @@ impl<'a> Run<'a> {
             .filter(|_| self.problem.order == OrderMode::Free)
             .and_then(|plan| self.order_of(plan));
         Instance::of(self.problem, &self.structure, order.as_deref())
+    }
+
+    /// Refuses a model with so many terms where the caller allows too little memory for it.
+    pub(crate) fn allow(&self, terms: u64) -> Result<(), Refusal> {
+        let bytes = terms.saturating_mul(BYTES_PER_TERM).saturating_add(BYTES_AT_LEAST);
+        match self.clock.control.memory_limit {
+            Some(limit) if bytes > limit => Err(Refusal::Memory { bytes, limit }),
+            _ => Ok(()),
+        }
     }
 
     /// The order of first computes of a plan, if it is one in which the problem can be solved.

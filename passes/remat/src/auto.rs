@@ -1,4 +1,4 @@
-//! The solver to use unless told otherwise: what is quick first, then search, then proof, within one time limit.
+//! The solver to use unless told otherwise: what is quick first, then search and proof in turns, within one time limit.
 
 use std::time::{Duration, Instant};
 
@@ -9,21 +9,34 @@ use crate::solution::{parts, prune};
 
 /// Share of the time for all quick solvers together.
 const QUICK_SHARE: f64 = 0.05;
-/// Share of the time for the first search, where an exact solver is there to go on.
-const SEARCH_SHARE: f64 = 0.4;
+/// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
+/// ones, the search ahead, because a proof closes sooner around a better plan.
+const TURNS: [(Turn, f64); 5] = [
+    (Turn::Search, 0.04),
+    (Turn::Proof, 0.12),
+    (Turn::Search, 0.62),
+    (Turn::Proof, 0.88),
+    (Turn::Search, 1.0),
+];
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// With less time left than this nothing more is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
-/// The solvers that are [quick](Solver::is_quick) on the problem, the local search, the exact solver of `remat-ortools` with the best plan
-/// as its hint, then the search again from the best plan, until the plan is proved optimal or the time is up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Search,
+    Proof,
+}
+
+/// The solvers that are [quick](Solver::is_quick) on the problem, then the local search and the exact solver of `remat-ortools` in turns,
+/// until the plan is proved optimal, nobody gets any further, or the time is up.
 ///
 /// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
-/// time, and where steps are limited and not time, never worse than that of any of its parts under the same limit: the first
-/// search does not start from what the quick solvers found, and the search is repeated from there where they found the better plan.
-/// Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing has to be recomputed. The
-/// certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
+/// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
+/// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
+/// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
+/// has to be recomputed. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -33,7 +46,7 @@ impl Solver for Auto {
     }
 
     fn describe(&self) -> &'static str {
-        "what is quick, search, then proof where OR-Tools is there, within one time limit"
+        "what is quick, then search and, where OR-Tools is there, proof in turns, within one time limit"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -43,7 +56,8 @@ impl Solver for Auto {
             search: &Search,
             exact: exact.copied(),
         };
-        parts.solve(problem, control)
+        let started = Instant::now();
+        named(parts.solve(problem, control), started)
     }
 }
 
@@ -58,51 +72,23 @@ impl Parts<'_> {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let started = Instant::now();
         let constructed = self.construct(problem, control);
-        if let Some(outcome) = &constructed
-            && is_over(outcome, control)
-        {
-            return named(outcome.clone(), started);
+        match constructed {
+            Some(constructed) if is_over(&constructed, control) => constructed,
+            constructed => match (self.exact, control.deadline) {
+                (Some(exact), Some(deadline)) if control.step_limit.is_none() => {
+                    self.in_turns(problem, control, constructed, exact, (started, deadline))
+                }
+                _ => self.one_after_the_other(problem, control, constructed),
+            },
         }
-        let mut first = *control;
-        if self.exact.is_some() {
-            first.deadline = share(control, started, SEARCH_SHARE);
-        }
-        let mut best = self.search.solve(problem, &first);
-        let mut is_worth_a_search = false;
-        if let Some(constructed) = constructed {
-            is_worth_a_search = is_better(problem, &constructed, &best);
-            best = better(problem, best, constructed);
-        }
-        if is_over(&best, control) {
-            return named(best, started);
-        }
-        if let Some(exact) = self.exact {
-            let mut second = *control;
-            if control.deadline.is_none() && control.step_limit.is_none() {
-                // The search has converged; a proof may take for ever.
-                second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
-            }
-            let hint = best.plan.clone();
-            second.warm_start = hint.as_ref().or(control.warm_start);
-            best = better(problem, best, exact.solve(problem, &second));
-            is_worth_a_search |= control.step_limit.is_none();
-        }
-        if !is_worth_a_search || is_over(&best, control) {
-            return named(best, started);
-        }
-        let mut third = *control;
-        let hint = best.plan.clone();
-        third.warm_start = hint.as_ref().or(control.warm_start);
-        third.seed = control.seed.wrapping_add(1);
-        best = better(problem, best, self.search.solve(problem, &third));
-        named(best, started)
     }
 
     /// The best plan of the quick solvers, where one of them finds any.
     fn construct(&self, problem: &Problem, control: &SolveControl<'_>) -> Option<Outcome> {
         let mut own = *control;
-        if control.step_limit.is_none() {
-            own.deadline = share(control, Instant::now(), QUICK_SHARE);
+        if let Some(deadline) = control.deadline.filter(|_| control.step_limit.is_none()) {
+            let now = Instant::now();
+            own.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(QUICK_SHARE));
         }
         let mut best: Option<Outcome> = None;
         for solver in &self.quick {
@@ -120,12 +106,93 @@ impl Parts<'_> {
         }
         best
     }
-}
 
-/// The end of a share of the time there is from `started` on.
-fn share(control: &SolveControl<'_>, started: Instant, share: f64) -> Option<Instant> {
-    let whole = control.deadline?.saturating_duration_since(started);
-    Some(started + whole.mul_f64(share))
+    fn in_turns(
+        &self,
+        problem: &Problem,
+        control: &SolveControl<'_>,
+        mut constructed: Option<Outcome>,
+        exact: &dyn Solver,
+        (started, deadline): (Instant, Instant),
+    ) -> Outcome {
+        let whole = deadline.saturating_duration_since(started);
+        let mut best: Option<Outcome> = None;
+        // What each of the two had in hand when it last gave up before its time.
+        let mut gave_up = [None, None];
+        for (round, (turn, share)) in (0..).zip(TURNS) {
+            let in_hand = best.as_ref().map(|best| best.certificate.objective);
+            if in_hand.is_some() && gave_up[turn as usize] == in_hand {
+                continue;
+            }
+            let mut own = *control;
+            own.deadline = Some(started + whole.mul_f64(share));
+            own.seed = control.seed.wrapping_add(round);
+            let hint = best.as_ref().and_then(|best| best.plan.clone());
+            own.warm_start = hint.as_ref().or(control.warm_start);
+            let solver = if turn == Turn::Search { self.search } else { exact };
+            let found = solver.solve(problem, &own);
+            let ended_early = found.certificate.stop != StopReason::TimeLimit;
+            let now = match best.take() {
+                None => found,
+                Some(before) => better(problem, before, found),
+            };
+            if ended_early {
+                gave_up[turn as usize] = Some(now.certificate.objective);
+            }
+            let now = match constructed.take() {
+                None => now,
+                Some(constructed) => better(problem, now, constructed),
+            };
+            let is_over = is_over(&now, control);
+            best = Some(now);
+            if is_over {
+                break;
+            }
+        }
+        let mut best = best.expect("the first turn is always taken");
+        let stop = &mut best.certificate.stop;
+        if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
+            let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;
+            *stop = if in_time {
+                StopReason::Converged
+            } else {
+                StopReason::TimeLimit
+            };
+        }
+        best
+    }
+
+    /// The search as far as it goes, again from what was constructed where that is better, then the proof.
+    fn one_after_the_other(
+        &self,
+        problem: &Problem,
+        control: &SolveControl<'_>,
+        constructed: Option<Outcome>,
+    ) -> Outcome {
+        let started = Instant::now();
+        let mut best = self.search.solve(problem, control);
+        if let Some(constructed) = constructed {
+            let is_gain = is_better(problem, &constructed, &best);
+            best = better(problem, best, constructed);
+            if is_gain && !is_over(&best, control) {
+                let own = best.plan.clone();
+                let mut from_there = *control;
+                from_there.warm_start = own.as_ref();
+                best = better(problem, best, self.search.solve(problem, &from_there));
+            }
+        }
+        let Some(exact) = self.exact.filter(|_| !is_over(&best, control)) else {
+            return best;
+        };
+        let mut second = *control;
+        if control.step_limit.is_none() {
+            // The search has converged; a proof may take for ever.
+            second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
+        }
+        let hint = best.plan.clone();
+        second.warm_start = hint.as_ref().or(control.warm_start);
+        better(problem, best, exact.solve(problem, &second))
+    }
 }
 
 /// Whether nothing is left to do, or no time to do it.
@@ -281,7 +348,7 @@ mod tests {
             exact: exact.map(|told| told as &dyn Solver),
         };
         let control = SolveControl::new().time_limit(Duration::from_secs(60));
-        parts.solve(&problem(), &control).certificate
+        named(parts.solve(&problem(), &control), Instant::now()).certificate
     }
 
     #[test]
@@ -369,5 +436,15 @@ mod tests {
             (certificate.objective, certificate.stop),
             (Some(12), StopReason::Converged)
         );
+    }
+
+    #[test]
+    fn between_search_and_proof_the_quick_solvers_plan_counts_from_the_first_turn_on() {
+        let quick = Told::new(answer(Some(13), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let search = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let exact = Told::new(answer(Some(13), 13, BoundCovers::AllPlans, StopReason::Proved));
+        let certificate = run_with(&[&quick], &search, Some(&exact));
+        assert_eq!((certificate.status, certificate.objective), (Status::Optimal, Some(13)));
+        assert_eq!((search.starts(), exact.starts()), (vec![false], vec![true]));
     }
 }

@@ -47,7 +47,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file is none of the formats that are read.
-    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem: {why}")]
+    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem nor a log: {why}")]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -69,6 +69,9 @@ pub enum Error {
     /// The problem file is malformed.
     #[error(transparent)]
     Problem(#[from] ProblemError),
+    /// The log is malformed.
+    #[error(transparent)]
+    Log(#[from] remat_dtr::LogError),
     /// The plan file does not fit the model.
     #[error(transparent)]
     PlanFile(#[from] PlanFileError),
@@ -200,6 +203,7 @@ impl Error {
             | Self::Profile(_)
             | Self::Build(_)
             | Self::Problem(_)
+            | Self::Log(_)
             | Self::PlanFile(_)
             | Self::UnknownDevice { .. }
             | Self::UnknownSolver { .. }

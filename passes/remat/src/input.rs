@@ -14,10 +14,12 @@ pub enum Format {
     NodeLink,
     /// A problem in JSON, as `remat-opt` saves it.
     Problem,
+    /// A log of an eager execution, as the DTR paper's prototype writes it, plain or compressed.
+    Log,
 }
 
 impl Format {
-    /// Tells the format from the content: JSON starts with a brace, and says by its keys what it is.
+    /// Tells the format from the content: JSON starts with a brace, and says by its keys what it is. Logs end in `.log` or `.log.gz`.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::UnknownFormat`] for JSON that is neither graph nor problem.
@@ -27,6 +29,9 @@ impl Format {
             path: path.to_owned(),
             source,
         };
+        if is_log(path) {
+            return Ok(Self::Log);
+        }
         let mut head = [0u8; 64];
         let mut file = std::fs::File::open(path).map_err(io)?;
         let read = file.read(&mut head).map_err(io)?;
@@ -64,6 +69,13 @@ impl Format {
             Self::Onnx => "an ONNX model",
             Self::NodeLink => "a node-link graph",
             Self::Problem => "a problem",
+            Self::Log => "a log",
         }
     }
+}
+
+/// Whether the name says that it is a log.
+fn is_log(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
+    name.is_some_and(|name| name.ends_with(".log") || name.ends_with(".log.gz"))
 }

@@ -53,6 +53,7 @@ pub use sweep::{
     SweepRequest, sweep,
 };
 
+pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_plan as plan;

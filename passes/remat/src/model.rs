@@ -59,6 +59,7 @@ enum Source {
     Onnx(Box<OnnxModel>),
     NodeLink(Graph),
     Problem,
+    Log,
 }
 
 /// An opened model.
@@ -102,6 +103,14 @@ impl Model {
                 problem.budget = None;
                 problem.order = options.order.unwrap_or(problem.order);
                 Self::finish(Source::Problem, None, problem)
+            }
+            Format::Log => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let name = name.split(".log").next().unwrap_or_default();
+                let mut problem = remat_dtr::problem_of(&remat_dtr::read_log(&read()?)?, name);
+                problem.order = options.order.unwrap_or(problem.order);
+                problem.max_computes = options.max_computes;
+                Self::finish(Source::Log, None, problem)
             }
         }
     }
@@ -213,7 +222,7 @@ impl Model {
         match &self.source {
             Source::Onnx(model) => Some(model.graph()),
             Source::NodeLink(graph) => Some(graph),
-            Source::Problem => None,
+            Source::Problem | Source::Log => None,
         }
     }
 
@@ -240,6 +249,7 @@ impl Model {
             Source::Onnx(_) => Format::Onnx,
             Source::NodeLink(_) => Format::NodeLink,
             Source::Problem => Format::Problem,
+            Source::Log => Format::Log,
         }
     }
 

@@ -40,7 +40,7 @@ impl Output {
         let writable = match output {
             Self::Onnx => input == Format::Onnx,
             Self::Plan => true,
-            Self::Text | Self::Dot => input != Format::Problem,
+            Self::Text | Self::Dot => !matches!(input, Format::Problem | Format::Log),
         };
         let refused = Error::NothingToRewrite {
             path: path.to_owned(),

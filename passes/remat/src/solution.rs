@@ -103,7 +103,10 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
 
 /// Every solver of this build that does not call others.
 pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
-    let parts = remat_solve::registry().iter().chain(remat_ortools::solvers());
+    let parts = remat_solve::registry()
+        .iter()
+        .chain(remat_ortools::solvers())
+        .chain(remat_dtr::solvers());
     parts.copied()
 }
 

@@ -1,16 +1,41 @@
 //! Simulated annealing with a price on excess memory that adapts.
 
 use crate::dag::Dag;
+use crate::order::propose_move;
 use crate::repair::{Chain, insert_chain};
 use crate::rng::Rng;
 use crate::state::{Edit, Event, State};
 
-/// Moves between two looks at the share of states above the budget.
+/// Proposals between two looks at the share of states above the budget.
 const ADAPT_EVERY: u32 = 256;
+/// Temperature at the end, in short durations.
+const COLD: f64 = 0.01;
 /// Factor by which the price of excess changes then.
 const ADAPT_BY: f64 = 1.02;
 /// The share of states above the budget that is steered towards, at the beginning and at the end.
 const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+/// How an annealing begins, and what it pays for excess. Units are those of the problem: its mean duration and mean size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Schedule {
+    /// Temperature at the beginning, in mean durations.
+    pub(crate) hot: f64,
+    /// Mean sizes of excess that cost as much as one mean duration.
+    pub(crate) excess: f64,
+    /// Whether the price of excess adapts, or stays as it is.
+    pub(crate) adapts: bool,
+    /// The share of proposals that move a run in free order.
+    pub(crate) moves: f64,
+}
+
+impl Schedule {
+    /// Fixed order: from a good sequence to better ones nearby.
+    pub(crate) const FIXED: Self = Self {
+        hot: 0.05,
+        excess: 10.0,
+        adapts: true,
+        moves: 0.0,
+    };
+}
 
 /// Annealing of a sequence: minimises `duration + price * excess`.
 ///
@@ -21,15 +46,17 @@ pub(crate) struct Annealing {
     hot: f64,
     cold: f64,
     price: f64,
+    adapts: bool,
+    moves: f64,
     chain: Chain,
     over_budget: u32,
-    moves: u32,
+    proposals: u32,
     log: Vec<Edit>,
 }
 
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
-    pub(crate) fn new(dag: &Dag, chain: Chain) -> Self {
+    pub(crate) fn new(dag: &Dag, schedule: Schedule, chain: Chain) -> Self {
         let mut durations: Vec<i64> = (0..dag.len() as u32)
             .map(|v| dag.duration(v))
             .filter(|&d| d > 0)
@@ -42,23 +69,31 @@ impl Annealing {
         let bytes: f64 = (0..values as u32).map(|x| f64::from(dag.bytes(x))).sum();
         let mean_bytes = (bytes / values.max(1) as f64).max(1.0);
         Self {
-            hot: 0.05 * mean,
-            cold: 0.01 * lower_quartile.clamp(0.02 * mean, mean),
-            price: mean / (10.0 * mean_bytes),
+            hot: schedule.hot * mean,
+            cold: COLD * lower_quartile.clamp(0.02 * mean, mean),
+            price: mean / (schedule.excess * mean_bytes),
+            adapts: schedule.adapts,
+            moves: schedule.moves,
             chain,
             over_budget: 0,
-            moves: 0,
+            proposals: 0,
             log: Vec::new(),
         }
     }
 
     /// One move; `progress` in `[0, 1]` is the share of the annealing that is over. Returns whether the state changed.
     pub(crate) fn step(&mut self, state: &mut State<'_>, progress: f64, rng: &mut Rng) -> bool {
-        self.adapt(progress);
+        if self.adapts {
+            self.adapt(progress);
+        }
         let (duration, excess) = (state.duration(), state.excess());
         self.log.clear();
         state.steps += 1;
-        propose(state, self.chain, &mut self.log, rng);
+        if self.moves > 0.0 && rng.chance(self.moves) {
+            propose_move(state, &mut self.log, rng);
+        } else {
+            propose(state, self.chain, &mut self.log, rng);
+        }
         if self.log.is_empty() {
             return false;
         }
@@ -73,18 +108,18 @@ impl Annealing {
     }
 
     fn adapt(&mut self, progress: f64) {
-        self.moves += 1;
-        if self.moves < ADAPT_EVERY {
+        self.proposals += 1;
+        if self.proposals < ADAPT_EVERY {
             return;
         }
-        let share = f64::from(self.over_budget) / f64::from(self.moves);
+        let share = f64::from(self.over_budget) / f64::from(self.proposals);
         let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
         if share > wish {
             self.price *= ADAPT_BY;
         } else {
             self.price /= ADAPT_BY;
         }
-        (self.moves, self.over_budget) = (0, 0);
+        (self.proposals, self.over_budget) = (0, 0);
     }
 }
 

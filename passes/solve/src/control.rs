@@ -20,7 +20,7 @@ pub struct SolveControl<'a> {
     pub threads: usize,
     /// Seed of all random choices.
     pub seed: u64,
-    /// A plan to start from; ignored where it does not follow the reference order.
+    /// A plan to start from; ignored where the order is fixed and it does not follow it.
     pub warm_start: Option<&'a Plan>,
     /// Stops the search soon after it becomes `true`; the best plan so far is returned.
     pub cancel: Option<&'a AtomicBool>,

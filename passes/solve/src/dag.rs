@@ -1,6 +1,6 @@
 //! The problem as the search sees it: nodes, values and who uses them, in flat arrays and scaled units.
 
-use remat_plan::{OpId, Plan, Problem, StorageId, StorageRole, Structure};
+use remat_plan::{OpId, OrderMode, Plan, Problem, StorageId, StorageRole, Structure};
 use typed_index_collections::TiVec;
 
 /// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions.
@@ -8,9 +8,10 @@ const MAX_TOTAL: u64 = 1 << 30;
 /// A plan never runs more than this many times the number of nodes, so sums of durations fit `i64`.
 pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
 
-/// A problem in fixed order.
+/// A problem in flat arrays.
 ///
-/// *Nodes* are the scheduled ops in reference order. *Values* are the transient storages that take memory; node `v` makes the
+/// *Nodes* are the scheduled ops in reference order. A node *precedes* another if the other reads what it makes, be it through
+/// views: in free order this is what the order of first runs must keep to. *Values* are the transient storages that take memory; node `v` makes the
 /// values `values(v)`, which are consecutive. What does not appear here needs no decision: external storages take nothing, empty
 /// ones cost nothing to hold, kept ones stay from the first run of their node to the end. Lazy views are left to lowering; that they
 /// may run again with what they look at is part of the price of a recompute.
@@ -29,6 +30,10 @@ pub(crate) struct Dag {
     value_node: Vec<u32>,
     needs: Lists,
     users: Lists,
+    predecessors: Lists,
+    successors: Lists,
+    order: OrderMode,
+    kept_total: i32,
     unit: u64,
     duration_unit: u64,
     /// Time of the lazy views, each once, unscaled.
@@ -120,6 +125,13 @@ impl Dag {
                 users[value as usize].push(node as u32);
             }
         }
+        let predecessors = predecessors(problem, structure, &ops);
+        let mut successors = vec![Vec::new(); ops.len()];
+        for (node, before) in predecessors.iter().enumerate() {
+            for &other in before {
+                successors[other as usize].push(node as u32);
+            }
+        }
         let most = problem.max_computes.unwrap_or(u32::MAX).max(1);
         let max_computes = ops
             .iter()
@@ -136,6 +148,7 @@ impl Dag {
             duration: durations.iter().map(|&d| scale_duration(d)).collect(),
             again: again().map(scale_duration).collect(),
             local,
+            kept_total: kept.iter().sum(),
             kept,
             max_computes,
             value_start,
@@ -143,6 +156,9 @@ impl Dag {
             value_node,
             needs: Lists::of(needs),
             users: Lists::of(users),
+            predecessors: Lists::of(predecessors),
+            successors: Lists::of(successors),
+            order: problem.order,
             unit,
             duration_unit,
             views_duration: views.clone().map(|op| problem.ops[op].duration).sum(),
@@ -158,16 +174,24 @@ impl Dag {
         dag
     }
 
-    /// No sequence has a lower peak: the most that one node needs beside what is kept.
+    /// No sequence has a lower peak: the most that one node needs, in fixed order beside what is kept by then.
     fn lowest_conceivable_peak(&self) -> i32 {
         let mut kept = 0;
-        let mut worst = 0;
+        let mut worst = self.kept_total;
         for node in 0..self.len() as u32 {
             let inputs: i32 = self.needs(node).iter().map(|&x| self.bytes(x)).sum();
             worst = worst.max(kept + inputs + self.local(node));
-            kept += self.kept(node);
+            if !self.is_free() {
+                kept += self.kept(node);
+            }
         }
         worst
+    }
+
+    /// Whether first runs may leave the reference order.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        self.order == OrderMode::Free
     }
 
     /// Number of nodes.
@@ -207,6 +231,12 @@ impl Dag {
     #[inline]
     pub(crate) fn kept(&self, node: u32) -> i32 {
         self.kept[node as usize]
+    }
+
+    /// What all nodes leave behind for good.
+    #[inline]
+    pub(crate) fn kept_total(&self) -> i32 {
+        self.kept_total
     }
 
     /// How often a node may run.
@@ -251,12 +281,25 @@ impl Dag {
         self.users.get(value)
     }
 
+    /// The nodes whose first run must stand before that of a node; ascending.
+    #[inline]
+    pub(crate) fn predecessors(&self, node: u32) -> &[u32] {
+        self.predecessors.get(node)
+    }
+
+    /// The nodes whose first run must stand behind that of a node; ascending.
+    #[inline]
+    pub(crate) fn successors(&self, node: u32) -> &[u32] {
+        self.successors.get(node)
+    }
+
     /// A budget in units, rounded down; without limit the largest number.
     pub(crate) fn scaled_budget(&self, bytes: Option<u64>) -> i32 {
         bytes.map_or(i32::MAX, |bytes| i32::try_from(bytes / self.unit).unwrap_or(i32::MAX))
     }
 
-    /// The scheduled runs of a plan, if every node runs, first runs follow the reference order, and the limits on repetitions hold.
+    /// The scheduled runs of a plan, if every node runs, first runs follow the order asked for, and the limits on repetitions
+    /// hold.
     pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<u32>> {
         let mut counts = vec![0u32; self.len()];
         let (mut sequence, mut first) = (Vec::new(), 0);
@@ -267,10 +310,21 @@ impl Dag {
             };
             let ran = counts[node];
             counts[node] = ran.saturating_add(1);
-            if ran == 0 && node != first || ran >= self.max_computes[node] {
+            if ran >= self.max_computes[node] {
                 return None;
             }
-            first += usize::from(ran == 0);
+            if ran == 0 {
+                let in_order = if self.is_free() {
+                    let mut before = self.predecessors(node as u32).iter();
+                    before.all(|&other| counts[other as usize] > 0)
+                } else {
+                    node == first
+                };
+                if !in_order {
+                    return None;
+                }
+                first += 1;
+            }
             sequence.push(node as u32);
         }
         let too_long = sequence.len() > self.len().saturating_mul(MAX_RUNS_PER_NODE);
@@ -310,9 +364,9 @@ impl Dag {
         self.exact
     }
 
-    /// The largest change of memory that one value makes.
-    pub(crate) fn largest_value(&self) -> i32 {
-        self.value_bytes.iter().copied().max().unwrap_or(0)
+    /// The largest change of memory that moving one run makes at a position: at most all it makes.
+    pub(crate) fn largest_change(&self) -> i32 {
+        self.local.iter().copied().max().unwrap_or(0)
     }
 }
 
@@ -326,6 +380,31 @@ fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> (u64, u64) {
         divisor,
         divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1)),
     )
+}
+
+/// For each node those that define what it reads, itself or through lazy views: scheduled ops in reference order have ascending
+/// ids.
+fn predecessors(problem: &Problem, structure: &Structure, ops: &[OpId]) -> Vec<Vec<u32>> {
+    // Per lazy view, the nodes it stands for.
+    let mut behind: TiVec<OpId, Vec<u32>> = TiVec::from(vec![Vec::new(); problem.ops.len()]);
+    let mut lists = Vec::with_capacity(ops.len());
+    for (id, op) in problem.ops.iter_enumerated() {
+        let mut list: Vec<u32> = Vec::new();
+        for producer in op.reads.iter().filter_map(|&t| problem.tensors[t].producer) {
+            match ops.binary_search(&producer) {
+                Ok(node) => list.push(node as u32),
+                Err(_) => list.extend_from_slice(&behind[producer]),
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        if structure.is_lazy(id) {
+            behind[id] = list;
+        } else {
+            lists.push(list);
+        }
+    }
+    lists
 }
 
 /// For each op the time of the lazy views that look into memory it creates.

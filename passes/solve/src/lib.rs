@@ -5,18 +5,25 @@
 //! hard to search. [`minimize_peak`] and [`lowest_budget_within`] answer the questions that come without a budget.
 //!
 //! # The local search
-//! [`Search`] works on a sequence of runs: every scheduled op once, in reference order, with further runs of some of them in
-//! between. One file holds one part of it, in the order in which a search meets them:
+//! [`Search`] works on a sequence of runs: every scheduled op once, in reference order or another, with further runs of some of
+//! them in between. One file holds one part of it, in the order in which a search meets them:
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
-//! 2. `state`: a sequence and the memory at each of its positions, kept current under insertion and removal of a run;
+//! 2. `state`: a sequence and the memory at each of its positions, kept current while runs come, go and move;
 //! 3. `repair`: recomputes are added, cheapest first, until the budget holds (`sweep`: the same for very large graphs);
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
 //! 6. `anneal`: simulated annealing with a price on excess memory;
-//! 7. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
+//! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//!
+//! # The classics
+//! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
+//! which [`stages`] provides for whoever works on its matrices.
 
 mod anneal;
+mod any_order;
+pub mod classic;
 mod cleanup;
 mod control;
 mod dag;
@@ -25,15 +32,18 @@ mod floor;
 mod lns;
 mod measure;
 mod minimum;
+mod order;
 mod repair;
 mod rng;
 mod search;
 mod solver;
+pub mod stages;
 mod state;
 mod strategy;
 mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
+pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
 pub use search::Search;
 pub use solver::{Outcome, Solver, by_name, registry};

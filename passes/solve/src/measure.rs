@@ -1,17 +1,20 @@
-//! Figures of a plan, for what the search claims about it.
+//! Figures of a plan, for what a solver claims about it.
 
 use remat_plan::{Plan, Problem, Step, StorageRole, Structure};
 use typed_index_collections::TiVec;
 
 /// Duration and peak of a plan without paging; both saturate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Figures {
-    pub(crate) duration: u64,
-    pub(crate) peak: u64,
+pub struct Figures {
+    /// Time of all runs, in the unit of the problem.
+    pub duration: u64,
+    /// Bytes resident at most.
+    pub peak: u64,
 }
 
 /// Adds up a plan that lowering made. What is said here is a claim; whether the plan is valid is for the checker to say.
-pub(crate) fn measure(problem: &Problem, structure: &Structure, plan: &Plan) -> Figures {
+#[must_use]
+pub fn measure(problem: &Problem, structure: &Structure, plan: &Plan) -> Figures {
     let mut figures = Figures { duration: 0, peak: 0 };
     let mut resident = 0u64;
     let mut present = TiVec::from(vec![false; problem.storages.len()]);

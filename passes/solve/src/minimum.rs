@@ -60,10 +60,19 @@ impl Worker<'_> {
             target: self.floor().max(descent.target),
             ..descent
         };
-        let lowest = self.descend(descent, Phase::Feasibility);
+        let any_order = self.dag.is_free() && descent.max_duration == i64::MAX;
+        let lowest = if any_order {
+            self.sink(descent)
+        } else {
+            self.descend(descent, Phase::Feasibility)
+        };
         self.state.set_budget(lowest.peak);
         self.best = Some(lowest);
-        self.improve(1.0);
+        if self.dag.is_free() {
+            self.improve_in_any_order();
+        } else {
+            self.improve(1.0);
+        }
         self.found()
     }
 }

@@ -19,6 +19,9 @@ impl Chain {
     /// Enough unless memory is very tight.
     pub(crate) const SHORT: Self = Self { depth: 3, length: 12 };
 
+    /// Enough to begin with where memory is very tight.
+    pub(crate) const LONG: Self = Self { depth: 6, length: 48 };
+
     /// Reaches further.
     pub(crate) fn longer(self) -> Self {
         Self {

@@ -14,7 +14,7 @@ use crate::measure::{Figures, measure};
 use crate::strategy::{Best, Worker};
 use crate::{Outcome, SolveControl, Solver};
 
-/// Local search over sequences in which first runs follow the reference order.
+/// Local search over sequences, in fixed order over those in which first runs follow the reference order.
 ///
 /// Finds plans, proves little: [`Status::Infeasible`] where what few ops need exceeds the budget, [`Status::Optimal`] where nothing has
 /// to be recomputed, else [`Status::Feasible`] or [`Status::Unknown`]. The bound is the time of running every op once.
@@ -27,7 +27,7 @@ impl Solver for Search {
     }
 
     fn describe(&self) -> &'static str {
-        "greedy, large neighbourhood search and annealing; first computes keep the order of the model"
+        "greedy, large neighbourhood search and annealing of recomputes and, in free order, of the order"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
         let plan = self.control.warm_start?;
         let sequence = self.dag.sequence_of(plan);
         if sequence.is_none() {
-            tracing::warn!("the warm start does not follow the reference order, it is ignored");
+            tracing::warn!("the warm start does not follow the order asked for, it is ignored");
         }
         sequence
     }

@@ -2,6 +2,7 @@
 
 use remat_plan::{Certificate, Plan, Problem};
 
+use crate::classic::CLASSIC;
 use crate::{Search, SolveControl};
 
 /// An algorithm for the rematerialization problem.
@@ -39,7 +40,17 @@ pub struct Outcome {
     pub lowest_peak: Option<u64>,
 }
 
-static SOLVERS: [&dyn Solver; 1] = [&Search];
+static SOLVERS: [&dyn Solver; 9] = [
+    &Search,
+    &CLASSIC[0],
+    &CLASSIC[1],
+    &CLASSIC[2],
+    &CLASSIC[3],
+    &CLASSIC[4],
+    &CLASSIC[5],
+    &CLASSIC[6],
+    &CLASSIC[7],
+];
 
 /// All solvers of this crate, the one to prefer first.
 #[must_use]

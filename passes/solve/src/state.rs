@@ -1,8 +1,11 @@
-//! A sequence of runs and the memory it takes, kept current under insertion and removal of a run.
+//! A sequence of runs and the memory it takes, kept current while runs come, go and move.
+
+mod edit;
 
 use smallvec::SmallVec;
 
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
+pub(crate) use edit::Edit;
 
 /// An event: one run of one node. Ids are reused, always for the same node.
 pub(crate) type Event = u32;
@@ -22,21 +25,13 @@ pub(crate) struct Droppable {
     pub(crate) next: usize,
 }
 
-/// A change that can be undone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Edit {
-    /// This event was inserted.
-    Inserted(Event),
-    /// A run of `node` was removed at `position`.
-    Removed { node: u32, position: u32 },
-}
-
-/// A sequence of runs in which first runs follow the reference order.
+/// A sequence of runs in which first runs stand in some topological order; as long as none is moved, in that which was loaded.
 ///
 /// An *instance* is a value made by one event. It serves all uses of the value up to the next event of its producer, and is
 /// resident from its own step to the last of these uses. `memory[p]` is what is resident while the event at position `p` runs.
 ///
-/// Costs: `insert` and `remove` touch the events behind the position once, and the memory between the ends that change.
+/// Costs: `insert` and `remove` touch the events behind the position once, `move_to` those between the two positions, each the
+/// memory between the ends that change.
 pub(crate) struct State<'a> {
     dag: &'a Dag,
     budget: i32,
@@ -86,7 +81,7 @@ impl<'a> State<'a> {
             recompute_index: Vec::new(),
             duration: 0,
             excess: 0,
-            chunk: (i32::MAX / dag.largest_value().max(1)).clamp(1, 256) as usize,
+            chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
             steps: 0,
         };
         state.load_reference();
@@ -99,7 +94,7 @@ impl<'a> State<'a> {
         self.load(&nodes);
     }
 
-    /// Replaces the sequence by these nodes: every node at least once, first runs in reference order.
+    /// Replaces the sequence by these nodes: every node at least once, first runs in topological order.
     pub(crate) fn load(&mut self, nodes: &[u32]) {
         self.sequence.clear();
         self.position.clear();
@@ -119,7 +114,7 @@ impl<'a> State<'a> {
             for &value in dag.needs(node) {
                 let serving = *self.runs[dag.producer(value) as usize]
                     .last()
-                    .expect("first runs are in order");
+                    .expect("what is needed is made before");
                 *self.end_mut(serving, value) = event;
             }
             if self.runs[node as usize].is_empty() {
@@ -181,116 +176,6 @@ impl<'a> State<'a> {
     fn add_recompute(&mut self, event: Event) {
         self.recompute_index[event as usize] = self.recomputes.len() as u32;
         self.recomputes.push(event);
-    }
-
-    /// Inserts a run of `node` before the event at `position`. The node must have run before, and `position` must not be the end.
-    pub(crate) fn insert(&mut self, node: u32, position: usize) -> Event {
-        let dag = self.dag;
-        let next = self.node_of(self.sequence[position]);
-        let mut here = self.memory[position] - dag.local(next) + dag.local(node);
-        let event = self.new_event(node);
-        self.sequence.insert(position, event);
-        self.renumber(position);
-        self.add_recompute(event);
-        self.duration += dag.again(node);
-        self.steps += 1;
-
-        let before = self.serving_index(node, position).expect("the node ran before");
-        let previous = self.runs[node as usize][before];
-        for value in dag.values(node) {
-            let end = self.end_of(previous, value);
-            let taken_over = self.position_of(end) > position;
-            *self.end_mut(event, value) = if taken_over { end } else { event };
-            if taken_over {
-                here -= dag.bytes(value);
-            }
-        }
-        self.memory.insert(position, here);
-        self.excess += i64::from((here - self.budget).max(0));
-        for value in dag.values(node) {
-            if self.end_of(event, value) == event {
-                continue;
-            }
-            let last = self
-                .last_use(value, self.position_of(previous), position)
-                .unwrap_or(previous);
-            *self.end_mut(previous, value) = last;
-            self.add_memory(self.position_of(last) + 1, position, -dag.bytes(value));
-        }
-        self.runs[node as usize].insert(before + 1, event);
-        for &value in dag.needs(node) {
-            let serving = self.serving(value, position).expect("inputs ran before");
-            let end = self.position_of(self.end_of(serving, value));
-            if end < position {
-                *self.end_mut(serving, value) = event;
-                self.add_memory(end + 1, position + 1, dag.bytes(value));
-            }
-        }
-        event
-    }
-
-    /// Removes a run that is not the first of its node.
-    pub(crate) fn remove(&mut self, event: Event) -> Edit {
-        let dag = self.dag;
-        let node = self.node_of(event);
-        let position = self.position_of(event);
-        let index = self.run_index(event);
-        let previous = self.runs[node as usize][index - 1];
-        self.steps += 1;
-        for value in dag.values(node) {
-            let end = self.end_of(event, value);
-            if end != event {
-                let from = self.position_of(self.end_of(previous, value)) + 1;
-                *self.end_mut(previous, value) = end;
-                self.add_memory(from, position, dag.bytes(value));
-            }
-        }
-        self.runs[node as usize].remove(index);
-        for &value in dag.needs(node) {
-            let serving = self.serving(value, position).expect("inputs ran before");
-            if self.end_of(serving, value) == event {
-                let last = self
-                    .last_use(value, self.position_of(serving), position)
-                    .unwrap_or(serving);
-                *self.end_mut(serving, value) = last;
-                self.add_memory(self.position_of(last) + 1, position + 1, -dag.bytes(value));
-            }
-        }
-        self.excess -= i64::from((self.memory[position] - self.budget).max(0));
-        self.memory.remove(position);
-        self.sequence.remove(position);
-        self.renumber(position);
-        let hole = self.recompute_index[event as usize] as usize;
-        self.recomputes.swap_remove(hole);
-        if let Some(&moved) = self.recomputes.get(hole) {
-            self.recompute_index[moved as usize] = hole as u32;
-        }
-        self.recompute_index[event as usize] = NONE;
-        self.spare[node as usize].push(event);
-        self.duration -= dag.again(node);
-        let position = position as u32;
-        Edit::Removed { node, position }
-    }
-
-    /// Takes changes back until `log` has `keep` entries.
-    pub(crate) fn undo_to(&mut self, log: &mut Vec<Edit>, keep: usize) {
-        while log.len() > keep {
-            match log.pop() {
-                Some(Edit::Inserted(event)) => {
-                    self.remove(event);
-                }
-                Some(Edit::Removed { node, position }) => {
-                    self.insert(node, position as usize);
-                }
-                None => break,
-            }
-        }
-    }
-
-    fn renumber(&mut self, from: usize) {
-        for (at, &event) in self.sequence.iter().enumerate().skip(from) {
-            self.position[event as usize] = at as u32;
-        }
     }
 
     /// Adds to the memory of the positions `from..to` and keeps the excess current.
@@ -472,93 +357,4 @@ impl<'a> State<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use proptest::sample::Index;
-    use remat_plan::Structure;
-
-    use super::*;
-    use crate::support::{Features, problems};
-
-    /// Memory at each position, straight from the definition.
-    fn memory_by_definition(dag: &Dag, nodes: &[u32]) -> Vec<i32> {
-        let latest = |value: u32, before: usize| nodes[..before].iter().rposition(|&n| n == dag.producer(value));
-        let resident = |at: usize| {
-            let mut sum = dag.local(nodes[at]);
-            for (made, &node) in nodes[..at].iter().enumerate() {
-                if !nodes[..made].contains(&node) {
-                    sum += dag.kept(node);
-                }
-                for value in dag.values(node) {
-                    let used = (at..nodes.len())
-                        .any(|use_at| dag.needs(nodes[use_at]).contains(&value) && latest(value, use_at) == Some(made));
-                    sum += if used { dag.bytes(value) } else { 0 };
-                }
-            }
-            sum
-        };
-        (0..nodes.len()).map(resident).collect()
-    }
-
-    fn assert_consistent(state: &State<'_>) {
-        let dag = state.dag();
-        let nodes = state.nodes();
-        assert_eq!(state.memory(), memory_by_definition(dag, &nodes));
-        let mut fresh = State::new(dag, state.budget());
-        fresh.load(&nodes);
-        assert_eq!(state.memory(), fresh.memory());
-        assert_eq!(state.duration(), fresh.duration());
-        assert_eq!(state.excess(), fresh.excess());
-        assert_eq!(state.recomputes().len(), fresh.recomputes().len());
-        for position in 0..nodes.len() {
-            let (event, other) = (state.event_at(position), fresh.event_at(position));
-            assert_eq!(state.position_of(event), position);
-            for value in dag.values(state.node_of(event)) {
-                let end = state.position_of(state.end_of(event, value));
-                assert_eq!(
-                    end,
-                    fresh.position_of(fresh.end_of(other, value)),
-                    "end of value {value}"
-                );
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn changes_and_their_undoing_leave_what_a_fresh_start_gives(
-            problem in problems(2..12, Features::ALL),
-            budget in 0u64..40,
-            changes in prop::collection::vec((any::<bool>(), any::<Index>(), any::<Index>()), 1..20),
-            keep in any::<Index>(),
-        ) {
-            let dag = Dag::of(&problem, &Structure::of(&problem));
-            prop_assume!(dag.len() > 0);
-            let mut state = State::new(&dag, dag.scaled_budget(Some(budget)));
-            assert_consistent(&state);
-            let mut log = Vec::new();
-            let mut history = vec![state.nodes()];
-            for (add, what, place) in changes {
-                let recomputes = state.recomputes().len();
-                if add || recomputes == 0 {
-                    let node = what.index(dag.len()) as u32;
-                    let first = state.position_of(state.runs(node)[0]) + 1;
-                    if first == state.sequence().len() {
-                        continue;
-                    }
-                    let position = first + place.index(state.sequence().len() - first);
-                    log.push(Edit::Inserted(state.insert(node, position)));
-                } else {
-                    let event = state.recomputes()[what.index(recomputes)];
-                    log.push(state.remove(event));
-                }
-                history.push(state.nodes());
-                assert_consistent(&state);
-            }
-            let keep = keep.index(log.len() + 1);
-            state.undo_to(&mut log, keep);
-            prop_assert_eq!(state.nodes(), history[keep].clone());
-            assert_consistent(&state);
-        }
-    }
-}
+mod tests;

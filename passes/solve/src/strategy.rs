@@ -2,7 +2,7 @@
 
 use remat_plan::StopReason;
 
-use crate::anneal::Annealing;
+use crate::anneal::{Annealing, Schedule};
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
@@ -20,6 +20,8 @@ pub(crate) const FIRST_ROUND: u64 = 50_000;
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node.
 const DIRECT_STEPS: u64 = 3_000;
+/// The same in free order, where annealing is more likely to lead to a first sequence.
+const DIRECT_STEPS_ANY_ORDER: u64 = 300;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
@@ -58,9 +60,9 @@ pub(crate) struct Worker<'a> {
     pub(crate) dag: &'a Dag,
     pub(crate) state: State<'a>,
     pub(crate) meter: Meter<'a>,
-    rng: Rng,
-    /// Whether it does what need not be done twice.
-    first_thread: bool,
+    pub(crate) rng: Rng,
+    /// Number of the thread; the first does what need not be done twice.
+    pub(crate) stream: u64,
     /// Whether it was proved that there is no plan.
     impossible: bool,
     neighbourhood: Neighbourhood,
@@ -90,7 +92,7 @@ impl<'a> Worker<'a> {
             state,
             meter,
             rng: Rng::new(seed, stream),
-            first_thread: stream == 0,
+            stream,
             impossible: false,
             neighbourhood: Neighbourhood::default(),
             sweep: Sweep::default(),
@@ -111,15 +113,25 @@ impl<'a> Worker<'a> {
         if let Some(start) = start {
             self.state.load(start);
         }
+        let per_node = if self.dag.is_free() {
+            DIRECT_STEPS_ANY_ORDER
+        } else {
+            DIRECT_STEPS
+        };
         let options = RepairOptions {
-            max_steps: DIRECT_STEPS * self.dag.len() as u64,
+            max_steps: per_node * self.dag.len() as u64,
             duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
             ..RepairOptions::GREEDY
         };
         self.repair(options, Phase::Greedy);
-        if self.best.is_none() && self.first_thread && self.floor() > budget {
+        if self.best.is_none() && self.stream == 0 && self.floor() > budget {
             self.impossible = true;
             self.meter.stop(StopReason::Proved);
+        }
+        if self.dag.is_free() {
+            self.reach_in_any_order(start);
+            self.improve_in_any_order();
+            return self.found();
         }
         if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
@@ -174,8 +186,17 @@ impl<'a> Worker<'a> {
         floor.max(self.dag.floor())
     }
 
-    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
+    /// Repairs the state, drops what became superfluous and takes note. Returns whether it is within the budget.
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
+        let restored = self.restore(options);
+        if restored {
+            self.note(phase);
+        }
+        restored
+    }
+
+    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
+    pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
         self.log.clear();
         let repaired = if self.dag.len() > LARGE {
             self.sweep
@@ -186,7 +207,6 @@ impl<'a> Worker<'a> {
         };
         if repaired {
             cleanup(&mut self.state, &mut self.buffer, &mut self.log);
-            self.note(phase);
         }
         repaired
     }
@@ -235,7 +255,12 @@ impl<'a> Worker<'a> {
     pub(crate) fn anneal(&mut self, steps: u64, phase: Phase) {
         let first = self.best.is_none();
         self.load_best();
-        let mut annealing = Annealing::new(self.dag, self.chain);
+        let schedule = if self.dag.is_free() {
+            Schedule::JOINT
+        } else {
+            Schedule::FIXED
+        };
+        let mut annealing = Annealing::new(self.dag, schedule, self.chain);
         let begin = self.state.steps;
         while self.state.steps - begin < steps && !self.is_over() {
             let progress = (self.state.steps - begin) as f64 / steps as f64;
@@ -246,14 +271,14 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn load_best(&mut self) {
+    pub(crate) fn load_best(&mut self) {
         if let Some(best) = &self.best {
             self.state.load(&best.sequence);
         }
     }
 
     /// Keeps the state if it is within the budget and better than all before.
-    fn note(&mut self, phase: Phase) -> bool {
+    pub(crate) fn note(&mut self, phase: Phase) -> bool {
         let better = self
             .best
             .as_ref()

@@ -10,9 +10,11 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
-use remat_solve::{Observer, Outcome, Patience, Progress, SolveControl, lowest_budget_within, minimize_peak, registry};
+use remat_solve::{
+    Observer, Outcome, Patience, Progress, Search, SolveControl, Solver, lowest_budget_within, minimize_peak, registry,
+};
 use remat_verify::{Replay, replay};
-use support::{Features, budgeted, problems};
+use support::{Features, budgeted, in_either_order, in_free_order, problems};
 
 /// Limits under which the small problems of these tests are searched.
 fn quick() -> SolveControl<'static> {
@@ -43,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
+    fn every_plan_passes_the_checker(problem in in_either_order(budgeted(1..25, Features::ALL)), seed in any::<u64>()) {
         for solver in registry() {
             let outcome = solver.solve(&problem, &quick().seed(seed));
             checked(&problem, &outcome)?;
@@ -51,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn the_number_of_computes_is_respected(mut problem in budgeted(5..25, Features::ALL), most in 1u32..4) {
+    fn the_number_of_computes_is_respected(mut problem in in_either_order(budgeted(5..25, Features::ALL)), most in 1u32..4) {
         problem.max_computes = Some(most);
         for solver in registry() {
             let outcome = solver.solve(&problem, &quick());
@@ -60,19 +62,17 @@ proptest! {
     }
 
     #[test]
-    fn no_plan_is_shorter_than_one_without_a_budget(problem in problems(1..15, Features::ALL)) {
-        for solver in registry() {
-            let outcome = solver.solve(&problem, &quick());
-            checked(&problem, &outcome)?;
-            prop_assert_eq!(outcome.plan, Some(baseline(&problem)));
-            prop_assert_eq!(outcome.certificate.status, Status::Optimal);
-            prop_assert_eq!(outcome.certificate.stop, StopReason::Proved);
-            prop_assert_eq!(outcome.certificate.bound_covers, BoundCovers::AllPlans);
-        }
+    fn no_plan_is_shorter_than_one_without_a_budget(problem in in_either_order(problems(1..15, Features::ALL))) {
+        let outcome = Search.solve(&problem, &quick());
+        checked(&problem, &outcome)?;
+        prop_assert_eq!(outcome.plan, Some(baseline(&problem)));
+        prop_assert_eq!(outcome.certificate.status, Status::Optimal);
+        prop_assert_eq!(outcome.certificate.stop, StopReason::Proved);
+        prop_assert_eq!(outcome.certificate.bound_covers, BoundCovers::AllPlans);
     }
 
     #[test]
-    fn a_budget_below_one_op_is_infeasible_at_once(mut problem in problems(2..15, Features::ALL)) {
+    fn a_budget_below_one_op_is_infeasible_at_once(mut problem in in_either_order(problems(2..15, Features::ALL))) {
         let need = problem.bottleneck(&Structure::of(&problem)).map_or(0, |worst| worst.bytes);
         prop_assume!(need > 0);
         problem.budget = Some(need - 1);
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn same_seed_and_steps_give_the_same_answer(problem in budgeted(10..30, Features::ALL), seed in any::<u64>()) {
+    fn same_seed_and_steps_give_the_same_answer(problem in in_either_order(budgeted(10..30, Features::ALL)), seed in any::<u64>()) {
         for solver in registry() {
             let solve = || {
                 let mut outcome = solver.solve(&problem, &quick().seed(seed));
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn the_lowest_peak_found_is_not_above_the_baseline(problem in budgeted(2..20, Features::ALL)) {
+    fn the_lowest_peak_found_is_not_above_the_baseline(problem in in_either_order(budgeted(2..20, Features::ALL))) {
         let outcome = minimize_peak(&problem, &quick());
         let free = Problem { budget: None, ..problem.clone() };
         let replayed = replay(&free, outcome.plan.as_ref().expect("the baseline is a plan")).expect("the plan is valid");
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn the_lowest_budget_keeps_within_the_duration(problem in budgeted(2..20, Features::ALL), share in 0u64..60) {
+    fn the_lowest_budget_keeps_within_the_duration(problem in in_either_order(budgeted(2..20, Features::ALL)), share in 0u64..60) {
         let limit = problem.total_duration() * (100 + share) / 100;
         let outcome = lowest_budget_within(&problem, limit, &quick());
         let free = Problem { budget: None, ..problem };
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_warm_start_is_never_made_worse(problem in budgeted(10..25, Features::ALL)) {
+    fn a_warm_start_is_never_made_worse(problem in in_either_order(budgeted(10..25, Features::ALL))) {
         let [solver, ..] = registry() else { return Ok(()) };
         let first = solver.solve(&problem, &quick().seed(1));
         let Some(plan) = &first.plan else { return Ok(()) };
@@ -128,6 +128,28 @@ proptest! {
         let second = solver.solve(&problem, &control);
         checked(&problem, &second)?;
         prop_assert!(second.certificate.objective <= first.certificate.objective);
+    }
+
+    #[test]
+    fn in_free_order_no_plan_is_longer_than_in_fixed_order(problem in budgeted(2..9, Features::ALL)) {
+        let fixed = registry()[0].solve(&problem, &quick());
+        let free = in_free_order(problem);
+        let outcome = registry()[0].solve(&free, &SolveControl::new().step_limit(20_000));
+        checked(&free, &outcome)?;
+        if let Some(objective) = fixed.certificate.objective {
+            prop_assert!(outcome.certificate.objective.is_some_and(|free| free <= objective));
+        }
+    }
+
+    #[test]
+    fn a_larger_budget_is_never_worse_on_small_graphs(problem in budgeted(2..8, Features::PAPER), more in 1u64..10) {
+        let problem = in_free_order(problem);
+        let larger = Problem { budget: problem.budget.map(|budget| budget + more), ..problem.clone() };
+        let control = SolveControl::new().step_limit(20_000);
+        let solve = |problem: &Problem| registry()[0].solve(problem, &control).certificate.objective;
+        if let Some(objective) = solve(&problem) {
+            prop_assert!(solve(&larger).is_some_and(|other| other <= objective));
+        }
     }
 }
 
@@ -218,13 +240,54 @@ fn several_threads_are_not_worse_than_one_and_as_reproducible() {
 }
 
 #[test]
-fn a_plan_in_another_order_is_no_warm_start() {
+fn a_plan_that_is_none_is_no_warm_start() {
     let mut problem = hard();
     problem.order = OrderMode::Free;
     let mut plan = baseline(&problem);
     plan.steps.reverse();
     let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000).warm_start(&plan));
     assert!(replay(&problem, &outcome.plan.expect("there is one")).is_ok());
+}
+
+/// Two chains that meet, with large values in their middle, and all of their ops in turns: what one of them holds stands in the
+/// way of the other.
+fn interleaved() -> Problem {
+    let ops: &[(u64, u64, &[usize])] = &[
+        (1, 1, &[]),
+        (1, 1, &[]),
+        (1, 10, &[0]),
+        (1, 10, &[1]),
+        (1, 1, &[2]),
+        (1, 1, &[3]),
+        (1, 1, &[4, 5]),
+    ];
+    Problem {
+        budget: Some(13),
+        ..support::paper(ops)
+    }
+}
+
+#[test]
+fn another_order_needs_no_recompute_and_is_known_to_be_the_best() {
+    let fixed = registry()[0].solve(&interleaved(), &SolveControl::new().step_limit(20_000));
+    assert_eq!(fixed.certificate.status, Status::Feasible);
+    let problem = in_free_order(interleaved());
+    let outcome = registry()[0].solve(&problem, &SolveControl::new());
+    assert_eq!(outcome.certificate.status, Status::Optimal);
+    assert_eq!(outcome.certificate.stop, StopReason::Proved);
+    assert_eq!(outcome.certificate.objective, Some(problem.total_duration()));
+    assert!(replay(&problem, &outcome.plan.expect("there is one")).is_ok());
+}
+
+#[test]
+fn a_plan_in_another_order_is_a_warm_start_in_free_order_only() {
+    let problem = in_free_order(interleaved());
+    let found = registry()[0].solve(&problem, &SolveControl::new());
+    let plan = found.plan.expect("there is one");
+    let again = SolveControl::new().step_limit(1).warm_start(&plan);
+    let outcome = registry()[0].solve(&problem, &again);
+    assert_eq!(outcome.plan.as_ref(), Some(&plan));
+    assert!(registry()[0].solve(&interleaved(), &again).plan.is_none());
 }
 
 #[test]

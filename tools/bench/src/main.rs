@@ -3,6 +3,7 @@
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
 
 mod document;
+mod dtr;
 mod generate;
 mod layered;
 mod measure;
@@ -29,6 +30,8 @@ enum Command {
     Scaling(scaling::Args),
     /// Make a random layered graph.
     Generate(generate::Args),
+    /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
+    Dtr(dtr::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
 }
@@ -38,6 +41,7 @@ fn main() -> anyhow::Result<()> {
         Command::Paper(args) => paper::run(&args),
         Command::Scaling(args) => scaling::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Dtr(args) => dtr::run(&args),
         Command::Models(args) => models::run(&args),
     }
 }

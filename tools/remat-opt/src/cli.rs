@@ -63,6 +63,8 @@ pub(crate) enum Command {
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
     /// Replay a plan against a model with the independent checker.
     Verify(VerifyArgs),
+    /// Replay a log of an eager execution under dynamic rematerialization (DTR).
+    Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
     Explain(ExplainArgs),
     /// Print a completion script for a shell.
@@ -71,7 +73,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`, `.log.gz`).
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,

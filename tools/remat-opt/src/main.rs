@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Some(Command::Compare(args)) => commands::compare::run(args),
         Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),

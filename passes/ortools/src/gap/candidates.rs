@@ -47,7 +47,7 @@ impl Candidates {
 }
 
 /// The nodes that read a result of a node, ascending.
-fn readers(instance: &Instance, node: Node) -> Vec<Node> {
+pub(crate) fn readers(instance: &Instance, node: Node) -> Vec<Node> {
     let mut readers: Vec<Node> = instance
         .values(node)
         .flat_map(|value| instance.users(value))
@@ -98,8 +98,8 @@ fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -
     stages
 }
 
-fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
-    // The last stage in which a result of the node can be read; the node itself where nobody reads one.
+/// For each node the last stage in which a result of it can be read; the node itself where nobody reads one.
+pub(crate) fn last_stages(instance: &Instance) -> Vec<usize> {
     let mut last: Vec<usize> = (0..instance.len()).collect();
     for node in (0..instance.len()).rev() {
         for reader in readers(instance, node) {
@@ -111,6 +111,11 @@ fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
             last[node] = last[node].max(until);
         }
     }
+    last
+}
+
+fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
+    let last = last_stages(instance);
     let stages = |node: Node| {
         if instance.max_computes(node) > 1 {
             (node + 1..=last[node]).collect()

@@ -6,10 +6,12 @@ use cp_sat::proto::{
     PartialVariableAssignment, SatParameters,
 };
 
+use remat_solve::SolveControl;
+
 use super::program::{Literal, Program, Variable};
 
 /// The model, with a solution or part of one to start from.
-pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
+pub(crate) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
     let clauses = program
         .clauses
         .iter()
@@ -23,15 +25,13 @@ pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
             domain: vec![i64::MIN, row.most],
         }))
     });
+    let variables = program.upper.iter().map(|&upper| IntegerVariableProto {
+        name: String::new(),
+        domain: vec![0, upper],
+    });
     let priced = || program.cost.iter().zip(0..).filter(|&(&cost, _)| cost != 0);
     CpModelProto {
-        variables: vec![
-            IntegerVariableProto {
-                name: String::new(),
-                domain: vec![0, 1]
-            };
-            program.cost.len()
-        ],
+        variables: variables.collect(),
         constraints: clauses.chain(exclusions).chain(rows).collect(),
         objective: Some(CpObjectiveProto {
             vars: priced().map(|(_, variable)| index(variable)).collect(),
@@ -48,17 +48,25 @@ pub(super) fn model(program: &Program, hint: Option<&[bool]>) -> CpModelProto {
 
 /// What proves the optimum of a gap model fastest: its linear relaxation is strong, so tree search on the bound and a full linear
 /// program beat the default portfolio.
-pub(super) fn parameters(threads: usize, seed: u64) -> SatParameters {
-    let workers = i32::try_from(threads.max(1)).unwrap_or(i32::MAX);
+pub(crate) fn parameters(control: &SolveControl<'_>) -> SatParameters {
+    let workers = i32::try_from(control.threads.max(1)).unwrap_or(i32::MAX);
     SatParameters {
         num_workers: Some(workers),
-        random_seed: Some(i32::try_from(seed & 0x3fff_ffff).unwrap_or(0)),
+        random_seed: Some(i32::try_from(control.seed & 0x3fff_ffff).unwrap_or(0)),
         subsolvers: vec!["lb_tree_search".to_owned(), "max_lp".to_owned()],
         // One thread takes turns between the two; so do more, but there the turns follow the clock.
         interleave_search: Some(workers == 1),
         linearization_level: Some(2),
         catch_sigint_signal: Some(false),
         ..SatParameters::default()
+    }
+}
+
+/// What proves fastest that a relaxation has no solution below a limit: there the search has to rule out, not to find.
+pub(crate) fn rerun_parameters(control: &SolveControl<'_>) -> SatParameters {
+    SatParameters {
+        subsolvers: vec!["pseudo_costs".to_owned(), "reduced_costs".to_owned()],
+        ..parameters(control)
     }
 }
 

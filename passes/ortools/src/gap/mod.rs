@@ -1,10 +1,10 @@
 //! Exact and bounded: the gap model over growing candidate sets.
 
-mod candidates;
-mod cp;
-mod highs;
+pub(crate) mod candidates;
+pub(crate) mod cp;
+pub(crate) mod mip;
 mod model;
-mod program;
+pub(crate) mod program;
 
 use std::time::Duration;
 
@@ -15,8 +15,9 @@ pub use candidates::Candidates;
 
 use crate::cpsat::{Ended, minimize};
 use crate::instance::{Instance, Refusal};
-use crate::run::{Claim, Clock, Incumbent, Run};
+use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
 use crate::size::ModelSize;
+use mip::MipSolver;
 use model::GapModel;
 
 /// Steps of the local search that gives the first plan where the caller gives none.
@@ -53,6 +54,8 @@ pub enum Backend {
     /// HiGHS, in floating point and with one thread: its bounds are rounded down far enough to cover its tolerances, but are no
     /// proof in the sense in which those of CP-SAT are.
     Highs,
+    /// SCIP, with one thread, like HiGHS in floating point. It takes no plan to start from, and finds none but in the end.
+    Scip,
 }
 
 /// What the rounds of one call did.
@@ -92,6 +95,11 @@ impl Gap {
         candidates: None,
         backend: Backend::Highs,
     };
+    /// Growing candidate sets on SCIP.
+    pub const ON_SCIP: Self = Self {
+        candidates: None,
+        backend: Backend::Scip,
+    };
 
     /// The same with one candidate set only.
     #[must_use]
@@ -121,7 +129,7 @@ impl Gap {
         let run = Run::new("gap", problem, &control);
         let instance = run.instance(None)?;
         let budget = instance.scaled_budget(problem.budget);
-        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget)?;
+        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget, None)?;
         Ok(model.program.size())
     }
 
@@ -131,7 +139,13 @@ impl Gap {
             return Ok(outcome);
         }
         // Where the problem allows any order, the search may have found a better one.
-        let searched = run.clock.control.warm_start.is_none().then(|| hint(run)).flatten();
+        let searched = run
+            .clock
+            .control
+            .warm_start
+            .is_none()
+            .then(|| first_plan(run))
+            .flatten();
         let instance = match &searched {
             Some(_) => run.instance(searched.as_ref())?,
             None => instance,
@@ -163,6 +177,7 @@ impl Solver for Gap {
         match self.backend {
             Backend::CpSat => "gap",
             Backend::Highs => "gap-highs",
+            Backend::Scip => "gap-scip",
         }
     }
 
@@ -172,6 +187,7 @@ impl Solver for Gap {
                 "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
             }
             Backend::Highs => "the model of `gap` on HiGHS, in floating point",
+            Backend::Scip => "the model of `gap` on SCIP, in floating point",
         }
     }
 
@@ -181,7 +197,7 @@ impl Solver for Gap {
 }
 
 /// A plan of the local search, the same for every machine.
-fn hint(run: &Run<'_>) -> Option<Plan> {
+pub(crate) fn first_plan(run: &Run<'_>) -> Option<Plan> {
     let control = run.clock.control;
     let mut hint = SolveControl::new().seed(control.seed).step_limit(HINT_STEPS);
     hint.deadline = run.clock.share(0.25).deadline();
@@ -277,7 +293,11 @@ impl Rounds<'_> {
         let started = clock.elapsed();
         let total = instance.total_duration();
         let stages = self.stages(candidates);
-        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget))?;
+        let most = clock
+            .control
+            .memory_limit
+            .map(|bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget), most)?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
         let size = model.program.size();
         tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");
@@ -301,15 +321,12 @@ impl Rounds<'_> {
             let answer = match self.backend {
                 Backend::CpSat => {
                     let proto = cp::model(&model.program, hint.as_deref());
-                    minimize(
-                        proto,
-                        cp::parameters(control.threads, control.seed),
-                        0,
-                        clock,
-                        &mut improved,
-                    )
+                    minimize(proto, cp::parameters(control), 0, clock, &mut improved)
                 }
-                Backend::Highs => highs::minimize(&model.program, hint.as_deref(), clock, &mut improved),
+                Backend::Highs => {
+                    mip::minimize(&model.program, MipSolver::Highs, hint.as_deref(), clock, &mut improved)
+                }
+                Backend::Scip => mip::minimize(&model.program, MipSolver::Scip, None, clock, &mut improved),
             };
             self.steps += answer.conflicts;
             (answer.ended, answer.bound)

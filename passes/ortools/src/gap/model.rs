@@ -70,21 +70,29 @@ pub(super) struct GapModel {
 }
 
 impl GapModel {
-    /// The model with these candidate stages for each node.
+    /// The model with these candidate stages for each node and so many terms at most.
     ///
     /// # Errors
-    /// [`Refusal::TooLarge`] if it would take too much memory.
-    pub(super) fn new(instance: &Instance, stages: &[Vec<usize>], budget: i64) -> Result<Self, Refusal> {
+    /// [`Refusal::TooLarge`] if it would have more, with an estimate of how many.
+    pub(super) fn new(
+        instance: &Instance,
+        stages: &[Vec<usize>],
+        budget: i64,
+        most: Option<u64>,
+    ) -> Result<Self, Refusal> {
+        let limit = most.map_or(MAX_TERMS, |most| {
+            usize::try_from(most).unwrap_or(MAX_TERMS).min(MAX_TERMS)
+        });
         let events = events(instance, stages);
         let touches = touches(instance, &events);
         let mut builder = Builder::new(instance, &events, &touches, budget);
         for event in 0..events.len() {
             builder.event(event);
-            if builder.terms > MAX_TERMS {
+            if builder.terms > limit {
                 let terms = builder.terms as u64 * events.len() as u64 / (event as u64 + 1);
                 return Err(Refusal::TooLarge {
                     terms,
-                    limit: MAX_TERMS as u64,
+                    limit: limit as u64,
                 });
             }
         }

@@ -46,6 +46,8 @@ pub struct MoccasinReport {
     pub phase_1: Option<Duration>,
     /// Time phase 2 took; absent where phase 1 found no plan within the budget.
     pub phase_2: Option<Duration>,
+    /// Solutions of phase 2 whose runs in order are no plan within the budget: none, unless model and plan disagree.
+    pub unread: usize,
 }
 
 impl Moccasin {
@@ -103,6 +105,7 @@ impl Moccasin {
             .map(|(user, producer)| 2 * u64::from(computes(user) + computes(producer)))
             .sum();
         let events = u64::try_from(time.events()).unwrap_or(u64::MAX);
+        run.allow(edges.saturating_mul(2))?;
         if events > MAX_EVENTS || edges > MAX_TERMS {
             return Err(Refusal::TooLarge {
                 terms: edges.max(events),
@@ -223,10 +226,14 @@ impl Phases<'_> {
         report.size = model.size();
         let (proto, solutions) = model.done();
         let mut best = start;
+        let unread = &mut report.unread;
+        // A solution is always a plan. Each run has an event of its own, so their order is that of a sequence; every use lies in
+        // an active interval, so by then its value was made; the intervals of a value are disjoint, so the one over a use belongs
+        // to the latest run before it, and what the sequence holds is part of what the intervals hold.
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, solutions.sequence(solution)) else {
-                // Its runs, put in order, are no plan: it is passed over, a later one may be.
-                tracing::debug!("a solution of the intervals does not keep the budget");
+                *unread += 1;
+                tracing::error!("a solution of the intervals does not keep the budget");
                 return;
             };
             if found.duration < best.duration {

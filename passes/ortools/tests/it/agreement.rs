@@ -10,6 +10,7 @@ use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
+const SCIP: Gap = Gap::ON_SCIP.only(Candidates::AllStages);
 
 /// Solves, has the plan replayed, and returns its duration.
 fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
@@ -42,7 +43,15 @@ proptest! {
         let optimum = brute::stage_form(&problem);
         assert_proved(&GAP, &problem, optimum);
         assert_proved(&HIGHS, &problem, optimum);
+        assert_proved(&SCIP, &problem, optimum);
         assert_proved(&Moccasin::NEW, &problem, optimum);
+    }
+
+    #[test]
+    fn every_solution_of_the_intervals_is_a_plan(ops in any_ops(7), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let (_, report) = Moccasin::NEW.solve_with_report(&problem, &SolveControl::new());
+        prop_assert_eq!(report.unread, 0);
     }
 
     #[test]
@@ -55,7 +64,7 @@ proptest! {
     fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(ops in any_ops(6), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
         let optimum = brute::stage_form(&problem);
-        for solver in [&GAP as &dyn Solver, &HIGHS, &Moccasin::NEW] {
+        for solver in [&GAP as &dyn Solver, &HIGHS, &SCIP, &Moccasin::NEW] {
             let (outcome, duration) = solve(solver, &problem);
             prop_assert_eq!(duration, optimum, "{}: {:?}\n{:?}", solver.name(), outcome.certificate, problem);
         }
@@ -155,7 +164,7 @@ fn made_again(first: Op, limit: u64) -> Problem {
 fn assert_limit(first: &Op, enough: u64) {
     for order in [OrderMode::Fixed, OrderMode::Free] {
         let solvers: &[&dyn Solver] = match order {
-            OrderMode::Fixed => &[&GAP, &HIGHS, &Moccasin::NEW],
+            OrderMode::Fixed => &[&GAP, &HIGHS, &SCIP, &Moccasin::NEW],
             OrderMode::Free => &[&Moccasin::NEW],
         };
         for &solver in solvers {

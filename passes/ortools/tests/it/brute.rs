@@ -46,6 +46,46 @@ pub(crate) fn any_order(problem: &Problem) -> Option<u64> {
     best
 }
 
+/// Least duration of all sequences in which each op runs once or twice, and first runs follow the reference order.
+pub(crate) fn fixed_order(problem: &Problem) -> Option<u64> {
+    assert_eq!(problem.max_computes, Some(2));
+    let structure = Structure::of(problem);
+    let scheduled: Vec<OpId> = structure.scheduled().collect();
+    let mut best = None;
+    extend_in_order(problem, &structure, &scheduled, &mut Vec::new(), 0, &mut best);
+    best
+}
+
+/// `next` is the number of ops that ran.
+fn extend_in_order(
+    problem: &Problem,
+    structure: &Structure,
+    ops: &[OpId],
+    sequence: &mut Vec<OpId>,
+    next: usize,
+    best: &mut Option<u64>,
+) {
+    if next == ops.len() {
+        // Nothing is gained by runs after the last first one.
+        consider(problem, structure, sequence.iter().copied(), best);
+        return;
+    }
+    for (index, &op) in ops[..=next].iter().enumerate() {
+        if sequence.iter().filter(|&&ran| ran == op).count() < 2 {
+            sequence.push(op);
+            extend_in_order(
+                problem,
+                structure,
+                ops,
+                sequence,
+                next + usize::from(index == next),
+                best,
+            );
+            sequence.pop();
+        }
+    }
+}
+
 fn extend(problem: &Problem, structure: &Structure, ops: &[OpId], sequence: &mut Vec<OpId>, best: &mut Option<u64>) {
     if ops.iter().all(|op| sequence.contains(op)) {
         consider(problem, structure, sequence.iter().copied(), best);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat_ortools::{Candidates, Gap};
+use remat_ortools::{Candidates, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, baseline};
 use remat_solve::{SolveControl, Solver};
 
@@ -64,5 +64,35 @@ fn optima_over_all_stages() {
         if let Some(found) = proved(name, per_cent, Candidates::AllStages, BoundCovers::StageForm) {
             assert_eq!(found, overhead, "{name} at {per_cent} %");
         }
+    }
+}
+
+#[test]
+fn plans_proved_the_best_in_fixed_order_and_in_any() {
+    for (name, per_cent, order, overhead) in [
+        ("rl_n100", 90, OrderMode::Fixed, 789),
+        ("rl_n100", 80, OrderMode::Fixed, 2296),
+        ("cm_resnet50_train", 90, OrderMode::Free, 108),
+        ("cm_resnet50_train", 80, OrderMode::Free, 279),
+        ("cm_fcn8_train", 90, OrderMode::Free, 29),
+        ("cm_fcn8_train", 80, OrderMode::Free, 136),
+    ] {
+        let Some(mut problem) = graph(name, per_cent) else {
+            return;
+        };
+        problem.order = order;
+        let certificate = Exact.solve(&problem, &SolveControl::new().threads(2)).certificate;
+        let covers = match order {
+            OrderMode::Fixed => BoundCovers::FixedOrder,
+            OrderMode::Free => BoundCovers::AllPlans,
+        };
+        assert_eq!(
+            (certificate.status, certificate.bound_covers),
+            (Status::Optimal, covers),
+            "{name}"
+        );
+        let once = problem.total_duration();
+        let found = ((certificate.bound - once) * 100_000 + once / 2) / once;
+        assert_eq!(found, overhead, "{name} at {per_cent} %");
     }
 }

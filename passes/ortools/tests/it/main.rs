@@ -11,6 +11,7 @@ mod agreement;
 mod brute;
 mod claims;
 mod control;
+mod exact;
 mod graphs;
 mod nets;
 mod sizes;

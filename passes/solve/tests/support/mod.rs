@@ -135,6 +135,19 @@ pub fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
     }
 }
 
+/// The same problems, each in fixed or in free order.
+pub fn in_either_order(problems: impl Strategy<Value = Problem>) -> impl Strategy<Value = Problem> {
+    (problems, any::<bool>()).prop_map(|(problem, free)| if free { in_free_order(problem) } else { problem })
+}
+
+/// The problem without its order.
+pub fn in_free_order(problem: Problem) -> Problem {
+    Problem {
+        order: OrderMode::Free,
+        ..problem
+    }
+}
+
 /// Problems with a budget between what one op needs and the peak of the reference order.
 pub fn budgeted(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
     (problems(ops, features), 0.0..1.0f64).prop_map(|(mut problem, share)| {

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod max_batch;
 pub(crate) mod optimize;
+pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 

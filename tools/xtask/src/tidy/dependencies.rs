@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-profile", &["remat-ir", "remat-plan"]),
     ("remat-solve", &["remat-ir", "remat-plan"]),
     ("remat-rewrite", &["remat-ir", "remat-plan"]),
+    ("remat-dtr", &["remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
     ("remat-ort", &[]),
     (
@@ -30,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-solve",
             "remat-rewrite",
             "remat-ortools",
+            "remat-dtr",
         ],
     ),
     ("remat-plugin", &["remat", "remat-mlir"]),

@@ -1,0 +1,297 @@
+//! DTR as a compiler pass: it is executed once, on the static graph, and the ops it ran in their order are the plan. Nothing is
+//! decided at run time.
+
+mod trace_of;
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use remat_plan::{
+    BoundCovers, Certificate, OpId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence,
+};
+use remat_solve::{Figures, Outcome, Phase, Progress, SolveControl, Solver, measure};
+
+use self::trace_of::trace_of;
+use crate::runtime::{Runtime, Stop};
+use crate::{CostTerm, Deallocation, Heuristic, Score, SimulateOptions, Trace};
+
+/// A plan that takes more than this multiple of the baseline's time counts as none.
+const THRASH_LIMIT: f64 = 10.0;
+/// Executions under larger budgets that may be spent on finding one that would do.
+const PROBES: u32 = 6;
+
+/// Executes DTR with one heuristic and hands out what it did as a plan.
+///
+/// First runs follow the reference order. Memory is counted as the problem has it: all operands, all results, twins and workspace
+/// of an op together. Graph outputs stay once they are computed. Storages that cannot be computed again are tried both ways: kept
+/// as long as something may need them, and freed after their last use, which pins what descends from them; the better plan is
+/// taken. Everything is deterministic; `random` depends on the seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Staged {
+    name: &'static str,
+    description: &'static str,
+    heuristic: Heuristic,
+}
+
+macro_rules! staged {
+    ($name:literal, $description:literal, $cost:ident, $size:literal, $staleness:literal) => {
+        Staged {
+            name: $name,
+            description: concat!("dynamic tensor rematerialization, staged; evicts by ", $description),
+            heuristic: Heuristic::Score(Score {
+                cost: CostTerm::$cost,
+                size: $size,
+                staleness: $staleness,
+            }),
+        }
+    };
+}
+
+static STAGED: [Staged; 7] = [
+    staged!(
+        "dtr",
+        "cost with evicted neighbourhood, size and staleness",
+        Neighbourhood,
+        true,
+        true
+    ),
+    staged!(
+        "dtr:dtr-eq",
+        "cost with evicted classes, size and staleness",
+        Classes,
+        true,
+        true
+    ),
+    staged!("dtr:dtr-local", "own cost, size and staleness", Local, true, true),
+    staged!("dtr:lru", "staleness", None, false, true),
+    staged!("dtr:size", "size", None, true, false),
+    staged!(
+        "dtr:msps",
+        "cost with evicted ancestors, and size",
+        Ancestors,
+        true,
+        false
+    ),
+    Staged {
+        name: "dtr:random",
+        description: "dynamic tensor rematerialization, staged; evicts at random",
+        heuristic: Heuristic::Random,
+    },
+];
+
+static SOLVERS: [&dyn Solver; 7] = [
+    &STAGED[0], &STAGED[1], &STAGED[2], &STAGED[3], &STAGED[4], &STAGED[5], &STAGED[6],
+];
+
+/// The staged solvers, one for each heuristic of the paper.
+#[must_use]
+pub fn solvers() -> &'static [&'static dyn Solver] {
+    &SOLVERS
+}
+
+/// Ops of the largest problem on which all executions together are quick.
+const QUICK: usize = 1_000;
+
+impl Solver for Staged {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.description
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let structure = Structure::of(problem);
+        let (trace, ops) = trace_of(problem, &structure);
+        let mut execution = Execution {
+            problem,
+            structure: &structure,
+            trace: &trace,
+            ops: &ops,
+            control,
+            heuristic: self.heuristic,
+            started: Instant::now(),
+            steps: 0,
+        };
+        let certificate = |status, stop, steps, started: Instant| Certificate {
+            status,
+            objective: None,
+            bound: problem.total_duration(),
+            bound_covers: BoundCovers::AllPlans,
+            gap: None,
+            stop,
+            solver: self.name.to_owned(),
+            seed: control.seed,
+            threads: 1,
+            steps,
+            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            problem: problem.digest(),
+        };
+        if problem.check(&structure).is_err() {
+            return Outcome {
+                plan: None,
+                certificate: certificate(Status::Infeasible, StopReason::Proved, 0, execution.started),
+                lowest_peak: None,
+            };
+        }
+        let bound = problem.total_duration();
+        match execution.solve() {
+            Ok(found) => {
+                let proved = found.figures.duration <= bound;
+                let (status, stop) = if proved {
+                    (Status::Optimal, StopReason::Proved)
+                } else {
+                    (Status::Feasible, StopReason::Converged)
+                };
+                execution.report(&found, bound);
+                let mut certificate = certificate(status, stop, execution.steps, execution.started);
+                certificate.objective = Some(found.figures.duration);
+                certificate.gap = Some(Certificate::relative_gap(found.figures.duration, bound));
+                Outcome {
+                    plan: Some(found.plan),
+                    certificate,
+                    lowest_peak: Some(found.figures.peak),
+                }
+            }
+            Err((stop, lowest_peak)) => Outcome {
+                plan: None,
+                certificate: certificate(Status::Unknown, stop, execution.steps, execution.started),
+                lowest_peak: Some(lowest_peak),
+            },
+        }
+    }
+
+    fn is_quick(&self, problem: &Problem) -> bool {
+        problem.ops.len() <= QUICK
+    }
+}
+
+/// A plan and what it takes.
+struct Found {
+    plan: Plan,
+    figures: Figures,
+}
+
+/// One call of a solver.
+struct Execution<'a> {
+    problem: &'a Problem,
+    structure: &'a Structure,
+    trace: &'a Trace,
+    ops: &'a [OpId],
+    control: &'a SolveControl<'a>,
+    heuristic: Heuristic,
+    started: Instant,
+    steps: u64,
+}
+
+impl Execution<'_> {
+    fn found(&self, plan: Plan) -> Found {
+        let figures = measure(self.problem, self.structure, &plan);
+        Found { plan, figures }
+    }
+
+    /// The baseline where it fits, else the better of the plans under a budget.
+    fn best(&mut self, budget: Option<u64>) -> Result<Found, Stop> {
+        let unchanged = self.found(baseline(self.problem));
+        if budget.is_none_or(|budget| unchanged.figures.peak <= budget) {
+            return Ok(unchanged);
+        }
+        let freed_early = self.run(budget, true);
+        if !self.trace.ops.iter().any(|op| op.most_runs < u32::MAX) {
+            return freed_early;
+        }
+        match (freed_early, self.run(budget, false)) {
+            (Ok(a), Ok(b)) => Ok(if b.figures < a.figures { b } else { a }),
+            (Ok(found), Err(_)) | (Err(_), Ok(found)) => Ok(found),
+            (Err(stop), Err(_)) => Err(stop),
+        }
+    }
+
+    /// Executes DTR once.
+    fn run(&mut self, budget: Option<u64>, banishes_pinned: bool) -> Result<Found, Stop> {
+        let options = SimulateOptions {
+            heuristic: self.heuristic,
+            deallocation: Deallocation::Eager,
+            budget,
+            thrash_limit: THRASH_LIMIT,
+            seed: self.control.seed,
+            ..SimulateOptions::default()
+        };
+        let control = self.control;
+        let interrupt = || is_cancelled(control) || is_late(control);
+        let steps_left = control.step_limit.map(|limit| limit.saturating_sub(self.steps));
+        let mut runtime = Runtime::new(self.trace, &options)
+            .banishing_pinned(banishes_pinned)
+            .at_most(steps_left.map(|left| left.max(self.ops.len() as u64)))
+            .interrupted_by(&interrupt);
+        let result = runtime.execute();
+        self.steps += runtime.run_count;
+        result?;
+        let sequence = runtime.sequence.iter().map(|&op| self.ops[op.index()]);
+        let plan = lower_sequence(self.problem, self.structure, sequence);
+        let plan = plan.expect("ops run after their arguments");
+        Ok(self.found(plan))
+    }
+
+    /// A plan within the budget, or why there is none and the lowest peak that was reached instead.
+    ///
+    /// Where the budget itself is missed, a few larger ones are tried: they say what would do, and since lowering frees earlier
+    /// than DTR does, their plans may need no more than the budget that was missed.
+    fn solve(&mut self) -> Result<Found, (StopReason, u64)> {
+        let stop = match self.best(self.problem.budget) {
+            Ok(found) => return Ok(found),
+            Err(stop) => stop,
+        };
+        let missed = self.problem.budget.unwrap_or(u64::MAX);
+        let mut above = self.found(baseline(self.problem)).figures.peak;
+        if stop == Stop::Interrupted {
+            return Err((self.interruption(), above));
+        }
+        let mut below = missed;
+        for _ in 0..PROBES {
+            if above <= below.saturating_add(1) {
+                break;
+            }
+            let middle = below + (above - below) / 2;
+            match self.best(Some(middle)) {
+                Ok(found) if found.figures.peak <= missed => return Ok(found),
+                Ok(found) => above = found.figures.peak.min(middle),
+                Err(Stop::Interrupted) => return Err((self.interruption(), above)),
+                Err(Stop::OutOfMemory | Stop::Thrash) => below = middle,
+            }
+        }
+        Err((StopReason::Converged, above))
+    }
+
+    fn interruption(&self) -> StopReason {
+        if is_cancelled(self.control) {
+            StopReason::Cancelled
+        } else {
+            StopReason::TimeLimit
+        }
+    }
+
+    fn report(&self, found: &Found, bound: u64) {
+        if let Some(observer) = self.control.observer {
+            let progress = Progress {
+                objective: found.figures.duration,
+                bound,
+                gap: Certificate::relative_gap(found.figures.duration, bound),
+                peak: found.figures.peak,
+                elapsed: self.started.elapsed(),
+                steps: self.steps,
+                phase: Phase::Greedy,
+            };
+            observer.improved(&progress, &|| Some(found.plan.clone()));
+        }
+    }
+}
+
+fn is_cancelled(control: &SolveControl<'_>) -> bool {
+    control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+fn is_late(control: &SolveControl<'_>) -> bool {
+    control.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}

@@ -1,0 +1,137 @@
+//! What is read as a log, and what is refused.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use remat_dtr::{Heuristic, LogErrorKind, SimulateOptions, base_peak, problem_of, read_log, simulate};
+
+use crate::support::folder;
+
+#[test]
+fn every_broken_log_is_refused_with_its_line_and_reason() {
+    let files = std::fs::read_dir(folder().join("invalid")).expect("the folder is in the repository");
+    let mut files: Vec<_> = files.map(|entry| entry.expect("readable").path()).collect();
+    files.sort();
+    let refusals = files.iter().map(|path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let error = read_log(&std::fs::read(path).expect("readable")).expect_err(&name);
+        format!("{name}: {error}\n")
+    });
+    insta::assert_snapshot!(refusals.collect::<String>());
+}
+
+fn compressed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder
+        .write_all(text)
+        .and_then(|()| encoder.finish())
+        .expect("memory is enough")
+}
+
+fn sample() -> Vec<u8> {
+    std::fs::read(folder().join("training_step.log")).expect("the log is in the repository")
+}
+
+#[test]
+fn a_compressed_log_is_the_log() {
+    let (plain, packed) = (read_log(&sample()).unwrap(), read_log(&compressed(&sample())).unwrap());
+    let figures = |trace| simulate(trace, &SimulateOptions::default());
+    assert_eq!(figures(&plain), figures(&packed));
+}
+
+#[test]
+fn a_truncated_archive_is_refused() {
+    let packed = compressed(&sample());
+    let error = read_log(&packed[..packed.len() / 2]).unwrap_err();
+    assert!(matches!(error.kind, LogErrorKind::Unreadable(_)), "{error}");
+}
+
+#[test]
+fn an_archive_that_unpacks_without_end_is_refused() {
+    let line = [b' '; 1 << 20];
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    for _ in 0..257 {
+        encoder.write_all(&line).unwrap();
+        encoder.write_all(b"\n").unwrap();
+    }
+    let error = read_log(&encoder.finish().unwrap()).unwrap_err();
+    assert!(matches!(error.kind, LogErrorKind::TooLong { .. }), "{error}");
+}
+
+#[test]
+fn ops_that_take_no_time_do_not_keep_the_simulator_busy_for_ever() {
+    let text = String::from_utf8(sample()).unwrap();
+    let timeless: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let Some((head, _)) = line.split_once("\"TIME\":") else {
+                return line.to_owned();
+            };
+            format!("{head}\"TIME\":\"0\"}}")
+        })
+        .collect();
+    let trace = read_log(timeless.join("\n").as_bytes()).unwrap();
+    let budget = Some(trace.constant_bytes() + trace.bottleneck() + 300);
+    let result = simulate(
+        &trace,
+        &SimulateOptions {
+            budget,
+            ..SimulateOptions::default()
+        },
+    );
+    assert!((result.overhead - 1.0).abs() < 1e-12 && result.recompute_ns == 0);
+}
+
+/// A line of the sample, maybe broken.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let lines = String::from_utf8(sample())
+        .expect("the log is text")
+        .lines()
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    let count = lines.len();
+    let change = (
+        0..count,
+        0..count,
+        0..4u8,
+        any::<proptest::sample::Index>(),
+        any::<u8>(),
+    );
+    prop::collection::vec(change, 1..4).prop_map(move |changes| {
+        let mut lines = lines.clone();
+        for (at, other, kind, position, byte) in changes {
+            match kind {
+                0 => lines.swap(at, other),
+                1 => lines[at].clear(),
+                2 => lines[at] = lines[other].clone(),
+                _ => {
+                    let mut bytes = lines[at].clone().into_bytes();
+                    if !bytes.is_empty() {
+                        let position = position.index(bytes.len());
+                        bytes[position] = byte;
+                    }
+                    lines[at] = String::from_utf8_lossy(&bytes).into_owned();
+                }
+            }
+        }
+        lines.join("\n").into_bytes()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn broken_logs_are_refused_or_replayed(log in mutated()) {
+        if let Ok(trace) = read_log(&log) {
+            let budget = Some(base_peak(&trace) / 2);
+            for heuristic in [Heuristic::DTR, Heuristic::DTR_EQ, Heuristic::Random] {
+                let result = simulate(&trace, &SimulateOptions { heuristic, budget, ..SimulateOptions::default() });
+                prop_assert!(budget.is_some_and(|budget| result.peak <= budget));
+            }
+            prop_assert_eq!(problem_of(&trace, "mutated").validate(), Ok(()));
+        }
+    }
+}

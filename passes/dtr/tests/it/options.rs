@@ -1,0 +1,140 @@
+//! What the options of the simulator change.
+
+use remat_dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, base_peak, simulate};
+
+use crate::support::training_step;
+
+fn options(heuristic: Heuristic, ratio: f64) -> SimulateOptions {
+    SimulateOptions {
+        heuristic,
+        budget: Some((ratio * base_peak(&training_step()) as f64) as u64),
+        ..SimulateOptions::default()
+    }
+}
+
+#[test]
+fn every_heuristic_of_the_grid_stays_within_the_budget() {
+    let trace = training_step();
+    let named = Heuristic::NAMES.map(|name| name.parse().unwrap());
+    for heuristic in named.into_iter().chain(Heuristic::ablation()) {
+        let options = options(heuristic, 0.8);
+        let result = simulate(&trace, &options);
+        assert!(
+            options.budget.is_some_and(|budget| result.peak <= budget),
+            "{heuristic}"
+        );
+        assert!(
+            result.status == SimulateStatus::Ok && result.evictions > 0,
+            "{heuristic}: {result:?}"
+        );
+    }
+}
+
+#[test]
+fn freeing_for_good_takes_least_and_never_freeing_most() {
+    let trace = training_step();
+    let peak = |deallocation| {
+        simulate(
+            &trace,
+            &SimulateOptions {
+                deallocation,
+                ..SimulateOptions::default()
+            },
+        )
+        .peak
+    };
+    let (banish, eager, keep) = (
+        peak(Deallocation::Banish),
+        peak(Deallocation::Eager),
+        peak(Deallocation::Keep),
+    );
+    assert_eq!(banish, base_peak(&trace));
+    assert!(banish < eager && eager < keep, "{banish} {eager} {keep}");
+}
+
+#[test]
+fn every_way_of_deallocation_keeps_to_a_budget() {
+    let trace = training_step();
+    for deallocation in [Deallocation::Banish, Deallocation::Eager, Deallocation::Keep] {
+        for ratio in [0.9, 0.7] {
+            let options = SimulateOptions {
+                deallocation,
+                ..options(Heuristic::DTR_EQ, ratio)
+            };
+            let result = simulate(&trace, &options);
+            assert!(
+                options.budget.is_some_and(|budget| result.peak <= budget),
+                "{deallocation:?} {ratio}"
+            );
+        }
+    }
+}
+
+#[test]
+fn random_choices_follow_the_seed() {
+    let trace = training_step();
+    let run = |seed| {
+        simulate(
+            &trace,
+            &SimulateOptions {
+                seed,
+                ..options(Heuristic::Random, 0.7)
+            },
+        )
+    };
+    assert_eq!(run(1), run(1));
+    assert!((2..20).any(|seed| run(seed) != run(1)));
+}
+
+#[test]
+fn batches_evict_more_than_is_needed() {
+    let trace = training_step();
+    let one = options("size".parse().unwrap(), 0.8);
+    let batch = SimulateOptions {
+        batch: true,
+        ..one.clone()
+    };
+    assert!(simulate(&trace, &batch).evictions > simulate(&trace, &one).evictions);
+}
+
+#[test]
+fn small_tensors_stay_where_they_are_to_be_ignored() {
+    let trace = training_step();
+    let all = options(Heuristic::DTR_EQ, 0.8);
+    let large = SimulateOptions {
+        ignore_small: true,
+        ..all.clone()
+    };
+    assert!(simulate(&trace, &large).evictions <= simulate(&trace, &all).evictions);
+}
+
+#[test]
+fn sampling_sees_other_candidates() {
+    let trace = training_step();
+    let all = options(Heuristic::DTR_EQ, 0.7);
+    let some = |seed| {
+        simulate(
+            &trace,
+            &SimulateOptions {
+                sampling: true,
+                seed,
+                ..all.clone()
+            },
+        )
+    };
+    assert_eq!(some(3), some(3));
+    assert!((0..20).any(|seed| some(seed) != simulate(&trace, &all)));
+}
+
+#[test]
+fn the_limit_on_recomputation_is_a_limit() {
+    let trace = training_step();
+    let tight = options(Heuristic::DTR_EQ, 0.5);
+    let patient = SimulateOptions {
+        thrash_limit: 50.0,
+        ..tight.clone()
+    };
+    let (gave_up, went_on) = (simulate(&trace, &tight), simulate(&trace, &patient));
+    assert_eq!(gave_up.status, SimulateStatus::Thrash);
+    assert!(gave_up.recompute_ns > trace.base_cost() && went_on.recompute_ns > gave_up.recompute_ns);
+}

@@ -1,0 +1,146 @@
+//! What every answer of every staged solver keeps to.
+
+#[path = "../../../solve/tests/support/mod.rs"]
+mod support;
+
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+use remat_dtr::solvers;
+use remat_plan::{Problem, Status, StopReason, Structure, baseline};
+use remat_solve::{Outcome, SolveControl};
+use remat_verify::{Replay, replay};
+use support::{Features, budgeted, paper, problems};
+
+/// Replays the plan of an outcome, if there is one, and compares it with the claims.
+fn checked(problem: &Problem, outcome: &Outcome) -> Result<Option<Replay>, TestCaseError> {
+    let certificate = &outcome.certificate;
+    let Some(plan) = &outcome.plan else {
+        prop_assert_eq!(certificate.objective, None);
+        prop_assert!(matches!(certificate.status, Status::Infeasible | Status::Unknown));
+        return Ok(None);
+    };
+    let replayed = replay(problem, plan).map_err(|rejection| TestCaseError::fail(rejection.to_string()))?;
+    prop_assert_eq!(certificate.objective, Some(replayed.duration));
+    prop_assert!(certificate.bound <= replayed.duration);
+    prop_assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak));
+    prop_assert!(matches!(certificate.status, Status::Feasible | Status::Optimal));
+    prop_assert_eq!(&certificate.problem, &problem.digest());
+    Ok(Some(replayed))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
+        for solver in solvers() {
+            let outcome = solver.solve(&problem, &SolveControl::new().seed(seed));
+            checked(&problem, &outcome)?;
+        }
+    }
+
+    #[test]
+    fn the_number_of_computes_is_respected(mut problem in budgeted(5..25, Features::ALL), most in 1u32..4) {
+        problem.max_computes = Some(most);
+        for solver in solvers() {
+            checked(&problem, &solver.solve(&problem, &SolveControl::new()))?;
+        }
+    }
+
+    #[test]
+    fn plans_of_the_papers_graphs_pass_the_checker(problem in budgeted(5..40, Features::PAPER)) {
+        for solver in solvers() {
+            checked(&problem, &solver.solve(&problem, &SolveControl::new()))?;
+        }
+    }
+
+    #[test]
+    fn the_baselines_peak_is_met_without_recomputation(mut problem in problems(1..25, Features::ALL)) {
+        problem.budget = Some(replay(&problem, &baseline(&problem)).expect("the baseline is valid").peak);
+        for solver in solvers() {
+            let outcome = solver.solve(&problem, &SolveControl::new());
+            checked(&problem, &outcome)?;
+            prop_assert_eq!(outcome.certificate.status, Status::Optimal, "{}", solver.name());
+            prop_assert_eq!(outcome.certificate.stop, StopReason::Proved);
+        }
+    }
+
+    #[test]
+    fn what_a_failure_says_would_do_does(problem in budgeted(5..25, Features::ALL)) {
+        for solver in solvers() {
+            let outcome = solver.solve(&problem, &SolveControl::new());
+            let (None, Some(enough)) = (&outcome.plan, outcome.lowest_peak) else { continue };
+            prop_assert!(problem.budget.is_some_and(|budget| budget < enough));
+            let peak = replay(&Problem { budget: None, ..problem.clone() }, &baseline(&problem)).expect("valid").peak;
+            prop_assert!(enough <= peak);
+        }
+    }
+
+    #[test]
+    fn a_budget_below_one_op_is_infeasible_at_once(mut problem in problems(2..15, Features::ALL)) {
+        let need = problem.bottleneck(&Structure::of(&problem)).map_or(0, |worst| worst.bytes);
+        prop_assume!(need > 0);
+        problem.budget = Some(need - 1);
+        for solver in solvers() {
+            let outcome = solver.solve(&problem, &SolveControl::new());
+            prop_assert_eq!(outcome.certificate.status, Status::Infeasible);
+            prop_assert!(outcome.plan.is_none());
+        }
+    }
+
+    #[test]
+    fn the_same_call_gives_the_same_answer(problem in budgeted(10..30, Features::ALL), seed in any::<u64>()) {
+        for solver in solvers() {
+            let solve = || {
+                let mut outcome = solver.solve(&problem, &SolveControl::new().seed(seed));
+                outcome.certificate.elapsed_ms = 0;
+                outcome
+            };
+            let (first, second) = (solve(), solve());
+            prop_assert_eq!(first.plan, second.plan);
+            prop_assert_eq!(first.certificate, second.certificate);
+        }
+    }
+}
+
+/// A chain whose results are all read again in reverse, as in a training step: `n` ops forward, `n` back.
+fn training_chain(n: usize) -> Problem {
+    let mut ops: Vec<(u64, u64, Vec<usize>)> = vec![(1, 1, Vec::new())];
+    ops.extend((1..n).map(|op| (1, 1, vec![op - 1])));
+    ops.extend((0..n).map(|back| (1, 1, vec![n + back - 1, n - 1 - back])));
+    let ops: Vec<(u64, u64, &[usize])> = ops
+        .iter()
+        .map(|(time, bytes, reads)| (*time, *bytes, reads.as_slice()))
+        .collect();
+    paper(&ops)
+}
+
+#[test]
+fn a_training_chain_fits_into_the_square_root_of_its_memory() {
+    let mut problem = training_chain(64);
+    problem.budget = Some(16);
+    for solver in solvers()
+        .iter()
+        .filter(|solver| matches!(solver.name(), "dtr" | "dtr:dtr-eq"))
+    {
+        let outcome = solver.solve(&problem, &SolveControl::new());
+        let replayed = replay(&problem, outcome.plan.as_ref().expect("a plan")).expect("a valid plan");
+        assert!(
+            replayed.peak <= 16 && replayed.duration < 2 * 128,
+            "{}: {}",
+            solver.name(),
+            replayed.duration
+        );
+    }
+}
+
+#[test]
+fn a_cancelled_solver_says_so() {
+    let mut problem = training_chain(256);
+    problem.budget = Some(12);
+    let flag = AtomicBool::new(true);
+    let outcome = solvers()[0].solve(&problem, &SolveControl::new().cancel(&flag));
+    assert_eq!(outcome.certificate.stop, StopReason::Cancelled);
+    assert!(outcome.plan.is_none());
+}

@@ -1,0 +1,396 @@
+//! Bounds on all plans in fixed order, and proofs that a plan is the best of them.
+
+mod blocks;
+mod proof;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use remat_plan::{OrderMode, Plan, Problem};
+use remat_solve::{Outcome, SolveControl, Solver};
+
+use crate::cpsat::{Ended, minimize};
+use crate::gap::program::{Reduced, Row};
+use crate::gap::{cp, first_plan, mip};
+use crate::instance::{Instance, Node, Refusal};
+use crate::milp::Rows;
+use crate::milp::relaxation::Relaxation;
+use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
+use blocks::Blocks;
+use proof::Proof;
+
+/// Terms of a relaxation for which there is time, for each second that is left, and at most.
+const TERMS_PER_SECOND: f64 = 150_000.0;
+const MAX_TERMS: u64 = 4_000_000;
+/// How many ends to begin with. The fewer, the easier the relaxation, and often the stronger its linear relaxation.
+const FEWEST_ENDS: usize = 2;
+/// A violation of a row by less than this share of its right side is none.
+const TOLERANCE: f64 = 1e-6;
+
+/// Proves that a plan is the best in fixed order, or how far from that it may be.
+///
+/// Works on a relaxation (module `blocks`) in which memory is looked at where chosen nodes run first, and at reruns. Its linear
+/// relaxation gives the first bound, proved in integers, and settles most of what a better plan could do; CP-SAT
+/// searches the rest for one. Where the graph is too large for the time that is left, fewer nodes are chosen: the bound is weaker but
+/// covers the same plans, [`FixedOrder`](remat_plan::BoundCovers::FixedOrder), with as many computes as the problem allows.
+///
+/// In free order only nodes are chosen of which each other node is an ancestor or a descendant, as along the chain of a network, and the
+/// bound covers [`AllPlans`](remat_plan::BoundCovers::AllPlans); where there are none, nothing but the trivial bound is found.
+///
+/// Needs a plan to start from to be of use: a warm start or else one of the local search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exact;
+
+/// What one relaxation came to.
+#[derive(Clone, Debug)]
+pub struct Relaxed {
+    /// Nodes at whose first run memory is looked at.
+    pub ends: usize,
+    /// Reruns that may happen, before and after those were left out of which no better plan has any.
+    pub reruns: [usize; 2],
+    /// Lower bound on the duration from the linear relaxation.
+    pub linear: u64,
+    /// Lower bound on the duration.
+    pub bound: u64,
+    /// Whether the best solution of the relaxation is known.
+    pub solved: bool,
+    /// Time it took.
+    pub elapsed: Duration,
+}
+
+impl Exact {
+    /// Like [`Solver::solve`], with a report on the relaxations, in order.
+    pub fn solve_with_report(&self, problem: &Problem, control: &SolveControl<'_>) -> (Outcome, Vec<Relaxed>) {
+        let run = Run::new(self.name(), problem, control);
+        let mut report = Vec::new();
+        let outcome = attempt(&run, &mut report).unwrap_or_else(|refusal| run.refused(&refusal));
+        (outcome, report)
+    }
+}
+
+impl Solver for Exact {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn describe(&self) -> &'static str {
+        "proves how good a plan is among all plans in fixed order, on HiGHS and CP-SAT"
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        self.solve_with_report(problem, control).0
+    }
+}
+
+fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal> {
+    let warm = run.clock.control.warm_start;
+    let searched: Option<Plan> = if warm.is_none() { first_plan(run) } else { None };
+    let start = warm.or(searched.as_ref());
+    let instance = run.instance(start)?;
+    if let Some(outcome) = run.without_model(&instance) {
+        return Ok(outcome);
+    }
+    let best = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));
+    let mut search = Proving {
+        run,
+        instance: &instance,
+        budget: instance.scaled_budget(run.problem.budget),
+        may: match run.problem.order {
+            OrderMode::Fixed => (0..instance.len()).collect(),
+            OrderMode::Free => blocks::forced(&instance),
+        },
+        best,
+        bound: 0,
+        steps: 0,
+        report,
+    };
+    let ended = search.prove()?;
+    let claim = Claim {
+        ended,
+        bound: instance.total_duration() + search.bound,
+        covers: match run.problem.order {
+            OrderMode::Fixed => instance.fixed_order(),
+            OrderMode::Free => instance.any_order(),
+        },
+        steps: search.steps,
+    };
+    Ok(run.outcome(&instance, search.best.as_ref(), claim))
+}
+
+struct Proving<'a> {
+    run: &'a Run<'a>,
+    instance: &'a Instance,
+    budget: i64,
+    /// The nodes that may be ends.
+    may: Vec<Node>,
+    best: Option<Incumbent>,
+    /// On the time of recomputes of every plan that the bound covers.
+    bound: i64,
+    steps: u64,
+    report: &'a mut Vec<Relaxed>,
+}
+
+impl Proving<'_> {
+    /// Relaxation after relaxation, each with more ends than the one before, placed where its best solution exceeds the budget.
+    fn prove(&mut self) -> Result<Ended, Refusal> {
+        let most = self.most_ends()?;
+        if most == 0 {
+            return Ok(self.run.clock.ended().unwrap_or(Ended::StepLimit));
+        }
+        let ends = |count| blocks::ends(self.instance, self.budget, count, &self.may);
+        let first = ends(FEWEST_ENDS.min(most));
+        let mut round = self.linear(first);
+        loop {
+            let mut missed = Vec::new();
+            let ended = if round.is_open() && !self.is_closed() {
+                self.integer(&mut round, &mut missed)
+            } else {
+                round.ended
+            };
+            let count = round.report.ends;
+            self.report.push(round.report);
+            if self.is_closed() {
+                return Ok(Ended::Optimal);
+            }
+            if ended != Ended::Optimal {
+                return Ok(ended);
+            }
+            if count >= most {
+                // The relaxation is solved, the problem is not: there is nothing more to try.
+                return Ok(Ended::StepLimit);
+            }
+            let ends = self.more_ends(round.model.ends(), &missed, most);
+            round = self.linear(ends);
+        }
+    }
+
+    /// Ends where the best solution of the last relaxation exceeds the budget, the worst first, or just more of them.
+    fn more_ends(&self, ends: &[Node], missed: &[(i64, Node)], most: usize) -> Vec<Node> {
+        let mut more: BTreeSet<Node> = ends.iter().copied().collect();
+        let enough = (more.len() + (more.len() / 2).max(1)).min(most);
+        let mut missed = missed.to_vec();
+        missed.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, node) in missed {
+            if more.len() < enough && self.may.binary_search(&node).is_ok() {
+                more.insert(node);
+            }
+        }
+        if more.len() == ends.len() {
+            more.extend(blocks::ends(self.instance, self.budget, 2 * ends.len(), &self.may));
+        }
+        more.into_iter().collect()
+    }
+
+    /// Time of the recomputes of the best plan.
+    fn cost(&self) -> Option<i64> {
+        let best = self.best.as_ref()?;
+        Some(best.duration - self.instance.total_duration())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.cost().is_some_and(|cost| self.bound >= cost)
+    }
+
+    /// For how many ends there is time and memory.
+    fn most_ends(&self) -> Result<usize, Refusal> {
+        let all = self.instance.len();
+        let longest = self.cost().unwrap_or(i64::MAX);
+        let control = self.run.clock.control;
+        let left = self.run.clock.left().map(|left| left.as_secs_f64());
+        let in_time = left.map_or(MAX_TERMS, |left| ((TERMS_PER_SECOND * left) as u64).min(MAX_TERMS));
+        let fewest = FEWEST_ENDS.min(self.may.len());
+        self.run.allow(Blocks::terms(self.instance, fewest, longest))?;
+        let in_memory = control
+            .memory_limit
+            .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
+        let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
+        let most = in_time.min(in_memory) / one.max(1);
+        Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, self.may.len()))
+    }
+
+    /// No solution of a relaxation costs less than `limit`.
+    fn nothing_below(&mut self, limit: i64) -> Ended {
+        if self.best.is_none() {
+            return Ended::Infeasible;
+        }
+        self.bound = self.bound.max(limit);
+        Ended::Optimal
+    }
+
+    /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
+    fn linear(&mut self, ends: Vec<Node>) -> Round {
+        let clock = &self.run.clock;
+        let started = clock.elapsed();
+        let limit = self.cost().unwrap_or(i64::MAX);
+        let count = ends.len();
+        let model = Blocks::new(self.instance, ends, self.budget, limit);
+        tracing::info!(ends = count, size = ?model.program.size(), reruns = model.reruns.len(), "relaxation over blocks");
+        let mut round = Round {
+            ended: Ended::Failed,
+            bound: 0,
+            limit,
+            fixed: vec![None; model.program.cost.len()],
+            report: Relaxed {
+                ends: count,
+                reruns: [model.program.priced(); 2],
+                linear: 0,
+                bound: 0,
+                solved: false,
+                elapsed: Duration::ZERO,
+            },
+            model,
+        };
+        round.ended = if round.model.infeasible {
+            self.nothing_below(limit)
+        } else {
+            self.cut(&mut round)
+        };
+        let total = self.instance.total_duration();
+        round.report.linear = self.instance.unscaled_duration(total + round.bound);
+        round.report.bound = self.instance.unscaled_duration(total + self.bound);
+        round.report.elapsed = self.run.clock.elapsed().saturating_sub(started);
+        tracing::info!(report = ?round.report, "linear relaxation ended");
+        round
+    }
+
+    /// Solves a linear relaxation until no row of a rerun is violated.
+    fn cut(&mut self, round: &mut Round) -> Ended {
+        let mut program = round.model.program.clone();
+        let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {
+            return Ended::Failed;
+        };
+        let mut waiting: Vec<&Row> = round.model.reruns.iter().collect();
+        loop {
+            let (ended, solution) = relaxation.solve(&self.run.clock);
+            if ended == Ended::Infeasible {
+                return self.nothing_below(round.limit);
+            }
+            // Multipliers of a solve that was stopped prove something, too.
+            if let Some(proof) = Proof::of(&program, &solution.multipliers) {
+                round.bound = round.bound.max(proof.bound());
+                for (fixed, new) in round.fixed.iter_mut().zip(proof.fixed(&program, round.limit)) {
+                    *fixed = fixed.or(new);
+                }
+            }
+            self.bound = self.bound.max(round.bound.min(round.limit));
+            if ended != Ended::Optimal || self.is_closed() {
+                return ended;
+            }
+            let before = program.rows.len();
+            waiting.retain(|&row| {
+                let violated = row.excess(&solution.columns) > TOLERANCE * (row.most.max(1) as f64);
+                if violated {
+                    program.rows.push(row.clone());
+                }
+                !violated
+            });
+            let new = &program.rows[before..];
+            if new.is_empty() {
+                return ended;
+            }
+            let mut rows = Rows::default();
+            for row in new {
+                let terms = row.terms.iter();
+                let terms = terms.map(|&(variable, coefficient)| (variable, coefficient as f64));
+                rows.push(terms, f64::NEG_INFINITY, row.most as f64);
+            }
+            relaxation.add(&rows);
+        }
+    }
+
+    /// What a linear relaxation left open, as far as time allows.
+    fn integer(&mut self, round: &mut Round, missed: &mut Vec<(i64, Node)>) -> Ended {
+        let run = self.run;
+        let (instance, clock) = (self.instance, &run.clock);
+        let started = clock.elapsed();
+        let total = instance.total_duration();
+        let mut whole = round.model.program.clone();
+        whole.rows.extend(round.model.reruns.iter().cloned());
+        let ended = match whole.with(&round.fixed) {
+            None => self.nothing_below(round.limit),
+            Some(left) => {
+                round.report.reruns[1] = left.program.priced();
+                self.search(round, &left, missed)
+            }
+        };
+        round.report.solved = matches!(ended, Ended::Optimal | Ended::Infeasible);
+        round.report.bound = instance.unscaled_duration(total + self.bound);
+        round.report.elapsed += clock.elapsed().saturating_sub(started);
+        tracing::info!(report = ?round.report, "relaxation ended");
+        ended
+    }
+
+    fn search(&mut self, round: &Round, left: &Reduced, missed: &mut Vec<(i64, Node)>) -> Ended {
+        let run = self.run;
+        let instance = self.instance;
+        let total = instance.total_duration();
+        let mut proto = cp::model(&left.program, None);
+        if let (Some(objective), Some(_)) = (&mut proto.objective, &self.best) {
+            // What costs less than the bound is no plan, what costs as much as the best one is not better.
+            objective.domain = vec![(self.bound - left.base).max(0), round.limit - 1 - left.base];
+        }
+        let mut best = self.best.take();
+        let (known, steps, budget) = (self.bound, self.steps, self.budget);
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            // Where not each node is an end, or reruns would have to stand in another order, it is no plan.
+            let sequence = round.model.sequence(&left.whole(solution));
+            *missed = excess(instance, &sequence, budget);
+            let Some(found) = run.incumbent(instance, sequence) else {
+                return;
+            };
+            if best.as_ref().is_none_or(|best| found.duration < best.duration) {
+                run.report(instance, &found, total + known.max(bound + left.base), steps);
+                best = Some(found);
+            }
+        };
+        let parameters = cp::rerun_parameters(run.clock.control);
+        let lower = (known - left.base).max(0);
+        let answer = minimize(proto, parameters, lower, &run.clock, &mut improved);
+        self.best = best;
+        self.steps += answer.conflicts;
+        match answer.ended {
+            Ended::Infeasible => return self.nothing_below(round.limit),
+            Ended::Failed => {}
+            _ => self.bound = self.bound.max((answer.bound + left.base).min(round.limit)),
+        }
+        answer.ended
+    }
+}
+
+/// By how much a sequence exceeds the budget, and the nodes that run first next at these places.
+fn excess(instance: &Instance, sequence: &[Node], budget: i64) -> Vec<(i64, Node)> {
+    let memory = instance.memory(sequence).unwrap_or_default();
+    let mut stage = 0;
+    let mut excess = Vec::new();
+    for (&node, memory) in sequence.iter().zip(memory) {
+        if memory > budget {
+            excess.push((memory - budget, stage));
+            // A rerun counts fully where its block is that stage alone.
+            if node != stage && stage > 0 {
+                excess.push((memory - budget, stage - 1));
+            }
+        }
+        stage += usize::from(node == stage);
+    }
+    excess
+}
+
+/// A relaxation and what its linear relaxation said.
+struct Round {
+    model: Blocks,
+    ended: Ended,
+    /// The bound of the linear relaxation.
+    bound: i64,
+    /// Plans that cost as much or more do not count.
+    limit: i64,
+    /// What all others have in common.
+    fixed: Vec<Option<bool>>,
+    report: Relaxed,
+}
+
+impl Round {
+    /// Whether the linear relaxation is solved and does not settle everything.
+    fn is_open(&self) -> bool {
+        self.ended == Ended::Optimal && !self.model.infeasible
+    }
+}

@@ -1,0 +1,320 @@
+//! The C interface of HiGHS (`highs_c_api.h`), as much of it as mixed-integer programs and their relaxations need.
+#![expect(unsafe_code, reason = "calls a C library")]
+
+use std::ffi::{CStr, c_char, c_double, c_int, c_void};
+use std::marker::PhantomData;
+
+use super::quiet::Quiet;
+use super::{Program, Rows};
+
+/// How a solve ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Optimal,
+    Infeasible,
+    Stopped,
+    Failed,
+}
+
+/// Is asked and told while HiGHS works; called from its thread.
+pub(crate) trait Watcher {
+    /// Whether to stop.
+    fn stop(&self) -> bool;
+    /// A better solution of a mixed-integer program was found.
+    fn improved(&self, solution: &[f64], bound: f64);
+}
+
+const MINIMIZE: c_int = 1;
+const ROWWISE: c_int = 2;
+const CALLBACK_SIMPLEX_INTERRUPT: c_int = 1;
+const CALLBACK_IPM_INTERRUPT: c_int = 2;
+const CALLBACK_IMPROVING_SOLUTION: c_int = 4;
+const CALLBACK_MIP_INTERRUPT: c_int = 6;
+const STATUS_ERROR: c_int = -1;
+const MODEL_OPTIMAL: c_int = 7;
+const MODEL_INFEASIBLE: c_int = 8;
+
+type Callback = extern "C" fn(c_int, *const c_char, *const c_void, *mut c_int, *mut c_void);
+
+#[link(name = "highs")]
+unsafe extern "C" {
+    fn Highs_create() -> *mut c_void;
+    fn Highs_destroy(highs: *mut c_void);
+    fn Highs_passMip(
+        highs: *mut c_void,
+        columns: c_int,
+        rows: c_int,
+        entries: c_int,
+        format: c_int,
+        sense: c_int,
+        offset: c_double,
+        cost: *const c_double,
+        column_lower: *const c_double,
+        column_upper: *const c_double,
+        row_lower: *const c_double,
+        row_upper: *const c_double,
+        start: *const c_int,
+        index: *const c_int,
+        value: *const c_double,
+        integrality: *const c_int,
+    ) -> c_int;
+    fn Highs_addRows(
+        highs: *mut c_void,
+        rows: c_int,
+        lower: *const c_double,
+        upper: *const c_double,
+        entries: c_int,
+        starts: *const c_int,
+        index: *const c_int,
+        value: *const c_double,
+    ) -> c_int;
+    fn Highs_setBoolOptionValue(highs: *mut c_void, option: *const c_char, value: c_int) -> c_int;
+    fn Highs_setIntOptionValue(highs: *mut c_void, option: *const c_char, value: c_int) -> c_int;
+    fn Highs_setDoubleOptionValue(highs: *mut c_void, option: *const c_char, value: c_double) -> c_int;
+    fn Highs_setSolution(
+        highs: *mut c_void,
+        column_value: *const c_double,
+        row_value: *const c_double,
+        column_dual: *const c_double,
+        row_dual: *const c_double,
+    ) -> c_int;
+    fn Highs_getSolution(
+        highs: *const c_void,
+        column_value: *mut c_double,
+        column_dual: *mut c_double,
+        row_value: *mut c_double,
+        row_dual: *mut c_double,
+    ) -> c_int;
+    fn Highs_setCallback(highs: *mut c_void, callback: Callback, data: *mut c_void) -> c_int;
+    fn Highs_startCallback(highs: *mut c_void, kind: c_int) -> c_int;
+    fn Highs_getCallbackDataOutItem(data: *const c_void, name: *const c_char) -> *const c_void;
+    fn Highs_run(highs: *mut c_void) -> c_int;
+    fn Highs_getModelStatus(highs: *const c_void) -> c_int;
+    fn Highs_getDoubleInfoValue(highs: *const c_void, name: *const c_char, value: *mut c_double) -> c_int;
+}
+
+/// A program in HiGHS, which says nothing on its own.
+pub(crate) struct Highs {
+    handle: *mut c_void,
+    columns: usize,
+    rows: usize,
+    /// A handle is used by one thread at a time, by the one that made it.
+    one_thread: PhantomData<*mut ()>,
+}
+
+/// What the callback works with.
+struct Watched<'a> {
+    watcher: &'a dyn Watcher,
+    columns: usize,
+}
+
+/// Values of a linear program's solution, and its multipliers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Solution {
+    pub(crate) columns: Vec<f64>,
+    pub(crate) reduced_costs: Vec<f64>,
+    pub(crate) multipliers: Vec<f64>,
+}
+
+impl Highs {
+    /// Hands a program over; its linear relaxation unless `integers`. `None` if it is too large for the interface or inconsistent.
+    pub(crate) fn new(program: &Program, integers: bool) -> Option<Self> {
+        let rows = &program.rows;
+        let consistent = rows.lower.len() == rows.upper.len()
+            && rows.starts.len() == rows.lower.len()
+            && rows.columns.len() == rows.coefficients.len();
+        if !consistent {
+            return None;
+        }
+        let sizes = [program.columns.len(), rows.len(), rows.columns.len()].map(c_int::try_from);
+        let [Ok(column_count), Ok(row_count), Ok(entries)] = sizes else {
+            return None;
+        };
+        let of = |get: fn(&super::Column) -> f64| program.columns.iter().map(get).collect::<Vec<f64>>();
+        let (cost, lower, upper) = (of(|c| c.cost), of(|c| c.lower), of(|c| c.upper));
+        let integral = program.columns.iter().map(|c| c_int::from(integers && c.integer));
+        let integrality: Vec<c_int> = integral.collect();
+        // SAFETY: has no preconditions.
+        let handle = unsafe { Highs_create() };
+        let highs = Self {
+            handle,
+            columns: program.columns.len(),
+            rows: rows.len(),
+            one_thread: PhantomData,
+        };
+        highs.flag(c"output_flag", false);
+        highs.flag(c"log_to_console", false);
+        // SAFETY: every array has the length that goes with it; HiGHS copies them.
+        let status = unsafe {
+            Highs_passMip(
+                handle,
+                column_count,
+                row_count,
+                entries,
+                ROWWISE,
+                MINIMIZE,
+                0.0,
+                cost.as_ptr(),
+                lower.as_ptr(),
+                upper.as_ptr(),
+                rows.lower.as_ptr(),
+                rows.upper.as_ptr(),
+                rows.starts.as_ptr(),
+                rows.columns.as_ptr(),
+                rows.coefficients.as_ptr(),
+                integrality.as_ptr(),
+            )
+        };
+        (status != STATUS_ERROR).then_some(highs)
+    }
+
+    pub(crate) fn flag(&self, option: &CStr, value: bool) {
+        // SAFETY: the handle is alive; an option of another name or type is reported, not misused.
+        unsafe { Highs_setBoolOptionValue(self.handle, option.as_ptr(), c_int::from(value)) };
+    }
+
+    pub(crate) fn integer(&self, option: &CStr, value: c_int) {
+        // SAFETY: as above.
+        unsafe { Highs_setIntOptionValue(self.handle, option.as_ptr(), value) };
+    }
+
+    pub(crate) fn number(&self, option: &CStr, value: f64) {
+        // SAFETY: as above.
+        unsafe { Highs_setDoubleOptionValue(self.handle, option.as_ptr(), value) };
+    }
+
+    /// Starts from a solution, which has a value for each column.
+    pub(crate) fn start_from(&self, solution: &[f64]) {
+        if solution.len() == self.columns {
+            let none = std::ptr::null();
+            // SAFETY: the array has as many numbers as there are columns; null stands for what is not given.
+            unsafe { Highs_setSolution(self.handle, solution.as_ptr(), none, none, none) };
+        }
+    }
+
+    /// Adds rows; whether that worked.
+    pub(crate) fn add(&mut self, rows: &Rows) -> bool {
+        let sizes = [rows.len(), rows.columns.len()].map(c_int::try_from);
+        let ([Ok(count), Ok(entries)], true) = (sizes, rows.starts.len() == rows.len()) else {
+            return false;
+        };
+        // SAFETY: every array has the length that goes with it; HiGHS copies them.
+        let status = unsafe {
+            Highs_addRows(
+                self.handle,
+                count,
+                rows.lower.as_ptr(),
+                rows.upper.as_ptr(),
+                entries,
+                rows.starts.as_ptr(),
+                rows.columns.as_ptr(),
+                rows.coefficients.as_ptr(),
+            )
+        };
+        self.rows += rows.len();
+        status != STATUS_ERROR
+    }
+
+    /// Solves. Better solutions of a mixed-integer program come through the watcher, the optimal one included unless it is the one
+    /// to start from.
+    pub(crate) fn run(&mut self, watcher: &dyn Watcher) -> Outcome {
+        let mut watched = Watched {
+            watcher,
+            columns: self.columns,
+        };
+        let _quiet = Quiet::new();
+        // SAFETY: `watched` outlives the run, after which HiGHS calls nobody; the kinds are those of HiGHS.
+        let (status, model) = unsafe {
+            Highs_setCallback(self.handle, callback, (&raw mut watched).cast());
+            for kind in [
+                CALLBACK_SIMPLEX_INTERRUPT,
+                CALLBACK_IPM_INTERRUPT,
+                CALLBACK_IMPROVING_SOLUTION,
+                CALLBACK_MIP_INTERRUPT,
+            ] {
+                Highs_startCallback(self.handle, kind);
+            }
+            (Highs_run(self.handle), Highs_getModelStatus(self.handle))
+        };
+        match model {
+            MODEL_OPTIMAL => Outcome::Optimal,
+            MODEL_INFEASIBLE => Outcome::Infeasible,
+            _ if status == STATUS_ERROR => Outcome::Failed,
+            _ => Outcome::Stopped,
+        }
+    }
+
+    /// A bound on the objective of the mixed-integer program that was run.
+    pub(crate) fn mip_bound(&self) -> f64 {
+        let mut bound = f64::NEG_INFINITY;
+        // SAFETY: an item of this name is one number.
+        unsafe { Highs_getDoubleInfoValue(self.handle, c"mip_dual_bound".as_ptr(), &raw mut bound) };
+        bound
+    }
+
+    /// The solution of the linear program that was run.
+    pub(crate) fn solution(&self) -> Solution {
+        let mut solution = Solution {
+            columns: vec![0.0; self.columns],
+            reduced_costs: vec![0.0; self.columns],
+            multipliers: vec![0.0; self.rows],
+        };
+        let mut activities = vec![0.0; self.rows];
+        // SAFETY: the arrays have as many numbers as there are columns and rows.
+        unsafe {
+            Highs_getSolution(
+                self.handle,
+                solution.columns.as_mut_ptr(),
+                solution.reduced_costs.as_mut_ptr(),
+                activities.as_mut_ptr(),
+                solution.multipliers.as_mut_ptr(),
+            );
+        }
+        solution
+    }
+}
+
+impl Drop for Highs {
+    fn drop(&mut self) {
+        // SAFETY: created by `Highs_create`, destroyed once.
+        unsafe { Highs_destroy(self.handle) };
+    }
+}
+
+/// Called by HiGHS from within `Highs_run`. The stop flag is the first member of what `data_in` points at, which HiGHS promises.
+extern "C" fn callback(
+    kind: c_int,
+    _message: *const c_char,
+    data_out: *const c_void,
+    data_in: *mut c_int,
+    data: *mut c_void,
+) {
+    // SAFETY: `data` is what was given to `Highs_setCallback`, alive until `run` returns.
+    let watched = unsafe { &*data.cast::<Watched<'_>>() };
+    if kind == CALLBACK_IMPROVING_SOLUTION {
+        // SAFETY: the item of this name is an array with one number for each column, valid during the callback.
+        let solution = unsafe {
+            let values = item(data_out, c"mip_solution");
+            (!values.is_null()).then(|| std::slice::from_raw_parts(values, watched.columns))
+        };
+        // SAFETY: the item of this name is one number, valid during the callback.
+        let bound = unsafe { item(data_out, c"mip_dual_bound").as_ref() };
+        if let Some(solution) = solution {
+            watched
+                .watcher
+                .improved(solution, bound.copied().unwrap_or(f64::NEG_INFINITY));
+        }
+    } else if watched.watcher.stop() && !data_in.is_null() {
+        // SAFETY: points at the flag.
+        unsafe { *data_in = 1 };
+    }
+}
+
+/// A member of what a callback is given.
+///
+/// # Safety
+/// `data` must be the pointer that HiGHS passed to the callback, and the member of that name made of `f64`.
+unsafe fn item(data: *const c_void, name: &CStr) -> *const f64 {
+    // SAFETY: by contract.
+    unsafe { Highs_getCallbackDataOutItem(data, name.as_ptr()).cast() }
+}

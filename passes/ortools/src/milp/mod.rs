@@ -1,0 +1,80 @@
+//! Mixed-integer programs in floating point, and what solves them: HiGHS and SCIP.
+//!
+//! A [`Program`] has columns with bounds and costs, and sparse rows. [`highs`] solves it with a warm start, [`scip`] from nothing
+//! but the program, and [`relaxation`] keeps its linear relaxation in HiGHS while rows are added and columns fixed.
+//!
+//! All of them count in floating point: solutions are rounded and judged in integers by the caller. [`certain`] rounds a bound
+//! down far enough to cover the tolerances.
+
+pub(crate) mod highs;
+pub(crate) mod highs_capi;
+mod mathopt;
+mod mathopt_capi;
+mod quiet;
+pub(crate) mod relaxation;
+pub(crate) mod scip;
+pub(crate) mod watch;
+
+/// One variable.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Column {
+    pub(crate) cost: f64,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+    pub(crate) integer: bool,
+}
+
+/// Sparse rows, one after another: `lower <= sum of coefficient * column <= upper`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    /// Where each row starts in `columns` and `coefficients`.
+    pub(crate) starts: Vec<i32>,
+    pub(crate) columns: Vec<i32>,
+    pub(crate) coefficients: Vec<f64>,
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+}
+
+impl Rows {
+    /// Adds a row.
+    pub(crate) fn push(&mut self, terms: impl IntoIterator<Item = (u32, f64)>, lower: f64, upper: f64) {
+        let index = |value: usize| i32::try_from(value).expect("the number of terms is limited below 2^31");
+        self.starts.push(index(self.columns.len()));
+        for (column, coefficient) in terms {
+            self.columns.push(index(column as usize));
+            self.coefficients.push(coefficient);
+        }
+        self.lower.push(lower);
+        self.upper.push(upper);
+    }
+
+    /// Where the terms of a row lie.
+    pub(crate) fn range(&self, row: usize) -> (usize, usize) {
+        let at = |row: usize| self.starts.get(row).and_then(|&start| usize::try_from(start).ok());
+        (at(row).unwrap_or(0), at(row + 1).unwrap_or(self.columns.len()))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lower.len()
+    }
+}
+
+/// Minimize the cost of columns within their bounds and the rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Rows,
+}
+
+/// By how much a bound may be too high, as a share of it; the tolerance of the solvers is 1e-6.
+const SLACK: f64 = 1e-5;
+
+/// The least integer objective that a floating-point bound certainly allows, where costs are integers and not negative.
+pub(crate) fn certain(bound: f64) -> i64 {
+    let certain = bound - SLACK * bound.abs().max(1.0);
+    if certain.is_finite() {
+        certain.ceil().max(0.0) as i64
+    } else {
+        0
+    }
+}

@@ -1,0 +1,61 @@
+//! The linear relaxation of a program, kept in HiGHS from solve to solve: each starts from the basis of the one before.
+
+use std::time::Instant;
+
+use super::highs_capi::{Highs, Outcome, Solution, Watcher};
+use super::{Program, Rows};
+use crate::cpsat::Ended;
+use crate::run::Clock;
+
+/// A linear program that grows.
+pub(crate) struct Relaxation {
+    highs: Highs,
+    /// Seconds of all solves so far, which HiGHS counts against its limit.
+    spent: f64,
+}
+
+impl Relaxation {
+    /// The relaxation of a program; `None` if it is too large for the interface.
+    pub(crate) fn new(program: &Program) -> Option<Self> {
+        let highs = Highs::new(program, false)?;
+        highs.integer(c"threads", 1);
+        Some(Self { highs, spent: 0.0 })
+    }
+
+    /// Adds rows; whether that worked.
+    pub(crate) fn add(&mut self, rows: &Rows) -> bool {
+        self.highs.add(rows)
+    }
+
+    /// Solves. Where it was stopped, the multipliers are those reached so far, and the values are not to be trusted.
+    pub(crate) fn solve(&mut self, clock: &Clock<'_>) -> (Ended, Solution) {
+        if let Some(ended) = clock.ended() {
+            return (ended, Solution::default());
+        }
+        if let Some(left) = clock.left() {
+            self.highs.number(c"time_limit", self.spent + 0.98 * left.as_secs_f64());
+        }
+        let started = Instant::now();
+        let ended = match self.highs.run(&Ticking { clock }) {
+            Outcome::Optimal => Ended::Optimal,
+            Outcome::Infeasible => Ended::Infeasible,
+            Outcome::Stopped => clock.ended().unwrap_or(Ended::TimeLimit),
+            Outcome::Failed => Ended::Failed,
+        };
+        self.spent += started.elapsed().as_secs_f64();
+        (ended, self.highs.solution())
+    }
+}
+
+/// Stops HiGHS when the clock says so.
+struct Ticking<'a> {
+    clock: &'a Clock<'a>,
+}
+
+impl Watcher for Ticking<'_> {
+    fn stop(&self) -> bool {
+        self.clock.ended().is_some()
+    }
+
+    fn improved(&self, _: &[f64], _: f64) {}
+}

@@ -1,0 +1,161 @@
+//! Bounds on all plans in fixed order.
+
+use proptest::prelude::*;
+use remat_ortools::{Candidates, Exact, Gap, Moccasin};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
+use remat_solve::{Search, SolveControl, Solver};
+
+use crate::brute;
+use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+
+/// Nothing beats what is claimed of all plans in fixed order.
+fn assert_honest(problem: &Problem, optimum: Option<u64>) {
+    let outcome = Exact.solve(problem, &SolveControl::new());
+    let certificate = &outcome.certificate;
+    if let Some(plan) = &outcome.plan {
+        let replay = remat_verify::replay(problem, plan).unwrap();
+        assert_eq!(Some(replay.duration), certificate.objective);
+        assert!(optimum.is_some_and(|optimum| optimum <= replay.duration));
+    }
+    if certificate.bound_covers != BoundCovers::CandidateSet {
+        let message = format!("{certificate:?} {optimum:?}\n{problem:?}");
+        assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{message}");
+        assert!(
+            certificate.status != Status::Infeasible || optimum.is_none(),
+            "{message}"
+        );
+        assert!(
+            certificate.status != Status::Optimal || certificate.objective == optimum,
+            "{message}"
+        );
+    }
+}
+
+/// The ops with every other one also reading what the one before makes, so that many plans have their order forced on them.
+fn chain(mut ops: Vec<Op>) -> Vec<Op> {
+    for (index, op) in ops.iter_mut().enumerate().skip(1) {
+        if index % 3 > 0 {
+            op.reads.push(index - 1);
+        }
+    }
+    ops
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_in_fixed_order_beats_the_bound(ops in paper_ops(5), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        assert_honest(&problem, brute::fixed_order(&problem));
+    }
+
+    #[test]
+    fn no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(5), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        assert_honest(&problem, brute::fixed_order(&problem));
+    }
+
+    #[test]
+    fn in_free_order_no_plan_at_all_beats_the_bound(ops in paper_ops(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&chain(ops)), budget);
+        problem.order = OrderMode::Free;
+        assert_honest(&problem, brute::any_order(&problem));
+    }
+
+    #[test]
+    fn in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem(&ops), budget);
+        problem.order = OrderMode::Free;
+        assert_honest(&problem, brute::any_order(&problem));
+    }
+
+    #[test]
+    fn the_bound_is_none_above_what_other_models_find(ops in paper_ops(9), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let gap = Gap::NEW.only(Candidates::AllStages).solve(&problem, &SolveControl::new()).certificate;
+        let optimum = gap.objective;
+        let exact = Exact.solve(&problem, &SolveControl::new()).certificate;
+        prop_assert!(optimum.is_none_or(|optimum| exact.bound <= optimum), "{exact:?} {gap:?}");
+        prop_assert!(exact.status != Status::Infeasible || optimum.is_none(), "{exact:?} {gap:?}");
+    }
+
+    #[test]
+    fn the_plan_is_no_worse_than_that_of_the_search(ops in paper_ops(9), budget in 0u64..100) {
+        let problem = with_budget(problem(&ops), budget);
+        let searched = Search.solve(&problem, &SolveControl::new().step_limit(20_000));
+        let mut control = SolveControl::new();
+        control.warm_start = searched.plan.as_ref();
+        let exact = Exact.solve(&problem, &control).certificate;
+        if let Some(objective) = searched.certificate.objective {
+            prop_assert!(exact.objective.is_some_and(|exact| exact <= objective));
+        }
+    }
+}
+
+#[test]
+fn most_small_plans_are_proved_the_best_in_fixed_order() {
+    let proved = (5..100).step_by(5).filter(|&hundredths| {
+        let problem = with_budget(fan(), hundredths);
+        let certificate = Exact.solve(&problem, &SolveControl::new()).certificate;
+        let gap = Gap::NEW
+            .only(Candidates::AllStages)
+            .solve(&problem, &SolveControl::new())
+            .certificate;
+        let closed = matches!(certificate.status, Status::Optimal | Status::Infeasible);
+        assert!(
+            !closed || certificate.objective == gap.objective,
+            "{certificate:?} {gap:?}"
+        );
+        closed && certificate.bound_covers != BoundCovers::CandidateSet
+    });
+    assert!(proved.count() >= 15);
+}
+
+/// `y` of the large `x` has to be made again before the large `v`, although `v` comes first.
+fn out_of_order() -> Problem {
+    let (u, v, x) = (Op::plain(1, 1, &[]), Op::plain(1, 5, &[0]), Op::plain(1, 5, &[]));
+    let y = Op::plain(1, 1, &[2]);
+    let large = Op::plain(1, 7, &[]);
+    let last = Op::plain(1, 1, &[1, 3]);
+    let mut problem = problem(&[u, v, x, y, large, last]);
+    problem.budget = Some(7);
+    problem
+}
+
+#[test]
+fn stage_forms_do_not_cover_all_plans_in_fixed_order() {
+    let problem = out_of_order();
+    for solver in [&Gap::NEW.only(Candidates::AllStages) as &dyn Solver, &Moccasin::NEW] {
+        let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
+        assert_eq!(
+            (certificate.status, certificate.bound_covers),
+            (Status::Infeasible, BoundCovers::StageForm)
+        );
+    }
+    let optimum = brute::fixed_order(&problem);
+    assert_eq!(optimum, Some(10));
+    assert_honest(&problem, optimum);
+}
+
+#[test]
+fn in_free_order_a_bound_covers_all_plans() {
+    let mut problem = with_budget(fan(), 10);
+    problem.order = OrderMode::Free;
+    let certificate = Exact.solve(&problem, &SolveControl::new()).certificate;
+    assert_eq!(certificate.bound_covers, BoundCovers::AllPlans);
+    assert!(certificate.bound > problem.total_duration(), "{certificate:?}");
+}
+
+#[test]
+fn a_model_beyond_the_allowed_memory_is_refused_and_one_within_is_not() {
+    let problem = with_budget(fan(), 30);
+    for solver in remat_ortools::solvers() {
+        let stop = |bytes| {
+            let control = SolveControl::new().memory_limit(bytes);
+            solver.solve(&problem, &control).certificate.stop
+        };
+        assert_eq!(stop(1 << 20), StopReason::Refused, "{}", solver.name());
+        assert_ne!(stop(4 << 30), StopReason::Refused, "{}", solver.name());
+    }
+}

@@ -1,0 +1,224 @@
+//! A strategy as a solver: the cheapest of its plans that meets the budget.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use remat_plan::{BoundCovers, Certificate, OrderMode, Problem, Status, StopReason, Structure};
+
+use super::curve::explore;
+use super::{Candidates, Point, Strategy, Walk};
+use crate::{Outcome, Phase, Progress, SolveControl, Solver};
+
+/// A classic strategy under a name.
+///
+/// Returns the cheapest of the strategy's plans that meets the budget, of several the one with the lowest peak; without one the
+/// lowest peak of any. Claims no more than a bound that every plan keeps: the time of running each op once. Refuses
+/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in a warning. Uses one thread, no seed, no warm
+/// start.
+#[derive(Clone, Copy, Debug)]
+pub struct Classic {
+    name: &'static str,
+    describe: &'static str,
+    strategy: Strategy,
+}
+
+/// All of them.
+pub(crate) static CLASSIC: [Classic; 8] = {
+    use Candidates::{All, ArticulationPoints};
+    [
+        Classic {
+            name: "checkpoint-all",
+            describe: "training steps: every forward result is a checkpoint",
+            strategy: Strategy::All(All),
+        },
+        Classic {
+            name: "checkpoint-all-ap",
+            describe: "training steps: every articulation point of the forward pass is a checkpoint",
+            strategy: Strategy::All(ArticulationPoints),
+        },
+        Classic {
+            name: "checkpoint-last",
+            describe: "only the last result is retained, all else is recomputed",
+            strategy: Strategy::Last,
+        },
+        Classic {
+            name: "chen-sqrt",
+            describe: "training steps: Chen's sqrt(n) checkpoints among all forward results",
+            strategy: Strategy::ChenSqrt(All),
+        },
+        Classic {
+            name: "chen-sqrt-ap",
+            describe: "training steps: Chen's sqrt(n) checkpoints among the articulation points",
+            strategy: Strategy::ChenSqrt(ArticulationPoints),
+        },
+        Classic {
+            name: "chen-greedy",
+            describe: "training steps: Chen's greedy segments among all forward results, best of a sweep",
+            strategy: Strategy::ChenGreedy(All, Walk::Reference),
+        },
+        Classic {
+            name: "chen-greedy-ap",
+            describe: "training steps: Chen's greedy segments among the articulation points, best of a sweep",
+            strategy: Strategy::ChenGreedy(ArticulationPoints, Walk::Reference),
+        },
+        Classic {
+            name: "griewank",
+            describe: "training steps whose forward pass is a chain: Griewank's binomial checkpointing",
+            strategy: Strategy::Griewank,
+        },
+    ]
+};
+
+/// Ops of the largest problem on which a sweep over hundreds of plans is quick.
+const QUICK: usize = 500;
+
+impl Solver for Classic {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let started = Instant::now();
+        let structure = Structure::of(problem);
+        if problem.check(&structure).is_err() {
+            return self.outcome(
+                problem,
+                control,
+                started,
+                None,
+                &Trace::stopped(StopReason::Proved),
+                Status::Infeasible,
+            );
+        }
+        let mut best: Option<Point> = None;
+        let mut trace = Trace::default();
+        let explored = explore(problem, &structure, self.strategy, |point| {
+            trace.steps += 1;
+            trace.lowest_peak = Some(trace.lowest_peak.map_or(point.peak, |lowest| lowest.min(point.peak)));
+            let meets = problem.budget.is_none_or(|budget| point.peak <= budget);
+            let rank = |point: &Point| (point.duration, point.peak);
+            if meets && best.as_ref().is_none_or(|best| rank(&point) < rank(best)) {
+                self.report(problem, control, started, &point, trace.steps);
+                best = Some(point);
+            }
+            trace.stop = interruption(control, trace.steps);
+            trace.stop.is_none()
+        });
+        if let Err(refusal) = explored {
+            tracing::warn!(%refusal, solver = self.name, "refused");
+            trace.stop = Some(StopReason::Refused);
+        }
+        self.outcome(problem, control, started, best, &trace, Status::Unknown)
+    }
+
+    fn is_quick(&self, problem: &Problem) -> bool {
+        problem.ops.len() <= QUICK
+    }
+}
+
+/// How the strategy went.
+#[derive(Default)]
+struct Trace {
+    steps: u64,
+    lowest_peak: Option<u64>,
+    stop: Option<StopReason>,
+}
+
+impl Trace {
+    fn stopped(reason: StopReason) -> Self {
+        Self {
+            stop: Some(reason),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why to stop after so many plans, if at all.
+fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
+    if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        Some(StopReason::Cancelled)
+    } else if control.step_limit.is_some_and(|limit| steps >= limit) {
+        Some(StopReason::StepLimit)
+    } else if control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        Some(StopReason::TimeLimit)
+    } else {
+        None
+    }
+}
+
+impl Classic {
+    /// The strategy.
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    fn report(&self, problem: &Problem, control: &SolveControl<'_>, started: Instant, point: &Point, steps: u64) {
+        let bound = problem.total_duration();
+        tracing::debug!(
+            objective = point.duration,
+            peak = point.peak,
+            solver = self.name,
+            "improved"
+        );
+        if let Some(observer) = control.observer {
+            let progress = Progress {
+                objective: point.duration,
+                bound,
+                gap: Certificate::relative_gap(point.duration, bound),
+                peak: point.peak,
+                elapsed: started.elapsed(),
+                steps,
+                phase: Phase::Greedy,
+            };
+            observer.improved(&progress, &|| Some(point.plan.clone()));
+        }
+    }
+
+    /// `status` is that of an outcome without a plan.
+    fn outcome(
+        &self,
+        problem: &Problem,
+        control: &SolveControl<'_>,
+        started: Instant,
+        best: Option<Point>,
+        trace: &Trace,
+        status: Status,
+    ) -> Outcome {
+        let bound = problem.total_duration();
+        let objective = best.as_ref().map(|point| point.duration);
+        let (status, stop) = match objective {
+            Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
+            Some(_) => (Status::Feasible, trace.stop.unwrap_or(StopReason::Converged)),
+            None => (status, trace.stop.unwrap_or(StopReason::Converged)),
+        };
+        let fixed = status == Status::Infeasible && problem.order == OrderMode::Fixed;
+        let certificate = Certificate {
+            status,
+            objective,
+            bound,
+            bound_covers: if fixed {
+                BoundCovers::FixedOrder
+            } else {
+                BoundCovers::AllPlans
+            },
+            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+            stop,
+            solver: self.name.to_owned(),
+            seed: control.seed,
+            threads: 1,
+            steps: trace.steps,
+            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            problem: problem.digest(),
+        };
+        Outcome {
+            lowest_peak: best.as_ref().map(|point| point.peak).or(trace.lowest_peak),
+            plan: best.map(|point| point.plan),
+            certificate,
+        }
+    }
+}

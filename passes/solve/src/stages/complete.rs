@@ -1,0 +1,84 @@
+//! From what is retained to what is computed, and to the sequence of runs.
+
+use remat_plan::OpId;
+
+use super::{StageGraph, StageMatrix};
+
+/// A plan in stage form: the matrices `S` and `R` of the paper.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stages {
+    retained: StageMatrix,
+    computed: StageMatrix,
+}
+
+impl Stages {
+    /// Completes `S` by the cheapest `R`.
+    ///
+    /// A node runs in its own stage; in the stage before one into which it is retained anew; and in each stage where a node runs
+    /// that needs it, unless it is retained into that stage. Each of these runs is forced, so no other `R` for this `S` takes
+    /// less time. Memory plays no part. Permanent nodes are retained in every stage after their own, whatever `retained` says of
+    /// them.
+    ///
+    /// # Panics
+    /// If `retained` has not one row for each node, or an entry on or above the diagonal.
+    #[must_use]
+    pub fn complete(graph: &StageGraph, mut retained: StageMatrix) -> Self {
+        let count = graph.len();
+        assert_eq!(retained.size(), count, "one row for each node");
+        for node in (0..count).filter(|&node| graph.is_permanent(node)) {
+            for stage in node + 1..count {
+                retained.set(stage, node);
+            }
+        }
+        let mut computed = StageMatrix::new(count);
+        for stage in 0..count {
+            assert!(
+                retained.last_before(stage, count).is_none_or(|last| last < stage),
+                "stage {stage} retains what no stage before it computes"
+            );
+            computed.set(stage, stage);
+            computed.add_gain(stage, &retained);
+            let mut end = stage + 1;
+            while let Some(node) = computed.last_before(stage, end) {
+                for &parent in graph.parents(node) {
+                    if !retained.get(stage, parent) {
+                        computed.set(stage, parent);
+                    }
+                }
+                end = node;
+            }
+        }
+        Self { retained, computed }
+    }
+
+    /// The matrix `S`.
+    #[must_use]
+    pub fn retained(&self) -> &StageMatrix {
+        &self.retained
+    }
+
+    /// The matrix `R`.
+    #[must_use]
+    pub fn computed(&self) -> &StageMatrix {
+        &self.computed
+    }
+
+    /// The runs in order: stage after stage, in each the ops in reference order.
+    ///
+    /// First runs follow the reference order, and no op stands before one whose result it reads.
+    #[must_use]
+    pub fn sequence(&self, graph: &StageGraph) -> Vec<OpId> {
+        (0..graph.len())
+            .flat_map(|stage| self.computed.row(stage))
+            .map(|node| graph.op(node))
+            .collect()
+    }
+
+    /// Time of all runs, the objective of the paper; the runs of lazy views are not in it.
+    #[must_use]
+    pub fn duration(&self, graph: &StageGraph) -> u64 {
+        (0..graph.len())
+            .flat_map(|stage| self.computed.row(stage))
+            .fold(0, |sum, node| sum.saturating_add(graph.duration(node)))
+    }
+}

@@ -1,0 +1,100 @@
+//! What the paper says of the memory of a plan in stage form, in two ways.
+
+use super::{Node, StageGraph, StageMatrix, Stages};
+
+impl Stages {
+    /// The peak in bytes of the schedule that the paper's artifact builds from `R` and `S`: what the figures of the paper count.
+    ///
+    /// At the start of a stage what is held is freed if the stage neither uses it nor passes it on. After each run its operands
+    /// and its result are freed if nothing later in the stage uses them and the next stage does not retain them. A result that is
+    /// passed on unused takes memory for the whole stage; a plan that was lowered gives such a result up after its last use.
+    #[must_use]
+    pub fn schedule_peak(&self, graph: &StageGraph) -> u64 {
+        let count = graph.len();
+        let mut live = vec![false; count];
+        let mut held: Vec<Node> = Vec::new();
+        let mut last_use: Vec<Option<Node>> = vec![None; count];
+        let (mut memory, mut peak) = (0u64, 0u64);
+        for stage in 0..count {
+            let runs: Vec<Node> = self.computed().row(stage).collect();
+            for &node in &runs {
+                last_use[node].get_or_insert(node);
+                for &parent in graph.parents(node) {
+                    last_use[parent] = Some(node);
+                }
+            }
+            let passed_on = |node: Node| self.retained().get(stage + 1, node);
+            held.retain(|&node| {
+                let stays = passed_on(node) || last_use[node].is_some();
+                if !stays {
+                    live[node] = false;
+                    memory -= graph.bytes(node);
+                }
+                stays
+            });
+            for &node in &runs {
+                if !std::mem::replace(&mut live[node], true) {
+                    memory = memory.saturating_add(graph.bytes(node));
+                    held.push(node);
+                }
+                let first = node == stage;
+                let twin = if first { 0 } else { graph.kept(node) };
+                memory = memory.saturating_add(if first { graph.kept(node) } else { 0 });
+                peak = peak.max(memory.saturating_add(graph.workspace(node)).saturating_add(twin));
+                for &used in graph.parents(node).iter().chain([&node]) {
+                    let over = last_use[used].is_none_or(|last| last <= node) && !passed_on(used);
+                    if over && std::mem::replace(&mut live[used], false) {
+                        memory -= graph.bytes(used);
+                    }
+                }
+            }
+            held.retain(|&node| live[node]);
+            for &node in &runs {
+                last_use[node] = None;
+                for &parent in graph.parents(node) {
+                    last_use[parent] = None;
+                }
+            }
+        }
+        peak
+    }
+
+    /// The largest `U` of the paper's recurrence, in bytes: what the budget of its integer program limits.
+    ///
+    /// `U[t][0] = R[t][0] m[0] + sum of S[t][i] m[i]`, and `U[t][k+1] = U[t][k] + R[t][k+1] m[k+1]` less what is freed after `k`:
+    /// the operands of `k` that nothing later in the stage reads and that are not retained into the next one. A result of the
+    /// stage itself that nothing reads is never freed before its end.
+    #[must_use]
+    pub fn recurrence_peak(&self, graph: &StageGraph) -> u64 {
+        let (retained, computed) = (self.retained(), self.computed());
+        let mut outputs = 0u64;
+        let mut peak = 0;
+        for stage in 0..graph.len() {
+            let sum = |matrix: &StageMatrix| {
+                matrix
+                    .row(stage)
+                    .map(|node| graph.bytes(node))
+                    .fold(0, u64::saturating_add)
+            };
+            let mut memory = outputs.saturating_add(sum(retained));
+            for node in computed.row(stage) {
+                let kept = graph.kept(node);
+                memory = memory.saturating_add(graph.bytes(node));
+                let during = memory.saturating_add(graph.workspace(node)).saturating_add(kept);
+                peak = peak.max(during);
+                if node == stage {
+                    outputs = outputs.saturating_add(kept);
+                    memory = memory.saturating_add(kept);
+                }
+                for &operand in graph.parents(node) {
+                    let later = graph.children(operand).iter().rev().take_while(|&&user| user > node);
+                    let read_later = later.into_iter().any(|&user| computed.get(stage, user));
+                    if !read_later && !retained.get(stage + 1, operand) {
+                        memory = memory.saturating_sub(graph.bytes(operand));
+                    }
+                }
+            }
+        }
+        peak
+    }
+}

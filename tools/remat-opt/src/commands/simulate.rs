@@ -1,0 +1,271 @@
+//! `remat-opt simulate`: replays a log under dynamic rematerialization.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, Simulation, Trace, base_peak, simulate};
+use serde_json::{Value, json};
+
+use crate::cli::{ReportFormat, parse_bytes};
+use crate::units;
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Log of an eager execution, one JSON instruction per line (`.log`), or compressed (`.log.gz`).
+    #[arg(value_name = "LOG")]
+    input: PathBuf,
+    /// What to evict: `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or COST[/size][/stale] with the cost `e*`,
+    /// `ancestors`, `eq`, `local` or `none`; several with commas, `all` for those with names, `ablation` for the grid of the paper.
+    #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',')]
+    heuristic: Vec<String>,
+    /// Budgets as shares of the log's own peak, such as `0.9,0.5` [default: 0.5].
+    #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_ratio, conflicts_with = "budget")]
+    ratio: Vec<f64>,
+    /// Budgets in bytes, such as `4GiB`.
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = parse_bytes)]
+    budget: Vec<u64>,
+    /// What happens when the program lets go of a tensor.
+    #[arg(long, value_name = "MODE", default_value = "eager")]
+    runtime: RuntimeArg,
+    /// How often to replay with different seeds; figures are means, and one failure is a failure.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    trials: u64,
+    /// Seed of the first trial.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Give up when all runs take more than this multiple of the log's own time.
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = parse_limit)]
+    thrash_limit: f64,
+    /// Look at about 2 sqrt(n) of n candidates only.
+    #[arg(long)]
+    sample: bool,
+    /// Never evict tensors of less than one per cent of the mean size.
+    #[arg(long)]
+    ignore_small: bool,
+    /// Evict everything that scores below twice the lowest score at once.
+    #[arg(long)]
+    batch: bool,
+    /// Form of the report on stdout [default: json for one replay, text for several].
+    #[arg(long, value_name = "FORM")]
+    format: Option<ReportFormat>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum RuntimeArg {
+    /// It is evicted at once, and can be computed again.
+    Eager,
+    /// It is freed for good when no evicted tensor descends from it.
+    Banish,
+    /// Nothing: it stays until it is evicted.
+    Keep,
+}
+
+/// One heuristic under one budget.
+struct Row {
+    heuristic: Heuristic,
+    ratio: f64,
+    budget: u64,
+    result: Simulation,
+}
+
+pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
+    let heuristics = heuristics(&args.heuristic)?;
+    let bytes = std::fs::read(&args.input).map_err(|source| remat::Error::Io {
+        action: "read",
+        path: args.input.clone(),
+        source,
+    })?;
+    let trace = remat::dtr::read_log(&bytes).map_err(remat::Error::from)?;
+    let peak = base_peak(&trace);
+    let budgets: Vec<(f64, u64)> = match (args.ratio.as_slice(), args.budget.as_slice()) {
+        ([], []) => vec![(0.5, share(0.5, peak))],
+        (ratios, []) => ratios.iter().map(|&ratio| (ratio, share(ratio, peak))).collect(),
+        (_, budgets) => budgets
+            .iter()
+            .map(|&budget| (budget as f64 / peak.max(1) as f64, budget))
+            .collect(),
+    };
+    let mut rows = Vec::new();
+    for &heuristic in &heuristics {
+        for &(ratio, budget) in &budgets {
+            let result = trials(&trace, args, heuristic, budget);
+            rows.push(Row {
+                heuristic,
+                ratio,
+                budget,
+                result,
+            });
+        }
+    }
+    let preferred = if rows.len() == 1 {
+        ReportFormat::Json
+    } else {
+        ReportFormat::Text
+    };
+    super::print(&match args.format.unwrap_or(preferred) {
+        ReportFormat::Text => text(&trace, peak, &rows),
+        ReportFormat::Json => format!("{:#}\n", json(args, &trace, peak, &rows)),
+    })
+}
+
+fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
+    let mut heuristics = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => {
+                for name in Heuristic::NAMES {
+                    heuristics.push(name.parse()?);
+                }
+            }
+            "ablation" => heuristics.extend(Heuristic::ablation()),
+            name => heuristics.push(name.parse()?),
+        }
+    }
+    Ok(heuristics)
+}
+
+/// A share of the peak, rounded down.
+fn share(ratio: f64, peak: u64) -> u64 {
+    (ratio * peak as f64) as u64
+}
+
+/// The means of all trials; the first failure decides the status.
+fn trials(trace: &Trace, args: &SimulateArgs, heuristic: Heuristic, budget: u64) -> Simulation {
+    let options = |seed| SimulateOptions {
+        heuristic,
+        deallocation: match args.runtime {
+            RuntimeArg::Eager => Deallocation::Eager,
+            RuntimeArg::Banish => Deallocation::Banish,
+            RuntimeArg::Keep => Deallocation::Keep,
+        },
+        budget: Some(budget),
+        thrash_limit: args.thrash_limit,
+        seed,
+        sampling: args.sample,
+        ignore_small: args.ignore_small,
+        batch: args.batch,
+    };
+    let seeds = (0..args.trials).map(|trial| args.seed.wrapping_add(trial));
+    let all: Vec<Simulation> = seeds.map(|seed| simulate(trace, &options(seed))).collect();
+    let count = all.len() as u64;
+    let mean = |figure: fn(&Simulation) -> u64| {
+        let sum: u128 = all.iter().map(|result| u128::from(figure(result))).sum();
+        u64::try_from(sum / u128::from(count)).unwrap_or(u64::MAX)
+    };
+    let failed = all
+        .iter()
+        .map(|result| result.status)
+        .find(|&status| status != SimulateStatus::Ok);
+    Simulation {
+        status: failed.unwrap_or(SimulateStatus::Ok),
+        budget: Some(budget),
+        overhead: all.iter().map(|result| result.overhead).sum::<f64>() / count as f64,
+        recompute_ns: mean(|result| result.recompute_ns),
+        peak: all.iter().map(|result| result.peak).max().unwrap_or(0),
+        evictions: mean(|result| result.evictions),
+        recomputes: mean(|result| result.recomputes),
+    }
+}
+
+fn status(status: SimulateStatus) -> &'static str {
+    match status {
+        SimulateStatus::Ok => "ok",
+        SimulateStatus::Oom => "oom",
+        SimulateStatus::Thrash => "thrash",
+    }
+}
+
+fn text(trace: &Trace, peak: u64, rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header([
+        "heuristic",
+        "ratio",
+        "budget",
+        "status",
+        "overhead",
+        "recomputed",
+        "recomputes",
+        "evictions",
+        "peak",
+    ]);
+    for row in rows {
+        table.add_row([
+            row.heuristic.to_string(),
+            format!("{:.3}", row.ratio),
+            units::bytes(row.budget),
+            status(row.result.status).to_owned(),
+            format!("{:.5}", row.result.overhead),
+            units::nanoseconds(row.result.recompute_ns),
+            row.result.recomputes.to_string(),
+            row.result.evictions.to_string(),
+            units::bytes(row.result.peak),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "{} operators, {} without a budget, {} of it constants; {}\n\n{}\n",
+        trace.operators(),
+        units::bytes(peak),
+        units::bytes(trace.constant_bytes()),
+        units::nanoseconds(trace.base_cost()),
+        table.trim_fmt()
+    )
+}
+
+fn json(args: &SimulateArgs, trace: &Trace, peak: u64, rows: &[Row]) -> Value {
+    let row = |row: &Row| {
+        json!({
+            "heuristic": row.heuristic.to_string(),
+            "ratio": row.ratio,
+            "budget_bytes": row.budget,
+            "status": row.result.status,
+            "overhead": row.result.overhead,
+            "recompute_ns": row.result.recompute_ns,
+            "recomputes": row.result.recomputes,
+            "evictions": row.result.evictions,
+            "peak_bytes": row.result.peak,
+        })
+    };
+    let mut report = json!({
+        "operators": trace.operators(),
+        "tensors": trace.tensors(),
+        "base_peak_bytes": peak,
+        "base_cost_ns": trace.base_cost(),
+        "constant_bytes": trace.constant_bytes(),
+        "bottleneck_bytes": trace.bottleneck(),
+        "trials": args.trials,
+    });
+    match rows {
+        // One replay is one flat object.
+        [only] => {
+            if let (Value::Object(report), Value::Object(figures)) = (&mut report, row(only)) {
+                report.extend(figures);
+            }
+        }
+        rows => report["runs"] = rows.iter().map(row).collect(),
+    }
+    report
+}
+
+/// A share such as `0.5` or `50%`.
+fn parse_ratio(text: &str) -> Result<f64, String> {
+    let (number, scale) = text
+        .trim()
+        .strip_suffix('%')
+        .map_or((text.trim(), 1.0), |percent| (percent, 100.0));
+    match number.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value / scale <= 1000.0 => Ok(value / scale),
+        _ => Err(format!("`{text}` is not a share: write `0.5` or `50%`")),
+    }
+}
+
+fn parse_limit(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (1.0..=1000.0).contains(&value) => Ok(value),
+        _ => Err(format!("`{text}` is not a factor from 1 to 1000")),
+    }
+}
