@@ -10,12 +10,14 @@
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
 //! 2. `state`: a sequence and the memory at each of its positions, kept current while runs come, go and move;
-//! 3. `repair`: recomputes are added, cheapest first, until the budget holds (`sweep`: the same for very large graphs);
+//! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
 //! 6. `anneal`: simulated annealing with a price on excess memory;
 //! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
-//! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective.
+//! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective;
+//! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
+//!    fails.
 //!
 //! # The classics
 //! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
@@ -26,9 +28,11 @@ mod any_order;
 pub mod classic;
 mod cleanup;
 mod control;
+mod curve;
 mod dag;
 mod descent;
 mod floor;
+mod large;
 mod lns;
 mod measure;
 mod minimum;
@@ -40,7 +44,6 @@ mod solver;
 pub mod stages;
 mod state;
 mod strategy;
-mod sweep;
 
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};

@@ -78,6 +78,7 @@ pub(crate) struct Run<'a> {
     started: Instant,
     done: AtomicBool,
     reported: Mutex<(i32, i64)>,
+    shared: Mutex<Option<Best>>,
     rank: Rank,
 }
 
@@ -95,6 +96,7 @@ impl<'a> Run<'a> {
             started,
             done: AtomicBool::new(false),
             reported: Mutex::new((i32::MAX, i64::MAX)),
+            shared: Mutex::new(None),
             rank,
         }
     }
@@ -115,6 +117,7 @@ impl<'a> Run<'a> {
             let meter = Meter::new(self.control, &self.done, self.started, self.dag.len());
             let report = |best: &Best, steps: u64, phase: Phase| self.report(best, steps, phase);
             let mut worker = Worker::new(&self.dag, meter, self.control.seed, stream as u64, &report);
+            worker.shared = (self.control.threads > 1).then_some(&self.shared);
             let found = task(&mut worker);
             if found.stop == StopReason::Proved {
                 self.done.store(true, Ordering::Relaxed);

@@ -2,8 +2,10 @@
 
 mod edit;
 
+use pulp::Arch;
 use smallvec::SmallVec;
 
+use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
 pub(crate) use edit::Edit;
 
@@ -59,6 +61,7 @@ pub(crate) struct State<'a> {
     excess: i64,
     /// Positions whose excess can be summed in `i32`.
     chunk: usize,
+    arch: Arch,
     /// Steps taken, for limits: one per change; scans of the sequence add their share.
     pub(crate) steps: u64,
 }
@@ -82,6 +85,7 @@ impl<'a> State<'a> {
             duration: 0,
             excess: 0,
             chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
+            arch: Arch::new(),
             steps: 0,
         };
         state.load_reference();
@@ -184,18 +188,8 @@ impl<'a> State<'a> {
         if from >= to {
             return;
         }
-        let budget = self.budget;
-        let mut total = 0i64;
-        for chunk in self.memory[from..to].chunks_mut(self.chunk) {
-            let mut change = 0i32;
-            for memory in chunk {
-                let old = *memory;
-                *memory = old + bytes;
-                change += (old + bytes - budget).max(0) - (old - budget).max(0);
-            }
-            total += i64::from(change);
-        }
-        self.excess += total;
+        let memory = &mut self.memory[from..to];
+        self.excess += curve::add(self.arch, memory, bytes, self.budget, self.chunk);
     }
 
     #[inline]

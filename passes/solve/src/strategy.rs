@@ -1,5 +1,7 @@
 //! What one thread does with its time.
 
+use std::sync::{Mutex, PoisonError};
+
 use remat_plan::StopReason;
 
 use crate::anneal::{Annealing, Schedule};
@@ -7,26 +9,26 @@ use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::floor::lowest_peak_of_any_plan;
+use crate::large::Large;
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
 use crate::state::{Edit, Event, State};
-use crate::sweep::Sweep;
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node.
-const DIRECT_STEPS: u64 = 3_000;
-/// The same in free order, where annealing is more likely to lead to a first sequence.
-const DIRECT_STEPS_ANY_ORDER: u64 = 300;
+const DIRECT_STEPS: u64 = 300;
+/// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
+const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
-/// Number of nodes from which on repair prices actions without carrying them out.
+/// Number of nodes from which on the search works on stretches of the sequence, one after another.
 const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
@@ -66,7 +68,6 @@ pub(crate) struct Worker<'a> {
     /// Whether it was proved that there is no plan.
     impossible: bool,
     neighbourhood: Neighbourhood,
-    sweep: Sweep,
     log: Vec<Edit>,
     buffer: Vec<Event>,
     /// The shortest sequence within the budget.
@@ -81,6 +82,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) chain: Chain,
     pub(crate) last_improvement: u64,
     report: Report<'a>,
+    /// The best sequence of all threads, where there are several.
+    pub(crate) shared: Option<&'a Mutex<Option<Best>>>,
 }
 
 impl<'a> Worker<'a> {
@@ -95,7 +98,6 @@ impl<'a> Worker<'a> {
             stream,
             impossible: false,
             neighbourhood: Neighbourhood::default(),
-            sweep: Sweep::default(),
             log: Vec::new(),
             buffer: Vec::new(),
             best: None,
@@ -104,22 +106,21 @@ impl<'a> Worker<'a> {
             chain: Chain::SHORT,
             last_improvement: 0,
             report,
+            shared: None,
         }
     }
 
     /// Searches for the shortest sequence within a budget.
     pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+        if self.dag.len() > LARGE {
+            return self.minimize_duration_of_large(budget, start);
+        }
         self.state.set_budget(budget);
         if let Some(start) = start {
             self.state.load(start);
         }
-        let per_node = if self.dag.is_free() {
-            DIRECT_STEPS_ANY_ORDER
-        } else {
-            DIRECT_STEPS
-        };
         let options = RepairOptions {
-            max_steps: per_node * self.dag.len() as u64,
+            max_steps: DIRECT_STEPS * self.dag.len() as u64,
             duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
             ..RepairOptions::GREEDY
         };
@@ -134,12 +135,58 @@ impl<'a> Worker<'a> {
             return self.found();
         }
         if self.best.is_none() {
+            self.reach_frame_by_frame(budget);
+        }
+        if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
         }
         self.improve(DIRECT_SHARE);
         self.try_stages(budget);
         self.improve(1.0);
         self.found()
+    }
+
+    /// The same where there are too many nodes to work on all of them at once.
+    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+        let reference: Vec<u32>;
+        let start = if let Some(start) = start {
+            start
+        } else {
+            reference = (0..self.dag.len() as u32).collect();
+            &reference
+        };
+        let mut large = Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps);
+        let reached = large.reach(&mut self.meter, u64::MAX);
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            let best = large.best();
+            self.state.steps = large.steps();
+            self.improved(&best, Phase::Greedy);
+            self.best = Some(best);
+            large.improve(&mut self.meter, |large| {
+                let best = large.best();
+                self.last_improvement = large.steps();
+                (self.report)(&best, large.steps(), Phase::Annealing);
+                self.best = Some(best);
+            });
+        }
+        self.state.steps = large.steps();
+        self.found()
+    }
+
+    /// Seeks a first sequence as for large graphs.
+    fn reach_frame_by_frame(&mut self, budget: i32) {
+        let reference: Vec<u32> = (0..self.dag.len() as u32).collect();
+        let mut large = Large::new(self.dag, budget, &reference, self.rng.clone(), self.state.steps);
+        let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
+        let reached = large.reach(&mut self.meter, last_step);
+        self.state.steps = large.steps();
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            self.state.load(&large.best().sequence);
+            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
+            self.note(Phase::Feasibility);
+        }
     }
 
     /// The way over looser budgets may end in a better sequence than the direct one, if no stage on it may cost more than what is
@@ -199,8 +246,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
         self.log.clear();
         let repaired = if self.dag.len() > LARGE {
-            self.sweep
-                .run(&mut self.state, &mut self.rng, &mut self.meter, &mut self.log)
+            self.mend(options)
         } else {
             let repair = &mut self.neighbourhood.repair;
             repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
@@ -211,19 +257,39 @@ impl<'a> Worker<'a> {
         repaired
     }
 
+    /// Repairs a large state frame by frame.
+    fn mend(&mut self, options: RepairOptions) -> bool {
+        let (budget, steps) = (self.state.budget(), self.state.steps);
+        let mut large = Large::new(self.dag, budget, &self.state.nodes(), self.rng.clone(), steps);
+        let reached = large.reach(&mut self.meter, steps.saturating_add(options.max_steps));
+        if reached {
+            self.state.load(&large.best().sequence);
+        }
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        reached
+    }
+
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
     /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit. Stops when this
     /// share of the limits is used up.
     pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
+        let mut round = 0;
         while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
             let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
             if left / 2 < 2 * length {
                 length = (left / 2).max(1);
             }
+            self.exchange();
             self.search_neighbourhoods(length);
-            self.anneal(length, Phase::Annealing);
+            if round % 2 == 0 {
+                self.anneal(length, Phase::Annealing);
+            } else {
+                self.anneal_as_frame(length);
+            }
             length = length.saturating_mul(2);
+            round += 1;
         }
     }
 
@@ -268,6 +334,38 @@ impl<'a> Worker<'a> {
             if moved && self.note(phase) && first {
                 return;
             }
+        }
+    }
+
+    /// The same with the moves of the search on large graphs, which aims at the places above the budget.
+    fn anneal_as_frame(&mut self, steps: u64) {
+        let Some(best) = self.best.clone() else {
+            return;
+        };
+        let budget = self.state.budget();
+        let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
+        large.improve_whole(steps, self.goal, &mut self.meter);
+        self.state.load(&large.best().sequence);
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        self.note(Phase::Annealing);
+    }
+
+    /// Leaves the best sequence to the other threads, or takes theirs if it is better.
+    fn exchange(&mut self) {
+        let (Some(shared), Some(own)) = (self.shared, &self.best) else {
+            return;
+        };
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*shared {
+            Some(other) if other.duration <= own.duration => {
+                // Where the budget is sought, that of the other thread may be larger.
+                if other.duration < own.duration && other.peak <= self.state.budget() {
+                    self.best = Some(other.clone());
+                    self.last_improvement = self.state.steps;
+                }
+            }
+            _ => *shared = Some(own.clone()),
         }
     }
 

@@ -1,0 +1,348 @@
+//! Simulated annealing within a frame, with a price on excess memory that adapts.
+
+use super::frame::{Frame, Tools};
+use super::greedy::{insert_chain, inserted};
+use super::timeline::{Edit, NONE, Timeline};
+use crate::dag::Dag;
+use crate::repair::Chain;
+use crate::rng::Rng;
+use crate::state::Event;
+
+/// Moves between two looks at the share of states above the budget.
+const ADAPT_EVERY: u32 = 256;
+/// Factor by which the price of excess changes then.
+const ADAPT_BY: f64 = 1.02;
+/// The share of states above the budget that is steered towards, at the beginning and at the end.
+const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+
+/// What an annealing is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Aim {
+    /// To bring the excess down to this; over as soon as it is.
+    Excess(i64),
+    /// The least duration without excess, or one that is short enough; starts without excess.
+    Duration(i64),
+}
+
+/// Annealing of frames: minimises `duration + price * excess`. See [`crate::anneal`].
+pub(super) struct Annealing {
+    hot: f64,
+    cold: f64,
+    first_price: f64,
+    price: f64,
+    over_budget: u32,
+    moves: u32,
+    trial: Vec<Edit>,
+    log: Vec<Edit>,
+}
+
+impl Annealing {
+    /// An annealing with temperatures and price fitting the problem.
+    pub(super) fn new(dag: &Dag) -> Self {
+        let nodes = 0..dag.len() as u32;
+        let mut durations: Vec<i64> = nodes.map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
+        durations.sort_unstable();
+        let mean = (durations.iter().sum::<i64>() as f64 / durations.len().max(1) as f64).max(1e-9);
+        let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
+        let values = dag.value_count();
+        let bytes: f64 = (0..values as u32).map(|value| f64::from(dag.bytes(value))).sum();
+        let price = mean / (10.0 * (bytes / values.max(1) as f64).max(1.0));
+        Self {
+            hot: 0.05 * mean,
+            cold: 0.01 * lower_quartile.clamp(0.02 * mean, mean),
+            first_price: price,
+            price,
+            over_budget: 0,
+            moves: 0,
+            trial: Vec::new(),
+            log: Vec::new(),
+        }
+    }
+
+    /// Anneals the frame for so many steps. The timeline is not worse after than before.
+    pub(super) fn run(
+        &mut self,
+        timeline: &mut Timeline<'_>,
+        frame: &mut Frame,
+        aim: Aim,
+        steps: u64,
+        tools: &mut Tools<'_, '_>,
+    ) {
+        let (allowed, goal) = match aim {
+            Aim::Excess(excess) => (excess, None),
+            Aim::Duration(goal) => (0, Some(goal)),
+        };
+        let rank = |timeline: &Timeline<'_>| (timeline.excess().max(allowed), timeline.duration());
+        let mut best = rank(timeline);
+        self.log.clear();
+        if let Aim::Excess(_) = aim {
+            self.price = self.first_price;
+        }
+        let begin = timeline.steps;
+        while timeline.steps - begin < steps {
+            let within = timeline.excess() <= allowed;
+            let reached = within && goal.is_none_or(|goal| timeline.duration() <= goal);
+            if reached || tools.meter.is_over(timeline.steps) {
+                break;
+            }
+            let progress = (timeline.steps - begin) as f64 / steps as f64;
+            if self.step(timeline, frame, allowed, progress, tools.rng) && rank(timeline) < best {
+                best = rank(timeline);
+                self.log.clear();
+            }
+        }
+        timeline.undo_to(&mut self.log, 0);
+    }
+
+    /// One move. Returns whether the timeline changed.
+    fn step(
+        &mut self,
+        timeline: &mut Timeline<'_>,
+        frame: &mut Frame,
+        allowed: i64,
+        progress: f64,
+        rng: &mut Rng,
+    ) -> bool {
+        self.adapt(progress);
+        let (duration, excess) = (timeline.duration(), timeline.excess());
+        self.trial.clear();
+        timeline.steps += 1;
+        propose(timeline, frame, &mut self.trial, rng);
+        if self.trial.is_empty() {
+            return false;
+        }
+        let change = (timeline.duration() - duration) as f64 + self.price * (timeline.excess() - excess) as f64;
+        let temperature = self.hot * (self.cold / self.hot).powf(progress);
+        let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
+        if accepted {
+            frame.recomputes.extend(self.trial.iter().filter_map(inserted));
+            self.log.append(&mut self.trial);
+        } else {
+            timeline.undo_to(&mut self.trial, 0);
+        }
+        self.over_budget += u32::from(timeline.excess() > allowed);
+        accepted
+    }
+
+    fn adapt(&mut self, progress: f64) {
+        self.moves += 1;
+        if self.moves < ADAPT_EVERY {
+            return;
+        }
+        let share = f64::from(self.over_budget) / f64::from(self.moves);
+        let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
+        if share > wish {
+            self.price *= ADAPT_BY;
+        } else {
+            self.price /= ADAPT_BY;
+        }
+        (self.moves, self.over_budget) = (0, 0);
+    }
+}
+
+/// Makes a random change; it is appended to `log`. No change where the draw offers none.
+fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, rng: &mut Rng) {
+    if timeline.frame.is_empty() {
+        return;
+    }
+    if timeline.dag().is_free() && rng.chance(0.5) {
+        reorder(timeline, log, rng);
+        return;
+    }
+    let draw = rng.unit();
+    let event = if draw < 0.45 {
+        None
+    } else {
+        frame.some_recompute(timeline, rng)
+    };
+    let Some(event) = event else {
+        add(timeline, frame, log, rng);
+        return;
+    };
+    if draw < 0.72 {
+        drop(timeline, event, log, rng);
+    } else if draw < 0.86 {
+        log.push(timeline.remove(event));
+        add(timeline, frame, log, rng);
+    } else {
+        shift(timeline, event, log, rng);
+    }
+}
+
+/// A slot of the frame that holds an event: one above the budget if there is any, be it the only one.
+fn some_slot(timeline: &mut Timeline<'_>, rng: &mut Rng) -> Option<usize> {
+    let frame = timeline.frame.clone();
+    let mut any = None;
+    for _ in 0..8 {
+        let slot = frame.start + rng.below(frame.len());
+        if timeline.memory()[slot] > timeline.budget() {
+            return Some(slot);
+        }
+        if timeline.event_at(slot) != NONE {
+            any = Some(slot);
+        }
+    }
+    if timeline.excess() == 0 {
+        return any;
+    }
+    let from = frame.start + rng.below(frame.len());
+    let mut over = timeline.next_excess(from).filter(|&slot| slot < frame.end);
+    if over.is_none() {
+        over = timeline.next_excess(frame.start).filter(|&slot| slot < frame.end);
+    }
+    over.or(any)
+}
+
+/// Recomputes a value that is resident and unused at a slot above the budget, or anywhere if there is none.
+fn add(timeline: &mut Timeline<'_>, frame: &Frame, log: &mut Vec<Edit>, rng: &mut Rng) {
+    if timeline.is_full() {
+        return;
+    }
+    let Some(slot) = some_slot(timeline, rng) else {
+        return;
+    };
+    let dag = timeline.dag();
+    let inside = slot - timeline.frame.start;
+    for attempt in 0..16 {
+        let event = match attempt % 3 {
+            0 if !frame.entering.is_empty() => frame.entering[rng.below(frame.entering.len())],
+            1 => timeline.event_at(slot - rng.below(inside + 1)),
+            _ => timeline.event_at(slot.saturating_sub(rng.nearby(inside as f64)).max(timeline.frame.start)),
+        };
+        if event == NONE || timeline.slot(event) >= slot || !timeline.may_run_again(timeline.node_of(event)) {
+            continue;
+        }
+        let node = timeline.node_of(event);
+        let values = dag.values(node);
+        if values.is_empty() {
+            continue;
+        }
+        let value = values.start + rng.below(values.len()) as u32;
+        // Entries of the list may have been removed: then their ends mean nothing.
+        let present = timeline.runs(node).contains(&event);
+        if !present || timeline.slot(timeline.end_of(event, value)) <= slot {
+            continue;
+        }
+        let Some(next) = timeline
+            .next_use(value, slot)
+            .filter(|&next| timeline.slot(next) > slot)
+        else {
+            continue;
+        };
+        let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
+        let chain = if revival > 0.0 { Chain::SHORT } else { Chain::NONE };
+        insert_chain(timeline, node, next, chain, &mut |_| rng.chance(revival), log);
+        return;
+    }
+}
+
+/// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
+fn drop(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let (dag, node) = (timeline.dag(), timeline.node_of(event));
+    let slot = timeline.slot(event);
+    log.push(timeline.remove(event));
+    if !rng.chance(0.3) {
+        return;
+    }
+    for &value in dag.needs(node) {
+        let Some(serving) = timeline.serving(value, slot) else {
+            continue;
+        };
+        let mut values = dag.values(dag.producer(value));
+        let unused = values.all(|value| timeline.end_of(serving, value) == serving);
+        if unused && timeline.is_recompute(serving) {
+            log.push(timeline.remove(serving));
+        }
+    }
+}
+
+/// Moves a recompute between its neighbouring runs.
+fn shift(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let node = timeline.node_of(event);
+    let slot = timeline.slot(event);
+    let runs = timeline.runs(node);
+    let Some(index) = runs.iter().position(|&run| run == event) else {
+        return;
+    };
+    let first = timeline.slot(runs[index - 1]) + 1;
+    let last = runs.get(index + 1).map_or(timeline.len(), |&run| timeline.slot(run));
+    let values = timeline.dag().values(node);
+    if values.is_empty() {
+        return;
+    }
+    let value = values.start + rng.below(values.len()) as u32;
+    let goal = match rng.below(3) {
+        0 => timeline.last_use(value, first, slot).map(|event| timeline.slot(event)),
+        1 => timeline.next_use(value, slot + 1).and_then(|first| {
+            let first = timeline.slot(first);
+            if rng.chance(0.5) {
+                return Some(first);
+            }
+            timeline.next_use(value, first + 1).map(|second| timeline.slot(second))
+        }),
+        _ => {
+            let distance = rng.nearby(80.0);
+            Some(if rng.chance(0.5) {
+                slot.saturating_sub(distance)
+            } else {
+                slot + distance
+            })
+        }
+    };
+    let Some(goal) = goal.filter(|&goal| goal >= first && goal < last) else {
+        return;
+    };
+    let before = timeline.next_event(goal);
+    // The run after is as good a place as any, the end of the sequence is none.
+    if before == NONE || before == event {
+        return;
+    }
+    log.push(timeline.remove(event));
+    log.push(Edit::Inserted(timeline.insert(node, before)));
+}
+
+/// Moves a first run across a slot above the budget, or anywhere near if there is none.
+fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let Some(centre) = some_slot(timeline, rng) else {
+        return;
+    };
+    let reach = timeline.frame.len() as f64 / 4.0;
+    for _ in 0..8 {
+        let distance = rng.nearby(reach);
+        let slot = if rng.chance(0.5) {
+            centre.saturating_sub(distance)
+        } else {
+            centre + distance
+        };
+        if slot >= timeline.len() {
+            continue;
+        }
+        let event = timeline.event_at(slot);
+        if event == NONE || !timeline.is_first(event) {
+            continue;
+        }
+        let (after, before) = timeline.freedom(event);
+        // Its last place is right before the second limit; the end of the sequence is none.
+        let goal = match rng.below(4) {
+            0 => before,
+            1 => after + 1,
+            _ => {
+                let distance = rng.nearby(reach);
+                if slot < centre {
+                    centre + distance
+                } else {
+                    centre.saturating_sub(distance)
+                }
+            }
+        };
+        let next = timeline.next_event(goal.clamp(after + 1, before).min(timeline.len() - 1));
+        if next == NONE || next == event || timeline.slot(next) > before {
+            continue;
+        }
+        if timeline.next_event(timeline.slot(event) + 1) == NONE {
+            continue;
+        }
+        log.push(timeline.relocate(event, next));
+        return;
+    }
+}

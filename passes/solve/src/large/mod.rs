@@ -1,0 +1,197 @@
+//! The search on very large graphs: stretches of the sequence are worked on one after another.
+//!
+//! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
+//! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
+//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). In free order the search starts
+//! from the best of some orders that list scheduling finds ([`order`]), and annealing effort first runs, too.
+
+mod anneal;
+mod frame;
+mod greedy;
+mod order;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+use remat_plan::StopReason;
+
+use anneal::{Aim, Annealing};
+use frame::{Frame, Tools};
+use greedy::Greedy;
+use timeline::Timeline;
+
+use crate::control::Meter;
+use crate::dag::Dag;
+use crate::rng::Rng;
+use crate::strategy::Best;
+
+/// Slots of a frame at first.
+const FRAME: usize = 2_048;
+/// At most.
+const LARGEST_FRAME: usize = 8_192;
+/// Steps of the first annealing of a frame.
+const FIRST_EFFORT: u64 = 50_000;
+
+/// A search on one timeline.
+pub(crate) struct Large<'a> {
+    timeline: Timeline<'a>,
+    frame: Frame,
+    greedy: Greedy,
+    annealing: Annealing,
+    rng: Rng,
+}
+
+impl<'a> Large<'a> {
+    /// A search for short sequences within a budget, from a valid sequence or, in free order, from a better one.
+    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[u32], rng: Rng, steps: u64) -> Self {
+        let mut timeline = Timeline::new(dag, budget, start);
+        if dag.is_free() && start.len() == dag.len() {
+            for order in [order::forward(dag), order::backward(dag)] {
+                let other = Timeline::new(dag, budget, &order);
+                tracing::debug!(excess = other.excess(), "order by list scheduling");
+                if other.excess() < timeline.excess() {
+                    timeline = other;
+                }
+            }
+        }
+        timeline.steps += steps;
+        Self {
+            timeline,
+            frame: Frame::default(),
+            greedy: Greedy::default(),
+            annealing: Annealing::new(dag),
+            rng,
+        }
+    }
+
+    /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
+    pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
+        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
+        while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
+            let mut from = 0;
+            while let Some(slot) = self.timeline.next_excess(from) {
+                if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
+                    break;
+                }
+                let start = slot.saturating_sub(size / 2);
+                self.frame.set(&mut self.timeline, start..start + size);
+                self.mend(effort, meter);
+                from = self.timeline.frame.end.max(slot + 1);
+            }
+            tracing::debug!(
+                excess = self.timeline.excess(),
+                duration = self.timeline.duration(),
+                size,
+                effort,
+                steps = self.timeline.steps,
+                "all frames mended"
+            );
+            size = (size + size / 2).min(LARGEST_FRAME);
+            effort = effort.saturating_mul(2);
+        }
+        self.timeline.excess() == 0
+    }
+
+    /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
+    fn mend(&mut self, effort: u64, meter: &mut Meter<'_>) {
+        let mut tools = Tools {
+            rng: &mut self.rng,
+            meter,
+        };
+        let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+        if self.timeline.dag().is_free() {
+            let here = self.timeline.excess_in(self.timeline.frame.clone());
+            let aim = Aim::Excess(self.timeline.excess() - here);
+            self.annealing
+                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
+        }
+        self.greedy.run(&mut self.timeline, &mut self.frame, &mut tools);
+        let here = self.timeline.excess_in(self.timeline.frame.clone());
+        if here > 0 {
+            let aim = Aim::Excess(self.timeline.excess() - here);
+            self.annealing
+                .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
+        }
+    }
+
+    /// Shortens frame after frame until a limit is reached, or there has been no improvement for long; `note` is told of every
+    /// improvement.
+    pub(crate) fn improve(&mut self, meter: &mut Meter<'_>, mut note: impl FnMut(&mut Self)) {
+        let goal = self.timeline.dag().total_duration();
+        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
+        let mut last_improvement = self.timeline.steps;
+        while self.timeline.duration() > goal && !meter.is_over(self.timeline.steps) {
+            let mut from = 0;
+            while from < self.timeline.len() && !meter.is_over(self.timeline.steps) {
+                self.frame.set(&mut self.timeline, from..from + size);
+                if !self.frame.recomputes.is_empty() {
+                    let before = self.timeline.duration();
+                    let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+                    let mut tools = Tools {
+                        rng: &mut self.rng,
+                        meter,
+                    };
+                    self.annealing.run(
+                        &mut self.timeline,
+                        &mut self.frame,
+                        Aim::Duration(goal),
+                        steps,
+                        &mut tools,
+                    );
+                    if self.timeline.duration() < before {
+                        last_improvement = self.timeline.steps;
+                        note(self);
+                    }
+                }
+                if meter.patience().is_over(self.timeline.steps, last_improvement) {
+                    meter.stop(StopReason::Converged);
+                }
+                let end = self.timeline.frame.end;
+                if end == self.timeline.len() {
+                    break;
+                }
+                from = end - self.timeline.frame.len() / 4;
+            }
+            size = (size + size / 2).min(LARGEST_FRAME);
+            effort = effort.saturating_mul(2);
+        }
+    }
+
+    /// Shortens the sequence as a whole with so many steps, or until it takes no longer than `goal`.
+    pub(crate) fn improve_whole(&mut self, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+        let whole = 0..self.timeline.len();
+        self.frame.set(&mut self.timeline, whole);
+        let mut tools = Tools {
+            rng: &mut self.rng,
+            meter,
+        };
+        let aim = Aim::Duration(goal);
+        self.annealing
+            .run(&mut self.timeline, &mut self.frame, aim, effort, &mut tools);
+    }
+
+    /// The sequence as it is.
+    pub(crate) fn best(&mut self) -> Best {
+        Best {
+            duration: self.timeline.duration(),
+            peak: self.timeline.peak(),
+            sequence: self.timeline.nodes(),
+        }
+    }
+
+    /// The largest memory.
+    pub(crate) fn peak(&mut self) -> i32 {
+        self.timeline.peak()
+    }
+
+    /// The source of random numbers, to go on with.
+    pub(crate) fn into_rng(self) -> Rng {
+        self.rng
+    }
+
+    /// Steps taken.
+    pub(crate) fn steps(&self) -> u64 {
+        self.timeline.steps
+    }
+}
