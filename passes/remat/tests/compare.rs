@@ -124,6 +124,8 @@ fn what_was_not_started_is_not_tried() {
 #[test]
 fn a_comparison_without_any_plan_says_whether_that_is_proved() {
     let model = open(CHAIN);
+    let comparison = compare(&model, &request(&["1%", "90%"], &[]), &control()).unwrap();
+    assert!(comparison.is_impossible(1) && !comparison.is_impossible(0));
     let plan = |budgets: &[&str]| {
         compare(&model, &request(budgets, &["search"]), &control())
             .unwrap()

@@ -147,6 +147,17 @@ impl Comparison {
         })
     }
 
+    /// Whether no solver can meet the budget, each for the same reason.
+    #[must_use]
+    pub fn is_impossible(&self, budget: usize) -> bool {
+        let mut reasons = self.runs(budget).map(|(_, run)| match &run.finding {
+            Finding::Impossible { reason } => Some(reason),
+            Finding::Untried | Finding::Plan(_) | Finding::NotFound { .. } => None,
+        });
+        let first = reasons.next().flatten();
+        first.is_some() && reasons.all(|reason| reason == first)
+    }
+
     fn runs(&self, budget: usize) -> impl Iterator<Item = (&'static str, &ComparedRun)> {
         self.solvers
             .iter()

@@ -13,7 +13,7 @@ use crate::{Outcome, Phase, Progress, SolveControl, Solver};
 ///
 /// Returns the cheapest of the strategy's plans that meets the budget, of several the one with the lowest peak; without one the
 /// lowest peak of any. Claims no more than a bound that every plan keeps: the time of running each op once. Refuses
-/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in a warning. Uses one thread, no seed, no warm
+/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in an event. Uses one thread, no seed, no warm
 /// start.
 #[derive(Clone, Copy, Debug)]
 pub struct Classic {
@@ -109,7 +109,7 @@ impl Solver for Classic {
             trace.stop.is_none()
         });
         if let Err(refusal) = explored {
-            tracing::warn!(%refusal, solver = self.name, "refused");
+            tracing::info!(%refusal, solver = self.name, "refused");
             trace.stop = Some(StopReason::Refused);
         }
         self.outcome(problem, control, started, best, &trace, Status::Unknown)

@@ -120,6 +120,13 @@ fn table(model: &Model, comparison: &Comparison) -> Table {
         "budget", "solver", "peak", "share", "overhead", "bound", "gap", "seconds", "found",
     ]);
     for (index, (budget, _)) in comparison.budgets.iter().enumerate() {
+        if comparison.is_impossible(index) {
+            let mut row = vec![budget.to_string(), "all".to_owned()];
+            row.resize(8, String::new());
+            row.push("impossible".to_owned());
+            table.add_row(row);
+            continue;
+        }
         for (place, solver) in comparison.solvers.iter().enumerate() {
             let run = &solver.runs[index];
             let budget = if place == 0 { budget.to_string() } else { String::new() };
