@@ -9,6 +9,8 @@ use crate::solution::{parts, prune};
 
 /// Share of the time for all quick solvers together.
 const QUICK_SHARE: f64 = 0.05;
+/// They may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
+const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
 /// ones, the search ahead, because a proof closes sooner around a better plan.
 const TURNS: [(Turn, f64); 5] = [
@@ -88,7 +90,9 @@ impl Parts<'_> {
         let mut own = *control;
         if let Some(deadline) = control.deadline.filter(|_| control.step_limit.is_none()) {
             let now = Instant::now();
-            own.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(QUICK_SHARE));
+            let whole = deadline.saturating_duration_since(now);
+            let share = whole.mul_f64(QUICK_SHARE).max(QUICK_LEAST.min(whole / 4));
+            own.deadline = Some(now + share);
         }
         let mut best: Option<Outcome> = None;
         for solver in &self.quick {
