@@ -85,27 +85,35 @@ impl Parts<'_> {
         }
     }
 
-    /// The best plan of the quick solvers, where one of them finds any.
+    /// The best plan of the quick solvers, where one of them finds any. What one of them leaves of its time is for the others.
     fn construct(&self, problem: &Problem, control: &SolveControl<'_>) -> Option<Outcome> {
-        let mut own = *control;
-        if let Some(deadline) = control.deadline.filter(|_| control.step_limit.is_none()) {
-            let now = Instant::now();
-            let whole = deadline.saturating_duration_since(now);
-            let share = whole.mul_f64(QUICK_SHARE).max(QUICK_LEAST.min(whole / 4));
-            own.deadline = Some(now + share);
-        }
+        let end = control
+            .deadline
+            .filter(|_| control.step_limit.is_none())
+            .map(|deadline| {
+                let now = Instant::now();
+                let whole = deadline.saturating_duration_since(now);
+                now + whole.mul_f64(QUICK_SHARE).max(QUICK_LEAST.min(whole / 4))
+            });
         let mut best: Option<Outcome> = None;
-        for solver in &self.quick {
-            if best.as_ref().is_some_and(|best| is_over(best, &own)) {
-                break;
+        for (index, solver) in self.quick.iter().enumerate() {
+            let mut own = *control;
+            if let Some(end) = end {
+                let now = Instant::now();
+                let to_come = u32::try_from(self.quick.len() - index).unwrap_or(u32::MAX);
+                own.deadline = Some(now + end.saturating_duration_since(now) / to_come);
             }
             let outcome = solver.solve(problem, &own);
+            let is_settled = is_settled(&outcome);
             // What they do not find, and why they stopped, says nothing about the others.
             if outcome.plan.is_some() {
                 best = Some(match best {
                     Some(best) => better(problem, best, outcome),
                     None => outcome,
                 });
+            }
+            if is_settled {
+                break;
             }
         }
         best
@@ -201,10 +209,15 @@ impl Parts<'_> {
 
 /// Whether nothing is left to do, or no time to do it.
 fn is_over(outcome: &Outcome, control: &SolveControl<'_>) -> bool {
+    let too_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) < TOO_SHORT;
+    is_settled(outcome) || control.deadline.is_some_and(too_late)
+}
+
+/// Whether the answer is final, or the caller wants no other.
+fn is_settled(outcome: &Outcome) -> bool {
     let proved =
         outcome.certificate.stop == StopReason::Proved && outcome.certificate.bound_covers != BoundCovers::CandidateSet;
-    let too_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) < TOO_SHORT;
-    proved || outcome.certificate.stop == StopReason::Cancelled || control.deadline.is_some_and(too_late)
+    proved || outcome.certificate.stop == StopReason::Cancelled
 }
 
 /// Whether `a` has the shorter plan once what nobody profits from is dropped, as it will be in the end.

@@ -67,10 +67,10 @@ fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawRes
         .y_desc("added time, %")
         .label_style(("sans-serif", 14))
         .draw()?;
-    chart.draw_series(LineSeries::new([(floor, 0.0), (floor, top)], RED.stroke_width(1)))?;
+    chart.draw_series(LineSeries::new([(floor, 0.0), (floor, top)], BLACK.stroke_width(1)))?;
     // The first one last, so that it lies above the others.
     for (index, curve) in curves.iter().enumerate().rev() {
-        let color = Palette99::pick(index).to_rgba();
+        let color = color(index);
         let mut points: Vec<_> = curve.points.iter().map(|&(x, y)| (x, y.min(top))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         chart.draw_series(LineSeries::new(
@@ -84,9 +84,9 @@ fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawRes
                 .map(|point| TriangleMarker::new(point, 5, color.filled())),
         )?;
     }
-    name(&names, 0, &format!("floor, {floor:.1} %"), RED.stroke_width(1))?;
+    name(&names, 0, &format!("floor, {floor:.1} %"), BLACK.stroke_width(1))?;
     for (index, curve) in curves.iter().enumerate() {
-        let color = Palette99::pick(index).to_rgba();
+        let color = color(index);
         let text = if curve.points.is_empty() {
             format!("{} (nothing)", curve.name)
         } else {
@@ -96,6 +96,12 @@ fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawRes
     }
     area.present()?;
     Ok(())
+}
+
+/// Hues as far from each other as can be, however many there are.
+fn color(index: usize) -> HSLColor {
+    let hue = (0.6 + index as f64 * 0.618_034).fract();
+    HSLColor(hue, 0.8, if index.is_multiple_of(2) { 0.35 } else { 0.5 })
 }
 
 fn width(index: usize) -> u32 {
