@@ -526,6 +526,23 @@ fn the_batch_has_to_be_named() {
     );
 }
 
+#[test]
+fn a_solver_that_refuses_is_told_from_one_that_finds_nothing() {
+    assert_run!("cli/training_chain.json", "--budget", "80%", "--solver", "griewank");
+    assert_run!(
+        "compare",
+        "cli/training_chain.json",
+        "--budgets",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--solvers",
+        "griewank,search",
+        "--threads",
+        "1"
+    );
+}
+
 /// A plan written by one run is accepted by `verify` and applied by another run.
 #[test]
 fn a_plan_travels_between_runs() {
