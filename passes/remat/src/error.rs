@@ -126,11 +126,11 @@ pub enum Error {
     #[error(transparent)]
     PlanRejected(#[from] Rejection),
     /// No plan was found in time.
-    #[error("no plan within {budget} bytes was found ({}); the lowest peak reached is {reached} bytes", format!("{stop:?}").to_lowercase())]
+    #[error("no plan within {budget} bytes was found ({}){}", format!("{stop:?}").to_lowercase(), reached_text(*.reached))]
     NoPlan {
         /// The budget.
         budget: u64,
-        /// Lowest peak that was reached.
+        /// Lowest peak that was reached; 0 where nothing was tried.
         reached: u64,
         /// Why the search stopped.
         stop: StopReason,
@@ -176,6 +176,14 @@ pub enum Error {
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
+}
+
+fn reached_text(reached: u64) -> String {
+    if reached == 0 {
+        String::new()
+    } else {
+        format!("; the lowest peak reached is {reached} bytes")
+    }
 }
 
 impl Error {
