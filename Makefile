@@ -2,7 +2,7 @@
 CARGO ?= cargo
 PYTHON := third_party/venv/bin/python
 
-.PHONY: all build test lint bench setup deny clean
+.PHONY: all build test lint bench bench-compare setup deny clean
 
 all: build
 
@@ -31,6 +31,12 @@ lint: setup
 bench:
 	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- paper $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
 	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- scaling --time $(or $(TIME),10) $(WRITE)
+
+# The table and the curves of docs/comparison.md (`WRITE="--write docs/comparison.md"`); with LOGS=DIR also what dynamic
+# rematerialization costs on the logs in that folder.
+bench-compare:
+	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
+	$(if $(LOGS),$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- dtr $(LOGS))
 
 deny:
 	$(CARGO) deny check
