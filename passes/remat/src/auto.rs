@@ -1,4 +1,4 @@
-//! The solver to use unless told otherwise: what is quick first, then search and proof in turns, within one time limit.
+//! The solver to use unless told otherwise: search, what is quick, and proof in turns, within one time limit.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,15 @@ use remat_solve::{Outcome, Search, SolveControl, Solver};
 
 use crate::solution::{parts, prune};
 
-/// Share of the time for all quick solvers together.
-const QUICK_SHARE: f64 = 0.05;
-/// They may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
+/// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
 const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
 /// ones, the search ahead, because a proof closes sooner around a better plan.
-const TURNS: [(Turn, f64); 5] = [
+const TURNS: [(Turn, f64); 6] = [
     (Turn::Search, 0.04),
-    (Turn::Proof, 0.12),
-    (Turn::Search, 0.62),
+    (Turn::Quick, 0.08),
+    (Turn::Proof, 0.16),
+    (Turn::Search, 0.64),
     (Turn::Proof, 0.88),
     (Turn::Search, 1.0),
 ];
@@ -29,9 +28,10 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 enum Turn {
     Search,
     Proof,
+    Quick,
 }
 
-/// The solvers that are [quick](Solver::is_quick) on the problem, then the local search and the exact solver of `remat-ortools` in turns,
+/// The local search, the solvers that are [quick](Solver::is_quick) on the problem and the exact solver of `remat-ortools` in turns,
 /// until the plan is proved optimal, nobody gets any further, or the time is up.
 ///
 /// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
@@ -48,7 +48,7 @@ impl Solver for Auto {
     }
 
     fn describe(&self) -> &'static str {
-        "what is quick, then search and, where OR-Tools is there, proof in turns, within one time limit"
+        "search, what is quick and, where OR-Tools is there, proof in turns, within one time limit"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -72,29 +72,14 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let started = Instant::now();
-        let constructed = self.construct(problem, control);
-        match constructed {
-            Some(constructed) if is_over(&constructed, control) => constructed,
-            constructed => match (self.exact, control.deadline) {
-                (Some(exact), Some(deadline)) if control.step_limit.is_none() => {
-                    self.in_turns(problem, control, constructed, exact, (started, deadline))
-                }
-                _ => self.one_after_the_other(problem, control, constructed),
-            },
+        match control.deadline {
+            Some(deadline) if control.step_limit.is_none() => self.in_turns(problem, control, deadline),
+            _ => self.one_after_the_other(problem, control),
         }
     }
 
     /// The best plan of the quick solvers, where one of them finds any. What one of them leaves of its time is for the others.
-    fn construct(&self, problem: &Problem, control: &SolveControl<'_>) -> Option<Outcome> {
-        let end = control
-            .deadline
-            .filter(|_| control.step_limit.is_none())
-            .map(|deadline| {
-                let now = Instant::now();
-                let whole = deadline.saturating_duration_since(now);
-                now + whole.mul_f64(QUICK_SHARE).max(QUICK_LEAST.min(whole / 4))
-            });
+    fn construct(&self, problem: &Problem, control: &SolveControl<'_>, end: Option<Instant>) -> Option<Outcome> {
         let mut best: Option<Outcome> = None;
         for (index, solver) in self.quick.iter().enumerate() {
             let mut own = *control;
@@ -119,45 +104,41 @@ impl Parts<'_> {
         best
     }
 
-    fn in_turns(
-        &self,
-        problem: &Problem,
-        control: &SolveControl<'_>,
-        mut constructed: Option<Outcome>,
-        exact: &dyn Solver,
-        (started, deadline): (Instant, Instant),
-    ) -> Outcome {
+    fn in_turns(&self, problem: &Problem, control: &SolveControl<'_>, deadline: Instant) -> Outcome {
+        let started = Instant::now();
         let whole = deadline.saturating_duration_since(started);
         let mut best: Option<Outcome> = None;
-        // What each of the two had in hand when it last gave up before its time.
+        // What the search and the proof had in hand when they last gave up before their time.
         let mut gave_up = [None, None];
         for (round, (turn, share)) in (0..).zip(TURNS) {
-            let in_hand = best.as_ref().map(|best| best.certificate.objective);
-            if in_hand.is_some() && gave_up[turn as usize] == in_hand {
-                continue;
+            let end = started + whole.mul_f64(share);
+            if turn == Turn::Quick {
+                let end = end.max(Instant::now() + QUICK_LEAST.min(whole / 4));
+                let quick = self.construct(problem, control, Some(end));
+                best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
+            } else {
+                let (solver, before) = match (turn, self.exact) {
+                    (Turn::Proof, Some(exact)) => (exact, &mut gave_up[0]),
+                    (Turn::Proof, None) => continue,
+                    _ => (self.search, &mut gave_up[1]),
+                };
+                let in_hand = best.as_ref().map(|best| best.certificate.objective);
+                if in_hand.is_some() && *before == in_hand {
+                    continue;
+                }
+                let mut own = *control;
+                own.deadline = Some(end);
+                own.seed = control.seed.wrapping_add(round);
+                let hint = best.as_ref().and_then(|best| best.plan.clone());
+                own.warm_start = hint.as_ref().or(control.warm_start);
+                let found = solver.solve(problem, &own);
+                let ended_early = found.certificate.stop != StopReason::TimeLimit;
+                best = best.into_iter().chain([found]).reduce(|a, b| better(problem, a, b));
+                if ended_early {
+                    *before = best.as_ref().map(|best| best.certificate.objective);
+                }
             }
-            let mut own = *control;
-            own.deadline = Some(started + whole.mul_f64(share));
-            own.seed = control.seed.wrapping_add(round);
-            let hint = best.as_ref().and_then(|best| best.plan.clone());
-            own.warm_start = hint.as_ref().or(control.warm_start);
-            let solver = if turn == Turn::Search { self.search } else { exact };
-            let found = solver.solve(problem, &own);
-            let ended_early = found.certificate.stop != StopReason::TimeLimit;
-            let now = match best.take() {
-                None => found,
-                Some(before) => better(problem, before, found),
-            };
-            if ended_early {
-                gave_up[turn as usize] = Some(now.certificate.objective);
-            }
-            let now = match constructed.take() {
-                None => now,
-                Some(constructed) => better(problem, now, constructed),
-            };
-            let is_over = is_over(&now, control);
-            best = Some(now);
-            if is_over {
+            if best.as_ref().is_some_and(|best| is_over(best, control)) {
                 break;
             }
         }
@@ -174,16 +155,14 @@ impl Parts<'_> {
         best
     }
 
-    /// The search as far as it goes, again from what was constructed where that is better, then the proof.
-    fn one_after_the_other(
-        &self,
-        problem: &Problem,
-        control: &SolveControl<'_>,
-        constructed: Option<Outcome>,
-    ) -> Outcome {
+    /// The search as far as it goes, again from what is quick where that is better, then the proof.
+    fn one_after_the_other(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let started = Instant::now();
         let mut best = self.search.solve(problem, control);
-        if let Some(constructed) = constructed {
+        if is_over(&best, control) {
+            return best;
+        }
+        if let Some(constructed) = self.construct(problem, control, control.deadline) {
             let is_gain = is_better(problem, &constructed, &best);
             best = better(problem, best, constructed);
             if is_gain && !is_over(&best, control) {
