@@ -361,7 +361,7 @@ fn a_comparison_prints_every_solver_under_every_budget() {
         "--threads",
         "1",
         "--solvers",
-        "auto,search,no-such-solver"
+        "search,dtr,no-such-solver"
     );
 }
 
