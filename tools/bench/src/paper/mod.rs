@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// Form of the tables.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`).
+    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`); in free
+    /// order only the table of what is found.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
 }
@@ -110,7 +111,8 @@ fn percent(budget: BudgetSpec) -> Option<u64> {
     }
 }
 
-/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it.
+/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it. The papers have figures for fixed
+/// order only; free order has a table of its own.
 fn write(
     document: &Path,
     sizes: &Table,
@@ -121,8 +123,12 @@ fn write(
     let order = args.order.word();
     let Effort { time, threads, seed } = args.effort;
     let how = format!("{time} s for each, {threads} thread(s), seed {seed}, {order} order.\n\n");
+    let found = how + &results.render(Form::Markdown);
+    if args.order == Order::Free {
+        return replace_in(document, "results in free order", &found);
+    }
     replace_in(document, "sizes", &sizes.render(Form::Markdown))?;
-    replace_in(document, "results", &(how + &results.render(Form::Markdown)))?;
+    replace_in(document, "results", &found)?;
     let folder = document.parent().unwrap_or(Path::new(".")).join("bench");
     let written = || format!("cannot write into `{}`", folder.display());
     std::fs::create_dir_all(&folder).with_context(written)?;
