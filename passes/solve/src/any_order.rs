@@ -174,7 +174,8 @@ impl Worker<'_> {
     pub(crate) fn sink(&mut self, descent: Descent) -> Best {
         let mut lowest = Best::of(&self.state);
         let (mut annealed, mut greedy) = (lowest.clone(), lowest.clone());
-        let mut length = self.first_round();
+        // Under a short limit all ways have their turn, too.
+        let mut length = self.first_round().min(self.first_length());
         let mut greedy_chain = Chain::SHORT;
         let stage = |peak: i32| ((peak - descent.target) / SINK).max(peak / SMALLEST_SINK).max(1);
         let next = |peak: i32| (peak - stage(peak)).max(descent.target);
