@@ -9,7 +9,7 @@ use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::floor::lowest_peak_of_any_plan;
-use crate::large::Large;
+use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
@@ -286,7 +286,7 @@ impl<'a> Worker<'a> {
             if round % 2 == 0 {
                 self.anneal(length, Phase::Annealing);
             } else {
-                self.anneal_as_frame(length);
+                self.anneal_as_frame(Cooling::NEAR, length);
             }
             length = length.saturating_mul(2);
             round += 1;
@@ -338,34 +338,35 @@ impl<'a> Worker<'a> {
     }
 
     /// The same with the moves of the search on large graphs, which aims at the places above the budget.
-    fn anneal_as_frame(&mut self, steps: u64) {
+    pub(crate) fn anneal_as_frame(&mut self, cooling: Cooling, steps: u64) {
         let Some(best) = self.best.clone() else {
             return;
         };
         let budget = self.state.budget();
         let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
-        large.improve_whole(steps, self.goal, &mut self.meter);
+        large.improve_whole(cooling, steps, self.goal, &mut self.meter);
         self.state.load(&large.best().sequence);
         self.state.steps = self.state.steps.max(large.steps());
         self.rng = large.into_rng();
         self.note(Phase::Annealing);
     }
 
-    /// Leaves the best sequence to the other threads, or takes theirs if it is better.
-    fn exchange(&mut self) {
-        let (Some(shared), Some(own)) = (self.shared, &self.best) else {
+    /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one.
+    pub(crate) fn exchange(&mut self) {
+        let Some(shared) = self.shared else {
             return;
         };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.best.as_ref().map_or(i64::MAX, |own| own.duration);
         match &*shared {
-            Some(other) if other.duration <= own.duration => {
+            Some(other) if other.duration <= own => {
                 // Where the budget is sought, that of the other thread may be larger.
-                if other.duration < own.duration && other.peak <= self.state.budget() {
+                if other.duration < own && other.peak <= self.state.budget() {
                     self.best = Some(other.clone());
                     self.last_improvement = self.state.steps;
                 }
             }
-            _ => *shared = Some(own.clone()),
+            _ => *shared = self.best.clone().or(shared.take()),
         }
     }
 
@@ -403,7 +404,12 @@ impl<'a> Worker<'a> {
         if self.best.as_ref().is_some_and(|best| best.duration <= self.goal) {
             return true;
         }
-        if self.meter.patience().is_over(self.state.steps, self.last_improvement) {
+        let patience = if self.dag.is_free() {
+            self.meter.patience().in_any_order(self.dag.len())
+        } else {
+            self.meter.patience()
+        };
+        if patience.is_over(self.state.steps, self.last_improvement) {
             self.meter.stop(StopReason::Converged);
         }
         self.meter.is_over(self.state.steps)

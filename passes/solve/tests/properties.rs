@@ -300,3 +300,29 @@ fn a_search_without_limits_ends_by_convergence() {
     let outcome = registry()[0].solve(&problem, &SolveControl::new().patience(patience));
     assert_eq!(outcome.certificate.stop, StopReason::Converged);
 }
+
+#[test]
+fn budgets_above_the_lowest_peak_found_are_met_in_free_order() {
+    let mut runner = TestRunner::deterministic();
+    let mut tight = 0;
+    for _ in 0..25 {
+        let problem = problems(8..20, Features::PAPER)
+            .new_tree(&mut runner)
+            .unwrap()
+            .current();
+        let problem = in_free_order(problem);
+        let lowest = minimize_peak(&problem, &SolveControl::new().step_limit(20_000));
+        let peak = lowest.lowest_peak.expect("there is always a plan");
+        tight += usize::from(lowest.certificate.objective > Some(problem.total_duration()));
+        for percent in [100, 102, 105, 110, 120, 140] {
+            let budget = Some(peak * percent / 100);
+            let problem = Problem {
+                budget,
+                ..problem.clone()
+            };
+            let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000).seed(percent));
+            assert!(outcome.plan.is_some(), "{percent} % of {peak}: {}", problem.to_json());
+        }
+    }
+    assert!(tight > 5, "the test would show nothing: {tight}");
+}

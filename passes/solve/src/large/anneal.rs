@@ -24,6 +24,26 @@ pub(super) enum Aim {
     Duration(i64),
 }
 
+/// The temperatures of an annealing, and what it tries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Cooling {
+    /// Temperature at the beginning, in mean durations.
+    pub(crate) hot: f64,
+    /// Temperature at the end, in short durations.
+    pub(crate) cold: f64,
+    /// In free order, the share of proposals that move a first run.
+    pub(crate) moves: f64,
+}
+
+impl Cooling {
+    /// From a good sequence to better ones nearby.
+    pub(crate) const NEAR: Self = Self {
+        hot: 0.05,
+        cold: 0.01,
+        moves: 0.5,
+    };
+}
+
 /// Annealing of frames: minimises `duration + price * excess`. See [`crate::anneal`].
 pub(super) struct Annealing {
     hot: f64,
@@ -31,14 +51,16 @@ pub(super) struct Annealing {
     first_price: f64,
     price: f64,
     over_budget: u32,
-    moves: u32,
+    proposals: u32,
+    /// The share of proposals that move a first run.
+    reorder: f64,
     trial: Vec<Edit>,
     log: Vec<Edit>,
 }
 
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
-    pub(super) fn new(dag: &Dag) -> Self {
+    pub(super) fn new(dag: &Dag, cooling: Cooling) -> Self {
         let nodes = 0..dag.len() as u32;
         let mut durations: Vec<i64> = nodes.map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
         durations.sort_unstable();
@@ -48,12 +70,13 @@ impl Annealing {
         let bytes: f64 = (0..values as u32).map(|value| f64::from(dag.bytes(value))).sum();
         let price = mean / (10.0 * (bytes / values.max(1) as f64).max(1.0));
         Self {
-            hot: 0.05 * mean,
-            cold: 0.01 * lower_quartile.clamp(0.02 * mean, mean),
+            hot: cooling.hot * mean,
+            cold: cooling.cold * lower_quartile.clamp(0.02 * mean, mean),
             first_price: price,
             price,
             over_budget: 0,
-            moves: 0,
+            proposals: 0,
+            reorder: cooling.moves,
             trial: Vec::new(),
             log: Vec::new(),
         }
@@ -107,7 +130,14 @@ impl Annealing {
         let (duration, excess) = (timeline.duration(), timeline.excess());
         self.trial.clear();
         timeline.steps += 1;
-        propose(timeline, frame, &mut self.trial, rng);
+        if timeline.frame.is_empty() {
+            return false;
+        }
+        if timeline.dag().is_free() && rng.chance(self.reorder) {
+            reorder(timeline, &mut self.trial, rng);
+        } else {
+            propose(timeline, frame, &mut self.trial, rng);
+        }
         if self.trial.is_empty() {
             return false;
         }
@@ -125,30 +155,23 @@ impl Annealing {
     }
 
     fn adapt(&mut self, progress: f64) {
-        self.moves += 1;
-        if self.moves < ADAPT_EVERY {
+        self.proposals += 1;
+        if self.proposals < ADAPT_EVERY {
             return;
         }
-        let share = f64::from(self.over_budget) / f64::from(self.moves);
+        let share = f64::from(self.over_budget) / f64::from(self.proposals);
         let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
         if share > wish {
             self.price *= ADAPT_BY;
         } else {
             self.price /= ADAPT_BY;
         }
-        (self.moves, self.over_budget) = (0, 0);
+        (self.proposals, self.over_budget) = (0, 0);
     }
 }
 
-/// Makes a random change; it is appended to `log`. No change where the draw offers none.
+/// Makes a random change of recomputes; it is appended to `log`. No change where the draw offers none.
 fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, rng: &mut Rng) {
-    if timeline.frame.is_empty() {
-        return;
-    }
-    if timeline.dag().is_free() && rng.chance(0.5) {
-        reorder(timeline, log, rng);
-        return;
-    }
     let draw = rng.unit();
     let event = if draw < 0.45 {
         None

@@ -16,6 +16,7 @@ mod tests;
 
 use remat_plan::StopReason;
 
+pub(crate) use anneal::Cooling;
 use anneal::{Aim, Annealing};
 use frame::{Frame, Tools};
 use greedy::Greedy;
@@ -60,7 +61,7 @@ impl<'a> Large<'a> {
             timeline,
             frame: Frame::default(),
             greedy: Greedy::default(),
-            annealing: Annealing::new(dag),
+            annealing: Annealing::new(dag, Cooling::NEAR),
             rng,
         }
     }
@@ -159,7 +160,8 @@ impl<'a> Large<'a> {
     }
 
     /// Shortens the sequence as a whole with so many steps, or until it takes no longer than `goal`.
-    pub(crate) fn improve_whole(&mut self, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+    pub(crate) fn improve_whole(&mut self, cooling: Cooling, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+        self.annealing = Annealing::new(self.timeline.dag(), cooling);
         let whole = 0..self.timeline.len();
         self.frame.set(&mut self.timeline, whole);
         let mut tools = Tools {

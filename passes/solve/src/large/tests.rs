@@ -149,6 +149,21 @@ fn many_insertions_at_one_place_spread_the_events_out() {
 }
 
 #[test]
+fn a_recompute_at_the_end_of_the_sequence_comes_and_goes() {
+    let ops: Vec<(u64, u64, &[usize])> = vec![(1, 3, &[]), (1, 5, &[0]), (1, 1, &[0])];
+    let problem = crate::support::paper(&ops);
+    let dag = dag_of(&problem);
+    let mut timeline = Timeline::new(&dag, 4, &[0, 1, 2, 1]);
+    let last = *timeline.runs(1).last().expect("it ran");
+    let mut log = vec![timeline.remove(last)];
+    assert_eq!(timeline.nodes(), [0, 1, 2]);
+    assert_consistent(&mut timeline);
+    timeline.undo_to(&mut log, 0);
+    assert_eq!(timeline.nodes(), [0, 1, 2, 1]);
+    assert_consistent(&mut timeline);
+}
+
+#[test]
 fn list_scheduling_keeps_to_the_graph_and_takes_the_cheap_branch_first() {
     // A large value and a small one are made of one input each, and used together: the large one is made last.
     let ops: &[(u64, u64, &[usize])] = &[(1, 9, &[]), (1, 1, &[]), (1, 9, &[0]), (1, 1, &[1]), (1, 1, &[2, 3])];
