@@ -29,7 +29,7 @@ const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
 /// Number of nodes from which on the search works on stretches of the sequence, one after another.
-const LARGE: usize = 2_000;
+pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 
@@ -81,7 +81,7 @@ pub(crate) struct Worker<'a> {
     /// The longest chains that annealing inserts.
     pub(crate) chain: Chain,
     pub(crate) last_improvement: u64,
-    report: Report<'a>,
+    pub(crate) report: Report<'a>,
     /// The best sequence of all threads, where there are several.
     pub(crate) shared: Option<&'a Mutex<Option<Best>>>,
 }
@@ -148,14 +148,7 @@ impl<'a> Worker<'a> {
 
     /// The same where there are too many nodes to work on all of them at once.
     fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
-        let reference: Vec<u32>;
-        let start = if let Some(start) = start {
-            start
-        } else {
-            reference = (0..self.dag.len() as u32).collect();
-            &reference
-        };
-        let mut large = Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps);
+        let mut large = self.large(budget, start);
         let reached = large.reach(&mut self.meter, u64::MAX);
         self.lowest_peak = self.lowest_peak.min(large.peak());
         if reached {
@@ -163,21 +156,37 @@ impl<'a> Worker<'a> {
             self.state.steps = large.steps();
             self.improved(&best, Phase::Greedy);
             self.best = Some(best);
-            large.improve(&mut self.meter, |large| {
-                let best = large.best();
-                self.last_improvement = large.steps();
-                (self.report)(&best, large.steps(), Phase::Annealing);
-                self.best = Some(best);
-            });
+            self.improve_large(&mut large);
         }
         self.state.steps = large.steps();
         self.found()
     }
 
+    /// A search on stretches from a sequence, by default from the reference order.
+    pub(crate) fn large(&self, budget: i32, start: Option<&[u32]>) -> Large<'a> {
+        let reference: Vec<u32>;
+        let start = if let Some(start) = start {
+            start
+        } else {
+            reference = (0..self.dag.len() as u32).collect();
+            &reference
+        };
+        Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps)
+    }
+
+    /// Shortens a sequence within its budget stretch by stretch.
+    pub(crate) fn improve_large(&mut self, large: &mut Large<'a>) {
+        large.improve(self.goal, u64::MAX, &mut self.meter, |large| {
+            let best = large.best();
+            self.last_improvement = large.steps();
+            (self.report)(&best, large.steps(), Phase::Annealing);
+            self.best = Some(best);
+        });
+    }
+
     /// Seeks a first sequence as for large graphs.
     fn reach_frame_by_frame(&mut self, budget: i32) {
-        let reference: Vec<u32> = (0..self.dag.len() as u32).collect();
-        let mut large = Large::new(self.dag, budget, &reference, self.rng.clone(), self.state.steps);
+        let mut large = self.large(budget, None);
         let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
         let reached = large.reach(&mut self.meter, last_step);
         self.state.steps = large.steps();

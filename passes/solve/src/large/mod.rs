@@ -6,6 +6,7 @@
 //! from the best of some orders that list scheduling finds ([`order`]), and annealing effort first runs, too.
 
 mod anneal;
+mod descent;
 mod frame;
 mod greedy;
 mod order;
@@ -21,8 +22,10 @@ use frame::{Frame, Tools};
 use greedy::Greedy;
 use timeline::Timeline;
 
+use crate::anneal::Schedule;
 use crate::control::Meter;
 use crate::dag::Dag;
+use crate::repair::Chain;
 use crate::rng::Rng;
 use crate::strategy::Best;
 
@@ -32,6 +35,27 @@ const FRAME: usize = 2_048;
 const LARGEST_FRAME: usize = 8_192;
 /// Steps of the first annealing of a frame.
 const FIRST_EFFORT: u64 = 50_000;
+
+/// How a frame is annealed when it is stuck: recomputes are cheap, so that memory alone counts, and at first what is resident may change
+/// a lot.
+const MELT: Schedule = Schedule {
+    hot: 40.0,
+    excess: 0.05,
+    adapts: false,
+    moves: 0.5,
+};
+
+/// The ways to mend frames, one for each time that all were visited; the last ones again and again. Hot ones are for what is stuck.
+const WAYS: [(Schedule, Chain); 6] = [
+    (Schedule::FIXED, Chain::SHORT),
+    (Schedule::FIXED, Chain::SHORT),
+    (MELT, Chain::SHORT),
+    (MELT, Chain::LONG),
+    (Schedule { hot: 10.0, ..MELT }, Chain::SHORT),
+    (Schedule { hot: 300.0, ..MELT }, Chain::SHORT),
+];
+/// The first of the ways that are tried again and again.
+const AGAIN: usize = 2;
 
 /// A search on one timeline.
 pub(crate) struct Large<'a> {
@@ -68,7 +92,12 @@ impl<'a> Large<'a> {
     /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
     pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
-        while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
+        let ways = WAYS.iter().chain(WAYS[AGAIN..].iter().cycle());
+        for &(schedule, chain) in ways {
+            if self.timeline.excess() == 0 || self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
+                break;
+            }
+            self.annealing.set(schedule, chain);
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
                 if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
@@ -76,7 +105,7 @@ impl<'a> Large<'a> {
                 }
                 let start = slot.saturating_sub(size / 2);
                 self.frame.set(&mut self.timeline, start..start + size);
-                self.mend(effort, meter);
+                self.mend(effort, chain, meter);
                 from = self.timeline.frame.end.max(slot + 1);
             }
             tracing::debug!(
@@ -90,11 +119,12 @@ impl<'a> Large<'a> {
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2);
         }
+        self.annealing.set(Schedule::FIXED, Chain::SHORT);
         self.timeline.excess() == 0
     }
 
     /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
-    fn mend(&mut self, effort: u64, meter: &mut Meter<'_>) {
+    fn mend(&mut self, effort: u64, chain: Chain, meter: &mut Meter<'_>) {
         let mut tools = Tools {
             rng: &mut self.rng,
             meter,
@@ -106,7 +136,7 @@ impl<'a> Large<'a> {
             self.annealing
                 .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
         }
-        self.greedy.run(&mut self.timeline, &mut self.frame, &mut tools);
+        self.greedy.run(&mut self.timeline, &mut self.frame, chain, &mut tools);
         let here = self.timeline.excess_in(self.timeline.frame.clone());
         if here > 0 {
             let aim = Aim::Excess(self.timeline.excess() - here);
@@ -115,15 +145,25 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// Shortens frame after frame until a limit is reached, or there has been no improvement for long; `note` is told of every
-    /// improvement.
-    pub(crate) fn improve(&mut self, meter: &mut Meter<'_>, mut note: impl FnMut(&mut Self)) {
-        let goal = self.timeline.dag().total_duration();
+    /// Shortens frame after frame until the sequence takes no longer than `goal`, a limit or `last_step` is reached, or there has been no
+    /// improvement for long; `note` is told of every improvement.
+    pub(crate) fn improve(
+        &mut self,
+        goal: i64,
+        last_step: u64,
+        meter: &mut Meter<'_>,
+        mut note: impl FnMut(&mut Self),
+    ) {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
         let mut last_improvement = self.timeline.steps;
-        while self.timeline.duration() > goal && !meter.is_over(self.timeline.steps) {
+        while self.timeline.duration() > goal && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps)
+        {
             let mut from = 0;
-            while from < self.timeline.len() && !meter.is_over(self.timeline.steps) {
+            while from < self.timeline.len()
+                && self.timeline.duration() > goal
+                && self.timeline.steps < last_step
+                && !meter.is_over(self.timeline.steps)
+            {
                 self.frame.set(&mut self.timeline, from..from + size);
                 if !self.frame.recomputes.is_empty() {
                     let before = self.timeline.duration();

@@ -56,7 +56,7 @@ fn search(problem: &Problem, seed: u64, steps: u64) -> (Vec<u32>, bool) {
     let reached = large.reach(&mut meter, u64::MAX);
     if reached {
         let mut least = large.best().duration;
-        large.improve(&mut meter, |large| {
+        large.improve(dag.total_duration(), u64::MAX, &mut meter, |large| {
             let best = large.best();
             assert!(best.duration < least && best.peak <= budget);
             least = best.duration;
