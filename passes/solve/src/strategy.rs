@@ -21,13 +21,15 @@ pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node.
-const DIRECT_STEPS: u64 = 300;
+const DIRECT_STEPS: u64 = 50;
 /// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
 const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
+/// Share of annealing in a long round of improvement; the rest is neighbourhood search.
+const ANNEALING_SHARE: f64 = 0.7;
 /// Number of nodes from which on the search works on stretches of the sequence, one after another.
 pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
@@ -140,8 +142,11 @@ impl<'a> Worker<'a> {
         if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
         }
-        self.improve(DIRECT_SHARE);
-        self.try_stages(budget);
+        // Of several threads the first one tries the other way, the rest goes on from what it has.
+        if self.stream == 0 {
+            self.improve(DIRECT_SHARE);
+            self.try_stages(budget);
+        }
         self.improve(1.0);
         self.found()
     }
@@ -280,25 +285,28 @@ impl<'a> Worker<'a> {
     }
 
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
-    /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit. Stops when this
-    /// share of the limits is used up.
+    /// search and annealing, each twice as long as the one before. Where a limit is known, half of what is left where that is longer:
+    /// one slow annealing finds more than several fast ones. Stops when this share of the limits is used up.
     pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
-        let mut round = 0;
+        let mut is_first = true;
         while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
-            let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
-            if left / 2 < 2 * length {
-                length = (left / 2).max(1);
+            let (mut neighbourhoods, mut annealing) = (length, length);
+            if let Some(left) = self.meter.steps_left(self.state.steps) {
+                if share >= 1.0 && !is_first {
+                    let round = (left / 2).max(2 * length);
+                    annealing = (round as f64 * ANNEALING_SHARE) as u64;
+                    neighbourhoods = round - annealing;
+                }
+                if left / 2 < 2 * length {
+                    (neighbourhoods, annealing) = ((left / 2).max(1), (left / 2).max(1));
+                }
             }
             self.exchange();
-            self.search_neighbourhoods(length);
-            if round % 2 == 0 {
-                self.anneal(length, Phase::Annealing);
-            } else {
-                self.anneal_as_frame(length);
-            }
+            self.search_neighbourhoods(neighbourhoods);
+            self.anneal_as_frame(annealing);
             length = length.saturating_mul(2);
-            round += 1;
+            is_first = false;
         }
     }
 

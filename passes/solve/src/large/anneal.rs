@@ -16,6 +16,9 @@ const ADAPT_BY: f64 = 1.02;
 /// The share of states above the budget that is steered towards, at the beginning and at the end.
 const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
 
+/// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
+const MELTED: f64 = 300.0;
+
 /// What an annealing is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Aim {
@@ -129,7 +132,8 @@ impl Annealing {
         }
         let change = (timeline.duration() - duration) as f64 + self.price * (timeline.excess() - excess) as f64;
         let hot = self.schedule.hot * self.mean;
-        let temperature = hot * (self.cold / hot).powf(progress);
+        let cold = if self.schedule.adapts { self.cold } else { hot / MELTED };
+        let temperature = hot * (cold / hot).powf(progress);
         let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
         if accepted {
             frame.recomputes.extend(self.trial.iter().filter_map(inserted));

@@ -165,7 +165,9 @@ impl Greedy {
                 break;
             }
             let mut length = 0;
-            for depth in 0..=longest.depth {
+            // Every depth while it is small, then ever larger steps.
+            let depths = std::iter::successors(Some(0), |&depth| Some(depth + 1 + depth / 4));
+            for depth in depths.take_while(|&depth| depth <= longest.depth) {
                 let chain = Chain { depth, ..longest };
                 self.trial.clear();
                 insert_chain(timeline, node, before, chain, &mut |_| true, &mut self.trial);

@@ -45,17 +45,24 @@ const MELT: Schedule = Schedule {
     moves: 0.5,
 };
 
-/// The ways to mend frames, one for each time that all were visited; the last ones again and again. Hot ones are for what is stuck.
-const WAYS: [(Schedule, Chain); 6] = [
+/// The first ways to mend frames, one for each time that all were visited.
+const FIRST_WAYS: [(Schedule, Chain); 3] = [
     (Schedule::FIXED, Chain::SHORT),
     (Schedule::FIXED, Chain::SHORT),
     (MELT, Chain::SHORT),
-    (MELT, Chain::LONG),
-    (Schedule { hot: 10.0, ..MELT }, Chain::SHORT),
-    (Schedule { hot: 300.0, ..MELT }, Chain::SHORT),
 ];
-/// The first of the ways that are tried again and again.
-const AGAIN: usize = 2;
+
+/// The ways to mend what they leave, drawn at random. Chains that reach further back were no help.
+const WAYS: [(Schedule, Chain); 5] = [
+    (MELT, Chain::SHORT),
+    (Schedule { hot: 5.0, ..MELT }, Chain::SHORT),
+    (Schedule { hot: 10.0, ..MELT }, Chain::SHORT),
+    (Schedule { hot: 20.0, ..MELT }, Chain::LONG),
+    (Schedule { hot: 80.0, ..MELT }, Chain::SHORT),
+];
+
+/// Steps of annealing while seeking a first sequence, at most.
+const LARGEST_EFFORT: u64 = 1_600_000;
 
 /// A search on one timeline.
 pub(crate) struct Large<'a> {
@@ -91,33 +98,31 @@ impl<'a> Large<'a> {
 
     /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
     pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
-        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
-        let ways = WAYS.iter().chain(WAYS[AGAIN..].iter().cycle());
-        for &(schedule, chain) in ways {
-            if self.timeline.excess() == 0 || self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
-                break;
-            }
+        let mut effort = FIRST_EFFORT;
+        let mut first_ways = FIRST_WAYS.into_iter();
+        while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
+            let (schedule, chain) = first_ways.next().unwrap_or_else(|| WAYS[self.rng.below(WAYS.len())]);
             self.annealing.set(schedule, chain);
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
                 if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
                     break;
                 }
-                let start = slot.saturating_sub(size / 2);
-                self.frame.set(&mut self.timeline, start..start + size);
+                let start = slot.saturating_sub(FRAME / 2);
+                self.frame.set(&mut self.timeline, start..start + FRAME);
                 self.mend(effort, chain, meter);
                 from = self.timeline.frame.end.max(slot + 1);
             }
             tracing::debug!(
                 excess = self.timeline.excess(),
                 duration = self.timeline.duration(),
-                size,
                 effort,
                 steps = self.timeline.steps,
+                ?schedule,
+                ?chain,
                 "all frames mended"
             );
-            size = (size + size / 2).min(LARGEST_FRAME);
-            effort = effort.saturating_mul(2);
+            effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
         }
         self.annealing.set(Schedule::FIXED, Chain::SHORT);
         self.timeline.excess() == 0
