@@ -20,7 +20,7 @@ use crate::state::{Edit, Event, State};
 pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
-/// As is one that takes this many steps per node.
+/// As is one that takes this many steps per node, and more than a first round.
 const DIRECT_STEPS: u64 = 50;
 /// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
 const FRAME_STEPS: u64 = 2_000;
@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
             self.state.load(start);
         }
         let options = RepairOptions {
-            max_steps: DIRECT_STEPS * self.dag.len() as u64,
+            max_steps: FIRST_ROUND.max(DIRECT_STEPS * self.dag.len() as u64),
             duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
             ..RepairOptions::GREEDY
         };

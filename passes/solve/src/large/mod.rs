@@ -2,8 +2,10 @@
 //!
 //! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
 //! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
-//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). In free order the search starts
-//! from the best of some orders that list scheduling finds ([`order`]), and annealing effort first runs, too.
+//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). Where that is stuck as well, it is
+//! annealed from so high a temperature that its order and what it recomputes are found anew. In free order the search starts
+//! from the best of some orders that list scheduling finds ([`order`]), and annealing moves first runs, too. The lowest peak is sought
+//! over ever lower budgets ([`descent`]).
 
 mod anneal;
 mod descent;
@@ -61,6 +63,9 @@ const WAYS: [(Schedule, Chain); 5] = [
     (Schedule { hot: 80.0, ..MELT }, Chain::SHORT),
 ];
 
+/// Sizes of the frames for those, drawn at random, too.
+const SIZES: [usize; 3] = [FRAME, 2 * FRAME, LARGEST_FRAME];
+
 /// Steps of annealing while seeking a first sequence, at most.
 const LARGEST_EFFORT: u64 = 1_600_000;
 
@@ -98,30 +103,35 @@ impl<'a> Large<'a> {
 
     /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
     pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
-        let mut effort = FIRST_EFFORT;
+        let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
         let mut first_ways = FIRST_WAYS.into_iter();
         while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
-            let (schedule, chain) = first_ways.next().unwrap_or_else(|| WAYS[self.rng.below(WAYS.len())]);
+            let (schedule, chain) = first_ways.next().unwrap_or_else(|| {
+                size = SIZES[self.rng.below(SIZES.len())];
+                WAYS[self.rng.below(WAYS.len())]
+            });
             self.annealing.set(schedule, chain);
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
                 if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
                     break;
                 }
-                let start = slot.saturating_sub(FRAME / 2);
-                self.frame.set(&mut self.timeline, start..start + FRAME);
+                let start = slot.saturating_sub(size / 2);
+                self.frame.set(&mut self.timeline, start..start + size);
                 self.mend(effort, chain, meter);
                 from = self.timeline.frame.end.max(slot + 1);
             }
             tracing::debug!(
                 excess = self.timeline.excess(),
                 duration = self.timeline.duration(),
+                size,
                 effort,
                 steps = self.timeline.steps,
                 ?schedule,
                 ?chain,
                 "all frames mended"
             );
+            size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
         }
         self.annealing.set(Schedule::FIXED, Chain::SHORT);
