@@ -20,8 +20,8 @@ use crate::state::{Edit, Event, State};
 pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
-/// As is one that takes this many steps per node, and more than a first round.
-const DIRECT_STEPS: u64 = 50;
+/// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
+const DIRECT_STEPS: (u64, u64) = (300, 50);
 /// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
 const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
@@ -121,8 +121,10 @@ impl<'a> Worker<'a> {
         if let Some(start) = start {
             self.state.load(start);
         }
+        let nodes = self.dag.len() as u64;
+        let direct_steps = (DIRECT_STEPS.0 * nodes).min(FIRST_ROUND.max(DIRECT_STEPS.1 * nodes));
         let options = RepairOptions {
-            max_steps: FIRST_ROUND.max(DIRECT_STEPS * self.dag.len() as u64),
+            max_steps: direct_steps,
             duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
             ..RepairOptions::GREEDY
         };
