@@ -1,8 +1,9 @@
 # A thin front: every target is one or two commands.
 CARGO ?= cargo
 PYTHON := third_party/venv/bin/python
+BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" --
 
-.PHONY: all build test lint bench setup deny clean
+.PHONY: all build test lint bench bench-compare setup deny clean
 
 all: build
 
@@ -27,10 +28,17 @@ lint: setup
 	$(CARGO) run --quiet -p xtask -- tidy
 
 # The tables of README.md and docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
-# used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat.
+# used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat. TIME and FREE_TIME are the seconds in fixed and in free order.
 bench:
-	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- paper $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
-	$(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -- scaling --time $(or $(TIME),10) $(WRITE)
+	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70% --solvers paper,moccasin,gap,search,auto --threads 2 --time $(or $(TIME),10) $(WRITE)
+	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70%,60% --solvers search,auto --order free --threads 2 --time $(or $(FREE_TIME),30) $(WRITE)
+	$(BENCH) scaling --threads 2 --time $(or $(FREE_TIME),30) $(WRITE)
+
+# The table and the curves of docs/comparison.md (`WRITE="--write docs/comparison.md"`); with LOGS=DIR also what dynamic
+# rematerialization costs on the logs in that folder.
+bench-compare:
+	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
+	$(if $(LOGS),$(BENCH) dtr $(LOGS))
 
 deny:
 	$(CARGO) deny check

@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
 
     /// The answer where no model is made: the warm start, if it is any good, is all there is.
     pub(crate) fn refused(&self, refusal: &Refusal) -> Outcome {
-        tracing::warn!(%refusal, solver = self.name, "refused");
+        tracing::info!(%refusal, solver = self.name, "refused");
         let bound = self.problem.total_duration();
         let covers = BoundCovers::AllPlans;
         let certificate = self.certificate(Status::Unknown, None, bound, covers, StopReason::Refused, 0);

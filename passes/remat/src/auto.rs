@@ -1,16 +1,21 @@
-//! The solver to use unless told otherwise: search first, then proof, within one time limit.
+//! The solver to use unless told otherwise: search, what is quick, and proof in turns, within one time limit.
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
+use crate::solution::{parts, prune};
+
+/// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
+const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
 /// ones, the search ahead, because a proof closes sooner around a better plan.
-const TURNS: [(Turn, f64); 5] = [
+const TURNS: [(Turn, f64); 6] = [
     (Turn::Search, 0.04),
-    (Turn::Proof, 0.12),
-    (Turn::Search, 0.62),
+    (Turn::Quick, 0.08),
+    (Turn::Proof, 0.16),
+    (Turn::Search, 0.64),
     (Turn::Proof, 0.88),
     (Turn::Search, 1.0),
 ];
@@ -23,14 +28,17 @@ const TOO_SHORT: Duration = Duration::from_millis(20);
 enum Turn {
     Search,
     Proof,
+    Quick,
 }
 
-/// The local search and the exact solver of `remat-ortools` in turns, until the plan is proved optimal, nobody gets any further, or
-/// the time is up.
+/// The local search, the solvers that are [quick](Solver::is_quick) on the problem and the exact solver of `remat-ortools` in turns,
+/// until the plan is proved optimal, nobody gets any further, or the time is up.
 ///
-/// Each turn starts from the best plan so far, so none makes it worse. Without OR-Tools only the search is there, and what is
-/// proved is what it proves: that no plan exists, or that nothing has to be recomputed. The certificate names the part that
-/// found the plan, and its bound is the strongest one that covers the plan.
+/// The best plan of all parts is the answer. So it is never worse than that of a quick solver that is done within its share of the
+/// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
+/// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
+/// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
+/// has to be recomputed. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -40,109 +48,177 @@ impl Solver for Auto {
     }
 
     fn describe(&self) -> &'static str {
-        "search, then proof where OR-Tools is there, within one time limit"
+        "search, what is quick and, where OR-Tools is there, proof in turns, within one time limit"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");
-        portfolio(problem, control, &Search, exact.copied())
+        let parts = Parts {
+            quick: parts().filter(|part| part.is_quick(problem)).collect(),
+            search: &Search,
+            exact: exact.copied(),
+        };
+        let started = Instant::now();
+        named(parts.solve(problem, control), started)
     }
 }
 
-fn portfolio(
-    problem: &Problem,
-    control: &SolveControl<'_>,
-    search: &dyn Solver,
-    exact: Option<&dyn Solver>,
-) -> Outcome {
-    let started = Instant::now();
-    let Some(exact) = exact else {
-        return named(search.solve(problem, control), started);
-    };
-    let Some(deadline) = control.deadline.filter(|_| control.step_limit.is_none()) else {
-        return named(one_after_the_other(problem, control, search, exact), started);
-    };
-    let whole = deadline.saturating_duration_since(started);
-    let mut best: Option<Outcome> = None;
-    // What each of the two had in hand when it last gave up before its time.
-    let mut gave_up = [None, None];
-    for (round, (turn, share)) in (0..).zip(TURNS) {
-        let in_hand = best.as_ref().map(|best| best.certificate.objective);
-        if in_hand.is_some() && gave_up[turn as usize] == in_hand {
-            continue;
-        }
-        let mut own = *control;
-        own.deadline = Some(started + whole.mul_f64(share));
-        own.seed = control.seed.wrapping_add(round);
-        let hint = best.as_ref().and_then(|best| best.plan.clone());
-        own.warm_start = hint.as_ref().or(control.warm_start);
-        let solver = if turn == Turn::Search { search } else { exact };
-        let found = solver.solve(problem, &own);
-        let ended_early = found.certificate.stop != StopReason::TimeLimit;
-        let now = match best.take() {
-            None => found,
-            Some(before) => better(before, found),
-        };
-        if ended_early {
-            gave_up[turn as usize] = Some(now.certificate.objective);
-        }
-        let is_over = is_over(&now, control);
-        best = Some(now);
-        if is_over {
-            break;
-        }
-    }
-    let mut best = best.expect("the first turn is always taken");
-    let stop = &mut best.certificate.stop;
-    if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
-        let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;
-        *stop = if in_time {
-            StopReason::Converged
-        } else {
-            StopReason::TimeLimit
-        };
-    }
-    named(best, started)
+/// What the portfolio is made of.
+struct Parts<'a> {
+    quick: Vec<&'a dyn Solver>,
+    search: &'a dyn Solver,
+    exact: Option<&'a dyn Solver>,
 }
 
-/// The search as far as it goes, then the proof.
-fn one_after_the_other(
-    problem: &Problem,
-    control: &SolveControl<'_>,
-    search: &dyn Solver,
-    exact: &dyn Solver,
-) -> Outcome {
-    let started = Instant::now();
-    let found = search.solve(problem, control);
-    if is_over(&found, control) {
-        return found;
+impl Parts<'_> {
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        match control.deadline {
+            Some(deadline) if control.step_limit.is_none() => self.in_turns(problem, control, deadline),
+            _ => self.one_after_the_other(problem, control),
+        }
     }
-    let mut second = *control;
-    if control.step_limit.is_none() {
-        // The search has converged; a proof may take for ever.
-        second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
+
+    /// The best plan of the quick solvers, where one of them finds any. What one of them leaves of its time is for the others.
+    fn construct(&self, problem: &Problem, control: &SolveControl<'_>, end: Option<Instant>) -> Option<Outcome> {
+        let mut best: Option<Outcome> = None;
+        for (index, solver) in self.quick.iter().enumerate() {
+            let mut own = *control;
+            if let Some(end) = end {
+                let now = Instant::now();
+                let to_come = u32::try_from(self.quick.len() - index).unwrap_or(u32::MAX);
+                own.deadline = Some(now + end.saturating_duration_since(now) / to_come);
+            }
+            let outcome = solver.solve(problem, &own);
+            let is_settled = is_settled(&outcome);
+            // What they do not find, and why they stopped, says nothing about the others.
+            if outcome.plan.is_some() {
+                best = Some(match best {
+                    Some(best) => better(problem, best, outcome),
+                    None => outcome,
+                });
+            }
+            if is_settled {
+                break;
+            }
+        }
+        best
     }
-    let hint = found.plan.clone();
-    second.warm_start = hint.as_ref().or(control.warm_start);
-    better(found, exact.solve(problem, &second))
+
+    fn in_turns(&self, problem: &Problem, control: &SolveControl<'_>, deadline: Instant) -> Outcome {
+        let started = Instant::now();
+        let whole = deadline.saturating_duration_since(started);
+        let mut best: Option<Outcome> = None;
+        // What the search and the proof had in hand when they last gave up before their time.
+        let mut gave_up = [None, None];
+        for (round, (turn, share)) in (0..).zip(TURNS) {
+            let end = started + whole.mul_f64(share);
+            if turn == Turn::Quick {
+                let end = end.max(Instant::now() + QUICK_LEAST.min(whole / 4));
+                let quick = self.construct(problem, control, Some(end));
+                best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
+            } else {
+                let (solver, before) = match (turn, self.exact) {
+                    (Turn::Proof, Some(exact)) => (exact, &mut gave_up[0]),
+                    (Turn::Proof, None) => continue,
+                    _ => (self.search, &mut gave_up[1]),
+                };
+                let in_hand = best.as_ref().map(|best| best.certificate.objective);
+                if in_hand.is_some() && *before == in_hand {
+                    continue;
+                }
+                let mut own = *control;
+                own.deadline = Some(end);
+                own.seed = control.seed.wrapping_add(round);
+                let hint = best.as_ref().and_then(|best| best.plan.clone());
+                own.warm_start = hint.as_ref().or(control.warm_start);
+                let found = solver.solve(problem, &own);
+                let ended_early = found.certificate.stop != StopReason::TimeLimit;
+                best = best.into_iter().chain([found]).reduce(|a, b| better(problem, a, b));
+                if ended_early {
+                    *before = best.as_ref().map(|best| best.certificate.objective);
+                }
+            }
+            if best.as_ref().is_some_and(|best| is_over(best, control)) {
+                break;
+            }
+        }
+        let mut best = best.expect("the first turn is always taken");
+        let stop = &mut best.certificate.stop;
+        if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
+            let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;
+            *stop = if in_time {
+                StopReason::Converged
+            } else {
+                StopReason::TimeLimit
+            };
+        }
+        best
+    }
+
+    /// The search as far as it goes, again from what is quick where that is better, then the proof.
+    fn one_after_the_other(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let started = Instant::now();
+        let mut best = self.search.solve(problem, control);
+        if is_over(&best, control) {
+            return best;
+        }
+        if let Some(constructed) = self.construct(problem, control, control.deadline) {
+            let is_gain = is_better(problem, &constructed, &best);
+            best = better(problem, best, constructed);
+            if is_gain && !is_over(&best, control) {
+                let own = best.plan.clone();
+                let mut from_there = *control;
+                from_there.warm_start = own.as_ref();
+                best = better(problem, best, self.search.solve(problem, &from_there));
+            }
+        }
+        let Some(exact) = self.exact.filter(|_| !is_over(&best, control)) else {
+            return best;
+        };
+        let mut second = *control;
+        if control.step_limit.is_none() {
+            // The search has converged; a proof may take for ever.
+            second.deadline = Instant::now().checked_add((started.elapsed() * 4).max(SHORTEST_PROOF));
+        }
+        let hint = best.plan.clone();
+        second.warm_start = hint.as_ref().or(control.warm_start);
+        better(problem, best, exact.solve(problem, &second))
+    }
 }
 
 /// Whether nothing is left to do, or no time to do it.
 fn is_over(outcome: &Outcome, control: &SolveControl<'_>) -> bool {
+    let too_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) < TOO_SHORT;
+    is_settled(outcome) || control.deadline.is_some_and(too_late)
+}
+
+/// Whether the answer is final, or the caller wants no other.
+fn is_settled(outcome: &Outcome) -> bool {
     let proved =
         outcome.certificate.stop == StopReason::Proved && outcome.certificate.bound_covers != BoundCovers::CandidateSet;
-    let too_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) < TOO_SHORT;
-    proved || outcome.certificate.stop == StopReason::Cancelled || control.deadline.is_some_and(too_late)
+    proved || outcome.certificate.stop == StopReason::Cancelled
+}
+
+/// Whether `a` has the shorter plan once what nobody profits from is dropped, as it will be in the end.
+fn is_better(problem: &Problem, a: &Outcome, b: &Outcome) -> bool {
+    let duration = |outcome: &Outcome| match &outcome.plan {
+        Some(plan) if problem.order == OrderMode::Free => {
+            let (_, pruned) = prune(problem.clone(), plan.clone());
+            pruned.runs().map(|op| problem.ops[op].duration).sum()
+        }
+        _ => outcome.certificate.objective.unwrap_or(u64::MAX),
+    };
+    duration(a) < duration(b)
 }
 
 /// The better plan of two answers under the stronger bound.
-fn better(a: Outcome, b: Outcome) -> Outcome {
+fn better(problem: &Problem, a: Outcome, b: Outcome) -> Outcome {
     // Nothing is a proof without a plan but a proof that there is none.
     let by_proof = |outcome: &Outcome| outcome.plan.is_none() && outcome.certificate.status == Status::Infeasible;
     let lowest = a.lowest_peak.into_iter().chain(b.lowest_peak).min();
     let steps = a.certificate.steps.saturating_add(b.certificate.steps);
     let (mut plan, bound) = match (a.certificate.objective, b.certificate.objective) {
-        (Some(first), Some(second)) if second < first => (b, a.certificate),
+        (Some(_), Some(_)) if is_better(problem, &b, &a) => (b, a.certificate),
         (Some(_), _) => (a, b.certificate),
         (None, Some(_)) => (b, a.certificate),
         (None, None) if by_proof(&a) => (a, b.certificate),
@@ -226,7 +302,10 @@ mod tests {
     fn problem() -> Problem {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/mlp_tiny_train.onnx");
         let model = Model::open(&path, &LoadOptions::default()).unwrap();
-        model.problem().clone()
+        // Answers count as they are told: in free order the plans themselves would.
+        let mut problem = model.problem().clone();
+        problem.order = OrderMode::Fixed;
+        problem
     }
 
     fn answer(objective: Option<u64>, bound: u64, covers: BoundCovers, stop: StopReason) -> Outcome {
@@ -255,8 +334,17 @@ mod tests {
     }
 
     fn run(search: &Told, exact: &Told) -> Certificate {
+        run_with(&[], search, Some(exact))
+    }
+
+    fn run_with(quick: &[&Told], search: &Told, exact: Option<&Told>) -> Certificate {
+        let parts = Parts {
+            quick: quick.iter().map(|&told| told as &dyn Solver).collect(),
+            search,
+            exact: exact.map(|told| told as &dyn Solver),
+        };
         let control = SolveControl::new().time_limit(Duration::from_secs(60));
-        portfolio(&problem(), &control, search, Some(exact)).certificate
+        named(parts.solve(&problem(), &control), Instant::now()).certificate
     }
 
     #[test]
@@ -308,5 +396,51 @@ mod tests {
         let search = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::TimeLimit));
         let certificate = run(&search, &Told::new(none));
         assert_eq!((certificate.status, certificate.objective), (Status::Infeasible, None));
+    }
+
+    #[test]
+    fn the_best_plan_of_the_quick_solvers_is_the_answer_where_no_search_finds_a_better_one() {
+        let quick = [15, 13, 14].map(|objective| {
+            Told::new(answer(
+                Some(objective),
+                10,
+                BoundCovers::AllPlans,
+                StopReason::Converged,
+            ))
+        });
+        let search = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&quick.each_ref(), &search, None);
+        assert_eq!(certificate.objective, Some(13));
+        assert_eq!(search.starts(), [false, true], "searched anew from the better plan");
+    }
+
+    #[test]
+    fn a_search_that_finds_the_better_plan_is_not_repeated() {
+        let quick = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let search = Told::new(answer(Some(12), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&[&quick], &search, None);
+        assert_eq!(certificate.objective, Some(12));
+        assert_eq!(search.starts(), [false]);
+    }
+
+    #[test]
+    fn a_quick_solver_that_is_cut_short_or_refuses_does_not_end_the_run() {
+        let quick = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::Refused));
+        let search = Told::new(answer(Some(12), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&[&quick], &search, None);
+        assert_eq!(
+            (certificate.objective, certificate.stop),
+            (Some(12), StopReason::Converged)
+        );
+    }
+
+    #[test]
+    fn between_search_and_proof_the_quick_solvers_plan_counts_from_the_first_turn_on() {
+        let quick = Told::new(answer(Some(13), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let search = Told::new(answer(Some(16), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let exact = Told::new(answer(Some(13), 13, BoundCovers::AllPlans, StopReason::Proved));
+        let certificate = run_with(&[&quick], &search, Some(&exact));
+        assert_eq!((certificate.status, certificate.objective), (Status::Optimal, Some(13)));
+        assert_eq!((search.starts(), exact.starts()), (vec![false], vec![true]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError};
+use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
 
@@ -126,14 +126,14 @@ pub enum Error {
     #[error(transparent)]
     PlanRejected(#[from] Rejection),
     /// No plan was found in time.
-    #[error("no plan within {budget} bytes was found ({stop}); the lowest peak reached is {reached} bytes")]
+    #[error("no plan within {budget} bytes was found ({}){}", format!("{stop:?}").to_lowercase(), reached_text(*.reached))]
     NoPlan {
         /// The budget.
         budget: u64,
-        /// Lowest peak that was reached.
+        /// Lowest peak that was reached; 0 where nothing was tried.
         reached: u64,
         /// Why the search stopped.
-        stop: String,
+        stop: StopReason,
     },
     /// A plan of ours was rejected.
     #[error("the checker rejected a plan of solver `{}`: this is a bug of remat-opt", .0.solver)]
@@ -141,6 +141,12 @@ pub enum Error {
     /// A budget that does not stand for a number of bytes.
     #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
     NotSwept {
+        /// The budget.
+        budget: remat_plan::BudgetSpec,
+    },
+    /// A budget that cannot be compared over.
+    #[error("`{budget}` is no budget to compare solvers under: name shares or sizes")]
+    NotCompared {
         /// The budget.
         budget: remat_plan::BudgetSpec,
     },
@@ -152,6 +158,18 @@ pub enum Error {
         /// How many of them no plan can meet.
         impossible: usize,
     },
+    /// Not even the smallest size fits.
+    #[error("not even a size of {size} fits into {budget} bytes: {reason}")]
+    NoBatch {
+        /// The size.
+        size: u64,
+        /// Bytes that the peak may reach.
+        budget: u64,
+        /// Why it does not fit.
+        reason: String,
+        /// Whether that is proved.
+        proved: bool,
+    },
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
@@ -160,15 +178,32 @@ pub enum Error {
     Rewrite(#[from] remat_rewrite::RewriteError),
 }
 
+fn reached_text(reached: u64) -> String {
+    if reached == 0 {
+        String::new()
+    } else {
+        format!("; the lowest peak reached is {reached} bytes")
+    }
+}
+
 impl Error {
+    pub(crate) fn unknown_solver(name: &str) -> Self {
+        let known: Vec<_> = crate::solvers().map(|solver| format!("`{}`", solver.name())).collect();
+        Self::UnknownSolver {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
     /// Which of the documented outcomes this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
+            Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
             Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::EmptyFront { .. } => ErrorKind::Limit,
+            Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
             | Self::Onnx(_)
@@ -182,6 +217,7 @@ impl Error {
             | Self::UnknownSolver { .. }
             | Self::NothingToRewrite { .. }
             | Self::NotSwept { .. }
+            | Self::NotCompared { .. }
             | Self::Front(_)
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }

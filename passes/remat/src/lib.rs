@@ -21,11 +21,14 @@
 //! # }
 //! ```
 //!
-//! [`sweep`] does the middle part for many budgets at once: the front of memory against time.
+//! [`sweep`] does the middle part for many budgets at once: the front of memory against time. [`compare`] does it for many solvers,
+//! and [`max_batch`] for many sizes of the model.
 //!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
+mod batch;
+mod compare;
 mod error;
 mod input;
 mod model;
@@ -35,9 +38,14 @@ mod sweep;
 mod watch;
 
 pub use auto::Auto;
+pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, max_batch};
+pub use compare::{
+    Beaten, COMPARISON_FORMAT, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile, RunRecord,
+    compare,
+};
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
-pub use model::{LoadOptions, Model};
+pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
 pub use sweep::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use remat_ir::Graph;
+use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_plan::{Accounting, OrderMode, Plan, Problem, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
@@ -42,6 +42,15 @@ impl Default for LoadOptions {
             profile: None,
         }
     }
+}
+
+/// Memory that no peak counts: it belongs to the caller or to the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExternalBytes {
+    /// Inputs of the graph.
+    pub inputs: u64,
+    /// Weights and other constants.
+    pub constants: u64,
 }
 
 /// What the problem was made from.
@@ -160,6 +169,45 @@ impl Model {
                 })))
             }
         }
+    }
+
+    /// The same problem with all sizes multiplied by `factor` and divided by `divisor`, at least 1, rounded up: what becomes of a graph whose
+    /// sizes are those of a batch of `divisor` with a batch of `factor`. Times stay, since only their ratios count. There is nothing
+    /// to rewrite in the result.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] if the sizes overflow.
+    pub fn scaled(&self, factor: u64, divisor: u64) -> Result<Self, Error> {
+        let scale = |bytes: u64| {
+            let scaled = (u128::from(bytes) * u128::from(factor)).div_ceil(u128::from(divisor.max(1)));
+            // Too large for any sum: `validate` says so.
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        let mut problem = self.problem.clone();
+        for storage in &mut problem.storages {
+            storage.bytes = scale(storage.bytes);
+        }
+        for op in &mut problem.ops {
+            op.workspace = scale(op.workspace);
+        }
+        problem.validate()?;
+        Self::finish(Source::Problem, None, problem)
+    }
+
+    /// What no peak counts; absent where the input is a problem. Constants of unknown size count as nothing.
+    #[must_use]
+    pub fn external_bytes(&self) -> Option<ExternalBytes> {
+        let sum = |wanted: StorageClass| {
+            let storages = self.graph()?.storages.iter();
+            let bytes = storages
+                .filter(|storage| storage.class == wanted)
+                .filter_map(|storage| storage.bytes);
+            Some(bytes.fold(0u64, u64::saturating_add))
+        };
+        Some(ExternalBytes {
+            inputs: sum(StorageClass::Input)?,
+            constants: sum(StorageClass::Constant)?,
+        })
     }
 
     /// The problem, without a budget.

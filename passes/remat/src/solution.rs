@@ -81,16 +81,33 @@ impl Solution {
             steps: PlanFile::records(&self.problem, &self.plan),
         }
     }
+
+    /// The certificate's bound, where it speaks about all plans that keep to `order`; else 0.
+    #[must_use]
+    pub fn bound_on_all_plans(&self, order: OrderMode) -> u64 {
+        let holds = |certificate: &&Certificate| match certificate.bound_covers {
+            BoundCovers::AllPlans => true,
+            BoundCovers::FixedOrder => order == OrderMode::Fixed,
+            BoundCovers::StageForm | BoundCovers::CandidateSet => false,
+        };
+        let certificate = self.certificate.as_ref().filter(holds);
+        certificate.map_or(0, |certificate| certificate.bound)
+    }
 }
 
 /// Every solver of this build, the default one first.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     let auto: &'static dyn Solver = &Auto;
+    std::iter::once(auto).chain(parts())
+}
+
+/// Every solver of this build that does not call others.
+pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::registry()
         .iter()
         .chain(remat_ortools::solvers())
         .chain(remat_dtr::solvers());
-    std::iter::once(auto).chain(parts.copied())
+    parts.copied()
 }
 
 /// Finds a plan within the budget and has the checker replay it.
@@ -101,13 +118,7 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = solvers()
         .find(|solver| solver.name() == request.solver)
-        .ok_or_else(|| {
-            let known: Vec<_> = solvers().map(|solver| format!("`{}`", solver.name())).collect();
-            Error::UnknownSolver {
-                name: request.solver.clone(),
-                known: known.join(", "),
-            }
-        })?;
+        .ok_or_else(|| Error::unknown_solver(&request.solver))?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
     let longest = match request.budget {
@@ -182,7 +193,7 @@ fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &S
 }
 
 /// Where the order is free, runs that only the reference order asked for are dropped.
-fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
+pub(crate) fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
     if problem.order == OrderMode::Fixed {
         return (problem, plan);
     }
@@ -265,16 +276,15 @@ fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
             fixed_order,
         };
     }
-    let stop = format!("{:?}", certificate.stop).to_lowercase();
     Error::NoPlan {
         budget,
         reached: outcome.lowest_peak.unwrap_or(0),
-        stop,
+        stop: certificate.stop,
     }
 }
 
 /// The baseline duration plus `max_overhead` millionths of it.
-fn longest(baseline: u64, max_overhead: u64) -> u64 {
+pub(crate) fn longest(baseline: u64, max_overhead: u64) -> u64 {
     let extra = u128::from(baseline) * u128::from(max_overhead) / 1_000_000;
     baseline.saturating_add(u64::try_from(extra).unwrap_or(u64::MAX))
 }

@@ -1,17 +1,14 @@
 //! Sweeps over budgets: monotone, resumable, and never without the checker.
 
-use std::path::Path;
+mod support;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{Error, ErrorKind, Finding, Front, FrontFile, LoadOptions, Model, SweepRequest};
-
-fn open(name: &str) -> Model {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name);
-    Model::open(&path, &LoadOptions::default()).expect("the model opens")
-}
+use remat::{Error, ErrorKind, Finding, Front, FrontFile, Model, SweepRequest};
+use support::{graph, open, open_text};
 
 fn request(budgets: &[&str]) -> SweepRequest {
     SweepRequest {
@@ -201,32 +198,12 @@ fn budgets_without_bytes_are_refused() {
     }
 }
 
-/// A random graph as node-link JSON: each node reads some of the few nodes before it.
-fn graph() -> impl Strategy<Value = String> {
-    let node = (1u64..50, 1u64..50, any::<u8>());
-    proptest::collection::vec(node, 3..24).prop_map(|nodes| {
-        let list = nodes
-            .iter()
-            .enumerate()
-            .map(|(id, (bytes, time, _))| serde_json::json!({ "id": id, "cost_ram": bytes, "cost_cpu": time }));
-        let links = nodes.iter().enumerate().flat_map(|(id, &(_, _, mask))| {
-            let reads = (0..8usize).filter(move |bit| mask >> bit & 1 == 1 && *bit < id);
-            reads.map(move |bit| serde_json::json!({ "source": id - bit - 1, "target": id }))
-        });
-        let (list, links): (Vec<_>, Vec<_>) = (list.collect(), links.collect());
-        serde_json::json!({ "directed": true, "graph": {}, "nodes": list, "links": links }).to_string()
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_larger_budget_is_never_worse(text in graph(), seed in 0u64..4) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("graph.json");
-        std::fs::write(&path, text).unwrap();
-        let model = Model::open(&path, &LoadOptions::default()).unwrap();
+        let model = open_text(&text);
         let request = request(&["95%", "85%", "75%", "65%", "55%", "min", "100%"]);
         let control = SolveControl::new().step_limit(300).seed(seed);
         let front = remat::sweep(&model, &request, &control, None, &mut |_| Ok(())).unwrap();

@@ -8,6 +8,7 @@
 use crate::anneal::{Annealing, Schedule};
 use crate::control::Phase;
 use crate::descent::Descent;
+use crate::large::Cooling;
 use crate::repair::{Chain, RepairOptions};
 use crate::strategy::{Best, FIRST_ROUND, Worker};
 
@@ -19,6 +20,11 @@ const SMALLEST_SINK: i32 = 64;
 const DEEPEST_GREEDY: usize = 48;
 /// Steps per node of the first round, at least.
 const STEPS_PER_NODE: u64 = 200;
+/// The first round of improvement takes this share of what is left, as a divisor; the next ones are longer.
+const ROUNDS_TO_GO: u64 = 16;
+/// Steps of that round at least, and at most per node.
+const SHORTEST_ROUND: u64 = 1_000;
+const MOST_STEPS_PER_NODE: u64 = 5_000;
 
 impl Schedule {
     /// From a sequence within the budget to better ones: hot enough for another order, with excess as cheap as it may be.
@@ -40,8 +46,15 @@ impl Schedule {
         hot: 40.0,
         ..Self::WIDE
     };
-    /// From a sequence within a tight budget to shorter ones, never far above the budget.
-    const NARROW: Self = Self { hot: 1.5, ..Self::WIDE };
+}
+
+impl Cooling {
+    /// From a sequence within the budget to better ones in another order. The cheapest recomputes settle last.
+    const FAR: Self = Self {
+        hot: 1.5,
+        cold: 0.002,
+        moves: 0.3,
+    };
 }
 
 /// A way to lower the peak.
@@ -63,27 +76,21 @@ const SINKING: [Sinking; 3] = [
 /// What a round of improvement does.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Round {
+    /// Annealing of the dense state.
     Anneal(Schedule),
+    /// Annealing of the timeline of large graphs, from this many mean durations: its moves aim at the places above the budget.
+    Frame(f64),
     Neighbourhood,
 }
 
 /// The kinds of rounds. How hot an annealing should be depends on the problem, and on how good the sequence is already.
 const ROUNDS: [Round; 7] = [
-    Round::Anneal(Schedule::JOINT),
-    Round::Anneal(Schedule {
-        hot: 5.0,
-        ..Schedule::JOINT
-    }),
-    Round::Anneal(Schedule::NARROW),
+    Round::Frame(1.5),
     Round::Neighbourhood,
-    Round::Anneal(Schedule {
-        hot: 0.5,
-        ..Schedule::JOINT
-    }),
-    Round::Anneal(Schedule {
-        hot: 0.05,
-        ..Schedule::JOINT
-    }),
+    Round::Frame(0.4),
+    Round::Anneal(Schedule::JOINT),
+    Round::Frame(5.0),
+    Round::Frame(0.05),
     Round::Anneal(Schedule::MELT),
 ];
 
@@ -126,11 +133,12 @@ impl Worker<'_> {
     /// As [`Worker::improve`], in any order: rounds of several kinds, each longer than the one before, the more promising kinds more
     /// often.
     pub(crate) fn improve_in_any_order(&mut self) {
-        let mut length = self.first_round();
+        let mut length = self.first_length();
         let mut records = [Record::default(); ROUNDS.len()];
         // Threads differ in what they try first.
         let shift = self.stream as usize;
         while !self.is_over() {
+            self.exchange();
             let Some(before) = self.best.as_ref().map(|best| best.duration) else {
                 return;
             };
@@ -140,6 +148,10 @@ impl Worker<'_> {
             let steps = self.fitting(length);
             match ROUNDS[kind] {
                 Round::Neighbourhood => self.search_neighbourhoods(steps),
+                Round::Frame(hot) => {
+                    let cooling = Cooling { hot, ..Cooling::FAR };
+                    self.anneal_as_frame(cooling, steps);
+                }
                 Round::Anneal(schedule) => {
                     self.load_best();
                     self.anneal_in_any_order(schedule, Chain::SHORT, steps, |worker| {
@@ -162,7 +174,8 @@ impl Worker<'_> {
     pub(crate) fn sink(&mut self, descent: Descent) -> Best {
         let mut lowest = Best::of(&self.state);
         let (mut annealed, mut greedy) = (lowest.clone(), lowest.clone());
-        let mut length = self.first_round();
+        // Under a short limit all ways have their turn, too.
+        let mut length = self.first_round().min(self.first_length());
         let mut greedy_chain = Chain::SHORT;
         let stage = |peak: i32| ((peak - descent.target) / SINK).max(peak / SMALLEST_SINK).max(1);
         let next = |peak: i32| (peak - stage(peak)).max(descent.target);
@@ -171,6 +184,11 @@ impl Worker<'_> {
         self.state.set_budget(descent.target);
         self.note(Phase::Feasibility);
         for way in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
+            if !descent.announce {
+                // Another thread may be there already.
+                self.state.set_budget(descent.target);
+                self.exchange();
+            }
             if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
                 break;
             }
@@ -227,6 +245,15 @@ impl Worker<'_> {
         if self.best.is_none() && descent.announce {
             self.improved(lowest, Phase::Feasibility);
         }
+    }
+
+    /// Steps of the first round of improvement.
+    fn first_length(&self) -> u64 {
+        let Some(left) = self.meter.steps_left(self.state.steps) else {
+            return self.first_round();
+        };
+        let most = MOST_STEPS_PER_NODE * self.dag.len() as u64;
+        (left / ROUNDS_TO_GO).min(most).max(SHORTEST_ROUND)
     }
 
     fn first_round(&self) -> u64 {

@@ -37,8 +37,8 @@ pub struct SolveControl<'a> {
 /// `min_steps`, and more than `factor` times the steps it had taken to get there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Patience {
-    /// Steps without improvement that are always allowed. [`Patience::default`] has about as many as one thread takes in one
-    /// second on a graph of 1,000 ops.
+    /// Steps without improvement that are always allowed; in free order, per 100 ops. [`Patience::default`] has about as many as
+    /// one thread takes in one or two seconds on a graph of 1,000 ops.
     pub min_steps: u64,
     /// Further steps, as a multiple of those taken up to the last improvement.
     pub factor: f64,
@@ -50,6 +50,15 @@ impl Patience {
         min_steps: u64::MAX,
         factor: 0.0,
     };
+
+    /// The same where order is searched too: the larger the graph, the more orders there are, and the rarer improvements.
+    pub(crate) fn in_any_order(self, nodes: usize) -> Self {
+        let hundreds = (nodes as u64 / 100).max(1);
+        Self {
+            min_steps: self.min_steps.saturating_mul(hundreds),
+            ..self
+        }
+    }
 
     pub(crate) fn is_over(self, steps: u64, last_improvement: u64) -> bool {
         let idle = steps.saturating_sub(last_improvement);

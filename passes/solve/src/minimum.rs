@@ -5,7 +5,7 @@ use remat_plan::Problem;
 use crate::control::Phase;
 use crate::descent::Descent;
 use crate::search::{Found, Rank, Run};
-use crate::strategy::Worker;
+use crate::strategy::{LARGE, Worker};
 use crate::{Outcome, SolveControl};
 
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
@@ -49,6 +49,9 @@ fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveContr
 
 impl Worker<'_> {
     fn minimize_peak(&mut self, descent: Descent, start: Option<&[u32]>) -> Found {
+        if self.dag.len() > LARGE {
+            return self.minimize_peak_of_large(descent, start);
+        }
         self.state.set_budget(i32::MAX);
         if let Some(start) = start {
             self.state.load(start);
@@ -73,6 +76,25 @@ impl Worker<'_> {
         } else {
             self.improve(1.0);
         }
+        self.found()
+    }
+
+    /// The same where there are too many nodes to work on all of them at once.
+    fn minimize_peak_of_large(&mut self, descent: Descent, start: Option<&[u32]>) -> Found {
+        // Starts with a budget below every peak, so that what is far from it counts when an order is chosen.
+        let mut large = self.large(descent.target, start);
+        if large.best().duration > descent.max_duration {
+            large = self.large(descent.target, None);
+        }
+        large.descend(descent, &mut self.meter, |large| {
+            let lowest = large.best();
+            self.last_improvement = large.steps();
+            (self.report)(&lowest, large.steps(), Phase::Feasibility);
+        });
+        self.best = Some(large.best());
+        self.improve_large(&mut large);
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        self.state.steps = large.steps();
         self.found()
     }
 }

@@ -19,6 +19,13 @@ pub trait Solver: Send + Sync {
     ///
     /// The problem must be [valid](Problem::validate).
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome;
+
+    /// Whether the solver constructs its plans for this problem directly, in well below a second, so that a portfolio can afford to
+    /// take its answer along. Searches and exact solvers keep the default: no.
+    fn is_quick(&self, problem: &Problem) -> bool {
+        let _ = problem;
+        false
+    }
 }
 
 /// What a solver found.

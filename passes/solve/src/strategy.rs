@@ -9,7 +9,7 @@ use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::floor::lowest_peak_of_any_plan;
-use crate::large::Large;
+use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
@@ -20,16 +20,18 @@ use crate::state::{Edit, Event, State};
 pub(crate) const FIRST_ROUND: u64 = 50_000;
 /// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
 const DIRECT_LIMIT: i64 = 3;
-/// As is one that takes this many steps per node.
-const DIRECT_STEPS: u64 = 300;
+/// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
+const DIRECT_STEPS: (u64, u64) = (300, 50);
 /// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
 const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
+/// Share of annealing in a long round of improvement; the rest is neighbourhood search.
+const ANNEALING_SHARE: f64 = 0.7;
 /// Number of nodes from which on the search works on stretches of the sequence, one after another.
-const LARGE: usize = 2_000;
+pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 
@@ -81,7 +83,7 @@ pub(crate) struct Worker<'a> {
     /// The longest chains that annealing inserts.
     pub(crate) chain: Chain,
     pub(crate) last_improvement: u64,
-    report: Report<'a>,
+    pub(crate) report: Report<'a>,
     /// The best sequence of all threads, where there are several.
     pub(crate) shared: Option<&'a Mutex<Option<Best>>>,
 }
@@ -119,8 +121,10 @@ impl<'a> Worker<'a> {
         if let Some(start) = start {
             self.state.load(start);
         }
+        let nodes = self.dag.len() as u64;
+        let direct_steps = (DIRECT_STEPS.0 * nodes).min(FIRST_ROUND.max(DIRECT_STEPS.1 * nodes));
         let options = RepairOptions {
-            max_steps: DIRECT_STEPS * self.dag.len() as u64,
+            max_steps: direct_steps,
             duration_limit: self.dag.total_duration().saturating_mul(DIRECT_LIMIT),
             ..RepairOptions::GREEDY
         };
@@ -140,22 +144,18 @@ impl<'a> Worker<'a> {
         if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
         }
-        self.improve(DIRECT_SHARE);
-        self.try_stages(budget);
+        // Of several threads the first one tries the other way, the rest goes on from what it has.
+        if self.stream == 0 {
+            self.improve(DIRECT_SHARE);
+            self.try_stages(budget);
+        }
         self.improve(1.0);
         self.found()
     }
 
     /// The same where there are too many nodes to work on all of them at once.
     fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
-        let reference: Vec<u32>;
-        let start = if let Some(start) = start {
-            start
-        } else {
-            reference = (0..self.dag.len() as u32).collect();
-            &reference
-        };
-        let mut large = Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps);
+        let mut large = self.large(budget, start);
         let reached = large.reach(&mut self.meter, u64::MAX);
         self.lowest_peak = self.lowest_peak.min(large.peak());
         if reached {
@@ -163,21 +163,37 @@ impl<'a> Worker<'a> {
             self.state.steps = large.steps();
             self.improved(&best, Phase::Greedy);
             self.best = Some(best);
-            large.improve(&mut self.meter, |large| {
-                let best = large.best();
-                self.last_improvement = large.steps();
-                (self.report)(&best, large.steps(), Phase::Annealing);
-                self.best = Some(best);
-            });
+            self.improve_large(&mut large);
         }
         self.state.steps = large.steps();
         self.found()
     }
 
+    /// A search on stretches from a sequence, by default from the reference order.
+    pub(crate) fn large(&self, budget: i32, start: Option<&[u32]>) -> Large<'a> {
+        let reference: Vec<u32>;
+        let start = if let Some(start) = start {
+            start
+        } else {
+            reference = (0..self.dag.len() as u32).collect();
+            &reference
+        };
+        Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps)
+    }
+
+    /// Shortens a sequence within its budget stretch by stretch.
+    pub(crate) fn improve_large(&mut self, large: &mut Large<'a>) {
+        large.improve(self.goal, u64::MAX, &mut self.meter, |large| {
+            let best = large.best();
+            self.last_improvement = large.steps();
+            (self.report)(&best, large.steps(), Phase::Annealing);
+            self.best = Some(best);
+        });
+    }
+
     /// Seeks a first sequence as for large graphs.
     fn reach_frame_by_frame(&mut self, budget: i32) {
-        let reference: Vec<u32> = (0..self.dag.len() as u32).collect();
-        let mut large = Large::new(self.dag, budget, &reference, self.rng.clone(), self.state.steps);
+        let mut large = self.large(budget, None);
         let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
         let reached = large.reach(&mut self.meter, last_step);
         self.state.steps = large.steps();
@@ -271,25 +287,28 @@ impl<'a> Worker<'a> {
     }
 
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
-    /// search and annealing, each twice as long as the one before. Under a limit the last round is made to fit. Stops when this
-    /// share of the limits is used up.
+    /// search and annealing, each twice as long as the one before. Where a limit is known, half of what is left where that is longer:
+    /// one slow annealing finds more than several fast ones. Stops when this share of the limits is used up.
     pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
-        let mut round = 0;
+        let mut is_first = true;
         while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
-            let left = self.meter.steps_left(self.state.steps).unwrap_or(u64::MAX);
-            if left / 2 < 2 * length {
-                length = (left / 2).max(1);
+            let (mut neighbourhoods, mut annealing) = (length, length);
+            if let Some(left) = self.meter.steps_left(self.state.steps) {
+                if share >= 1.0 && !is_first {
+                    let round = (left / 2).max(2 * length);
+                    annealing = (round as f64 * ANNEALING_SHARE) as u64;
+                    neighbourhoods = round - annealing;
+                }
+                if left / 2 < 2 * length {
+                    (neighbourhoods, annealing) = ((left / 2).max(1), (left / 2).max(1));
+                }
             }
             self.exchange();
-            self.search_neighbourhoods(length);
-            if round % 2 == 0 {
-                self.anneal(length, Phase::Annealing);
-            } else {
-                self.anneal_as_frame(length);
-            }
+            self.search_neighbourhoods(neighbourhoods);
+            self.anneal_as_frame(Cooling::NEAR, annealing);
             length = length.saturating_mul(2);
-            round += 1;
+            is_first = false;
         }
     }
 
@@ -338,34 +357,35 @@ impl<'a> Worker<'a> {
     }
 
     /// The same with the moves of the search on large graphs, which aims at the places above the budget.
-    fn anneal_as_frame(&mut self, steps: u64) {
+    pub(crate) fn anneal_as_frame(&mut self, cooling: Cooling, steps: u64) {
         let Some(best) = self.best.clone() else {
             return;
         };
         let budget = self.state.budget();
         let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
-        large.improve_whole(steps, self.goal, &mut self.meter);
+        large.improve_whole(cooling, steps, self.goal, &mut self.meter);
         self.state.load(&large.best().sequence);
         self.state.steps = self.state.steps.max(large.steps());
         self.rng = large.into_rng();
         self.note(Phase::Annealing);
     }
 
-    /// Leaves the best sequence to the other threads, or takes theirs if it is better.
-    fn exchange(&mut self) {
-        let (Some(shared), Some(own)) = (self.shared, &self.best) else {
+    /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one.
+    pub(crate) fn exchange(&mut self) {
+        let Some(shared) = self.shared else {
             return;
         };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = self.best.as_ref().map_or(i64::MAX, |own| own.duration);
         match &*shared {
-            Some(other) if other.duration <= own.duration => {
+            Some(other) if other.duration <= own => {
                 // Where the budget is sought, that of the other thread may be larger.
-                if other.duration < own.duration && other.peak <= self.state.budget() {
+                if other.duration < own && other.peak <= self.state.budget() {
                     self.best = Some(other.clone());
                     self.last_improvement = self.state.steps;
                 }
             }
-            _ => *shared = Some(own.clone()),
+            _ => *shared = self.best.clone().or(shared.take()),
         }
     }
 
@@ -403,7 +423,12 @@ impl<'a> Worker<'a> {
         if self.best.as_ref().is_some_and(|best| best.duration <= self.goal) {
             return true;
         }
-        if self.meter.patience().is_over(self.state.steps, self.last_improvement) {
+        let patience = if self.dag.is_free() {
+            self.meter.patience().in_any_order(self.dag.len())
+        } else {
+            self.meter.patience()
+        };
+        if patience.is_over(self.state.steps, self.last_improvement) {
             self.meter.stop(StopReason::Converged);
         }
         self.meter.is_over(self.state.steps)

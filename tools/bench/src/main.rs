@@ -2,9 +2,11 @@
 //!
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
 
+mod compare;
 mod document;
 mod dtr;
 mod generate;
+mod graphs;
 mod layered;
 mod measure;
 mod models;
@@ -26,6 +28,8 @@ struct Cli {
 enum Command {
     /// The tables and the figure of the Moccasin paper, for any folder of graphs.
     Paper(paper::Args),
+    /// All solvers side by side: ratios to the best known plans as in the Checkmate paper, and curves of overhead over memory.
+    Compare(compare::Args),
     /// Time and memory on generated graphs of growing size.
     Scaling(scaling::Args),
     /// Make a random layered graph.
@@ -39,6 +43,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Paper(args) => paper::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Scaling(args) => scaling::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),

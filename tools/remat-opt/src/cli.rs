@@ -14,6 +14,8 @@ Examples:
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
+  remat-opt compare model.onnx --budgets 90%,80%     all solvers, side by side
+  remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
 
@@ -55,6 +57,10 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Find a plan for each of several budgets: the whole front of memory against time.
     Sweep(Box<crate::commands::sweep::SweepArgs>),
+    /// Run every solver under every budget, side by side.
+    Compare(Box<crate::commands::compare::CompareArgs>),
+    /// Find the largest batch that fits into memory, with and without rematerialization.
+    MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
     /// Replay a plan against a model with the independent checker.
     Verify(VerifyArgs),
     /// Replay a log of an eager execution under dynamic rematerialization (DTR).
@@ -266,7 +272,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// A share such as `5%` or `0.05`, in millionths.
-fn parse_share(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<u64, String> {
     let percent = text.trim().strip_suffix('%');
     let (number, scale) = percent.map_or((text, 1e6), |percent| (percent, 1e4));
     match number.trim().parse::<f64>() {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use remat::onnx::OnnxError;
-use remat::plan::PlanFile;
+use remat::plan::{PlanFile, StopReason};
 use remat::{Error, ErrorKind, RejectedPlan};
 
 /// Prints the error on stderr and gives the documented exit status.
@@ -58,6 +58,10 @@ fn help(error: &Error) -> Option<String> {
             "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
             infeasible.need
         ),
+        Error::NoPlan {
+            stop: StopReason::Refused,
+            ..
+        } => "the solver cannot work on this problem, `-v` shows why; `--solver auto` can".to_owned(),
         Error::NoPlan { reached, .. } => {
             format!("give it more time (`--time-limit`), or a budget of at least {reached} bytes")
         }

@@ -2,6 +2,7 @@
 //!
 //! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr.
 
+mod budgets;
 mod chart;
 mod cli;
 mod commands;
@@ -23,6 +24,8 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
+        Some(Command::Compare(args)) => commands::compare::run(args),
+        Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),

@@ -27,6 +27,11 @@ fn settings() -> insta::Settings {
     settings.add_filter(r"time      \d+\.\d+ s", "time      [TIME] s");
     settings.add_filter(r#""(seconds|elapsed_ms|steps)": [\d.]+"#, r#""$1": "[N]""#);
     settings.add_filter(r#""problem": "[0-9a-f]{16}""#, r#""problem": "[DIGEST]""#);
+    // The column of seconds in a comparison; widths follow from it.
+    settings.add_filter(
+        r" +\d+\.\d{3}  (yes|no|refused|impossible|not tried)",
+        "  [SECONDS]  $1",
+    );
     // What else there is depends on the build.
     settings.add_filter(r"(?s)known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
@@ -337,6 +342,205 @@ fn a_sweep_is_continued_and_drawn() {
     ] {
         assert!(svg.contains(words), "the chart lacks `{words}`");
     }
+}
+
+#[test]
+fn help_of_the_comparison_is_worth_reading() {
+    assert_run!("compare", "--help");
+}
+
+#[test]
+fn a_comparison_prints_every_solver_under_every_budget() {
+    assert_run!(
+        "compare",
+        "cli/training_chain.json",
+        "--budgets",
+        "90%,70%,1%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solvers",
+        "search,dtr,no-such-solver"
+    );
+}
+
+#[test]
+fn a_comparison_is_json_on_request() {
+    assert_run!(
+        "compare",
+        "cli/training_chain.json",
+        "--budgets",
+        "70%,1%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solvers",
+        "search",
+        "--format",
+        "json"
+    );
+}
+
+#[test]
+fn a_comparison_without_any_solver_lists_what_exists() {
+    assert_run!("compare", "cli/training_chain.json", "--solvers", "oracle");
+}
+
+#[test]
+fn a_comparison_refuses_budgets_without_bytes() {
+    assert_run!("compare", "cli/training_chain.json", "--budgets", "min");
+}
+
+/// Figures and chart of one run.
+#[test]
+fn a_comparison_is_written_and_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (figures, chart) = (path("figures.json"), path("chart.svg"));
+    let arguments = [
+        "compare",
+        "cli/training_chain.json",
+        "--budgets",
+        "80%,60%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solvers",
+        "auto,search",
+        "-o",
+        &figures,
+        "--svg",
+        &chart,
+    ];
+    let output = remat_opt(&arguments).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = std::fs::read_to_string(&figures).expect("written");
+    assert_eq!(figures.matches("\"finding\": \"plan\"").count(), 4, "{figures}");
+    let svg = std::fs::read_to_string(&chart).expect("written");
+    for words in [
+        "<svg",
+        "floor, 57.1 %",
+        "auto",
+        "search",
+        "training_chain: solvers side by side",
+    ] {
+        assert!(svg.contains(words), "the chart lacks `{words}`");
+    }
+}
+
+#[test]
+fn help_of_the_largest_batch_is_worth_reading() {
+    assert_run!("max-batch", "--help");
+}
+
+#[test]
+fn the_largest_batch_of_a_model_is_found() {
+    assert_run!(
+        "max-batch",
+        "models/features/dynamic_batch.onnx",
+        "--batch-dim",
+        "batch",
+        "--memory",
+        "100KiB",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
+}
+
+#[test]
+fn the_largest_batch_of_a_graph_is_found() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "4",
+        "--memory",
+        "36MiB",
+        "--fixed-memory",
+        "8MiB",
+        "--max-overhead",
+        "10%",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search"
+    );
+}
+
+#[test]
+fn the_largest_batch_is_json_on_request() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "--memory",
+        "12MiB",
+        "--step-limit",
+        "20000",
+        "--threads",
+        "1",
+        "--solver",
+        "search",
+        "--format",
+        "json"
+    );
+}
+
+#[test]
+fn memory_for_no_batch_at_all_is_a_finding() {
+    assert_run!(
+        "max-batch",
+        "cli/training_chain.json",
+        "--batch-factor",
+        "--memory",
+        "1MiB"
+    );
+}
+
+#[test]
+fn the_batch_has_to_be_named() {
+    assert_run!("max-batch", "models/features/dynamic_batch.onnx", "--memory", "1MiB");
+    assert_run!(
+        "max-batch",
+        "models/features/dynamic_batch.onnx",
+        "--memory",
+        "1MiB",
+        "--batch-dim",
+        "bunch"
+    );
+    assert_run!(
+        "max-batch",
+        "models/unet_tiny_train.onnx",
+        "--memory",
+        "1MiB",
+        "--batch-factor"
+    );
+}
+
+#[test]
+fn a_solver_that_refuses_is_told_from_one_that_finds_nothing() {
+    assert_run!("cli/training_chain.json", "--budget", "80%", "--solver", "griewank");
+    assert_run!(
+        "compare",
+        "cli/training_chain.json",
+        "--budgets",
+        "80%",
+        "--step-limit",
+        "20000",
+        "--solvers",
+        "griewank,search",
+        "--threads",
+        "1"
+    );
 }
 
 /// A plan written by one run is accepted by `verify` and applied by another run.

@@ -89,6 +89,9 @@ pub fn solvers() -> &'static [&'static dyn Solver] {
     &SOLVERS
 }
 
+/// Ops of the largest problem on which all executions together are quick.
+const QUICK: usize = 1_000;
+
 impl Solver for Staged {
     fn name(&self) -> &'static str {
         self.name
@@ -157,6 +160,10 @@ impl Solver for Staged {
                 lowest_peak: Some(lowest_peak),
             },
         }
+    }
+
+    fn is_quick(&self, problem: &Problem) -> bool {
+        problem.ops.len() <= QUICK
     }
 }
 

@@ -127,7 +127,7 @@ fn assert_stress(folder: &Path, plans: u64) -> usize {
         for seed in 0..plans {
             let what = format!("{} with seed {seed}", path.display());
             let any_order = seed % 2 == 1;
-            facts.options.order = if any_order { OrderMode::Free } else { OrderMode::Fixed };
+            facts.options.order = Some(if any_order { OrderMode::Free } else { OrderMode::Fixed });
             let model = Model::open(&path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
             let solution = stressed(&model, seed, any_order);
             recomputes += solution.plan.recomputes();

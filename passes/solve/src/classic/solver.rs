@@ -13,7 +13,7 @@ use crate::{Outcome, Phase, Progress, SolveControl, Solver};
 ///
 /// Returns the cheapest of the strategy's plans that meets the budget, of several the one with the lowest peak; without one the
 /// lowest peak of any. Claims no more than a bound that every plan keeps: the time of running each op once. Refuses
-/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in a warning. Uses one thread, no seed, no warm
+/// ([`StopReason::Refused`]) what the strategy cannot be tried on, and says why in an event. Uses one thread, no seed, no warm
 /// start.
 #[derive(Clone, Copy, Debug)]
 pub struct Classic {
@@ -69,6 +69,9 @@ pub(crate) static CLASSIC: [Classic; 8] = {
     ]
 };
 
+/// Ops of the largest problem on which a sweep over hundreds of plans is quick.
+const QUICK: usize = 500;
+
 impl Solver for Classic {
     fn name(&self) -> &'static str {
         self.name
@@ -106,10 +109,14 @@ impl Solver for Classic {
             trace.stop.is_none()
         });
         if let Err(refusal) = explored {
-            tracing::warn!(%refusal, solver = self.name, "refused");
+            tracing::info!(%refusal, solver = self.name, "refused");
             trace.stop = Some(StopReason::Refused);
         }
         self.outcome(problem, control, started, best, &trace, Status::Unknown)
+    }
+
+    fn is_quick(&self, problem: &Problem) -> bool {
+        problem.ops.len() <= QUICK
     }
 }
 

@@ -3,6 +3,7 @@
 use super::frame::{Frame, Tools};
 use super::greedy::{insert_chain, inserted};
 use super::timeline::{Edit, NONE, Timeline};
+use crate::anneal::Schedule;
 use crate::dag::Dag;
 use crate::repair::Chain;
 use crate::rng::Rng;
@@ -14,6 +15,8 @@ const ADAPT_EVERY: u32 = 256;
 const ADAPT_BY: f64 = 1.02;
 /// The share of states above the budget that is steered towards, at the beginning and at the end.
 const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+/// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
+const MELTED: f64 = 300.0;
 
 /// What an annealing is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,21 +27,47 @@ pub(super) enum Aim {
     Duration(i64),
 }
 
+/// The temperatures of an annealing, and what it tries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Cooling {
+    /// Temperature at the beginning, in mean durations.
+    pub(crate) hot: f64,
+    /// Temperature at the end, in short durations.
+    pub(crate) cold: f64,
+    /// In free order, the share of proposals that move a first run.
+    pub(crate) moves: f64,
+}
+
+impl Cooling {
+    /// From a good sequence to better ones nearby.
+    pub(crate) const NEAR: Self = Self {
+        hot: 0.05,
+        cold: 0.01,
+        moves: 0.5,
+    };
+}
+
 /// Annealing of frames: minimises `duration + price * excess`. See [`crate::anneal`].
 pub(super) struct Annealing {
-    hot: f64,
+    /// Duration and size of the mean node.
+    mean: f64,
+    mean_bytes: f64,
     cold: f64,
-    first_price: f64,
+    schedule: Schedule,
+    chain: Chain,
+    /// Of an excess, where it adapts; kept from frame to frame.
     price: f64,
     over_budget: u32,
-    moves: u32,
+    proposals: u32,
+    /// The share of proposals that move a first run.
+    reorder: f64,
     trial: Vec<Edit>,
     log: Vec<Edit>,
 }
 
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
-    pub(super) fn new(dag: &Dag) -> Self {
+    pub(super) fn new(dag: &Dag, cooling: Cooling) -> Self {
         let nodes = 0..dag.len() as u32;
         let mut durations: Vec<i64> = nodes.map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
         durations.sort_unstable();
@@ -46,17 +75,30 @@ impl Annealing {
         let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
         let values = dag.value_count();
         let bytes: f64 = (0..values as u32).map(|value| f64::from(dag.bytes(value))).sum();
-        let price = mean / (10.0 * (bytes / values.max(1) as f64).max(1.0));
+        let mean_bytes = (bytes / values.max(1) as f64).max(1.0);
+        let schedule = Schedule {
+            hot: cooling.hot,
+            ..Schedule::FIXED
+        };
         Self {
-            hot: 0.05 * mean,
-            cold: 0.01 * lower_quartile.clamp(0.02 * mean, mean),
-            first_price: price,
-            price,
+            mean,
+            mean_bytes,
+            cold: cooling.cold * lower_quartile.clamp(0.02 * mean, mean),
+            schedule,
+            chain: Chain::SHORT,
+            price: mean / (schedule.excess * mean_bytes),
             over_budget: 0,
-            moves: 0,
+            proposals: 0,
+            reorder: cooling.moves,
             trial: Vec::new(),
             log: Vec::new(),
         }
+    }
+
+    /// From now on anneals like this, with chains up to this.
+    pub(super) fn set(&mut self, schedule: Schedule, chain: Chain) {
+        (self.schedule, self.chain) = (schedule, chain);
+        self.price = self.mean / (schedule.excess * self.mean_bytes);
     }
 
     /// Anneals the frame for so many steps. The timeline is not worse after than before.
@@ -76,7 +118,7 @@ impl Annealing {
         let mut best = rank(timeline);
         self.log.clear();
         if let Aim::Excess(_) = aim {
-            self.price = self.first_price;
+            self.set(self.schedule, self.chain);
         }
         let begin = timeline.steps;
         while timeline.steps - begin < steps {
@@ -103,16 +145,27 @@ impl Annealing {
         progress: f64,
         rng: &mut Rng,
     ) -> bool {
-        self.adapt(progress);
+        if self.schedule.adapts {
+            self.adapt(progress);
+        }
         let (duration, excess) = (timeline.duration(), timeline.excess());
         self.trial.clear();
         timeline.steps += 1;
-        propose(timeline, frame, &mut self.trial, rng);
+        if timeline.frame.is_empty() {
+            return false;
+        }
+        if timeline.dag().is_free() && rng.chance(self.reorder) {
+            reorder(timeline, &mut self.trial, rng);
+        } else {
+            propose(timeline, frame, self.chain, &mut self.trial, rng);
+        }
         if self.trial.is_empty() {
             return false;
         }
         let change = (timeline.duration() - duration) as f64 + self.price * (timeline.excess() - excess) as f64;
-        let temperature = self.hot * (self.cold / self.hot).powf(progress);
+        let hot = self.schedule.hot * self.mean;
+        let cold = if self.schedule.adapts { self.cold } else { hot / MELTED };
+        let temperature = hot * (cold / hot).powf(progress);
         let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
         if accepted {
             frame.recomputes.extend(self.trial.iter().filter_map(inserted));
@@ -125,30 +178,23 @@ impl Annealing {
     }
 
     fn adapt(&mut self, progress: f64) {
-        self.moves += 1;
-        if self.moves < ADAPT_EVERY {
+        self.proposals += 1;
+        if self.proposals < ADAPT_EVERY {
             return;
         }
-        let share = f64::from(self.over_budget) / f64::from(self.moves);
+        let share = f64::from(self.over_budget) / f64::from(self.proposals);
         let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
         if share > wish {
             self.price *= ADAPT_BY;
         } else {
             self.price /= ADAPT_BY;
         }
-        (self.moves, self.over_budget) = (0, 0);
+        (self.proposals, self.over_budget) = (0, 0);
     }
 }
 
-/// Makes a random change; it is appended to `log`. No change where the draw offers none.
-fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, rng: &mut Rng) {
-    if timeline.frame.is_empty() {
-        return;
-    }
-    if timeline.dag().is_free() && rng.chance(0.5) {
-        reorder(timeline, log, rng);
-        return;
-    }
+/// Makes a random change of recomputes; it is appended to `log`. No change where the draw offers none.
+fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
     let draw = rng.unit();
     let event = if draw < 0.45 {
         None
@@ -156,14 +202,14 @@ fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, log: &mut Vec<Edit>, 
         frame.some_recompute(timeline, rng)
     };
     let Some(event) = event else {
-        add(timeline, frame, log, rng);
+        add(timeline, frame, chain, log, rng);
         return;
     };
     if draw < 0.72 {
         drop(timeline, event, log, rng);
     } else if draw < 0.86 {
         log.push(timeline.remove(event));
-        add(timeline, frame, log, rng);
+        add(timeline, frame, chain, log, rng);
     } else {
         shift(timeline, event, log, rng);
     }
@@ -194,7 +240,7 @@ fn some_slot(timeline: &mut Timeline<'_>, rng: &mut Rng) -> Option<usize> {
 }
 
 /// Recomputes a value that is resident and unused at a slot above the budget, or anywhere if there is none.
-fn add(timeline: &mut Timeline<'_>, frame: &Frame, log: &mut Vec<Edit>, rng: &mut Rng) {
+fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
     if timeline.is_full() {
         return;
     }
@@ -230,7 +276,7 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, log: &mut Vec<Edit>, rng: &mu
             continue;
         };
         let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
-        let chain = if revival > 0.0 { Chain::SHORT } else { Chain::NONE };
+        let chain = if revival > 0.0 { chain } else { Chain::NONE };
         insert_chain(timeline, node, next, chain, &mut |_| rng.chance(revival), log);
         return;
     }

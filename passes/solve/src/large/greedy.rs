@@ -40,7 +40,13 @@ pub(super) struct Greedy {
 
 impl Greedy {
     /// Recomputes values across the worst slot of the frame until no slot of it exceeds the budget, or none offers an action.
-    pub(super) fn run(&mut self, timeline: &mut Timeline<'_>, frame: &mut Frame, tools: &mut Tools<'_, '_>) {
+    pub(super) fn run(
+        &mut self,
+        timeline: &mut Timeline<'_>,
+        frame: &mut Frame,
+        chain: Chain,
+        tools: &mut Tools<'_, '_>,
+    ) {
         let least = least_price(timeline.dag());
         while let Some(slot) = timeline.worst_in(timeline.frame.clone()) {
             timeline.steps += 1 + timeline.frame.len() as u64 / 256;
@@ -49,13 +55,13 @@ impl Greedy {
             }
             self.look_around(timeline, slot);
             self.collect(timeline, frame, slot, least);
-            let Some(choice) = self.choose(timeline, least, tools) else {
+            let Some(choice) = self.choose(timeline, least, chain, tools) else {
                 return;
             };
             self.log.clear();
             let chain = Chain {
                 depth: choice.depth,
-                ..Chain::SHORT
+                ..chain
             };
             insert_chain(
                 timeline,
@@ -144,7 +150,13 @@ impl Greedy {
     }
 
     /// Tries the candidates and returns the action that removes excess at the lowest price.
-    fn choose(&mut self, timeline: &mut Timeline<'_>, least: f64, tools: &mut Tools<'_, '_>) -> Option<Choice> {
+    fn choose(
+        &mut self,
+        timeline: &mut Timeline<'_>,
+        least: f64,
+        longest: Chain,
+        tools: &mut Tools<'_, '_>,
+    ) -> Option<Choice> {
         let (duration, excess) = (timeline.duration(), timeline.excess());
         let mut best: Option<Choice> = None;
         for &Candidate { price, node, before } in &self.candidates {
@@ -153,8 +165,10 @@ impl Greedy {
                 break;
             }
             let mut length = 0;
-            for depth in 0..=Chain::SHORT.depth {
-                let chain = Chain { depth, ..Chain::SHORT };
+            // Every depth while it is small, then ever larger steps.
+            let depths = std::iter::successors(Some(0), |&depth| Some(depth + 1 + depth / 4));
+            for depth in depths.take_while(|&depth| depth <= longest.depth) {
+                let chain = Chain { depth, ..longest };
                 self.trial.clear();
                 insert_chain(timeline, node, before, chain, &mut |_| true, &mut self.trial);
                 let inserted = self.trial.len();

@@ -2,10 +2,13 @@
 //!
 //! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
 //! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
-//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). In free order the search starts
-//! from the best of some orders that list scheduling finds ([`order`]), and annealing effort first runs, too.
+//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). Where that is stuck as well, it is
+//! annealed from so high a temperature that its order and what it recomputes are found anew. In free order the search starts
+//! from the best of some orders that list scheduling finds ([`order`]), and annealing moves first runs, too. The lowest peak is sought
+//! over ever lower budgets ([`descent`]).
 
 mod anneal;
+mod descent;
 mod frame;
 mod greedy;
 mod order;
@@ -16,13 +19,16 @@ mod tests;
 
 use remat_plan::StopReason;
 
+pub(crate) use anneal::Cooling;
 use anneal::{Aim, Annealing};
 use frame::{Frame, Tools};
 use greedy::Greedy;
 use timeline::Timeline;
 
+use crate::anneal::Schedule;
 use crate::control::Meter;
 use crate::dag::Dag;
+use crate::repair::Chain;
 use crate::rng::Rng;
 use crate::strategy::Best;
 
@@ -32,6 +38,37 @@ const FRAME: usize = 2_048;
 const LARGEST_FRAME: usize = 8_192;
 /// Steps of the first annealing of a frame.
 const FIRST_EFFORT: u64 = 50_000;
+
+/// How a frame is annealed when it is stuck: recomputes are cheap, so that memory alone counts, and at first what is resident may change
+/// a lot.
+const MELT: Schedule = Schedule {
+    hot: 40.0,
+    excess: 0.05,
+    adapts: false,
+    moves: 0.5,
+};
+
+/// The first ways to mend frames, one for each time that all were visited.
+const FIRST_WAYS: [(Schedule, Chain); 3] = [
+    (Schedule::FIXED, Chain::SHORT),
+    (Schedule::FIXED, Chain::SHORT),
+    (MELT, Chain::SHORT),
+];
+
+/// The ways to mend what they leave, drawn at random. Chains that reach further back were no help.
+const WAYS: [(Schedule, Chain); 5] = [
+    (MELT, Chain::SHORT),
+    (Schedule { hot: 5.0, ..MELT }, Chain::SHORT),
+    (Schedule { hot: 10.0, ..MELT }, Chain::SHORT),
+    (Schedule { hot: 20.0, ..MELT }, Chain::LONG),
+    (Schedule { hot: 80.0, ..MELT }, Chain::SHORT),
+];
+
+/// Sizes of the frames for those, drawn at random, too.
+const SIZES: [usize; 3] = [FRAME, 2 * FRAME, LARGEST_FRAME];
+
+/// Steps of annealing while seeking a first sequence, at most.
+const LARGEST_EFFORT: u64 = 1_600_000;
 
 /// A search on one timeline.
 pub(crate) struct Large<'a> {
@@ -60,7 +97,7 @@ impl<'a> Large<'a> {
             timeline,
             frame: Frame::default(),
             greedy: Greedy::default(),
-            annealing: Annealing::new(dag),
+            annealing: Annealing::new(dag, Cooling::NEAR),
             rng,
         }
     }
@@ -68,7 +105,13 @@ impl<'a> Large<'a> {
     /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
     pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
+        let mut first_ways = FIRST_WAYS.into_iter();
         while self.timeline.excess() > 0 && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps) {
+            let (schedule, chain) = first_ways.next().unwrap_or_else(|| {
+                size = SIZES[self.rng.below(SIZES.len())];
+                WAYS[self.rng.below(WAYS.len())]
+            });
+            self.annealing.set(schedule, chain);
             let mut from = 0;
             while let Some(slot) = self.timeline.next_excess(from) {
                 if self.timeline.steps >= last_step || meter.is_over(self.timeline.steps) {
@@ -76,7 +119,7 @@ impl<'a> Large<'a> {
                 }
                 let start = slot.saturating_sub(size / 2);
                 self.frame.set(&mut self.timeline, start..start + size);
-                self.mend(effort, meter);
+                self.mend(effort, chain, meter);
                 from = self.timeline.frame.end.max(slot + 1);
             }
             tracing::debug!(
@@ -85,16 +128,19 @@ impl<'a> Large<'a> {
                 size,
                 effort,
                 steps = self.timeline.steps,
+                ?schedule,
+                ?chain,
                 "all frames mended"
             );
             size = (size + size / 2).min(LARGEST_FRAME);
-            effort = effort.saturating_mul(2);
+            effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
         }
+        self.annealing.set(Schedule::FIXED, Chain::SHORT);
         self.timeline.excess() == 0
     }
 
     /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
-    fn mend(&mut self, effort: u64, meter: &mut Meter<'_>) {
+    fn mend(&mut self, effort: u64, chain: Chain, meter: &mut Meter<'_>) {
         let mut tools = Tools {
             rng: &mut self.rng,
             meter,
@@ -106,7 +152,7 @@ impl<'a> Large<'a> {
             self.annealing
                 .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
         }
-        self.greedy.run(&mut self.timeline, &mut self.frame, &mut tools);
+        self.greedy.run(&mut self.timeline, &mut self.frame, chain, &mut tools);
         let here = self.timeline.excess_in(self.timeline.frame.clone());
         if here > 0 {
             let aim = Aim::Excess(self.timeline.excess() - here);
@@ -115,15 +161,25 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// Shortens frame after frame until a limit is reached, or there has been no improvement for long; `note` is told of every
-    /// improvement.
-    pub(crate) fn improve(&mut self, meter: &mut Meter<'_>, mut note: impl FnMut(&mut Self)) {
-        let goal = self.timeline.dag().total_duration();
+    /// Shortens frame after frame until the sequence takes no longer than `goal`, a limit or `last_step` is reached, or there has been no
+    /// improvement for long; `note` is told of every improvement.
+    pub(crate) fn improve(
+        &mut self,
+        goal: i64,
+        last_step: u64,
+        meter: &mut Meter<'_>,
+        mut note: impl FnMut(&mut Self),
+    ) {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
         let mut last_improvement = self.timeline.steps;
-        while self.timeline.duration() > goal && !meter.is_over(self.timeline.steps) {
+        while self.timeline.duration() > goal && self.timeline.steps < last_step && !meter.is_over(self.timeline.steps)
+        {
             let mut from = 0;
-            while from < self.timeline.len() && !meter.is_over(self.timeline.steps) {
+            while from < self.timeline.len()
+                && self.timeline.duration() > goal
+                && self.timeline.steps < last_step
+                && !meter.is_over(self.timeline.steps)
+            {
                 self.frame.set(&mut self.timeline, from..from + size);
                 if !self.frame.recomputes.is_empty() {
                     let before = self.timeline.duration();
@@ -159,7 +215,8 @@ impl<'a> Large<'a> {
     }
 
     /// Shortens the sequence as a whole with so many steps, or until it takes no longer than `goal`.
-    pub(crate) fn improve_whole(&mut self, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+    pub(crate) fn improve_whole(&mut self, cooling: Cooling, effort: u64, goal: i64, meter: &mut Meter<'_>) {
+        self.annealing = Annealing::new(self.timeline.dag(), cooling);
         let whole = 0..self.timeline.len();
         self.frame.set(&mut self.timeline, whole);
         let mut tools = Tools {

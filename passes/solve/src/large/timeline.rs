@@ -21,7 +21,7 @@ const REACH: usize = 256;
 pub(super) enum Edit {
     /// This event was inserted.
     Inserted(Event),
-    /// A run of `node` was removed in front of `next`.
+    /// A run of `node` was removed in front of `next`, or at the end, which is `NONE`.
     Removed { node: u32, next: Event },
     /// A first run was moved from its place in front of `next`.
     Moved { event: Event, next: Event },
@@ -182,7 +182,7 @@ impl<'a> Timeline<'a> {
         event
     }
 
-    /// Inserts a run of `node` in front of `next`. The node must have run before.
+    /// Inserts a run of `node` in front of `next`, at the end of the sequence if that is [`NONE`]. The node must have run before.
     pub(super) fn insert(&mut self, node: u32, next: Event) -> Event {
         let dag = self.dag;
         let event = self.new_event(node);
@@ -344,12 +344,19 @@ impl<'a> Timeline<'a> {
 
     /// What is resident across an event, its inputs included.
     fn crossing(&self, event: Event) -> i32 {
+        if event == NONE {
+            return self.dag.kept_total();
+        }
         self.memory[self.slot(event)] - self.dag.local(self.node_of(event))
     }
 
     /// Makes room right in front of an event by moving those up to the nearest empty slot.
     fn open(&mut self, next: Event) -> Option<usize> {
-        let at = self.slot(next);
+        let at = if next == NONE {
+            self.slots.len()
+        } else {
+            self.slot(next)
+        };
         let back = (at.saturating_sub(REACH)..at)
             .rev()
             .find(|&slot| self.slots[slot] == NONE);

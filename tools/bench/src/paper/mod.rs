@@ -7,12 +7,11 @@ mod sizes;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
-use clap::ValueEnum;
-use remat::plan::{BudgetSpec, OrderMode, Problem};
-use remat::{LoadOptions, Model};
+use anyhow::Context;
+use remat::plan::{BudgetSpec, Problem};
 
 use crate::document::replace_in;
+use crate::graphs::{Order, graphs};
 use crate::measure::{Effort, measure};
 use crate::table::{Form, Table};
 
@@ -38,15 +37,10 @@ pub(crate) struct Args {
     /// Form of the tables.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`).
+    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`); in free
+    /// order only the table of what is found.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Order {
-    Free,
-    Fixed,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -54,15 +48,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let published = args.solvers.is_empty() || args.solvers.iter().any(|name| name == PAPER);
     let (mut size_rows, mut result_rows, mut panels) = (Vec::new(), Vec::new(), Vec::new());
     for path in graphs(&args.graphs)? {
-        let order = match args.order {
-            Order::Free => OrderMode::Free,
-            Order::Fixed => OrderMode::Fixed,
-        };
-        let options = LoadOptions {
-            order: Some(order),
-            ..LoadOptions::default()
-        };
-        let model = Model::open(&path, &options)?;
+        let model = args.order.open(&path)?;
         let (nodes, edges) = (model.problem().ops.len(), edges(model.problem()));
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let name = published::name(nodes, edges).unwrap_or(stem);
@@ -113,19 +99,6 @@ fn solvers(wanted: &[String]) -> Vec<String> {
     there
 }
 
-/// The graph, or those of a folder, small ones first.
-fn graphs(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if path.is_file() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    paths.sort_by_key(|path| (std::fs::metadata(path).map_or(0, |data| data.len()), path.clone()));
-    ensure!(!paths.is_empty(), "there is no graph in `{}`", path.display());
-    Ok(paths)
-}
-
 fn edges(problem: &Problem) -> usize {
     problem.ops.iter().map(|op| op.reads.len()).sum()
 }
@@ -138,7 +111,8 @@ fn percent(budget: BudgetSpec) -> Option<u64> {
     }
 }
 
-/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it.
+/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it. The papers have figures for fixed
+/// order only; free order has a table of its own.
 fn write(
     document: &Path,
     sizes: &Table,
@@ -146,11 +120,15 @@ fn write(
     panels: &[progress::Panel],
     args: &Args,
 ) -> anyhow::Result<()> {
-    let order = if args.order == Order::Free { "free" } else { "fixed" };
+    let order = args.order.word();
     let Effort { time, threads, seed } = args.effort;
     let how = format!("{time} s for each, {threads} thread(s), seed {seed}, {order} order.\n\n");
+    let found = how + &results.render(Form::Markdown);
+    if args.order == Order::Free {
+        return replace_in(document, "results in free order", &found);
+    }
     replace_in(document, "sizes", &sizes.render(Form::Markdown))?;
-    replace_in(document, "results", &(how + &results.render(Form::Markdown)))?;
+    replace_in(document, "results", &found)?;
     let folder = document.parent().unwrap_or(Path::new(".")).join("bench");
     let written = || format!("cannot write into `{}`", folder.display());
     std::fs::create_dir_all(&folder).with_context(written)?;

@@ -1,8 +1,10 @@
 //! One file per command.
 
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod inspect;
+pub(crate) mod max_batch;
 pub(crate) mod optimize;
 pub(crate) mod simulate;
 pub(crate) mod sweep;

@@ -7,17 +7,14 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use serde_json::json;
 
+use crate::budgets::{Budgets, parse_budgets};
 use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
 use crate::progress::Spinner;
 use crate::{front_chart, interrupt, units};
-
-/// Most budgets that one range may stand for.
-const MOST_IN_RANGE: u64 = 1000;
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -61,37 +58,6 @@ pub(crate) struct SweepArgs {
     report: ReportArgs,
 }
 
-/// One item of `--budgets`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Budgets(Vec<BudgetSpec>);
-
-/// A budget, or a range of shares `90%..50%:5%` with both ends.
-fn parse_budgets(text: &str) -> Result<Budgets, String> {
-    let one = |text: &str| text.parse::<BudgetSpec>().map_err(|error| error.to_string());
-    let Some((from, rest)) = text.split_once("..") else {
-        return match one(text)? {
-            budget @ (BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::Min) => Ok(Budgets(vec![budget])),
-            budget @ (BudgetSpec::Auto | BudgetSpec::None) => Err(format!(
-                "`{budget}` is no budget to sweep over: name shares, sizes or `min`"
-            )),
-        };
-    };
-    let not_range = || format!("`{text}` is not a range of shares: write `90%..50%:5%`");
-    let (to, step) = rest.split_once(':').ok_or_else(not_range)?;
-    let (BudgetSpec::Share(from), BudgetSpec::Share(to), BudgetSpec::Share(step)) = (one(from)?, one(to)?, one(step)?)
-    else {
-        return Err(not_range());
-    };
-    let (low, high) = (from.min(to), from.max(to));
-    if step == 0 || (high - low) / step >= MOST_IN_RANGE {
-        return Err(format!("`{text}` stands for more than {MOST_IN_RANGE} budgets"));
-    }
-    let count = (high - low) / step;
-    Ok(Budgets(
-        (0..=count).map(|n| BudgetSpec::Share(high - n * step)).collect(),
-    ))
-}
-
 pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let model = Model::open(&args.input, &args.load.options()?)?;
@@ -113,11 +79,7 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
         control = control.step_limit(steps);
     }
     let request = SweepRequest {
-        budgets: args
-            .budgets
-            .iter()
-            .flat_map(|budgets| budgets.0.iter().copied())
-            .collect(),
+        budgets: Budgets::all(&args.budgets),
         solver: args.solver.clone(),
         time_per_budget: Some(args.time_limit),
     };
@@ -250,38 +212,4 @@ fn json(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> serde
         "points": front.points.iter().map(point).collect::<Vec<_>>(),
         "seconds": took.as_secs_f64(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shares(text: &str) -> Vec<String> {
-        let budgets = parse_budgets(text).unwrap();
-        budgets.0.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn a_range_has_both_ends_and_may_be_written_either_way() {
-        assert_eq!(shares("90%..75%:5%"), ["90%", "85%", "80%", "75%"]);
-        assert_eq!(shares("75%..90%:5%"), ["90%", "85%", "80%", "75%"]);
-        assert_eq!(shares("90%..80%:7%"), ["90%", "83%"]);
-        assert_eq!(shares("min"), ["min"]);
-        assert_eq!(shares("512MiB"), [(512u64 << 20).to_string()]);
-    }
-
-    #[test]
-    fn what_is_no_list_of_budgets_is_rejected() {
-        for text in [
-            "auto",
-            "none",
-            "90%..50%",
-            "90%..50%:0%",
-            "1GB..2GB:1MB",
-            "90%..50%:0.0001%",
-            "..",
-        ] {
-            assert!(parse_budgets(text).is_err(), "{text}");
-        }
-    }
 }

@@ -1,0 +1,71 @@
+//! Doubling, then halving.
+
+/// The largest size up to `cap` that fits, as far as `fits` says, given that `known` does (0 if nothing is known to). Asks for each size
+/// above `known` at most once, and for the size after the answer unless that is beyond `cap`.
+///
+/// # Errors
+/// The first error of `fits`.
+pub(super) fn largest<E>(known: u64, cap: u64, mut fits: impl FnMut(u64) -> Result<bool, E>) -> Result<u64, E> {
+    let (mut low, mut high) = (known, None);
+    while high.is_none() && low < cap {
+        let next = low.saturating_mul(2).max(1).min(cap);
+        if fits(next)? {
+            low = next;
+        } else {
+            high = Some(next);
+        }
+    }
+    while let Some(above) = high
+        && above - low > 1
+    {
+        let middle = low + (above - low) / 2;
+        if fits(middle)? {
+            low = middle;
+        } else {
+            high = Some(middle);
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_is_that_of_trying_all_sizes() {
+        for cap in 0..40u64 {
+            for most in 0..45 {
+                for known in 0..=most.min(cap) {
+                    let mut asked = Vec::new();
+                    let found = largest(known, cap, |size| {
+                        asked.push(size);
+                        Ok::<_, Infallible>(size <= most)
+                    });
+                    assert_eq!(found, Ok(most.min(cap)), "up to {cap}, from {known}");
+                    assert!(asked.iter().all(|&size| size > known && size <= cap));
+                    assert!(most >= cap || asked.contains(&(most + 1)), "the limit was tried");
+                    asked.sort_unstable();
+                    let count = asked.len();
+                    asked.dedup();
+                    assert_eq!(asked.len(), count, "each size once");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        assert_eq!(
+            largest(0, 100, |size| if size < 8 { Ok(true) } else { Err(size) }),
+            Err(8)
+        );
+    }
+
+    #[test]
+    fn the_end_of_all_numbers_is_no_end_of_the_search() {
+        assert_eq!(largest(0, u64::MAX, |_| Ok::<_, Infallible>(true)), Ok(u64::MAX));
+    }
+}

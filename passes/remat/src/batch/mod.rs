@@ -1,0 +1,261 @@
+//! The largest batch that fits into memory, with and without rematerialization.
+//!
+//! The experiment of the Checkmate paper (section 6.4): how much larger can a batch become for a limited price in time? Peaks grow with
+//! the batch, so the largest size is sought by doubling and then halving the interval. A size for which no plan was found may have one
+//! all the same; only [`BatchFinding::Impossible`] is a proof. So each is tried twice, first with a quarter of the limits from the best
+//! plan so far, then with all of the limits from nothing.
+
+mod interval;
+mod trial;
+
+use std::time::{Duration, Instant};
+
+use remat_plan::Plan;
+use remat_solve::SolveControl;
+
+use self::interval::largest;
+use self::trial::{Attempt, Task};
+use crate::solution::longest;
+use crate::{Error, Model, Solution};
+
+/// The first attempt at a size has this share of the limits, as a divisor.
+const FIRST_ATTEMPT: u32 = 4;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct BatchRequest {
+    /// Bytes there are.
+    pub memory: u64,
+    /// Bytes of it that are taken whatever the plan: weights and inputs, which no peak counts, or the state of an optimizer.
+    pub fixed: u64,
+    /// Largest overhead, in millionths of the time without rematerialization at the same size.
+    pub max_overhead: u64,
+    /// Name of the solver.
+    pub solver: String,
+    /// Longest time for one size.
+    pub time_per_size: Option<Duration>,
+    /// Sizes above are not tried.
+    pub largest: u64,
+}
+
+/// What is known about one size.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BatchFinding {
+    /// It fits without rematerialization.
+    Baseline,
+    /// It fits with a plan that adds no more time than allowed.
+    Plan {
+        /// Peak in bytes.
+        peak: u64,
+        /// Duration.
+        duration: u64,
+    },
+    /// No plan exists that fits and adds no more time than allowed.
+    Impossible {
+        /// Who says so, and why.
+        reason: String,
+    },
+    /// No plan was found; there may be one.
+    NotFound {
+        /// Which limit ended the search, or how far the best plan is off.
+        reason: String,
+    },
+    /// The model cannot be read with this size.
+    Unreadable {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl BatchFinding {
+    /// Whether the size fits.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        matches!(self, Self::Baseline | Self::Plan { .. })
+    }
+
+    /// Why it does not fit.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Baseline | Self::Plan { .. } => None,
+            Self::Impossible { reason } | Self::NotFound { reason } | Self::Unreadable { reason } => Some(reason),
+        }
+    }
+}
+
+/// One size that was tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BatchTrial {
+    /// The size.
+    pub size: u64,
+    /// Peak without rematerialization; 0 where the model cannot be read.
+    pub baseline_peak: u64,
+    /// Time without rematerialization.
+    pub baseline_duration: u64,
+    /// What was found.
+    pub finding: BatchFinding,
+    /// Time of all attempts.
+    pub elapsed: Duration,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct MaxBatch {
+    /// Bytes that peaks may reach: the memory less what is fixed.
+    pub budget: u64,
+    /// The largest size that fits without rematerialization.
+    pub without: Option<u64>,
+    /// The largest size for which a plan was found.
+    pub with: Option<u64>,
+    /// Its plan; absent where it needs none.
+    pub plan: Option<Box<Solution>>,
+    /// Every size that was tried with rematerialization, in ascending order.
+    pub trials: Vec<BatchTrial>,
+}
+
+impl MaxBatch {
+    /// The smallest size above the answer that does not fit as far as is known; absent where the largest size allowed fits.
+    #[must_use]
+    pub fn limit(&self) -> Option<&BatchTrial> {
+        self.trials.iter().find(|trial| !trial.finding.fits())
+    }
+
+    /// Passes if some size fits.
+    ///
+    /// # Errors
+    /// [`Error::NoBatch`].
+    pub fn require_size(&self) -> Result<(), Error> {
+        let (None, Some(limit)) = (self.with, self.limit()) else {
+            return Ok(());
+        };
+        Err(Error::NoBatch {
+            size: limit.size,
+            budget: self.budget,
+            reason: limit.finding.reason().unwrap_or_default().to_owned(),
+            proved: matches!(limit.finding, BatchFinding::Impossible { .. }),
+        })
+    }
+}
+
+/// Seeks the largest size for which a plan exists. `open` makes the model of a size, 1 or more; what fits at a size is taken to fit at
+/// all smaller ones.
+///
+/// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is found
+/// any more, so the search ends soon, with the largest size that was found before.
+///
+/// # Errors
+/// What `open` says of the size 1; [`Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
+/// That a size does not fit is no error.
+pub fn max_batch(
+    open: &dyn Fn(u64) -> Result<Model, Error>,
+    request: &BatchRequest,
+    control: &SolveControl<'_>,
+) -> Result<MaxBatch, Error> {
+    open(1)?;
+    let budget = request.memory.saturating_sub(request.fixed);
+    let without = largest(0, request.largest, |size| {
+        Ok::<_, Error>(open(size).is_ok_and(|model| model.baseline().peak <= budget))
+    })?;
+    let mut search = Search {
+        open,
+        request,
+        control,
+        budget,
+        plan: None,
+        trials: Vec::new(),
+    };
+    let with = largest(without, request.largest, |size| search.fits(size))?;
+    let Search { plan, mut trials, .. } = search;
+    trials.sort_by_key(|trial| trial.size);
+    let some = |size: u64| (size > 0).then_some(size);
+    Ok(MaxBatch {
+        budget,
+        without: some(without),
+        with: some(with),
+        plan,
+        trials,
+    })
+}
+
+struct Search<'a> {
+    open: &'a dyn Fn(u64) -> Result<Model, Error>,
+    request: &'a BatchRequest,
+    control: &'a SolveControl<'a>,
+    budget: u64,
+    /// Of the largest size that fits so far.
+    plan: Option<Box<Solution>>,
+    trials: Vec<BatchTrial>,
+}
+
+impl Search<'_> {
+    fn fits(&mut self, size: u64) -> Result<bool, Error> {
+        let started = Instant::now();
+        let (model, finding) = match (self.open)(size) {
+            Ok(model) => {
+                let finding = self.finding(&model)?;
+                (Some(model), finding)
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                (None, BatchFinding::Unreadable { reason })
+            }
+        };
+        tracing::info!(size, ?finding, "tried a size");
+        let fits = finding.fits();
+        self.trials.push(BatchTrial {
+            size,
+            baseline_peak: model.as_ref().map_or(0, |model| model.baseline().peak),
+            baseline_duration: model.as_ref().map_or(0, |model| model.baseline().duration),
+            finding,
+            elapsed: started.elapsed(),
+        });
+        Ok(fits)
+    }
+
+    fn finding(&mut self, model: &Model) -> Result<BatchFinding, Error> {
+        if model.baseline().peak <= self.budget {
+            self.plan = None;
+            return Ok(BatchFinding::Baseline);
+        }
+        let task = Task {
+            model,
+            solver: &self.request.solver,
+            budget: self.budget,
+            longest: longest(model.baseline().duration, self.request.max_overhead),
+        };
+        let first = task.attempt(&self.limits(FIRST_ATTEMPT), self.start(model))?;
+        let last = match first {
+            Attempt::Without(BatchFinding::NotFound { .. }) => task.attempt(&self.limits(1), None)?,
+            Attempt::Found(_) | Attempt::Without(_) => first,
+        };
+        Ok(match last {
+            Attempt::Found(solution) => {
+                let finding = BatchFinding::Plan {
+                    peak: solution.replay.peak,
+                    duration: solution.replay.duration,
+                };
+                self.plan = Some(solution);
+                finding
+            }
+            Attempt::Without(finding) => finding,
+        })
+    }
+
+    /// A share of the limits, as a divisor.
+    fn limits(&self, share: u32) -> SolveControl<'_> {
+        let mut control = *self.control;
+        control.step_limit = control.step_limit.map(|steps| steps.div_ceil(u64::from(share)));
+        let end = |time: Duration| Instant::now().checked_add(time / share);
+        control.deadline = self.request.time_per_size.and_then(end);
+        control
+    }
+
+    /// The plan of a smaller size, where it speaks about the same ops.
+    fn start(&self, model: &Model) -> Option<&Plan> {
+        let known = self.plan.as_ref()?;
+        let (ours, theirs) = (&model.problem().ops, &known.problem.ops);
+        let same = ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| a.name == b.name);
+        (same && known.problem.order == model.problem().order).then_some(&known.plan)
+    }
+}

@@ -1,0 +1,172 @@
+//! A comparison as JSON: figures, no plans.
+
+use remat_plan::{Accounting, BoundCovers, OrderMode, Status, StopReason};
+use remat_solve::SolveControl;
+use serde::{Deserialize, Serialize};
+
+use super::{CompareRequest, ComparedRun, Comparison};
+use crate::sweep::FindingKind;
+use crate::{Finding, Model};
+
+/// The value of [`ComparisonFile::format`].
+pub const COMPARISON_FORMAT: &str = "remat-comparison/1";
+
+/// The figures of a comparison.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ComparisonFile {
+    /// [`COMPARISON_FORMAT`].
+    pub format: String,
+    /// Name of the model.
+    pub model: String,
+    /// Digest of the problem without a budget.
+    pub problem: String,
+    /// Which bytes count.
+    pub accounting: Accounting,
+    /// Whether first computes follow the reference order.
+    pub order: OrderMode,
+    /// Peak of running every op once in reference order.
+    pub baseline_peak_bytes: u64,
+    /// Time of running every op once.
+    pub baseline_duration: u64,
+    /// Bytes that every plan needs for one op.
+    pub floor_bytes: u64,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Number of threads of each run.
+    pub threads: usize,
+    /// Most steps of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_limit: Option<u64>,
+    /// Longest time of each run, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_per_run_ms: Option<u64>,
+    /// Names that are no solvers of this build.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// One for each budget and solver, loose budgets first.
+    pub runs: Vec<RunRecord>,
+}
+
+/// One solver under one budget. What follows `elapsed_ms` is there only where a plan was found.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The budget as it was asked for.
+    pub budget: String,
+    /// The budget in bytes.
+    pub budget_bytes: u64,
+    /// Name of the solver.
+    pub solver: String,
+    /// What was found.
+    pub finding: FindingKind,
+    /// Why there is no plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Time the run took, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Peak of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
+    /// Duration of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
+    /// Time beyond the baseline, in per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead_percent: Option<f64>,
+    /// How many runs of ops the plan adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recomputes: Option<usize>,
+    /// What the solver claims about the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Lower bound on the duration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<u64>,
+    /// The plans the bound speaks about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_covers: Option<BoundCovers>,
+    /// Relative distance of duration and bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<f64>,
+    /// Why the solver stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopReason>,
+    /// Which part of a portfolio found the plan, else the solver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<String>,
+}
+
+impl ComparisonFile {
+    /// The figures.
+    #[must_use]
+    pub fn new(model: &Model, comparison: &Comparison, request: &CompareRequest, control: &SolveControl<'_>) -> Self {
+        let problem = model.problem();
+        let by_budget = comparison.budgets.iter().enumerate();
+        let runs = by_budget.flat_map(|(index, (budget, bytes))| {
+            let solvers = comparison.solvers.iter();
+            solvers.map(move |solver| RunRecord {
+                budget: budget.to_string(),
+                budget_bytes: *bytes,
+                solver: solver.name.to_owned(),
+                ..RunRecord::of(&solver.runs[index])
+            })
+        });
+        Self {
+            format: COMPARISON_FORMAT.to_owned(),
+            model: problem.name.clone(),
+            problem: problem.digest(),
+            accounting: problem.accounting,
+            order: problem.order,
+            baseline_peak_bytes: model.baseline().peak,
+            baseline_duration: model.baseline().duration,
+            floor_bytes: comparison.floor,
+            seed: control.seed,
+            threads: control.threads,
+            step_limit: control.step_limit,
+            time_per_run_ms: request.time_per_run.map(millis),
+            skipped: comparison.skipped.clone(),
+            runs: runs.collect(),
+        }
+    }
+
+    /// The figures as indented JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.expect("a comparison has only string keys and finite numbers") + "\n"
+    }
+}
+
+impl RunRecord {
+    fn of(run: &ComparedRun) -> Self {
+        let (finding, reason) = match &run.finding {
+            Finding::Untried => (FindingKind::Untried, None),
+            Finding::Plan(_) => (FindingKind::Plan, None),
+            Finding::Impossible { reason } => (FindingKind::Impossible, Some(reason.clone())),
+            Finding::NotFound { reason } => (FindingKind::NotFound, Some(reason.clone())),
+        };
+        let solution = run.solution();
+        let certificate = solution.and_then(|solution| solution.certificate.as_ref());
+        Self {
+            budget: String::new(),
+            budget_bytes: 0,
+            solver: String::new(),
+            finding,
+            reason,
+            elapsed_ms: millis(run.elapsed),
+            peak_bytes: solution.map(|solution| solution.replay.peak),
+            duration: solution.map(|solution| solution.replay.duration),
+            overhead_percent: solution.map(|solution| solution.overhead.percent()),
+            recomputes: solution.map(|solution| solution.plan.recomputes()),
+            status: certificate.map(|certificate| certificate.status),
+            bound: certificate.map(|certificate| certificate.bound),
+            bound_covers: certificate.map(|certificate| certificate.bound_covers),
+            gap: certificate.and_then(|certificate| certificate.gap),
+            stop: certificate.map(|certificate| certificate.stop),
+            found_by: certificate.map(|certificate| certificate.solver.clone()),
+        }
+    }
+}
+
+fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

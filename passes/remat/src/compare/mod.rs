@@ -1,0 +1,282 @@
+//! Solvers side by side: each on the same problem under the same budgets, limits and accounting.
+//!
+//! Every run starts from nothing: no solver sees what another one found, or what it found itself under another budget. Only
+//! portfolios, which call others by their nature, profit from them. Every plan has passed the checker.
+
+mod file;
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use remat_plan::{BudgetSpec, StopReason, Structure};
+use remat_solve::{SolveControl, Solver};
+
+pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
+
+use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, solve, solvers};
+
+/// What is compared.
+#[derive(Clone, Debug, Default)]
+pub struct CompareRequest {
+    /// The budgets, in any order: shares and bytes.
+    pub budgets: Vec<BudgetSpec>,
+    /// Names of the solvers; none: all of this build.
+    pub solvers: Vec<String>,
+    /// Longest time for one solver under one budget.
+    pub time_per_run: Option<Duration>,
+}
+
+/// One solver under one budget.
+#[derive(Debug)]
+pub struct ComparedRun {
+    /// What was found.
+    pub finding: Finding,
+    /// Whether the solver did not start: it cannot express the problem, or would become too large.
+    pub refused: bool,
+    /// Time the run took, checking included.
+    pub elapsed: Duration,
+}
+
+impl ComparedRun {
+    const UNTRIED: Self = Self {
+        finding: Finding::Untried,
+        refused: false,
+        elapsed: Duration::ZERO,
+    };
+
+    /// The plan, where there is one.
+    #[must_use]
+    pub fn solution(&self) -> Option<&Solution> {
+        match &self.finding {
+            Finding::Plan(solution) => Some(solution),
+            Finding::Untried | Finding::Impossible { .. } | Finding::NotFound { .. } => None,
+        }
+    }
+
+    fn duration(&self) -> Option<u64> {
+        self.solution().map(|solution| solution.replay.duration)
+    }
+}
+
+/// All runs of one solver.
+#[derive(Debug)]
+pub struct ComparedSolver {
+    /// Its name.
+    pub name: &'static str,
+    /// One run for each budget, in the order of [`Comparison::budgets`].
+    pub runs: Vec<ComparedRun>,
+}
+
+/// What the solvers found.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The budgets with their bytes, loose ones first, each once.
+    pub budgets: Vec<(BudgetSpec, u64)>,
+    /// Bytes that every plan needs for one op.
+    pub floor: u64,
+    /// The solvers, in the order in which they were asked for.
+    pub solvers: Vec<ComparedSolver>,
+    /// Names that were asked for, but are no solvers of this build.
+    pub skipped: Vec<String>,
+}
+
+/// A plan of one solver that is shorter than that of another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beaten {
+    /// Position of the budget.
+    pub budget: usize,
+    /// Name of the solver with the shortest plan.
+    pub by: &'static str,
+    /// Its duration.
+    pub duration: u64,
+}
+
+impl Comparison {
+    /// Duration of the shortest plan that any solver found under a budget.
+    #[must_use]
+    pub fn best(&self, budget: usize) -> Option<u64> {
+        self.runs(budget).filter_map(|(_, run)| run.duration()).min()
+    }
+
+    /// The strongest bound under a budget that speaks about all plans of this problem, its order taken into account. Never above the
+    /// shortest plan.
+    #[must_use]
+    pub fn bound(&self, model: &Model, budget: usize) -> u64 {
+        let order = model.problem().order;
+        let bounds = self
+            .runs(budget)
+            .filter_map(|(_, run)| Some(run.solution()?.bound_on_all_plans(order)));
+        let strongest = bounds.max().unwrap_or(0).max(model.baseline().duration);
+        strongest.min(self.best(budget).unwrap_or(u64::MAX))
+    }
+
+    /// Where another solver found a shorter plan than `solver`, or a plan where it found none.
+    #[must_use]
+    pub fn beaten(&self, solver: &str) -> Vec<Beaten> {
+        let Some(own) = self.solvers.iter().find(|compared| compared.name == solver) else {
+            return Vec::new();
+        };
+        let by = |(budget, run): (usize, &ComparedRun)| {
+            let shortest = self
+                .runs(budget)
+                .filter_map(|(by, run)| Some((run.duration()?, by)))
+                .min_by_key(|&(duration, _)| duration);
+            let (duration, by) = shortest?;
+            let is_tried = !matches!(run.finding, Finding::Untried);
+            (is_tried && run.duration().is_none_or(|own| duration < own)).then_some(Beaten { budget, by, duration })
+        };
+        own.runs.iter().enumerate().filter_map(by).collect()
+    }
+
+    /// Passes if at least one solver has a plan.
+    ///
+    /// # Errors
+    /// [`Error::EmptyFront`].
+    pub fn require_plan(&self) -> Result<(), Error> {
+        let budgets = 0..self.budgets.len();
+        if budgets.clone().any(|budget| self.best(budget).is_some()) {
+            return Ok(());
+        }
+        let is_impossible = |budget: &usize| {
+            self.runs(*budget)
+                .any(|(_, run)| matches!(run.finding, Finding::Impossible { .. }))
+        };
+        Err(Error::EmptyFront {
+            budgets: self.budgets.len(),
+            impossible: budgets.filter(is_impossible).count(),
+        })
+    }
+
+    /// Whether no solver can meet the budget, each for the same reason.
+    #[must_use]
+    pub fn is_impossible(&self, budget: usize) -> bool {
+        let mut reasons = self.runs(budget).map(|(_, run)| match &run.finding {
+            Finding::Impossible { reason } => Some(reason),
+            Finding::Untried | Finding::Plan(_) | Finding::NotFound { .. } => None,
+        });
+        let first = reasons.next().flatten();
+        first.is_some() && reasons.all(|reason| reason == first)
+    }
+
+    fn runs(&self, budget: usize) -> impl Iterator<Item = (&'static str, &ComparedRun)> {
+        self.solvers
+            .iter()
+            .map(move |solver| (solver.name, &solver.runs[budget]))
+    }
+}
+
+/// Runs every solver under every budget, budget by budget.
+///
+/// Of `control`, the step limit is that of one run, and the deadline that of the whole comparison: what was not started by then,
+/// or before it was cancelled, stays [`Finding::Untried`]. A warm start is ignored.
+///
+/// # Errors
+/// [`Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
+/// `Internal` if the checker rejects a plan. That a solver finds no plan is no error, but a [`Finding`].
+pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
+    let (chosen, skipped) = choose(&request.solvers)?;
+    let budgets = bytes_of(model, &request.budgets)?;
+    let problem = model.problem();
+    let bottleneck = problem.bottleneck(&Structure::of(problem));
+    let mut solvers: Vec<_> = chosen
+        .iter()
+        .map(|solver| ComparedSolver {
+            name: solver.name(),
+            runs: Vec::new(),
+        })
+        .collect();
+    for &(budget, _) in &budgets {
+        for solver in &mut solvers {
+            let run = run(model, budget, solver.name, request.time_per_run, control)?;
+            solver.runs.push(run);
+        }
+    }
+    Ok(Comparison {
+        budgets,
+        floor: bottleneck.map_or(0, |bottleneck| bottleneck.bytes),
+        solvers,
+        skipped,
+    })
+}
+
+/// The solvers of these names, all where there are none, and the names that stand for nothing.
+fn choose(names: &[String]) -> Result<(Vec<&'static dyn Solver>, Vec<String>), Error> {
+    if names.is_empty() {
+        return Ok((solvers().collect(), Vec::new()));
+    }
+    let (mut chosen, mut skipped): (Vec<&'static dyn Solver>, _) = (Vec::new(), Vec::new());
+    for name in names {
+        match solvers().find(|solver| solver.name() == name) {
+            Some(solver) if chosen.iter().any(|known| known.name() == name) => {
+                tracing::debug!(solver = solver.name(), "named twice");
+            }
+            Some(solver) => chosen.push(solver),
+            None => skipped.push(name.clone()),
+        }
+    }
+    if chosen.is_empty() {
+        return Err(Error::unknown_solver(&names[0]));
+    }
+    Ok((chosen, skipped))
+}
+
+/// The budgets with their bytes, loose ones first.
+fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u64)>, Error> {
+    let baseline = model.baseline().peak;
+    let bytes = |&budget: &BudgetSpec| match budget.bytes(baseline) {
+        Some(bytes) => Ok((budget, bytes)),
+        None => Err(Error::NotCompared { budget }),
+    };
+    let mut known = budgets.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+    known.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+    known.dedup_by_key(|&mut (_, bytes)| bytes);
+    Ok(known)
+}
+
+fn run(
+    model: &Model,
+    budget: BudgetSpec,
+    solver: &'static str,
+    limit: Option<Duration>,
+    control: &SolveControl<'_>,
+) -> Result<ComparedRun, Error> {
+    let started = Instant::now();
+    let cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    if cancelled || control.deadline.is_some_and(|deadline| started >= deadline) {
+        return Ok(ComparedRun::UNTRIED);
+    }
+    let mut own = *control;
+    own.warm_start = None;
+    let end = limit.and_then(|limit| started.checked_add(limit));
+    own.deadline = [end, control.deadline].into_iter().flatten().min();
+    let request = SolveRequest {
+        budget,
+        max_overhead: 0,
+        solver: solver.to_owned(),
+    };
+    tracing::info!(%budget, solver, "comparing");
+    let mut refused = false;
+    let finding = match solve(model, &request, &own) {
+        Ok(solution) => Finding::Plan(Box::new(solution)),
+        Err(error) => {
+            refused = matches!(
+                error,
+                Error::NoPlan {
+                    stop: StopReason::Refused,
+                    ..
+                }
+            );
+            let reason = error.to_string();
+            match error.kind() {
+                ErrorKind::Negative => Finding::Impossible { reason },
+                ErrorKind::Limit => Finding::NotFound { reason },
+                ErrorKind::Input | ErrorKind::Internal => return Err(error),
+            }
+        }
+    };
+    Ok(ComparedRun {
+        finding,
+        refused,
+        elapsed: started.elapsed(),
+    })
+}

@@ -1,0 +1,216 @@
+//! `remat-bench compare`: all solvers side by side on the training graphs of a folder.
+//!
+//! The table is that of the Checkmate paper (Table 2: how many times the optimal cost each baseline takes, as the geometric mean over
+//! budgets), the curves are those of its Figure 5, with dynamic rematerialization and whatever else is registered among the rest.
+
+mod curves;
+mod ratios;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use remat::plan::BudgetSpec;
+use remat::solver::SolveControl;
+use remat::{CompareRequest, Comparison, Model};
+
+use crate::document::replace_in;
+use crate::graphs::{Order, graphs};
+use crate::measure::Effort;
+use crate::table::Form;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Folder of node-link graphs, or one graph.
+    #[arg(value_name = "GRAPHS")]
+    graphs: PathBuf,
+    /// Take only graphs of the folder with this in their names.
+    #[arg(long, value_name = "TEXT", default_value = "train")]
+    named: String,
+    /// Budgets: shares and sizes.
+    #[arg(
+        long,
+        value_name = "BUDGET,...",
+        value_delimiter = ',',
+        default_value = "95%,90%,85%,80%,75%,70%,65%,60%,55%,50%"
+    )]
+    budgets: Vec<BudgetSpec>,
+    /// Solvers; those that this build lacks are skipped [default: all there are].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    solvers: Vec<String>,
+    #[command(flatten)]
+    effort: Effort,
+    /// Whether first computes follow the order of the graph.
+    #[arg(long, value_name = "MODE", default_value = "fixed")]
+    order: Order,
+    /// Form of the table.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+    /// Also write the curves into this folder: `GRAPH.svg` for each graph, and `curves.csv`.
+    #[arg(long, value_name = "FOLDER")]
+    charts: Option<PathBuf>,
+    /// Also write the table into this document, between its marks, and the curves into the folder `comparison` beside it.
+    #[arg(long, value_name = "DOCUMENT")]
+    write: Option<PathBuf>,
+}
+
+/// One graph, compared.
+struct Compared {
+    name: String,
+    model: Model,
+    comparison: Comparison,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let request = CompareRequest {
+        budgets: args.budgets.clone(),
+        solvers: args.solvers.clone(),
+        time_per_run: Some(Duration::from_secs_f64(args.effort.time)),
+    };
+    let control = SolveControl::new().threads(args.effort.threads).seed(args.effort.seed);
+    let mut all = Vec::new();
+    for path in chosen(args)? {
+        let model = args.order.open(&path)?;
+        let comparison = remat::compare(&model, &request, &control)?;
+        if all.is_empty() {
+            tell(&comparison.skipped);
+        }
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        all.push(Compared {
+            name: stem.to_owned(),
+            model,
+            comparison,
+        });
+    }
+    let table = ratios::table(&all);
+    table.print(args.format);
+    if let Some(folder) = &args.charts {
+        save(folder, &all)?;
+    }
+    if let Some(document) = &args.write {
+        let Effort { time, threads, seed } = args.effort;
+        let budgets: Vec<_> = args.budgets.iter().map(ToString::to_string).collect();
+        let how = format!(
+            "Budgets {}; at most {time} s for each, {threads} thread(s), seed {seed}, {} order.\n\n",
+            budgets.join(", "),
+            args.order.word()
+        );
+        replace_in(document, "ratios", &(how + &table.render(Form::Markdown)))?;
+        let folder = document.parent().unwrap_or(Path::new(".")).join("comparison");
+        save(&folder, &all)?;
+        let figures = all.iter().map(|compared| {
+            let name = &compared.name;
+            format!("![{name}](comparison/{name}.svg)\n")
+        });
+        replace_in(document, "curves", &figures.collect::<String>())?;
+    }
+    Ok(())
+}
+
+/// The graph, or those of the folder that are asked for.
+fn chosen(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
+    let mut paths = graphs(&args.graphs)?;
+    if args.graphs.is_dir() {
+        let name = |path: &Path| {
+            path.file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned())
+                .unwrap_or_default()
+        };
+        paths.retain(|path| name(path).contains(&args.named));
+    }
+    ensure!(
+        !paths.is_empty(),
+        "no graph in `{}` has `{}` in its name",
+        args.graphs.display(),
+        args.named
+    );
+    Ok(paths)
+}
+
+fn save(folder: &Path, all: &[Compared]) -> anyhow::Result<()> {
+    let written = || format!("cannot write into `{}`", folder.display());
+    std::fs::create_dir_all(folder).with_context(written)?;
+    for compared in all {
+        let path = folder.join(&compared.name).with_extension("svg");
+        std::fs::write(path, curves::svg(compared)?).with_context(written)?;
+    }
+    std::fs::write(folder.join("curves.csv"), curves::csv(all)).with_context(written)
+}
+
+#[expect(clippy::print_stderr, reason = "what is left out of the table is told beside it")]
+fn tell(skipped: &[String]) {
+    for name in skipped {
+        eprintln!("`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_and_curves_are_written_for_the_graphs_that_are_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a_train", "b_train", "b_test"] {
+            let graph = crate::layered::Layered::new(30, None, None, 1).generate().unwrap();
+            let path = folder.path().join(name).with_extension("json");
+            graph.write(&mut std::fs::File::create(&path).unwrap()).unwrap();
+        }
+        let document = folder.path().join("comparison.md");
+        let marks = |name: &str| format!("<!-- bench: {name} -->\n<!-- /bench: {name} -->\n");
+        std::fs::write(&document, marks("ratios") + &marks("curves")).unwrap();
+        let args = Args {
+            graphs: folder.path().to_owned(),
+            named: "train".to_owned(),
+            budgets: vec![BudgetSpec::Share(950_000), BudgetSpec::Share(900_000)],
+            solvers: vec!["search".to_owned(), "dtr".to_owned(), "oracle".to_owned()],
+            effort: Effort {
+                time: 0.05,
+                threads: 1,
+                seed: 0,
+            },
+            order: Order::Fixed,
+            format: Form::Json,
+            charts: None,
+            write: Some(document.clone()),
+        };
+        run(&args).unwrap();
+        let text = std::fs::read_to_string(document).unwrap();
+        for words in [
+            "| a_train | `search` |",
+            "| b_train | `dtr`    |",
+            "0.05 s for each",
+            "](comparison/b_train.svg)",
+        ] {
+            assert!(text.contains(words), "`{words}` is not in\n{text}");
+        }
+        assert!(!text.contains("b_test"));
+        let written = |name: &str| std::fs::read_to_string(folder.path().join("comparison").join(name)).unwrap();
+        assert!(written("a_train.svg").contains("a_train"));
+        let csv = written("curves.csv");
+        assert_eq!(csv.lines().count(), 1 + 2 * 2 * 2);
+        assert!(csv.lines().any(|line| line.starts_with("a_train,95%,search,")));
+    }
+
+    #[test]
+    fn a_folder_without_such_graphs_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("x.json"), "{}").unwrap();
+        let args = Args {
+            graphs: folder.path().to_owned(),
+            named: "train".to_owned(),
+            budgets: Vec::new(),
+            solvers: Vec::new(),
+            effort: Effort {
+                time: 0.05,
+                threads: 1,
+                seed: 0,
+            },
+            order: Order::Fixed,
+            format: Form::Text,
+            charts: None,
+            write: None,
+        };
+        assert!(run(&args).is_err());
+    }
+}

@@ -1,0 +1,198 @@
+//! `remat-opt compare`: every solver under every budget, side by side.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::solver::SolveControl;
+use remat::{CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
+use remat_chart::Curve;
+
+use crate::budgets::{Budgets, parse_budgets};
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
+use crate::{interrupt, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Also write the figures here, as JSON.
+    #[arg(short, long, value_name = "FIGURES")]
+    output: Option<PathBuf>,
+    /// Also draw added time over budgets here, one line for each solver, as SVG.
+    #[arg(long, value_name = "CHART")]
+    svg: Option<PathBuf>,
+    /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%", value_parser = parse_budgets)]
+    budgets: Vec<Budgets>,
+    /// Solvers; those that this build lacks are left out, and named in the report [default: all there are].
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    solvers: Vec<String>,
+    /// Longest time for one solver under one budget.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time_limit: Duration,
+    /// Most search steps for one solver under one budget.
+    #[arg(long, value_name = "N")]
+    step_limit: Option<u64>,
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: a solver stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Seed of all random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let model = Model::open(&args.input, &args.load.options()?)?;
+    let mut control = SolveControl::new()
+        .threads(super::threads(args.threads))
+        .seed(args.seed)
+        .cancel(interrupt::flag());
+    control.memory_limit = args.memory_limit;
+    control.step_limit = args.step_limit;
+    let request = CompareRequest {
+        budgets: Budgets::all(&args.budgets),
+        solvers: args.solvers.clone(),
+        time_per_run: Some(args.time_limit),
+    };
+    let comparison = remat::compare(&model, &request, &control)?;
+    let figures = || ComparisonFile::new(&model, &comparison, &request, &control).to_json();
+    if let Some(path) = &args.output {
+        std::fs::write(path, figures()).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    if let Some(path) = &args.svg {
+        std::fs::write(path, svg(&model, &comparison)?)
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    super::print(&match args.report.format {
+        ReportFormat::Text => text(args, &model, &comparison, started.elapsed()),
+        ReportFormat::Json => figures(),
+    })?;
+    Ok(comparison.require_plan()?)
+}
+
+fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
+    let mut lines = vec![
+        format!("baseline  {}", units::bytes(model.baseline().peak)),
+        format!(
+            "floor     {} ({:.1} %)",
+            units::bytes(comparison.floor),
+            units::percent(comparison.floor, model.baseline().peak)
+        ),
+        String::new(),
+        table(model, comparison).trim_fmt(),
+        String::new(),
+    ];
+    let skipped = comparison.skipped.iter();
+    lines.extend(
+        skipped.map(|name| format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`)")),
+    );
+    // The default solver should never lose: where limits make it, that is told.
+    for beaten in comparison.beaten("auto") {
+        let (budget, _) = comparison.budgets[beaten.budget];
+        lines.push(format!(
+            "{budget}: `{}` found a better plan than `auto`, {}",
+            beaten.by,
+            overhead(model, beaten.duration)
+        ));
+    }
+    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
+    let written = args.output.iter().chain(&args.svg);
+    lines.extend(written.map(|path| format!("written   {}", path.display())));
+    lines.join("\n") + "\n"
+}
+
+fn table(model: &Model, comparison: &Comparison) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header([
+        "budget", "solver", "peak", "share", "overhead", "bound", "gap", "seconds", "found",
+    ]);
+    for (index, (budget, _)) in comparison.budgets.iter().enumerate() {
+        if comparison.is_impossible(index) {
+            let mut row = vec![budget.to_string(), "all".to_owned()];
+            row.resize(8, String::new());
+            row.push("impossible".to_owned());
+            table.add_row(row);
+            continue;
+        }
+        for (place, solver) in comparison.solvers.iter().enumerate() {
+            let run = &solver.runs[index];
+            let budget = if place == 0 { budget.to_string() } else { String::new() };
+            let mut row = vec![budget, solver.name.to_owned()];
+            if let Some(solution) = run.solution() {
+                let certificate = solution.certificate.as_ref();
+                let gap = certificate.and_then(|certificate| certificate.gap);
+                row.extend([
+                    units::bytes(solution.replay.peak),
+                    format!("{:.1} %", units::percent(solution.replay.peak, model.baseline().peak)),
+                    overhead(model, solution.replay.duration),
+                    certificate.map_or_else(String::new, |certificate| overhead(model, certificate.bound)),
+                    gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
+                ]);
+            } else {
+                row.resize(7, String::new());
+            }
+            row.push(format!("{:.3}", run.elapsed.as_secs_f64()));
+            row.push(state(run).to_owned());
+            table.add_row(row);
+        }
+    }
+    for column in table.column_iter_mut().skip(2).take(6) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn overhead(model: &Model, duration: u64) -> String {
+    let overhead = Overhead {
+        duration,
+        baseline: model.baseline().duration,
+    };
+    format!("{:+.2} %", overhead.percent())
+}
+
+/// What is known about a run, in a word.
+fn state(run: &ComparedRun) -> &'static str {
+    match &run.finding {
+        Finding::Untried => "not tried",
+        Finding::Plan(_) => "yes",
+        Finding::Impossible { .. } => "impossible",
+        Finding::NotFound { .. } if run.refused => "refused",
+        Finding::NotFound { .. } => "no",
+    }
+}
+
+fn svg(model: &Model, comparison: &Comparison) -> anyhow::Result<String> {
+    let share = |bytes: u64| units::percent(bytes, model.baseline().peak);
+    let curves: Vec<_> = comparison
+        .solvers
+        .iter()
+        .map(|solver| {
+            let points = comparison.budgets.iter().zip(&solver.runs);
+            Curve {
+                name: solver.name.to_owned(),
+                points: points
+                    .filter_map(|(&(_, bytes), run)| Some((share(bytes), run.solution()?.overhead.percent())))
+                    .collect(),
+            }
+        })
+        .collect();
+    let title = format!("{}: solvers side by side", model.problem().name);
+    Ok(remat_chart::memory_against_time(
+        &title,
+        share(comparison.floor),
+        &curves,
+    )?)
+}

@@ -1,0 +1,228 @@
+//! `remat-opt max-batch`: the largest batch that fits into memory, with and without rematerialization.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::solver::SolveControl;
+use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
+use serde_json::json;
+
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration, parse_share};
+use crate::{interrupt, units};
+
+const NOTES: &str = "\
+The overhead of one extra forward pass, which the Checkmate paper allows, is about 33 % for a training step: its backward pass \
+takes about twice as long as its forward pass.
+
+Sizes are tried by doubling and halving, each at first with a quarter of the limits. That no plan was found is no proof that there \
+is none: the report says `impossible` only where it is proved.
+
+Weights and inputs belong to the session and the caller: no peak counts them. The report names them; `--fixed-memory` takes them, \
+the state of an optimizer and the like off the memory.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub(crate) struct MaxBatchArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Memory there is, such as `16GiB`.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory: u64,
+    /// Memory of it that is taken whatever the plan, such as the weights.
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes)]
+    fixed_memory: u64,
+    /// The symbolic dimension to enlarge, for models; others are set with `--dim`.
+    #[arg(
+        long,
+        value_name = "NAME",
+        required_unless_present = "batch_factor",
+        conflicts_with = "batch_factor"
+    )]
+    batch_dim: Option<String>,
+    /// For graphs and problems, which have no dimensions: all sizes grow linearly, and those of the input are for a batch of N.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
+    batch_factor: Option<u64>,
+    /// Time that may be added, as a share of the time without rematerialization at the same size.
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = parse_share)]
+    max_overhead: u64,
+    /// Largest size to try.
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..))]
+    largest: u64,
+    /// Solver to use; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    solver: String,
+    /// Longest time to search for one size; a search ends as soon as a plan is short enough.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time_limit: Duration,
+    /// Most search steps to take for one size.
+    #[arg(long, value_name = "N")]
+    step_limit: Option<u64>,
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let options = args.load.options()?;
+    let mut control = SolveControl::new()
+        .threads(super::threads(args.threads))
+        .seed(args.seed)
+        .cancel(interrupt::flag());
+    control.step_limit = args.step_limit;
+    let request = BatchRequest {
+        memory: args.memory,
+        fixed: args.fixed_memory,
+        max_overhead: args.max_overhead,
+        solver: args.solver.clone(),
+        time_per_size: Some(args.time_limit),
+        largest: args.largest,
+    };
+    let seek = |open: &dyn Fn(u64) -> Result<Model, Error>| -> anyhow::Result<()> {
+        let found = remat::max_batch(open, &request, &control)?;
+        let of_answer = open(found.with.unwrap_or(1))?;
+        super::print(&match args.report.format {
+            ReportFormat::Text => text(args, &found, &of_answer, started.elapsed()),
+            ReportFormat::Json => format!("{:#}\n", json(args, &found, &of_answer, started.elapsed())),
+        })?;
+        Ok(found.require_size()?)
+    };
+    if let Some(name) = &args.batch_dim {
+        return seek(&|size| {
+            let mut options = options.clone();
+            options.dims.insert(name.clone(), size);
+            Model::open(&args.input, &options)
+        });
+    }
+    let model = Model::open(&args.input, &options)?;
+    if model.format() == Format::Onnx {
+        bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
+    }
+    let base = args.batch_factor.unwrap_or(1);
+    seek(&|size| model.scaled(size, base))
+}
+
+/// The lines a person wants at the end.
+fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> String {
+    let mut lines = vec![format!(
+        "memory    {}{}",
+        units::bytes(args.memory),
+        if args.fixed_memory > 0 {
+            format!(", {} of it fixed", units::bytes(args.fixed_memory))
+        } else {
+            String::new()
+        }
+    )];
+    if let Some(external) = of_answer.external_bytes().filter(|_| args.batch_dim.is_some()) {
+        lines.push(format!(
+            "beside    weights {}, inputs {}: counted in no peak",
+            units::bytes(external.constants),
+            units::bytes(external.inputs)
+        ));
+    }
+    lines.extend([String::new(), table(&found.trials).trim_fmt(), String::new()]);
+    let size = |size: Option<u64>| size.map_or_else(|| "none".to_owned(), |size| size.to_string());
+    lines.push(format!("without   {}", size(found.without)));
+    let gain = match (found.with, found.without) {
+        (Some(with), Some(without)) => format!(", {:.2} times as large", with as f64 / without as f64),
+        _ => String::new(),
+    };
+    lines.push(format!("with      {}{gain}", size(found.with)));
+    if let Some(limit) = found.limit() {
+        let reason = limit.finding.reason().unwrap_or_default();
+        lines.push(format!("at {:<7}{}: {reason}", limit.size, state(&limit.finding)));
+    }
+    lines.push(format!("time      {:.2} s", took.as_secs_f64()));
+    lines.join("\n") + "\n"
+}
+
+fn table(trials: &[BatchTrial]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_header(["batch", "baseline", "peak", "overhead", "found"]);
+    for trial in trials {
+        let (peak, duration) = match trial.finding {
+            BatchFinding::Baseline => (Some(trial.baseline_peak), Some(trial.baseline_duration)),
+            BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
+            BatchFinding::Impossible { .. } | BatchFinding::NotFound { .. } | BatchFinding::Unreadable { .. } => {
+                (None, None)
+            }
+        };
+        let overhead = |duration| Overhead {
+            duration,
+            baseline: trial.baseline_duration,
+        };
+        table.add_row([
+            trial.size.to_string(),
+            units::bytes(trial.baseline_peak),
+            peak.map_or_else(String::new, units::bytes),
+            duration.map_or_else(String::new, |duration| {
+                format!("{:+.2} %", overhead(duration).percent())
+            }),
+            state(&trial.finding).to_owned(),
+        ]);
+    }
+    for column in table.column_iter_mut().take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A finding in a word or two.
+fn state(finding: &BatchFinding) -> &'static str {
+    match finding {
+        BatchFinding::Baseline => "fits as it is",
+        BatchFinding::Plan { .. } => "found",
+        BatchFinding::Impossible { .. } => "impossible",
+        BatchFinding::NotFound { .. } => "not found",
+        BatchFinding::Unreadable { .. } => "unreadable",
+    }
+}
+
+fn json(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> serde_json::Value {
+    let trial = |trial: &BatchTrial| {
+        let (peak, duration) = match trial.finding {
+            BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
+            _ => (None, None),
+        };
+        json!({
+            "batch": trial.size,
+            "baseline_peak_bytes": trial.baseline_peak,
+            "baseline_duration": trial.baseline_duration,
+            "found": state(&trial.finding),
+            "reason": trial.finding.reason(),
+            "peak_bytes": peak,
+            "duration": duration,
+        })
+    };
+    let external = of_answer.external_bytes();
+    json!({
+        "model": of_answer.problem().name,
+        "input": args.input,
+        "accounting": of_answer.problem().accounting,
+        "memory_bytes": args.memory,
+        "fixed_bytes": args.fixed_memory,
+        "weights_bytes": external.map(|external| external.constants),
+        "inputs_bytes": external.map(|external| external.inputs),
+        "max_overhead_percent": args.max_overhead as f64 / 1e4,
+        "solver": args.solver,
+        "without": found.without,
+        "with": found.with,
+        "overhead_percent": found.plan.as_ref().map(|plan| plan.overhead.percent()),
+        "trials": found.trials.iter().map(trial).collect::<Vec<_>>(),
+        "seconds": took.as_secs_f64(),
+    })
+}
