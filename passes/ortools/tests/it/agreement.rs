@@ -27,6 +27,11 @@ fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
 fn assert_proved(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
     let (outcome, duration) = solve(solver, problem);
     let certificate = &outcome.certificate;
+    if duration.is_some_and(|duration| optimum.is_none_or(|optimum| duration < optimum)) {
+        // The search, from whose plan the gap model starts, found one that is not in stage form.
+        assert!(solver.name().starts_with("gap"), "{certificate:?}\n{problem:?}");
+        return;
+    }
     assert_eq!(duration, optimum, "{certificate:?}\n{problem:?}");
     match optimum {
         Some(optimum) => assert_eq!((certificate.status, certificate.bound), (Status::Optimal, optimum)),
