@@ -23,13 +23,17 @@ fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
     (outcome, duration)
 }
 
+/// Whether the plan is better than any in stage form: the search, from whose plan the gap model starts, may find such a one.
+fn is_outside_stage_form(solver: &dyn Solver, duration: Option<u64>, optimum: Option<u64>) -> bool {
+    let is_shorter = |duration| optimum.is_none_or(|optimum| duration < optimum);
+    solver.name().starts_with("gap") && duration.is_some_and(is_shorter)
+}
+
 /// What a proof over stage forms must look like next to the optimum that trying everything found.
 fn assert_proved(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
     let (outcome, duration) = solve(solver, problem);
     let certificate = &outcome.certificate;
-    if duration.is_some_and(|duration| optimum.is_none_or(|optimum| duration < optimum)) {
-        // The search, from whose plan the gap model starts, found one that is not in stage form.
-        assert!(solver.name().starts_with("gap"), "{certificate:?}\n{problem:?}");
+    if is_outside_stage_form(solver, duration, optimum) {
         return;
     }
     assert_eq!(duration, optimum, "{certificate:?}\n{problem:?}");
@@ -71,7 +75,9 @@ proptest! {
         let optimum = brute::stage_form(&problem);
         for solver in [&GAP as &dyn Solver, &HIGHS, &SCIP, &Moccasin::NEW] {
             let (outcome, duration) = solve(solver, &problem);
-            prop_assert_eq!(duration, optimum, "{}: {:?}\n{:?}", solver.name(), outcome.certificate, problem);
+            if !is_outside_stage_form(solver, duration, optimum) {
+                prop_assert_eq!(duration, optimum, "{}: {:?}\n{:?}", solver.name(), outcome.certificate, problem);
+            }
         }
     }
 
