@@ -14,9 +14,9 @@ const QUICK_LEAST: Duration = Duration::from_millis(100);
 const TURNS: [(Turn, f64); 6] = [
     (Turn::Search, 0.04),
     (Turn::Quick, 0.08),
-    (Turn::Proof, 0.16),
-    (Turn::Search, 0.64),
-    (Turn::Proof, 0.88),
+    (Turn::Proof, 0.14),
+    (Turn::Search, 0.7),
+    (Turn::Proof, 0.94),
     (Turn::Search, 1.0),
 ];
 /// Time for the proof where the caller sets no limit and the search was shorter.
@@ -117,6 +117,7 @@ impl Parts<'_> {
                 let quick = self.construct(problem, control, Some(end));
                 best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
             } else {
+                let proof_gave_up = round > 0 && (self.exact.is_none() || gave_up[0].is_some());
                 let (solver, before) = match (turn, self.exact) {
                     (Turn::Proof, Some(exact)) => (exact, &mut gave_up[0]),
                     (Turn::Proof, None) => continue,
@@ -126,8 +127,10 @@ impl Parts<'_> {
                 if in_hand.is_some() && *before == in_hand {
                     continue;
                 }
+                // Where the proof has nothing more to do, its time is the search's.
+                let has_given_up = turn == Turn::Search && proof_gave_up;
                 let mut own = *control;
-                own.deadline = Some(end);
+                own.deadline = Some(if has_given_up { deadline } else { end });
                 own.seed = control.seed.wrapping_add(round);
                 let hint = best.as_ref().and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
