@@ -16,7 +16,7 @@ pub(crate) struct SimulateArgs {
     /// Log of an eager execution, one JSON instruction per line (`.log`), or compressed (`.log.gz`).
     #[arg(value_name = "LOG")]
     input: PathBuf,
-    /// What to evict: `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or COST[/size][/stale] with the cost `e*`,
+    /// What to evict: `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or `COST[/size][/stale]` with the cost `e*`,
     /// `ancestors`, `eq`, `local` or `none`; several with commas, `all` for those with names, `ablation` for the grid of the paper.
     #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',')]
     heuristic: Vec<String>,
