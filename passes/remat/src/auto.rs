@@ -175,7 +175,9 @@ impl Parts<'_> {
                 best = better(problem, best, self.search.solve(problem, &from_there));
             }
         }
-        let Some(exact) = self.exact.filter(|_| !is_over(&best, control)) else {
+        // A proof counts no steps of ours: where they alone are limited, it would not end, and not end alike.
+        let may_prove = control.step_limit.is_none() || control.deadline.is_some();
+        let Some(exact) = self.exact.filter(|_| may_prove && !is_over(&best, control)) else {
             return best;
         };
         let mut second = *control;

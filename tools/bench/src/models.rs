@@ -103,7 +103,7 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     let request = SolveRequest {
         budget,
         max_overhead: 50_000,
-        solver: "search".to_owned(),
+        solver: "auto".to_owned(),
     };
     let control = SolveControl::new().time_limit(Duration::from_secs_f64(args.time));
     let started = Instant::now();
