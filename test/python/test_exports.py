@@ -86,19 +86,22 @@ def test_nothing_of_the_signature_or_the_weights_is_lost(rewritten):
     assert before.metadata_props == after.metadata_props
 
 
-def test_each_feature_survives_the_recompute_of_what_it_touches(feature, remat_opt, tmp_path):
+@pytest.mark.parametrize("order", ["fixed", "free"])
+def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, remat_opt, tmp_path):
     before = onnx.load(str(feature), load_external_data=False)
     facts, arguments, dims = facts_of(before)
     out = tmp_path / "out.onnx"
     for budget in ("60%", "70%", "80%", "90%"):
-        run = remat_opt(feature, "-o", out, "--budget", budget, "--time-limit", "5s", *arguments)
+        run = remat_opt(feature, "-o", out, "--budget", budget, "--order", order, "--time-limit", "2s", *arguments)
         if run.returncode == 0:
             break
         assert run.returncode in (1, 4), run.stderr
     assert run.returncode == 0, run.stderr
 
     after = onnx.load(str(out), load_external_data=False)
-    assert set(facts["recomputed"]) <= set(origins(after))
+    if order == "fixed":
+        # In another order there may be no need to.
+        assert set(facts["recomputed"]) <= set(origins(after))
     assert not set(facts.get("never", [])) & set(origins(after))
     read = read_names(after.graph.node)
     assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts["recomputed"])
