@@ -82,23 +82,23 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
     let runtime = crate::Runtime::load(&request.library);
     let settings = &request.settings;
     let answer = match &request.task {
-        Task::Measure { model, options } => json(runtime.and_then(|r| measure_here(&r, model, settings, options))),
+        Task::Measure { model, options } => json(&runtime.and_then(|r| measure_here(&r, model, settings, options))),
         Task::CompareTime {
             base,
             other,
             pairs,
             seed,
-        } => json(runtime.and_then(|r| compare_time_here(&r, base, other, settings, *pairs, *seed))),
+        } => json(&runtime.and_then(|r| compare_time_here(&r, base, other, settings, *pairs, *seed))),
         Task::CompareBits { base, other, seed } => {
-            json(runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
+            json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
     }?;
     writeln!(output, "{ANSWER}{answer}")?;
     output.flush()
 }
 
-fn json<T: Serialize>(result: Result<T, RuntimeError>) -> serde_json::Result<String> {
-    serde_json::to_string(&result)
+fn json<T: Serialize>(result: &Result<T, RuntimeError>) -> serde_json::Result<String> {
+    serde_json::to_string(result)
 }
 
 /// Starts a child, asks it, and waits for its answer.

@@ -99,10 +99,9 @@ impl Saving<'_> {
                 _ => {}
             }
             let name = self.data.file_name().unwrap_or_default().to_string_lossy();
-            builder = builder
-                .with_config_entry(DATA_FILE, name)
-                .and_then(|builder| builder.with_config_entry(DATA_FILE_FROM, INLINE_BYTES.to_string()))
-                .map_err(text)?;
+            builder = builder.with_config_entry(DATA_FILE, name).map_err(text)?;
+            let from = INLINE_BYTES.to_string();
+            builder = builder.with_config_entry(DATA_FILE_FROM, from).map_err(text)?;
         }
         builder.commit_from_file(self.model).map_err(|error| error.to_string())
     }

@@ -8,10 +8,11 @@ use ort::ep::{CPU, CUDA};
 use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
-use ort::value::DynTensor;
+use ort::value::{DynTensor, Outlet};
 
 use crate::{
-    OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, Surroundings, inputs, library, version,
+    InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, Surroundings, inputs, library,
+    version,
 };
 
 /// ONNX Runtime, loaded.
@@ -102,9 +103,12 @@ impl Runtime {
         };
         builder
             .with_execution_providers(providers)
-            .and_then(|builder| builder.with_optimization_level(level))
-            .and_then(|builder| builder.with_intra_threads(settings.threads))
-            .and_then(|builder| builder.with_memory_pattern(settings.memory_pattern))
+            .map_err(result)?
+            .with_optimization_level(level)
+            .map_err(result)?
+            .with_intra_threads(settings.threads)
+            .map_err(result)?
+            .with_memory_pattern(settings.memory_pattern)
             .map_err(result)
     }
 
@@ -148,18 +152,37 @@ impl Loaded {
 
     /// Inputs made from a seed; see [`inputs::seeded`].
     pub(crate) fn seeded(&self, seed: u64) -> Result<Feed, RuntimeError> {
-        let fill = |input: &ort::value::Outlet| {
-            let name = input.name().to_owned();
-            match inputs::seeded(&name, input.dtype(), &self.dims, seed) {
-                Ok(value) => Ok((name, value)),
-                Err(why) => Err(RuntimeError::Input {
-                    model: self.model.clone(),
-                    input: name,
-                    why,
-                }),
-            }
+        self.feed(&[], seed)
+    }
+
+    /// Inputs that are given, the others from seed 0.
+    pub(crate) fn given(&self, tensors: &[InputTensor]) -> Result<Feed, RuntimeError> {
+        let is_input = |tensor: &&InputTensor| self.session.inputs().iter().any(|input| input.name() == tensor.name);
+        match tensors.iter().find(|tensor| !is_input(tensor)) {
+            Some(stranger) => Err(self.unfilled(&stranger.name, "the model has no such input".to_owned())),
+            None => self.feed(tensors, 0),
+        }
+    }
+
+    fn feed(&self, given: &[InputTensor], seed: u64) -> Result<Feed, RuntimeError> {
+        let fill = |input: &Outlet| {
+            let name = input.name();
+            let value = match given.iter().find(|tensor| tensor.name == name) {
+                Some(tensor) => tensor.value(input.dtype()),
+                None => inputs::seeded(name, input.dtype(), &self.dims, seed),
+            };
+            let value = value.map_err(|why| self.unfilled(name, why))?;
+            Ok((name.to_owned(), value))
         };
         self.session.inputs().iter().map(fill).collect()
+    }
+
+    fn unfilled(&self, input: &str, why: String) -> RuntimeError {
+        RuntimeError::Input {
+            model: self.model.clone(),
+            input: input.to_owned(),
+            why,
+        }
     }
 
     /// One run. What it returns lives in the runtime's memory.
