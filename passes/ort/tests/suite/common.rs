@@ -102,8 +102,8 @@ pub(crate) fn bits(
     options: &LoadOptions,
 ) -> Result<Vec<Output>, RuntimeError> {
     let settings = SessionSettings {
-        level,
         dims: options.dims.clone(),
+        ..SessionSettings::exact(level)
     };
     run_seeded(runtime, model, &settings, 7)
 }
