@@ -132,7 +132,7 @@ impl ComparisonFile {
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);
-        text.expect("a comparison has only string keys and finite numbers") + "\n"
+        text.expect("a comparison has no keys but strings, so it has a JSON form") + "\n"
     }
 }
 

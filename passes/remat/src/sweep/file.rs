@@ -197,14 +197,14 @@ impl FrontFile {
             points: Vec::new(),
             ..*self
         };
-        let head = serde_json::to_string_pretty(&head).expect("a front has only string keys and finite numbers");
+        let head = serde_json::to_string_pretty(&head).expect("a front has no keys but strings, so it has a JSON form");
         let head = head
             .strip_suffix("\"points\": []\n}")
-            .expect("points are the last field");
+            .expect("points are the last field, and empty here");
         let lines = self
             .points
             .iter()
-            .map(|point| serde_json::to_string(point).expect("a point has only string keys and finite numbers"));
+            .map(|point| serde_json::to_string(point).expect("a point has no keys but strings, so it has a JSON form"));
         format!(
             "{head}\"points\": [\n    {}\n  ]\n}}\n",
             lines.collect::<Vec<_>>().join(",\n    ")
