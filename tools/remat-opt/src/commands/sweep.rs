@@ -147,7 +147,7 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         String::new(),
     ];
     for point in &front.points {
-        if let Finding::Impossible { reason } | Finding::NotFound { reason } = &point.finding {
+        if let Some(reason) = point.finding.reason() {
             lines.push(format!("{}: {reason}", point.spec));
         }
     }
@@ -174,15 +174,11 @@ fn state(point: &FrontPoint) -> &'static str {
 fn json(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> serde_json::Value {
     let point = |point: &FrontPoint| {
         let solution = point.solution();
-        let reason = match &point.finding {
-            Finding::Impossible { reason } | Finding::NotFound { reason } => Some(reason),
-            Finding::Untried | Finding::Plan(_) => None,
-        };
         json!({
             "budget": point.spec.to_string(),
             "budget_bytes": point.budget,
             "found": state(point),
-            "reason": reason,
+            "reason": point.finding.reason(),
             "peak_bytes": solution.map(|solution| solution.replay.peak),
             "duration": solution.map(|solution| solution.replay.duration),
             "overhead_percent": solution.map(|solution| solution.overhead.percent()),
