@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-dtr", &["remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
     ("remat-ort", &[]),
+    ("remat-ortsim", &["remat-ir"]),
     (
         "remat",
         &[
@@ -32,6 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-rewrite",
             "remat-ortools",
             "remat-dtr",
+            "remat-ortsim",
         ],
     ),
     ("remat-plugin", &["remat", "remat-mlir"]),
