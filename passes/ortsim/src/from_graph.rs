@@ -3,8 +3,8 @@
 use remat_ir::{Graph, OpId, OpKind, StorageClass, Tensor, ValueType};
 use typed_index_collections::TiVec;
 
-use crate::program::{Node, Program, Shape, Value, ValueClass, ValueKind};
 use crate::ValueId;
+use crate::program::{Node, Program, Shape, Value, ValueClass, ValueKind};
 
 impl Program {
     /// The program of `graph` for a runtime that sees every shape the graph knows. `workspace` gives the bytes that the

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 use typed_index_collections::TiVec;
 
-use crate::{Allocation, Home, NodeIndex, Program, ValueId};
+use crate::{Allocation, Home, NodeIndex, Program, ValueClass, ValueId};
 
 /// What the heap holds over time. Positions are those of the execution order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -25,15 +25,23 @@ pub struct Trace {
     pub unsized_values: Vec<ValueId>,
 }
 
-/// Bytes the C library hands out for a tensor of `bytes` bytes: every block carries 16 bytes of its own and starts at a
-/// multiple of 16; an empty tensor takes none.
+/// Bytes on the heap for a tensor of `bytes` bytes: whole cache lines, and what the C library keeps beside them; an empty
+/// tensor takes none.
 #[must_use]
-pub fn malloc_bytes(bytes: u64) -> u64 {
+pub fn heap_bytes(bytes: u64) -> u64 {
     if bytes == 0 {
         return 0;
     }
-    bytes.saturating_add(8).next_multiple_of(16)
+    bytes.div_ceil(64).saturating_mul(64).saturating_add(8)
 }
+
+/// What a run keeps per value in tables of its own, from the start (measured).
+const PER_VALUE: u64 = 28;
+/// What it keeps per graph input (measured).
+const PER_INPUT: u64 = 500;
+/// The object that describes a tensor; one in memory of its own has it as long as the memory, any other to the end of the run
+/// (measured).
+const TENSOR_OBJECT: u64 = 204;
 
 /// When buffers come and go.
 struct Lives {
@@ -62,17 +70,20 @@ impl Lives {
 #[must_use]
 pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> Trace {
     let lives = Lives::new(program, order, allocation);
-    let bytes = |value: ValueId| malloc_bytes(program.values[value].bytes.unwrap_or(0));
+    let bytes = |value: ValueId| heap_bytes(program.values[value].bytes.unwrap_or(0));
     let mut trace = Trace::default();
     let mut live: FxHashSet<ValueId> = FxHashSet::default();
-    let mut held = 0_u64;
+    let mut held = tables(program);
     for (position, &index) in order.iter().enumerate() {
         let node = &program.nodes[index];
         for value in node.results() {
             // A buffer whose readers are through is gone; a result without readers that takes it over brings it back.
             let buffer = allocation.buffer[value];
+            if buffer != value {
+                held = held.saturating_add(TENSOR_OBJECT);
+            }
             if allocation.home[buffer] != Home::External && live.insert(buffer) {
-                held = held.saturating_add(bytes(buffer));
+                held = held.saturating_add(bytes(buffer)).saturating_add(TENSOR_OBJECT);
                 if program.values[buffer].bytes.is_none() {
                     trace.unsized_values.push(buffer);
                 }
@@ -87,13 +98,26 @@ pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> 
         for value in node.reads() {
             let buffer = allocation.buffer[value];
             if lives.last_read[buffer] == Some(position) && live.remove(&buffer) {
-                held -= bytes(buffer);
+                held = held.saturating_sub(bytes(buffer)).saturating_sub(TENSOR_OBJECT);
             }
         }
         trace.during.push(during);
         trace.after.push(held);
     }
     trace
+}
+
+/// What the run holds before the first node.
+fn tables(program: &Program) -> u64 {
+    let inputs = program
+        .values
+        .iter()
+        .filter(|value| value.class == ValueClass::Input)
+        .count();
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    count(program.values.len())
+        .saturating_mul(PER_VALUE)
+        .saturating_add(count(inputs).saturating_mul(PER_INPUT))
 }
 
 fn sorted(live: &FxHashSet<ValueId>) -> Vec<ValueId> {

@@ -25,7 +25,7 @@ mod order;
 mod program;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
-pub use heap::{Trace, heap, malloc_bytes};
+pub use heap::{Trace, heap, heap_bytes};
 pub use ids::{NodeIndex, ValueId};
 pub use order::{default_order, priority_order};
 pub use program::{Node, Program, Shape, Value, ValueClass, ValueKind};

@@ -39,7 +39,11 @@ pub fn default_order(program: &Program) -> Vec<NodeIndex> {
     let mut visited: TiVec<NodeIndex, bool> = TiVec::from(vec![false; sources.len()]);
     let mut order = Vec::with_capacity(sources.len());
     // The flag says that everything the node reads was dealt with.
-    let mut stack: Vec<(NodeIndex, bool)> = sources.keys().filter(|&node| !read[node]).map(|node| (node, false)).collect();
+    let mut stack: Vec<(NodeIndex, bool)> = sources
+        .keys()
+        .filter(|&node| !read[node])
+        .map(|node| (node, false))
+        .collect();
     while let Some((node, done)) = stack.pop() {
         if done {
             order.push(node);
