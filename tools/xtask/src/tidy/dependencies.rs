@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-profile",
             "remat-solve",
             "remat-rewrite",
+            "remat-ort",
             "remat-ortools",
             "remat-dtr",
             "remat-target",
