@@ -25,6 +25,7 @@
 
 mod anneal;
 mod any_order;
+mod claim;
 pub mod classic;
 mod cleanup;
 mod control;
@@ -46,6 +47,7 @@ pub mod stages;
 mod state;
 mod strategy;
 
+pub use claim::Call;
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
