@@ -31,6 +31,7 @@ mod batch;
 mod compare;
 mod error;
 mod input;
+mod measured;
 mod model;
 mod save;
 mod solution;
@@ -45,6 +46,7 @@ pub use compare::{
 };
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
+pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, Target, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
