@@ -126,7 +126,7 @@ struct Owners<'m> {
 }
 
 /// More nodes than this are not followed: functions that call each other can make exponentially many.
-const MOST_NODES: usize = 1 << 22;
+const MOST_NODES: usize = 1 << 20;
 
 impl<'m> Owners<'m> {
     fn of(model: &'m ModelProto) -> Self {

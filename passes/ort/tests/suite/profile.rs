@@ -11,11 +11,11 @@ use remat_ort::{
 
 use crate::common::{Facts, models, runtime, workspace};
 
-fn request(facts: &Facts, settings: SessionSettings) -> ProfileRequest {
+fn request(facts: &Facts) -> ProfileRequest {
     ProfileRequest {
         settings: SessionSettings {
             dims: facts.options.dims.clone(),
-            ..settings
+            ..SessionSettings::exact(OptimizationLevel::Off)
         },
         options: ProfileOptions {
             runs: 2,
@@ -35,7 +35,7 @@ fn lacks(path: &Path) -> Vec<String> {
         sizes: facts.options.sizes.clone(),
     };
     let model = OnnxModel::open(path, &import).unwrap_or_else(|error| panic!("{error}"));
-    let request = request(&facts, SessionSettings::exact(OptimizationLevel::Off));
+    let request = request(&facts);
     let file = measured_profile(runtime, path, &model, &request).unwrap_or_else(|error| panic!("{error}"));
     let mut lacks = Vec::new();
     for op in model.graph().ops.iter().filter(|op| op.op_type != "Constant") {
