@@ -10,6 +10,7 @@ mod graphs;
 mod layered;
 mod measure;
 mod models;
+mod panels;
 mod paper;
 mod scaling;
 mod table;
