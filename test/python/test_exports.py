@@ -3,13 +3,8 @@
 import json
 
 import onnx
-import onnxruntime as ort
 import pytest
 from runtime import bits
-
-OFF = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-ALL = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-PRIORITY = ort.ExecutionOrder.PRIORITY_BASED
 
 
 def origin(node):
@@ -64,8 +59,8 @@ def test_the_rewritten_model_is_valid_and_computes_the_same_bits(rewritten):
     base, out, report = rewritten
     onnx.checker.check_model(str(out), full_check=True)
     assert report["peak_bytes"] <= report["baseline_peak_bytes"]
-    assert bits(out, OFF, PRIORITY) == bits(base, OFF, PRIORITY)
-    assert bits(out, ALL) == bits(base, ALL)
+    assert bits(out, "off", "priority") == bits(base, "off", "priority")
+    assert bits(out, "all") == bits(base, "all")
 
 
 def test_clones_name_their_origin(rewritten):
@@ -107,5 +102,5 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts["recomputed"])
     # Shape inference of `onnx` knows sparse initializers in `Constant` only.
     onnx.checker.check_model(str(out), full_check=not before.graph.sparse_initializer)
-    assert bits(out, OFF, PRIORITY, dims) == bits(feature, OFF, PRIORITY, dims)
-    assert bits(out, ALL, dims=dims) == bits(feature, ALL, dims=dims)
+    assert bits(out, "off", "priority", dims) == bits(feature, "off", "priority", dims)
+    assert bits(out, "all", dims=dims) == bits(feature, "all", dims=dims)
