@@ -188,7 +188,7 @@ impl<'a> Exporter<'a> {
                 self.reserved.contains(name) || self.new_values.contains(name) || self.sinks.contains(name)
             };
             let name = sink::name(&tensor.name, |name| !taken(name));
-            if let Some(node) = sink::sink(&tensor.name, &tensor.ty, &name) {
+            if let Some(node) = sink::reader(&tensor.name, &tensor.ty, &name) {
                 nodes.push(node);
                 self.sinks.insert(name);
             }

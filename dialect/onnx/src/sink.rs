@@ -2,7 +2,7 @@
 //!
 //! ONNX has no op that ends the life of a value. ONNX Runtime releases a buffer after its last reader, and one without a reader
 //! only when the run ends (observed in 1.31.1, with buffer reuse on and off). A plan that gives up a result unread (one of
-//! several results of a copied node, say) would keep its memory all the same. So such results get a reader: a `Shape` node,
+//! several results of a copied node, say) would keep its memory all the same. So such results get a reader: a `Size` node,
 //! which touches no element and leaves a few bytes; a `SequenceLength` node for sequences.
 
 use onnx_protobuf::NodeProto;
@@ -33,10 +33,12 @@ impl Readers {
     }
 }
 
-/// A node that reads `value`, whose own result is called `name`; `None` for values without such a node.
-pub(crate) fn sink(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
+/// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such
+/// a node.
+#[must_use]
+pub fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
     let op_type = match ty {
-        ValueType::Tensor { .. } => "Shape",
+        ValueType::Tensor { .. } => "Size",
         ValueType::Sequence(_) => "SequenceLength",
         ValueType::SparseTensor { .. } | ValueType::Optional(_) | ValueType::Map { .. } | ValueType::Unknown => {
             return None;

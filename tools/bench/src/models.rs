@@ -124,7 +124,7 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     };
     let out = folder.join(format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%')));
     let started = Instant::now();
-    remat::save(&model, &solution, &out)?;
+    remat::save(&model, &solution, &remat::Target::Onnx, &out)?;
     other += started.elapsed();
     let after = solution.replay.peak;
     row.push(megabytes(after));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::target::{LoweringOptions, OrderHint};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,9 +114,55 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// What a rewritten model is made for.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// What the rewritten model is made for: `ort`, ONNX Runtime under its default settings, or `onnx`, any runtime.
+    #[arg(long, value_name = "NAME", default_value = "onnx")]
+    pub(crate) target: TargetArg,
+    /// Execution orders of ONNX Runtime that the model must be right for: `any`, or `priority` alone, with fewer nodes.
+    #[arg(long, value_name = "ORDER", default_value = "any")]
+    pub(crate) order_hint: OrderHintArg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// ONNX Runtime.
+    Ort,
+    /// Any runtime.
+    Onnx,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum OrderHintArg {
+    /// The runtime's default order and its priority-based one.
+    Any,
+    /// The priority-based order.
+    Priority,
+}
+
+impl TargetArgs {
+    /// The target of the library.
+    pub(crate) fn target(&self) -> remat::Target {
+        let order = match self.order_hint {
+            OrderHintArg::Any => OrderHint::Any,
+            OrderHintArg::Priority => OrderHint::Priority,
+        };
+        match self.target {
+            TargetArg::Onnx => remat::Target::Onnx,
+            TargetArg::Ort => remat::Target::Ort(LoweringOptions {
+                order,
+                hide_shapes: true,
+            }),
+        }
+    }
 }
 
 /// How a model is read and what counts; the same for every command that reads one.

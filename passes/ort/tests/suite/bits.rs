@@ -20,7 +20,7 @@ fn rewrite(model: &Path, budget: BudgetSpec, out: &Path) -> usize {
     };
     let control = SolveControl::new().time_limit(Duration::from_secs(2));
     let solution = remat::solve(&model, &request, &control).expect("a plan is found");
-    remat::save(&model, &solution, out).expect("it can be written");
+    remat::save(&model, &solution, &remat::Target::Onnx, out).expect("it can be written");
     solution.plan.recomputes()
 }
 

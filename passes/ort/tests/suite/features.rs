@@ -75,7 +75,7 @@ fn check(path: &Path, out: &Path) -> Vec<String> {
         if order == OrderMode::Fixed {
             findings.extend(unmet(&facts, &solution));
         }
-        remat::save(&model, &solution, out).unwrap_or_else(|error| panic!("{name}: {error}"));
+        remat::save(&model, &solution, &remat::Target::Onnx, out).unwrap_or_else(|error| panic!("{name}: {error}"));
         if let Some(runtime) = runtime() {
             let before = original(runtime, path, &facts.options);
             assert_same(runtime, &before, out, &facts.options, &name.to_string());

@@ -131,7 +131,8 @@ fn assert_stress(folder: &Path, plans: u64) -> usize {
             let model = Model::open(&path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
             let solution = stressed(&model, seed, any_order);
             recomputes += solution.plan.recomputes();
-            remat::save(&model, &solution, &out).unwrap_or_else(|error| panic!("{what}: {error}"));
+            remat::save(&model, &solution, &remat::Target::Onnx, &out)
+                .unwrap_or_else(|error| panic!("{what}: {error}"));
             if let (Some(runtime), Some(before)) = (runtime(), &before) {
                 assert_same(runtime, before, &out, &facts.options, &what);
             }

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         None => search(args, &model, quiet)?,
     };
     if let Some(output) = &args.output {
-        remat::save(&model, &solution, output)?;
+        remat::save(&model, &solution, &args.target.target(), output)?;
     }
     if let Some(path) = &args.emit_plan {
         std::fs::write(path, solution.plan_file(&model).to_json())

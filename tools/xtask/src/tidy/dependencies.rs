@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-dtr", &["remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
     ("remat-ort", &[]),
+    ("remat-target", &["remat-ir", "remat-onnx"]),
     (
         "remat",
         &[
@@ -32,6 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-rewrite",
             "remat-ortools",
             "remat-dtr",
+            "remat-target",
         ],
     ),
     ("remat-plugin", &["remat", "remat-mlir"]),
