@@ -50,9 +50,15 @@ BASELINE = "baseline_peak_bytes"
 
 VARIANTS = (
     Variant(
-        "default",
-        arguments=(),
-        promises=((Settings("off", "priority", arena=False, reuse=False), "peak_bytes"),),
+        "any-order",
+        arguments=("--target", "ort"),
+        promises=((Settings(arena=False), "peak_bytes"),),
         settings=grid("default"),
+    ),
+    Variant(
+        "file-order",
+        arguments=("--target", "ort", "--order-hint", "priority"),
+        promises=((Settings("off", "priority", arena=False), "peak_bytes"),),
+        settings=grid("priority"),
     ),
 )

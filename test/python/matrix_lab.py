@@ -5,6 +5,7 @@ import dataclasses
 import json
 
 import heap
+import pytest
 from matrix_cases import VARIANTS
 from models import Facts, generate
 from runtime import LEVELS, Settings
@@ -66,7 +67,8 @@ class Lab:
         facts = Facts(path)
         limits = ["--budget", case.budget, "--time-limit", TIME_LIMIT, "--format", "json"]
         run = self.remat_opt(path, "-o", out, *limits, *variant.arguments, *facts.arguments)
-        assert run.returncode == 0, run.stderr
+        if run.returncode != 0:
+            pytest.fail(f"{' '.join(run.args[1:])}\n{run.stderr}", pytrace=False)
         settings = list(dict.fromkeys([s for s, _ in variant.promises] + list(variant.settings)))
         results = heap.measure_each(out, settings, facts.dims, runs=0)
         return json.loads(run.stdout), dict(zip(settings, results, strict=True))
