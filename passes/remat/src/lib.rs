@@ -30,6 +30,7 @@ mod auto;
 mod batch;
 mod compare;
 mod error;
+mod finding;
 mod input;
 mod model;
 mod save;
@@ -44,14 +45,12 @@ pub use compare::{
     compare,
 };
 pub use error::{Error, ErrorKind, RejectedPlan};
+pub use finding::{Finding, FindingKind};
 pub use input::Format;
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, Target, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
-pub use sweep::{
-    Effort, FRONT_FORMAT, Finding, FindingKind, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
-    SweepRequest, sweep,
-};
+pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;

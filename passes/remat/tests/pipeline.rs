@@ -129,6 +129,7 @@ fn a_saved_problem_is_solved_like_the_model_it_came_from() {
     let error = remat::save(
         &problem,
         &solve(&problem, "80%").unwrap(),
+        &remat::Target::Onnx,
         &folder.path().join("out.onnx"),
     )
     .unwrap_err();

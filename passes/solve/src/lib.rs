@@ -54,4 +54,5 @@ pub use solver::{Outcome, Solver, by_name, registry};
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests in `tests/` use the rest")]
 mod support;

@@ -1,5 +1,6 @@
 //! What every answer of every solver of this crate keeps to.
 
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 use std::sync::Mutex;

@@ -15,7 +15,7 @@ const SUFFIX: &str = "__read";
 
 /// Whether the node is a reader: it makes a few bytes that nobody reads.
 fn is_reader(node: &NodeProto, is_read: impl Fn(&str) -> bool) -> bool {
-    let small = matches!(node.op_type.as_str(), "Size" | "SequenceLength") && node.domain.is_empty();
+    let small = matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty();
     small && node.output.iter().all(|output| !is_read(output))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::solver::SolveControl;
 use remat::target::{LoweringOptions, OrderHint};
 
 const EXAMPLES: &str = "\
@@ -98,15 +99,8 @@ pub(crate) struct OptimizeArgs {
     /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
     #[arg(long, value_name = "N")]
     pub(crate) step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) memory_limit: Option<u64>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
     /// Apply this plan instead of searching for one.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
     pub(crate) plan: Option<PathBuf>,
@@ -119,6 +113,20 @@ pub(crate) struct OptimizeArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// What a search runs with; the same for every command that bounds its memory too.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
 }
 
 /// What a rewritten model is made for.
@@ -267,6 +275,18 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+impl SearchArgs {
+    /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
+    pub(crate) fn control(&self) -> SolveControl<'static> {
+        let mut control = SolveControl::new()
+            .threads(crate::commands::threads(self.threads))
+            .seed(self.seed)
+            .cancel(crate::interrupt::flag());
+        control.memory_limit = self.memory_limit;
+        control
+    }
 }
 
 impl LoadArgs {

@@ -230,7 +230,7 @@ impl Execution<'_> {
         result?;
         let sequence = runtime.sequence.iter().map(|&op| self.ops[op.index()]);
         let plan = lower_sequence(self.problem, self.structure, sequence);
-        let plan = plan.expect("ops run after their arguments");
+        let plan = plan.expect("the runtime runs every op, each after what it reads");
         Ok(self.found(plan))
     }
 

@@ -1,6 +1,7 @@
 //! What every answer of every staged solver keeps to.
 
 #[path = "../../../solve/tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of the solvers use the rest")]
 mod support;
 
 use std::sync::atomic::AtomicBool;

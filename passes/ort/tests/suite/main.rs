@@ -11,4 +11,5 @@
 mod bits;
 mod common;
 mod features;
+mod measure;
 mod stress;

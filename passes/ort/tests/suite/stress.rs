@@ -6,7 +6,7 @@ use std::path::Path;
 use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
 use remat::{Model, Overhead, Solution};
 
-use crate::common::{Facts, assert_same, models, original, runtime, workspace};
+use crate::common::{Facts, TARGETS, assert_same, models, original, runtime, workspace};
 
 /// A sequence is at most so many times as long as the list of ops.
 const LONGEST: usize = 4;
@@ -131,10 +131,12 @@ fn assert_stress(folder: &Path, plans: u64) -> usize {
             let model = Model::open(&path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
             let solution = stressed(&model, seed, any_order);
             recomputes += solution.plan.recomputes();
-            remat::save(&model, &solution, &remat::Target::Onnx, &out)
-                .unwrap_or_else(|error| panic!("{what}: {error}"));
-            if let (Some(runtime), Some(before)) = (runtime(), &before) {
-                assert_same(runtime, before, &out, &facts.options, &what);
+            for target in TARGETS {
+                let what = format!("{what} for {target:?}");
+                remat::save(&model, &solution, &target, &out).unwrap_or_else(|error| panic!("{what}: {error}"));
+                if let (Some(runtime), Some(before)) = (runtime(), &before) {
+                    assert_same(runtime, before, &out, &facts.options, &what);
+                }
             }
         }
     }

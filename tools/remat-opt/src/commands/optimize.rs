@@ -4,13 +4,12 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use remat::plan::{OrderMode, Structure};
-use remat::solver::SolveControl;
 use remat::{Format, Model, Output, Solution, SolveRequest};
 use serde_json::json;
 
 use crate::cli::{OptimizeArgs, ReportFormat};
 use crate::progress::Spinner;
-use crate::{interrupt, units};
+use crate::units;
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -42,13 +41,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
 
 fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
     let spinner = Spinner::start(quiet, model.baseline().duration);
-    let mut control = SolveControl::new()
-        .time_limit(args.time_limit)
-        .threads(super::threads(args.threads))
-        .seed(args.seed)
-        .cancel(interrupt::flag())
-        .observer(&spinner);
-    control.memory_limit = args.memory_limit;
+    let mut control = args.search.control().time_limit(args.time_limit).observer(&spinner);
     if let Some(steps) = args.step_limit {
         control = control.step_limit(steps);
     }

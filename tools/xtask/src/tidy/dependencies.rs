@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
     ("remat-ort", &[]),
     ("remat-target", &["remat-ir", "remat-onnx"]),
+    ("remat-ortsim", &["remat-ir"]),
     (
         "remat",
         &[
@@ -34,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortools",
             "remat-dtr",
             "remat-target",
+            "remat-ortsim",
         ],
     ),
     ("remat-plugin", &["remat", "remat-mlir"]),

@@ -1,0 +1,46 @@
+//! Which results live in the memory of an operand: what the runtime's CPU kernels declare.
+
+use crate::Node;
+
+/// Operators whose first result is their first operand under another shape, always.
+const VIEWS: &[&str] = &["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
+
+/// Operators of the default domain that may write their first result over their first operand.
+const OVERWRITE: &[&str] = &[
+    "Cast",
+    "Celu",
+    "Clip",
+    "Elu",
+    "HardSigmoid",
+    "LeakyRelu",
+    "LogSoftmax",
+    "Relu",
+    "ScatterElements",
+    "ScatterND",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+    "ThresholdedRelu",
+];
+
+/// The operand whose memory result `output` is, whatever the sizes.
+pub(crate) fn alias(node: &Node, output: usize) -> Option<usize> {
+    let onnx = matches!(node.domain.as_str(), "" | "ai.onnx");
+    (onnx && output == 0 && VIEWS.contains(&node.op_type.as_str())).then_some(0)
+}
+
+/// The operand that result `output` may overwrite, if nobody needs it any more and the sizes are equal.
+pub(crate) fn in_place(node: &Node, output: usize) -> Option<usize> {
+    if output != 0 {
+        return None;
+    }
+    match (node.domain.as_str(), node.op_type.as_str()) {
+        ("" | "ai.onnx", op_type) => OVERWRITE.contains(&op_type).then_some(0),
+        // The operand that is added before the activation.
+        ("com.microsoft", "FusedConv" | "NhwcFusedConv") | ("com.microsoft.nchwc", "Conv") => Some(3),
+        _ => None,
+    }
+}
