@@ -18,6 +18,8 @@ pub struct ImportOptions {
     pub dims: BTreeMap<String, u64>,
     /// Bytes of values whose size does not follow from their type.
     pub sizes: BTreeMap<String, u64>,
+    /// Whether sizes may stay open: for a model that is looked at, not planned.
+    pub open_sizes: bool,
 }
 
 /// An ONNX model with its main graph imported.
@@ -85,6 +87,24 @@ impl OnnxModel {
             offset: 0,
             why: error.to_string(),
         })?;
+        Self::finish(proto, folder, path, options)
+    }
+
+    /// A model that this program wrote, with what it changed in it: [`OnnxModel::export_proto`] gives one. Nothing is opened, so
+    /// external weights are not checked.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn from_proto(proto: ModelProto, options: &ImportOptions) -> Result<Self, OnnxError> {
+        Self::finish(proto, None, None, options)
+    }
+
+    fn finish(
+        proto: ModelProto,
+        folder: Option<Folder>,
+        path: Option<&Path>,
+        options: &ImportOptions,
+    ) -> Result<Self, OnnxError> {
         let Imported { graph, names, captures } = import(&proto, folder.as_ref(), options)?;
         Ok(Self {
             proto,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::{compare_bits_here, compare_time_here};
 use crate::measure::measure_here;
+use crate::optimize::optimize_here;
 use crate::{MeasureOptions, RuntimeError, SessionSettings, meter};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
@@ -55,13 +56,17 @@ pub(crate) enum Task {
         other: PathBuf,
         seed: u64,
     },
+    Optimize {
+        model: PathBuf,
+        out: PathBuf,
+    },
 }
 
 impl Task {
     /// The model that an error is about where the child cannot say it itself.
     fn model(&self) -> &Path {
         match self {
-            Self::Measure { model, .. } => model,
+            Self::Measure { model, .. } | Self::Optimize { model, .. } => model,
             Self::CompareTime { other, .. } | Self::CompareBits { other, .. } => other,
         }
     }
@@ -92,6 +97,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
+        Task::Optimize { model, out } => json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, out))),
     }?;
     writeln!(output, "{ANSWER}{answer}")?;
     output.flush()

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 
+use crate::child::{ChildCommand, Request, Task, ask};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
 
 /// Config keys of the runtime (`onnxruntime_session_options_config_keys.h`).
@@ -18,7 +19,8 @@ const DATA_FILE_FROM: &str = "session.optimized_model_external_initializers_min_
 const INLINE_BYTES: usize = 1024;
 
 /// Writes `model` to `out` as the runtime's optimizers of `level` leave it. Names of inputs and outputs are the same; fused nodes
-/// have new names. From level `All` on the result belongs to processors of this machine's kind.
+/// have new names. From level `All` on the result belongs to processors of this machine's kind. The work is done in a process of its
+/// own, which a model that makes the runtime crash takes along.
 ///
 /// Weights stay where they are if they lie outside the model and `out` lies beside it. Otherwise they are written into `out`, or,
 /// where they lay outside the model or there are more than 2 GB of them, into a data file beside it that is called as `out` with
@@ -26,8 +28,32 @@ const INLINE_BYTES: usize = 1024;
 ///
 /// # Errors
 /// [`RuntimeError::Load`] if the runtime refuses the model, [`RuntimeError::Save`] if it cannot write the result or does not load what it
-/// wrote.
-pub fn optimize(runtime: &Runtime, model: &Path, level: OptimizationLevel, out: &Path) -> Result<(), RuntimeError> {
+/// wrote, [`RuntimeError::Child`] if it crashes.
+pub fn optimize(
+    child: &ChildCommand,
+    library: &Path,
+    model: &Path,
+    level: OptimizationLevel,
+    out: &Path,
+) -> Result<(), RuntimeError> {
+    let request = Request {
+        library: library.to_owned(),
+        settings: SessionSettings::exact(level),
+        task: Task::Optimize {
+            model: model.to_owned(),
+            out: out.to_owned(),
+        },
+    };
+    ask(child, &request)
+}
+
+/// The child's part of [`optimize`].
+pub(crate) fn optimize_here(
+    runtime: &Runtime,
+    model: &Path,
+    level: OptimizationLevel,
+    out: &Path,
+) -> Result<(), RuntimeError> {
     let failed = |why: String| RuntimeError::Save {
         model: model.to_owned(),
         out: out.to_owned(),

@@ -173,9 +173,32 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
+    /// The runtime cannot load or run something.
+    #[error(transparent)]
+    Runtime(#[from] remat_ort::RuntimeError),
+    /// Only ONNX models run in ONNX Runtime.
+    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
+    NotForRuntime {
+        /// The input.
+        path: PathBuf,
+    },
+    /// Nothing that was written has the bits of the input.
+    #[error("no way of writing the model computes what it computed: {}", abandoned_text(.abandoned))]
+    NoVariant {
+        /// What was tried.
+        abandoned: Vec<crate::deploy::Abandoned>,
+    },
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
+}
+
+fn abandoned_text(abandoned: &[crate::deploy::Abandoned]) -> String {
+    let texts: Vec<String> = abandoned
+        .iter()
+        .map(|one| format!("{}: {}", one.variant, one.why))
+        .collect();
+    texts.join("; ")
 }
 
 fn reached_text(reached: u64) -> String {
@@ -202,7 +225,7 @@ impl Error {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
             Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
-            Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
+            Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
@@ -219,6 +242,8 @@ impl Error {
             | Self::NotSwept { .. }
             | Self::NotCompared { .. }
             | Self::Front(_)
+            | Self::Runtime(_)
+            | Self::NotForRuntime { .. }
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

@@ -29,6 +29,7 @@
 mod auto;
 mod batch;
 mod compare;
+pub mod deploy;
 mod error;
 mod finding;
 mod input;
@@ -55,6 +56,7 @@ pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoi
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
+pub use remat_ort as ort;
 pub use remat_plan as plan;
 pub use remat_profile as profile;
 pub use remat_solve as solver;

@@ -127,7 +127,14 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
     for name in ["unet_tiny_train", "features/external_data", "features/dynamic_batch"] {
         let model = workspace().join(format!("test/models/{name}.onnx"));
         let out = folder.path().join("out.onnx");
-        optimize(runtime, &model, OptimizationLevel::Extended, &out).unwrap_or_else(|error| panic!("{error}"));
+        optimize(
+            &this_program(),
+            runtime.library(),
+            &model,
+            OptimizationLevel::Extended,
+            &out,
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
         let run = |model: &Path, level| {
             let outputs = run_seeded(runtime, model, &SessionSettings::exact(level), 3);
             outputs.unwrap_or_else(|error| panic!("{error}"))
@@ -142,7 +149,8 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
         let _ = std::fs::remove_file(data);
     }
     let error = optimize(
-        runtime,
+        &this_program(),
+        runtime.library(),
         Path::new("no/model.onnx"),
         OptimizationLevel::Basic,
         folder.path(),

@@ -35,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortools",
             "remat-dtr",
             "remat-target",
+            "remat-ort",
             "remat-ortsim",
         ],
     ),
