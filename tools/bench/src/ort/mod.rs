@@ -82,6 +82,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
+/// Answers one request on standard input.
+pub(crate) fn child() -> anyhow::Result<()> {
+    Ok(remat::ort::serve(std::io::stdin().lock(), std::io::stdout().lock())?)
+}
+
 /// The runtime, and this program as the one that runs models in it.
 fn host(args: &Args) -> anyhow::Result<OrtHost> {
     let surroundings = Surroundings {

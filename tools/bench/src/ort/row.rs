@@ -4,16 +4,16 @@ use remat::deploy::Deployment;
 use remat::{Error, ErrorKind};
 
 /// The columns. Peaks are those of the process's heap while the model runs once, above what its weights and inputs take, under the
-/// runtime's default optimization level and order; with the arena on, the first run.
+/// runtime's default optimization level and order; with the arena on, the first run. Per cent are those of added time.
 pub(super) const HEADER: &[&str] = &[
     "model",
     "budget",
     "before MB",
     "promised MB",
     "after MB",
-    "with arena: before MB",
-    "after MB",
-    "promised overhead %",
+    "arena: before MB",
+    "arena: after MB",
+    "promised %",
     "measured %",
     "bits",
 ];
