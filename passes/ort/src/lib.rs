@@ -8,7 +8,7 @@
 //! | what does the runtime make of a model? | [`optimize`] writes the model that it optimized |
 //! | what does a run take: memory, time, bits? | [`measure()`], in a process of its own |
 //! | is one model slower than another? | [`compare_time`] runs them in turns |
-//! | where do two models differ? | [`compare_bits`] |
+//! | where do two models differ? | [`compare_bits`]; all of this at once: [`compare_models`] |
 //! | what does each node take? | [`profile()`] |
 //!
 //! Measuring happens in a child process, the program itself started with a subcommand that calls [`serve`]: it is started with a
@@ -27,6 +27,7 @@ mod output;
 mod profile;
 mod session;
 mod settings;
+mod verify;
 mod version;
 
 pub use child::{ChildCommand, serve};
@@ -40,3 +41,4 @@ pub use output::Output;
 pub use profile::{ProfileInputs, ProfileOptions, ProfiledNode, ProfiledOutput, RunProfile, profile};
 pub use session::{Runtime, run_seeded};
 pub use settings::{OptimizationLevel, Provider, SessionSettings};
+pub use verify::{ModelComparison, compare_models};

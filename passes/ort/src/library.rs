@@ -100,7 +100,7 @@ mod tests {
             virtual_env: Some(folder.path().join("venv")),
             ..Surroundings::default()
         };
-        assert_eq!(candidates(&surroundings), [name.clone()]);
+        assert_eq!(candidates(&surroundings), std::slice::from_ref(&name));
         touch(&fetched);
         assert_eq!(candidates(&surroundings), [fetched, name]);
     }

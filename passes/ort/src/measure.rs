@@ -81,14 +81,13 @@ impl Measurement {
     /// The first output in which two measurements with the same seeds differ: by name, type, shape or any bit.
     #[must_use]
     pub fn first_difference<'m>(&'m self, other: &Self) -> Option<(u64, &'m str)> {
-        for (here, there) in self.outputs.iter().zip(&other.outputs) {
-            for (index, output) in here.outputs.iter().enumerate() {
-                if there.outputs.get(index) != Some(output) {
-                    return Some((here.seed, &output.name));
-                }
-            }
-        }
-        None
+        let pairs = self.outputs.iter().zip(&other.outputs);
+        let differs = |(here, there): (&'m SeededOutputs, &SeededOutputs)| {
+            let mut outputs = here.outputs.iter().enumerate();
+            let (_, output) = outputs.find(|&(index, output)| there.outputs.get(index) != Some(output))?;
+            Some((here.seed, output.name.as_str()))
+        };
+        pairs.into_iter().find_map(differs)
     }
 }
 

@@ -1,12 +1,9 @@
 //! Bytes on the heap while the nodes run, memory arena off.
-//!
-//! A buffer exists from the node that creates it to the last node that reads a value living in it. One that no node reads
-//! stays to the end of the run, as graph outputs do.
 
 use rustc_hash::FxHashSet;
-use typed_index_collections::TiVec;
 
-use crate::{Allocation, Home, NodeIndex, Program, ValueClass, ValueId};
+use crate::steps::{TENSOR_OBJECT, steps, tables};
+use crate::{Allocation, NodeIndex, Program, ValueId};
 
 /// What the heap holds over time. Positions are those of the execution order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,89 +32,39 @@ pub fn heap_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(64).saturating_mul(64).saturating_add(8)
 }
 
-/// What a run keeps per value in tables of its own, from the start (measured).
-const PER_VALUE: u64 = 28;
-/// What it keeps per graph input (measured).
-const PER_INPUT: u64 = 500;
-/// The object that describes a tensor; one in memory of its own has it as long as the memory, any other to the end of the run
-/// (measured).
-const TENSOR_OBJECT: u64 = 204;
-
-/// When buffers come and go.
-struct Lives {
-    /// Position of the last reader, by buffer; `None`: stays to the end.
-    last_read: TiVec<ValueId, Option<usize>>,
-}
-
-impl Lives {
-    fn new(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> Self {
-        let mut last_read = TiVec::from(vec![None; program.values.len()]);
-        for (position, &node) in order.iter().enumerate() {
-            for value in program.nodes[node].reads() {
-                last_read[allocation.buffer[value]] = Some(position);
-            }
-        }
-        for (value, home) in allocation.home.iter_enumerated() {
-            if *home == Home::Output {
-                last_read[value] = None;
-            }
-        }
-        Self { last_read }
-    }
-}
-
 /// Replays `order` with the buffers of `allocation`. `order` holds every node once, as the functions of this crate give it.
 #[must_use]
 pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> Trace {
-    let lives = Lives::new(program, order, allocation);
-    let bytes = |value: ValueId| heap_bytes(program.values[value].bytes.unwrap_or(0));
+    let bytes = |value: ValueId| {
+        let tensor = heap_bytes(program.values[value].bytes.unwrap_or(0));
+        tensor.saturating_add(TENSOR_OBJECT)
+    };
     let mut trace = Trace::default();
     let mut live: FxHashSet<ValueId> = FxHashSet::default();
     let mut held = tables(program);
-    for (position, &index) in order.iter().enumerate() {
-        let node = &program.nodes[index];
-        for value in node.results() {
-            // A buffer whose readers are through is gone; a result without readers that takes it over brings it back.
-            let buffer = allocation.buffer[value];
-            if buffer != value {
-                held = held.saturating_add(TENSOR_OBJECT);
-            }
-            if allocation.home[buffer] != Home::External && live.insert(buffer) {
-                held = held.saturating_add(bytes(buffer)).saturating_add(TENSOR_OBJECT);
-                if program.values[buffer].bytes.is_none() {
-                    trace.unsized_values.push(buffer);
-                }
+    for (position, step) in steps(program, order, allocation).iter().enumerate() {
+        held = held.saturating_add(step.tables);
+        for &value in &step.created {
+            live.insert(value);
+            held = held.saturating_add(bytes(value));
+            if program.values[value].bytes.is_none() {
+                trace.unsized_values.push(value);
             }
         }
-        let during = held.saturating_add(node.workspace);
+        let during = held.saturating_add(step.workspace);
         if trace.peak_at.is_none() || during > trace.peak {
             trace.peak = during;
             trace.peak_at = Some(position);
             trace.live_at_peak = sorted(&live);
         }
-        for value in node.reads() {
-            let buffer = allocation.buffer[value];
-            if lives.last_read[buffer] == Some(position) && live.remove(&buffer) {
-                held = held.saturating_sub(bytes(buffer)).saturating_sub(TENSOR_OBJECT);
-            }
+        for &value in &step.released {
+            live.remove(&value);
+            held = held.saturating_sub(bytes(value));
         }
         trace.during.push(during);
         trace.after.push(held);
     }
     trace
-}
-
-/// What the run holds before the first node.
-fn tables(program: &Program) -> u64 {
-    let inputs = program
-        .values
-        .iter()
-        .filter(|value| value.class == ValueClass::Input)
-        .count();
-    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    count(program.values.len())
-        .saturating_mul(PER_VALUE)
-        .saturating_add(count(inputs).saturating_mul(PER_INPUT))
 }
 
 fn sorted(live: &FxHashSet<ValueId>) -> Vec<ValueId> {

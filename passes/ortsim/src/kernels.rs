@@ -5,7 +5,8 @@ use crate::Node;
 /// Operators whose first result is their first operand under another shape, always.
 const VIEWS: &[&str] = &["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
-/// Operators of the default domain that may write their first result over their first operand.
+/// Operators of the default domain that may write their first result over their first operand (each seen to do so; the
+/// column `in_place` of `passes/profile/data/workspace.csv`).
 const OVERWRITE: &[&str] = &[
     "Cast",
     "Celu",
@@ -16,7 +17,7 @@ const OVERWRITE: &[&str] = &[
     "LogSoftmax",
     "Relu",
     "ScatterElements",
-    "ScatterND",
+    "Shrink",
     "Selu",
     "Sigmoid",
     "Softmax",
@@ -24,6 +25,7 @@ const OVERWRITE: &[&str] = &[
     "Softsign",
     "Tanh",
     "ThresholdedRelu",
+    "Trilu",
 ];
 
 /// The operand whose memory result `output` is, whatever the sizes.
@@ -43,4 +45,28 @@ pub(crate) fn in_place(node: &Node, output: usize) -> Option<usize> {
         ("com.microsoft", "FusedConv" | "NhwcFusedConv") | ("com.microsoft.nchwc", "Conv") => Some(3),
         _ => None,
     }
+}
+
+/// Operators that hold their workspace on the plain heap, where the arena does not see it: offsets, candidates, indices.
+const ON_THE_HEAP: &[&str] = &[
+    "Expand",
+    "GatherND",
+    "NonMaxSuppression",
+    "OneHot",
+    "Scatter",
+    "ScatterElements",
+    "ScatterND",
+    "TopK",
+    "Unique",
+];
+
+/// Whether the kernel's workspace bypasses the arena.
+pub(crate) fn bypasses_arena(node: &Node) -> bool {
+    ON_THE_HEAP.contains(&node.op_type.as_str())
+}
+
+/// The operand of which the kernel keeps a copy in the arena from load on, if it is a weight.
+pub(crate) fn packed_in_arena(node: &Node) -> Option<usize> {
+    let onnx = matches!(node.domain.as_str(), "" | "ai.onnx");
+    (onnx && node.op_type == "ConvTranspose").then_some(1)
 }

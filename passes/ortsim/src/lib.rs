@@ -6,7 +6,8 @@
 //!
 //! 1. [`default_order`] or [`priority_order`]: in which order the nodes run;
 //! 2. [`allocate`]: where each result lives, in memory of its own, in that of an operand, or in that of a dead result;
-//! 3. [`heap`]: bytes at and after each node, without the memory arena.
+//! 3. [`heap`]: bytes at and after each node, without the memory arena;
+//! 4. [`arena`]: bytes with it.
 //!
 //! The rules were read in the runtime's sources (`graph.cc`, `allocation_planner.cc`, `execution_frame.cc`) and compared with
 //! what it does, node by node, in the tests of this crate.
@@ -17,14 +18,17 @@
 //! graph they leave.
 
 mod allocate;
+mod arena;
 mod from_graph;
 mod heap;
 mod ids;
 mod kernels;
 mod order;
 mod program;
+mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
+pub use arena::{ArenaSettings, ArenaTrace, Growth, arena};
 pub use heap::{Trace, heap, heap_bytes};
 pub use ids::{NodeIndex, ValueId};
 pub use order::{default_order, priority_order};

@@ -57,6 +57,30 @@ pub enum Error {
     /// The ONNX model is broken or lacks something.
     #[error(transparent)]
     Onnx(#[from] remat_onnx::OnnxError),
+    /// ONNX Runtime is missing, or refuses the model.
+    #[error(transparent)]
+    Runtime(#[from] remat_ort::RuntimeError),
+    /// Two models that should compute the same do not.
+    #[error(
+        "`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})",
+        form_text(.form.as_deref())
+    )]
+    ModelsDiffer {
+        /// The first model.
+        base: PathBuf,
+        /// The second model.
+        rewritten: PathBuf,
+        /// The first output that differs.
+        output: String,
+        /// Elements whose bits differ.
+        differing: u64,
+        /// Elements of the output.
+        elements: u64,
+        /// What else differs: type, shape or presence.
+        form: Option<String>,
+        /// Seed of the inputs.
+        seed: u64,
+    },
     /// The node-link graph is broken.
     #[error(transparent)]
     NodeLink(#[from] remat_nodelink::NodeLinkError),
@@ -173,9 +197,6 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
-    /// The runtime cannot load or run something.
-    #[error(transparent)]
-    Runtime(#[from] remat_ort::RuntimeError),
     /// Only ONNX models run in ONNX Runtime.
     #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
     NotForRuntime {
@@ -209,6 +230,10 @@ fn reached_text(reached: u64) -> String {
     }
 }
 
+fn form_text(form: Option<&str>) -> String {
+    form.map_or_else(String::new, |form| format!(", {form}"))
+}
+
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
         let known: Vec<_> = crate::solvers().map(|solver| format!("`{}`", solver.name())).collect();
@@ -224,12 +249,15 @@ impl Error {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
-            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
+            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) | Self::ModelsDiffer { .. } => {
+                ErrorKind::Negative
+            }
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
             | Self::Onnx(_)
+            | Self::Runtime(_)
             | Self::NodeLink(_)
             | Self::Profile(_)
             | Self::Build(_)
@@ -242,7 +270,6 @@ impl Error {
             | Self::NotSwept { .. }
             | Self::NotCompared { .. }
             | Self::Front(_)
-            | Self::Runtime(_)
             | Self::NotForRuntime { .. }
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build::node;
 use crate::names::Names;
+use crate::readers;
 use crate::zeros::Zeros;
 
 /// Results below this size may be known: what is lost to their reuse does not count.
@@ -152,6 +153,9 @@ impl<'t> Hider<'t> {
     }
 
     fn is_small(&self, node: &NodeProto) -> bool {
+        if readers::makes_a_few_bytes(node) {
+            return true;
+        }
         let mut outputs = node.output.iter().filter(|name| !name.is_empty());
         outputs.all(|name| {
             let bytes = self.types.get(name).map(ValueType::bytes);

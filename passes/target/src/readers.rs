@@ -13,10 +13,14 @@ use crate::schedule;
 /// What is appended to the name of the value that a reader reads.
 const SUFFIX: &str = "__read";
 
+/// Whether the node looks at no element of what it reads, and makes a few bytes.
+pub(crate) fn makes_a_few_bytes(node: &NodeProto) -> bool {
+    matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty()
+}
+
 /// Whether the node is a reader: it makes a few bytes that nobody reads.
 fn is_reader(node: &NodeProto, is_read: impl Fn(&str) -> bool) -> bool {
-    let small = matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty();
-    small && node.output.iter().all(|output| !is_read(output))
+    makes_a_few_bytes(node) && node.output.iter().all(|output| !is_read(output))
 }
 
 /// Values that have fewer readers than the value of the model that they stand for, or are no graph output where that is one. What
@@ -103,8 +107,8 @@ impl Arrangement<'_> {
         }
         let readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
         let ends: Vec<bool> = tail.iter().map(|readers| !readers.is_empty()).collect();
-        let no_end: Vec<bool> = nodes.iter().map(|node| !readable(node)).collect();
-        for leaf in schedule::leaves(&sources, &ends, &no_end) {
+        let unreadable: Vec<bool> = nodes.iter().map(|node| !readable(node)).collect();
+        for leaf in schedule::leaves(&sources, &ends, &unreadable) {
             if tail[leaf].is_empty() {
                 let output = nodes[leaf].output.iter().find(|output| self.is_readable(output));
                 tail[leaf].extend(output.and_then(|output| self.reader(output, names)));

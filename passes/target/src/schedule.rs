@@ -9,12 +9,14 @@
 const LONGEST_WALK: usize = 64;
 
 /// The nodes that need a leaf, in order: the ends of stretches that one walk runs in the order of the plan. Nodes in `ends` end a
-/// stretch; nodes in `no_end` do not if that can be avoided.
+/// stretch. Nodes in `unreadable` end none: where a stretch can neither end at such a node nor run past it, the node runs when a later
+/// walk needs it.
 ///
-/// `sources[n]` are the nodes that node `n` reads from, all before `n`.
-pub(crate) fn leaves(sources: &[Vec<usize>], ends: &[bool], no_end: &[bool]) -> Vec<usize> {
+/// `sources[n]` are the nodes that node `n` reads from, all before `n`, sorted.
+pub(crate) fn leaves(sources: &[Vec<usize>], ends: &[bool], unreadable: &[bool]) -> Vec<usize> {
     let mut walk = Walk {
         sources,
+        waiting: vec![false; sources.len()],
         seen: vec![usize::MAX; sources.len()],
         stack: Vec::new(),
         walks: 0,
@@ -24,10 +26,15 @@ pub(crate) fn leaves(sources: &[Vec<usize>], ends: &[bool], no_end: &[bool]) -> 
     while start < sources.len() {
         let limit = sources.len().min(start + LONGEST_WALK);
         let stop = (start..limit).find(|&node| ends[node]).map_or(limit, |node| node + 1);
-        let mut longer = (start + 1..stop).rev().filter(|&end| !no_end[end]);
-        let end = longer.find(|&end| walk.runs(start, end)).unwrap_or(start);
-        leaves.push(end);
-        start = end + 1;
+        let mut longest_first = (start..stop).rev().filter(|&end| !unreadable[end]);
+        if let Some(end) = longest_first.find(|&end| end == start || walk.runs(start, end)) {
+            walk.run(start, end);
+            leaves.push(end);
+            start = end + 1;
+        } else {
+            walk.waiting[start] = true;
+            start += 1;
+        }
     }
     leaves
 }
@@ -35,6 +42,8 @@ pub(crate) fn leaves(sources: &[Vec<usize>], ends: &[bool], no_end: &[bool]) -> 
 /// Depth-first walks as the runtime does them.
 struct Walk<'a> {
     sources: &'a [Vec<usize>],
+    /// Nodes that should have run and have not, since nothing asked for them.
+    waiting: Vec<bool>,
     /// The walk that saw each node last.
     seen: Vec<usize>,
     stack: Vec<(usize, bool)>,
@@ -42,7 +51,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Whether a leaf at `end` runs exactly `start..=end`, in order, when all nodes before `start` have run.
+    /// Whether a leaf at `end` runs `start..=end` in order, when all nodes before `start` that do not wait have run. Nodes that wait may
+    /// run in between.
     fn runs(&mut self, start: usize, end: usize) -> bool {
         self.walks += 1;
         self.stack.clear();
@@ -50,6 +60,9 @@ impl Walk<'_> {
         let mut next = start;
         while let Some((node, done)) = self.stack.pop() {
             if done {
+                if self.waiting[node] {
+                    continue;
+                }
                 if node != next {
                     return false;
                 }
@@ -61,10 +74,21 @@ impl Walk<'_> {
             }
             self.stack.push((node, true));
             // Sources are sorted, so the highest comes off the stack first.
-            let open = self.sources[node].iter().filter(|&&source| source >= start);
+            let open = self.sources[node]
+                .iter()
+                .filter(|&&source| source >= start || self.waiting[source]);
             self.stack.extend(open.map(|&source| (source, false)));
         }
         next == end + 1
+    }
+
+    /// Notes what a leaf at `end` runs.
+    fn run(&mut self, start: usize, end: usize) {
+        self.runs(start, end);
+        let latest = self.walks;
+        for (waiting, &seen) in self.waiting.iter_mut().zip(&self.seen).take(start) {
+            *waiting &= seen != latest;
+        }
     }
 }
 
@@ -98,6 +122,21 @@ mod tests {
     fn with_leaves(sources: &[Vec<usize>], leaves: &[usize]) -> Vec<Vec<usize>> {
         let tail = leaves.iter().rev().map(|&node| vec![node]);
         sources.iter().cloned().chain(tail).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn nodes_that_cannot_be_asked_for_delay_nothing_else(
+            sources in graphs(),
+            unreadable in proptest::collection::vec(proptest::bool::weighted(0.2), 60),
+        ) {
+            let nodes = sources.len();
+            let leaves = leaves(&sources, &vec![false; nodes], &unreadable[..nodes]);
+            prop_assert!(leaves.iter().all(|&node| !unreadable[node]));
+            let order = default_order(&with_leaves(&sources, &leaves));
+            let plan: Vec<usize> = order.into_iter().filter(|&node| node < nodes && !unreadable[node]).collect();
+            prop_assert_eq!(plan, (0..nodes).filter(|&node| !unreadable[node]).collect::<Vec<_>>());
+        }
     }
 
     fn graphs() -> impl Strategy<Value = Vec<Vec<usize>>> {

@@ -11,6 +11,7 @@ mod layered;
 mod measure;
 mod models;
 mod ort;
+mod panels;
 mod paper;
 mod scaling;
 mod table;

@@ -63,8 +63,11 @@ pub(crate) enum Command {
     Compare(Box<crate::commands::compare::CompareArgs>),
     /// Find the largest batch that fits into memory, with and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
-    /// Replay a plan against a model with the independent checker.
-    Verify(VerifyArgs),
+    /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
+    Verify(Box<VerifyArgs>),
+    /// Run a model for another command, which measures this process.
+    #[command(name = crate::runtime::CHILD, hide = true)]
+    MeasureChild,
     /// Replay a log of an eager execution under dynamic rematerialization (DTR).
     Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
@@ -254,13 +257,30 @@ pub(crate) struct VerifyArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply.
-    #[arg(value_name = "PLAN")]
+    /// Plan to replay (`.json`); its own accounting and budget apply. Or the rewritten model (`.onnx`): both models run in ONNX
+    /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
+    #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) session: crate::runtime::SessionArgs,
+    /// Warm runs of each model.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Running models")]
+    pub(crate) runs: u32,
+    /// Seed of the first inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running models")]
+    pub(crate) seed: u64,
+    /// How many seeds to compare outputs for, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running models")]
+    pub(crate) seeds: u32,
+    /// Also write what was found here, as JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Running models")]
+    pub(crate) emit_report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]

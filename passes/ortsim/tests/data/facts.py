@@ -43,8 +43,8 @@ def feed(s):
     return out
 
 
-def peaks(path, level, order, **options):
-    """Heap peaks of the first and of the third run, over what the loaded session holds."""
+def peaks(path, level, order, runs=1, **options):
+    """Heap peaks of the first and of the last run, over what the loaded session holds."""
     heap = ctypes.CDLL(None)
     if not hasattr(heap, "heap_peak"):
         return None
@@ -52,11 +52,11 @@ def peaks(path, level, order, **options):
     s = session(path, level, order, **options)
     f, found = feed(s), []
     before = heap.heap_now()
-    for _ in range(3):
+    for _ in range(runs):
         heap.heap_peak_reset()
         s.run(None, f)
         found.append(heap.heap_peak() - before)
-    return [found[0], found[2]]
+    return [found[0], found[-1]]
 
 
 def attributes(node):
@@ -101,9 +101,9 @@ def facts(path, level, order):
         run = [e["name"][: -len("_kernel_time")] for e in events]
         true = {n: e["args"]["output_type_shape"] for n, e in zip(run, events)}
         nodes = []
-        # The saved file is in the runtime's default order; the given file's order is what the names count.
-        listed = sorted(graph.node, key=lambda n: int(n.name[1:])) if level == "off" and all(n.name[1:].isdigit() for n in graph.node) else graph.node
-        for n in listed:
+        # Names count positions in the given file, which decide the order; nodes that optimizers made have none.
+        placed = all(n.name[1:].isdigit() for n in graph.node)
+        for n in sorted(graph.node, key=lambda n: int(n.name[1:])) if placed else graph.node:
             shapes = [next(iter(t.items())) for t in true[n.name]]
             outs = iter([[kind, dims] for kind, dims in shapes])
             node = {"name": n.name, "op": n.op_type, "in": list(n.input), "out": [[o, *next(outs)] if o else None for o in n.output]}
@@ -120,12 +120,12 @@ def facts(path, level, order):
         out = {
             "runtime": ort.__version__, "level": level, "order": order,
             "inputs": [typed(i) for i in graph.input if i.name not in held], "initializers": weights,
-            "outputs": [o.name for o in graph.output], "nodes": nodes, "run": [at[n] for n in run],
+            "outputs": [o.name for o in graph.output], "nodes": nodes, "placed": placed, "run": [at[n] for n in run],
         }
         heap = peaks(path, level, order)
         if heap:
             out["heap"] = {"reuse": heap[0], "no_reuse": peaks(path, level, order, reuse=False)[0]}
-            out["arena"] = peaks(path, level, order, arena=True, pattern=True)
+            out["arena"] = peaks(path, level, order, 3, arena=True, pattern=True)
         return out
 
 

@@ -51,8 +51,12 @@ pub(crate) struct Facts {
     initializers: Vec<Typed>,
     outputs: Vec<String>,
     nodes: Vec<Node>,
+    /// Whether the nodes stand at their places in the given file, so that the order can be simulated.
+    pub(crate) placed: bool,
     run: Vec<usize>,
     pub(crate) heap: Heap,
+    /// Heap peaks of the first and of a later run, arena and pattern on.
+    pub(crate) arena: [u64; 2],
 }
 
 impl Facts {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use remat::ir::{OpKind, ValueType};
 use remat::onnx::proto::ModelProto;
-use remat::onnx::{ImportOptions, OnnxModel};
+use remat::onnx::{ImportOptions, OnnxModel, reader};
 use remat_ortsim::{NodeIndex, Program, default_order, priority_order};
 use remat_target::{LoweringOptions, OrderHint, lower};
 
@@ -18,15 +18,18 @@ fn executed(program: &Program, order: &[NodeIndex], plan: &[String]) -> Vec<Stri
     names.filter(|name| wanted.contains(name)).collect()
 }
 
-/// First results in the order of the plan. Constants do not run.
+/// First results in the order of the plan, of those that something can ask for. Constants do not run.
 fn planned(rewritten: &Rewritten) -> Vec<String> {
     let graph = &rewritten.graph;
     let ops = graph
         .ops
         .iter()
         .filter(|op| op.kind != OpKind::Dealloc && op.op_type != "Constant");
-    let results = ops.filter_map(|op| op.results().next());
-    results.map(|result| graph.tensors[result].name.clone()).collect()
+    let results = ops
+        .filter_map(|op| op.results().next())
+        .map(|result| &graph.tensors[result]);
+    let readable = results.filter(|tensor| reader(&tensor.name, &tensor.ty, "").is_some());
+    readable.map(|tensor| tensor.name.clone()).collect()
 }
 
 /// Shapes are hidden in what is written.
