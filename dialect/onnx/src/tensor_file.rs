@@ -32,7 +32,8 @@ impl TensorFile {
             tensor: proto.name.clone(),
             why: why.to_owned(),
         };
-        let values = tensor::values(&proto).ok_or_else(|| bad("its values are elsewhere, strings or parts of bytes"))?;
+        let values =
+            tensor::values(&proto).ok_or_else(|| bad("its values are elsewhere, strings or parts of bytes"))?;
         if ty.bytes().ok().flatten() != Some(values.len() as u64) {
             return Err(bad("its values do not fit its shape"));
         }
@@ -91,7 +92,7 @@ mod tests {
             ..proto()
         };
         for broken in [too_few, strings, elsewhere] {
-            assert!(matches!(read(&broken), Err(OnnxError::BadTensor { .. })), "{broken}");
+            assert!(matches!(read(&broken), Err(OnnxError::BadTensor { .. })), "{broken:?}");
         }
         assert!(TensorFile::read(b"").is_err());
         assert!(TensorFile::read(b"\x93NUMPY").is_err());

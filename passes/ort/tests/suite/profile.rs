@@ -31,6 +31,7 @@ fn lacks(path: &Path) -> Vec<String> {
     let runtime = runtime().expect("the caller looked");
     let facts = Facts::of(path);
     let import = ImportOptions {
+        open_sizes: false,
         dims: facts.options.dims.clone(),
         sizes: facts.options.sizes.clone(),
     };
