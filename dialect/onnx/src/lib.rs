@@ -29,6 +29,7 @@ mod shapes;
 mod sink;
 mod sizes;
 mod tensor;
+mod tensor_file;
 mod types;
 mod wire;
 
@@ -36,5 +37,6 @@ pub use error::OnnxError;
 pub use export::RECOMPUTE_OF;
 pub use model::{ImportOptions, OnnxModel};
 pub use onnx_protobuf as proto;
+pub use tensor_file::TensorFile;
 pub use scope::captures;
 pub use sink::reader;

@@ -45,6 +45,26 @@ pub struct ProfiledOutput {
     pub shape: Vec<u64>,
 }
 
+impl ProfiledOutput {
+    /// Bytes of the elements; `None` where they have no fixed size.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        let bits = match self.element.as_str() {
+            "double" | "int64" | "uint64" => 64,
+            "float" | "int32" | "uint32" => 32,
+            "float16" | "bfloat16" | "int16" | "uint16" => 16,
+            "bool" | "int8" | "uint8" => 8,
+            "int4" | "uint4" => 4,
+            _ => return None,
+        };
+        let elements = self
+            .shape
+            .iter()
+            .try_fold(1u64, |product, &dim| product.checked_mul(dim))?;
+        Some(elements.checked_mul(bits)?.div_ceil(8))
+    }
+}
+
 /// One node of the main graph as it ran. What runs inside of it (the body of a loop) is part of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProfiledNode {

@@ -209,6 +209,14 @@ pub enum Error {
         /// What was tried.
         abandoned: Vec<crate::deploy::Abandoned>,
     },
+    /// A measured peak lies above the promised one.
+    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
+    BrokenPromise {
+        /// The promised peak.
+        promised: u64,
+        /// The measured peak.
+        measured: u64,
+    },
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
@@ -249,9 +257,11 @@ impl Error {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
-            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) | Self::ModelsDiffer { .. } => {
-                ErrorKind::Negative
-            }
+            Self::Infeasible(_)
+            | Self::ProvedInfeasible { .. }
+            | Self::PlanRejected(_)
+            | Self::ModelsDiffer { .. }
+            | Self::BrokenPromise { .. } => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }

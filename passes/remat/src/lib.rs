@@ -33,6 +33,7 @@ pub mod deploy;
 mod error;
 mod finding;
 mod input;
+mod measured;
 mod model;
 mod save;
 mod solution;
@@ -48,6 +49,7 @@ pub use compare::{
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use finding::{Finding, FindingKind};
 pub use input::Format;
+pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, Target, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};

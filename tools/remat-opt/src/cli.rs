@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::solver::SolveControl;
-use remat::target::{LoweringOptions, OrderHint};
+use remat::target::OrderHint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -135,12 +135,18 @@ pub(crate) struct SearchArgs {
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What the rewritten model is made for: `ort`, ONNX Runtime under its default settings, or `onnx`, any runtime.
-    #[arg(long, value_name = "NAME", default_value = "onnx")]
-    pub(crate) target: TargetArg,
-    /// Execution orders of ONNX Runtime that the model must be right for: `any`, or `priority` alone, with fewer nodes.
+    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
+    /// [default: `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<TargetArg>,
+    /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
     #[arg(long, value_name = "ORDER", default_value = "any")]
     pub(crate) order_hint: OrderHintArg,
+    /// For `ort`: do not run the two models to compare bits, memory and time.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -153,25 +159,18 @@ pub(crate) enum TargetArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum OrderHintArg {
-    /// The runtime's default order and its priority-based one.
+    /// The runtime's default order, its priority-based one, and that of the file.
     Any,
-    /// The priority-based order.
+    /// The priority-based order and that of the file.
     Priority,
 }
 
-impl TargetArgs {
-    /// The target of the library.
-    pub(crate) fn target(&self) -> remat::Target {
-        let order = match self.order_hint {
-            OrderHintArg::Any => OrderHint::Any,
-            OrderHintArg::Priority => OrderHint::Priority,
-        };
-        match self.target {
-            TargetArg::Onnx => remat::Target::Onnx,
-            TargetArg::Ort => remat::Target::Ort(LoweringOptions {
-                order,
-                hide_shapes: true,
-            }),
+impl OrderHintArg {
+    /// The library's word.
+    pub(crate) fn hint(self) -> OrderHint {
+        match self {
+            Self::Any => OrderHint::Any,
+            Self::Priority => OrderHint::Priority,
         }
     }
 }

@@ -12,4 +12,5 @@ mod bits;
 mod common;
 mod features;
 mod measure;
+mod profile;
 mod stress;
