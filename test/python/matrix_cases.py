@@ -41,8 +41,9 @@ class Variant:
 
 def grid(order):
     """All levels with and without the arena, and in the other order, too."""
-    settings = [Settings(level, order, arena) for level in LEVELS for arena in (False, True)]
-    return tuple(settings + [Settings(level, other, arena=False) for level in LEVELS for other in ORDERS if other != order])
+    both = [Settings(level, order, arena) for level in LEVELS for arena in (False, True)]
+    other = next(other for other in ORDERS if other != order)
+    return (*both, *(Settings(level, other, arena=False) for level in LEVELS))
 
 
 BASELINE = "baseline_peak_bytes"

@@ -1,5 +1,5 @@
-"""Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those that the
-promise names it keeps the promise."""
+"""Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those
+that the promise names it keeps the promise."""
 
 import heap
 import pytest
