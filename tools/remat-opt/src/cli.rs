@@ -1,6 +1,6 @@
 //! The command line, as clap reads it and `--help` prints it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -20,10 +20,12 @@ Examples:
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
+  remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
+  remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
 
 Exit status:
   0  done
-  1  proved infeasible, or `verify` found a violation
+  1  proved infeasible, or `verify` found a violation or a difference
   2  wrong usage or broken input
   3  the checker rejected our own plan: a bug, the problem and the plan are saved
   4  a limit was reached before a plan was found";
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Compare(Box<crate::commands::compare::CompareArgs>),
     /// Find the largest batch that fits into memory, with and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
+    /// Measure what each op of a model takes in ONNX Runtime.
+    Profile(Box<crate::commands::profile::ProfileArgs>),
     /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
     Verify(Box<VerifyArgs>),
     /// Run a model for another command, which measures this process.
@@ -199,9 +203,11 @@ pub(crate) struct LoadArgs {
     /// Device that times are estimated for.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
-    /// Measured times per op, in JSON, that replace the estimates.
-    #[arg(long, value_name = "FILE")]
+    /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
+    #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -279,8 +285,6 @@ pub(crate) struct VerifyArgs {
     /// Also write what was found here, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Running models")]
     pub(crate) emit_report: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -310,10 +314,18 @@ impl SearchArgs {
 }
 
 impl LoadArgs {
-    /// The options of the library, the profile file read.
-    pub(crate) fn options(&self) -> anyhow::Result<remat::LoadOptions> {
+    /// The options of the library; the profile file is read, or `input` is profiled.
+    pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
         let profile = match &self.profile {
             None => None,
+            Some(path) if path.as_os_str() == "measured" => {
+                let import = remat::onnx::ImportOptions {
+                    dims: self.dims.iter().cloned().collect(),
+                    sizes: self.sizes.iter().cloned().collect(),
+                    open_sizes: true,
+                };
+                Some(crate::commands::profile::measured(&self.runtime, input, &import)?)
+            }
             Some(path) => {
                 let text =
                     std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
@@ -339,7 +351,7 @@ impl LoadArgs {
 }
 
 /// `NAME=N`; the name may itself contain `=`.
-fn parse_assignment(text: &str) -> Result<(String, u64), String> {
+pub(crate) fn parse_assignment(text: &str) -> Result<(String, u64), String> {
     let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
     let value = value
         .trim()

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if args.output.as_ref().is_some_and(|output| same_file(output, input)) {
         bail!("`{}` is the input: write to another file", input.display());
     }
-    let model = Model::open(input, &args.load.options()?)?;
+    let model = Model::open(input, &args.load.options(input)?)?;
     if let Some(output) = &args.output {
         Output::of(output, model.format())?;
     }
