@@ -88,6 +88,7 @@ impl Model {
         match Format::of(path)? {
             Format::Onnx => {
                 let import = ImportOptions {
+                    open_sizes: false,
                     dims: options.dims.clone(),
                     sizes: options.sizes.clone(),
                 };

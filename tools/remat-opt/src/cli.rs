@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,8 +63,11 @@ pub(crate) enum Command {
     Compare(Box<crate::commands::compare::CompareArgs>),
     /// Find the largest batch that fits into memory, with and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
-    /// Replay a plan against a model with the independent checker.
-    Verify(VerifyArgs),
+    /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
+    Verify(Box<VerifyArgs>),
+    /// Run a model for another command, which measures this process.
+    #[command(name = crate::runtime::CHILD, hide = true)]
+    MeasureChild,
     /// Replay a log of an eager execution under dynamic rematerialization (DTR).
     Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
@@ -97,15 +102,8 @@ pub(crate) struct OptimizeArgs {
     /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
     #[arg(long, value_name = "N")]
     pub(crate) step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) memory_limit: Option<u64>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
     /// Apply this plan instead of searching for one.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
     pub(crate) plan: Option<PathBuf>,
@@ -113,9 +111,68 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// What a search runs with; the same for every command that bounds its memory too.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// What a rewritten model is made for.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
+    /// [default: `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<TargetArg>,
+    /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
+    #[arg(long, value_name = "ORDER", default_value = "any")]
+    pub(crate) order_hint: OrderHintArg,
+    /// For `ort`: do not run the two models to compare bits, memory and time.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// ONNX Runtime.
+    Ort,
+    /// Any runtime.
+    Onnx,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum OrderHintArg {
+    /// The runtime's default order, its priority-based one, and that of the file.
+    Any,
+    /// The priority-based order and that of the file.
+    Priority,
+}
+
+impl OrderHintArg {
+    /// The library's word.
+    pub(crate) fn hint(self) -> OrderHint {
+        match self {
+            Self::Any => OrderHint::Any,
+            Self::Priority => OrderHint::Priority,
+        }
+    }
 }
 
 /// How a model is read and what counts; the same for every command that reads one.
@@ -199,13 +256,30 @@ pub(crate) struct VerifyArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply.
-    #[arg(value_name = "PLAN")]
+    /// Plan to replay (`.json`); its own accounting and budget apply. Or the rewritten model (`.onnx`): both models run in ONNX
+    /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
+    #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) session: crate::runtime::SessionArgs,
+    /// Warm runs of each model.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Running models")]
+    pub(crate) runs: u32,
+    /// Seed of the first inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running models")]
+    pub(crate) seed: u64,
+    /// How many seeds to compare outputs for, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running models")]
+    pub(crate) seeds: u32,
+    /// Also write what was found here, as JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Running models")]
+    pub(crate) emit_report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -220,6 +294,18 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+impl SearchArgs {
+    /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
+    pub(crate) fn control(&self) -> SolveControl<'static> {
+        let mut control = SolveControl::new()
+            .threads(crate::commands::threads(self.threads))
+            .seed(self.seed)
+            .cancel(crate::interrupt::flag());
+        control.memory_limit = self.memory_limit;
+        control
+    }
 }
 
 impl LoadArgs {

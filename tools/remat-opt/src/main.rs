@@ -10,6 +10,7 @@ mod failure;
 mod front_chart;
 mod interrupt;
 mod progress;
+mod runtime;
 mod units;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
+        Some(Command::MeasureChild) => commands::measure_child::run(),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),

@@ -1,4 +1,4 @@
-//! `remat-opt verify`: replays a plan with the independent checker.
+//! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
 use serde_json::json;
 
@@ -6,6 +6,10 @@ use crate::cli::{ReportFormat, VerifyArgs};
 use crate::units;
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+    let extension = args.plan.extension().and_then(|extension| extension.to_str());
+    if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
+        return super::verify_models::run(args);
+    }
     let file = super::read_plan(&args.plan)?;
     let mut options = args.load.options()?;
     options.accounting = Some(options.accounting.unwrap_or(file.accounting));

@@ -1,0 +1,132 @@
+//! `remat-opt verify BASE.onnx REWRITTEN.onnx`: runs both and compares bits, memory and time.
+
+use std::path::Path;
+
+use anyhow::Context;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::ort::{MeasureOptions, Measurement, ModelComparison, compare_models};
+use serde_json::json;
+
+use crate::cli::{ReportFormat, VerifyArgs};
+use crate::{runtime, units};
+
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+    let settings = args.session.settings(&args.load.device, &args.load.dims)?;
+    let options = MeasureOptions {
+        runs: args.runs,
+        seeds: (0..args.seeds.into()).map(|offset| args.seed + offset).collect(),
+    };
+    let loaded = args.runtime.load()?;
+    let pair = (args.input.as_path(), args.plan.as_path());
+    let child = runtime::child()?;
+    let found = compare_models(&child, loaded.library(), pair, &settings, &options).map_err(remat::Error::from)?;
+    let report = json!({
+        "base": args.input,
+        "rewritten": args.plan,
+        "runtime": loaded.version(),
+        "settings": settings,
+        "identical": found.differing_seed.is_none(),
+        "peak_ratio": peak_ratio(&found),
+        "comparison": found,
+    });
+    if let Some(path) = &args.emit_report {
+        std::fs::write(path, format!("{report:#}\n")).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    super::print(&match args.report.format {
+        ReportFormat::Text => text(pair, &found),
+        ReportFormat::Json => format!("{report:#}\n"),
+    })?;
+    match found.differing_seed.zip(found.differences.first()) {
+        None if found.differing_seed.is_none() => Ok(()),
+        Some((seed, first)) => Err(differ(pair, seed, first)),
+        None => anyhow::bail!(
+            "the outputs differ from run to run: `{}` or `{}` draws random numbers without a seed",
+            pair.0.display(),
+            pair.1.display()
+        ),
+    }
+}
+
+fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &remat::ort::OutputDifference) -> anyhow::Error {
+    let error = remat::Error::ModelsDiffer {
+        base: base.to_owned(),
+        rewritten: rewritten.to_owned(),
+        output: first.name.clone(),
+        differing: first.differing,
+        elements: first.elements,
+        form: first.form.clone(),
+        seed,
+    };
+    error.into()
+}
+
+fn peak_ratio(found: &ModelComparison) -> Option<f64> {
+    let (base, rewritten) = (found.base.peaks.as_ref().ok()?, found.rewritten.peaks.as_ref().ok()?);
+    Some(rewritten.first as f64 / base.first as f64)
+}
+
+fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut table = Table::new();
+    let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
+    table.load_style(NOTHING).set_header(header);
+    let peaks = |which: fn(remat::ort::Peaks) -> u64| {
+        let figure = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| which(*peaks));
+        figure(&found.base).zip(figure(&found.rewritten))
+    };
+    for (what, figures) in [
+        ("peak, first run", peaks(|peaks| peaks.first)),
+        ("peak, later runs", peaks(|peaks| peaks.steady)),
+    ] {
+        if let Some((before, after)) = figures {
+            let ratio = after as f64 / before.max(1) as f64;
+            table.add_row([
+                what.to_owned(),
+                units::bytes(before),
+                units::bytes(after),
+                change(ratio),
+            ]);
+        }
+    }
+    let times = &found.times;
+    table.add_row([
+        "time, median".to_owned(),
+        units::nanoseconds(times.base_median_ns),
+        units::nanoseconds(times.other_median_ns),
+        change(times.ratio),
+    ]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut lines = vec![table.trim_fmt()];
+    if let Err(why) = &found.base.peaks {
+        lines.push(format!("peaks are not known: {why}"));
+    }
+    let count = found.base.outputs.first().map_or(0, |seeded| seeded.outputs.len());
+    let seeds = found.base.outputs.len();
+    if found.differing_seed.is_none() {
+        lines.push(format!(
+            "{count} outputs for each of {seeds} seeds: identical in every bit"
+        ));
+    }
+    for difference in &found.differences {
+        let form = difference
+            .form
+            .as_ref()
+            .map_or_else(String::new, |form| format!(", {form}"));
+        lines.push(format!(
+            "output `{}` differs in {} of {} elements{form}",
+            difference.name, difference.differing, difference.elements
+        ));
+    }
+    if !found.base.finite {
+        lines.push("outputs are not finite: on these inputs they say little".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A ratio as people read it, `-50.7 %`.
+fn change(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
