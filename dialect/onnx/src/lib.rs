@@ -37,6 +37,6 @@ pub use error::OnnxError;
 pub use export::RECOMPUTE_OF;
 pub use model::{ImportOptions, OnnxModel};
 pub use onnx_protobuf as proto;
-pub use tensor_file::TensorFile;
 pub use scope::captures;
 pub use sink::reader;
+pub use tensor_file::TensorFile;

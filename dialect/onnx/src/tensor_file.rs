@@ -32,7 +32,8 @@ impl TensorFile {
             tensor: proto.name.clone(),
             why: why.to_owned(),
         };
-        let values = tensor::values(&proto).ok_or_else(|| bad("its values are elsewhere, strings or parts of bytes"))?;
+        let values =
+            tensor::values(&proto).ok_or_else(|| bad("its values are elsewhere, strings or parts of bytes"))?;
         if ty.bytes().ok().flatten() != Some(values.len() as u64) {
             return Err(bad("its values do not fit its shape"));
         }

@@ -35,7 +35,8 @@ fn is_named(ty: &ValueType, name: &str) -> bool {
     let ValueType::Tensor { shape: Some(dims), .. } = ty else {
         return false;
     };
-    dims.iter().any(|dim| matches!(dim, Dim::Symbol(symbol) if symbol == name))
+    dims.iter()
+        .any(|dim| matches!(dim, Dim::Symbol(symbol) if symbol == name))
 }
 
 #[cfg(test)]

@@ -134,5 +134,8 @@ fn measure(path: &Path, budget: BudgetSpec, host: &OrtHost, args: &Args) -> anyh
         Ok(deployment) => row::figures(&deployment),
         Err(error) => row::refusal(error)?,
     };
-    Ok([stem.to_owned(), budget.to_string()].into_iter().chain(figures).collect())
+    Ok([stem.to_owned(), budget.to_string()]
+        .into_iter()
+        .chain(figures)
+        .collect())
 }

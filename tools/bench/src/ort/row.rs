@@ -37,7 +37,10 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
         megabytes(before.and_then(|before| before.stock)),
         megabytes(after.and_then(|after| after.stock)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
-        check.map_or_else(|| UNKNOWN.to_owned(), |check| format!("{:+.1}", 100.0 * (check.time_ratio - 1.0))),
+        check.map_or_else(
+            || UNKNOWN.to_owned(),
+            |check| format!("{:+.1}", 100.0 * (check.time_ratio - 1.0)),
+        ),
         // A model with other bits is never written.
         check.map_or(UNKNOWN, |_| "same").to_owned(),
     ]
