@@ -96,6 +96,8 @@ pub(super) fn json(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> ser
         "variant": found.variant,
         "abandoned": found.abandoned,
         "promised_peak_bytes": found.promise.peak_bytes,
+        "promised_arena_bytes": found.promise.arena_bytes,
+        "promised_arena_steady_bytes": found.promise.arena_steady_bytes,
         "follows_plan": found.promise.follows_plan,
         "hides_shapes": found.lowering.hides_shapes,
         "readers": found.lowering.readers,
