@@ -38,5 +38,4 @@ pub use export::RECOMPUTE_OF;
 pub use model::{ImportOptions, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use scope::captures;
-pub use sink::reader;
 pub use tensor_file::TensorFile;

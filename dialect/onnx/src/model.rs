@@ -143,7 +143,15 @@ impl OnnxModel {
     /// [`OnnxError::Foreign`] if `rewritten` does not stem from [`OnnxModel::graph`]: an op without source, a missing or
     /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
     pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
-        export::export(self, rewritten)
+        export::export(self, rewritten, true)
+    }
+
+    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread stay so: the nodes are its ops and no others.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`].
+    pub fn export_without_readers(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
+        export::export(self, rewritten, false)
     }
 
     /// [`OnnxModel::export_proto`] as bytes.

@@ -2,11 +2,11 @@
 //!
 //! ONNX has no op that ends the life of a value. ONNX Runtime releases a buffer after its last reader, and one without a reader
 //! only when the run ends (observed in 1.31.1, with buffer reuse on and off). A plan that gives up a result unread (one of
-//! several results of a copied node, say) would keep its memory all the same. So such results get a reader: a `Size` node,
+//! several results of a copied node, say) would keep its memory all the same. So such results get a reader: a `Shape` node,
 //! which touches no element and leaves a few bytes; a `SequenceLength` node for sequences.
 
 use onnx_protobuf::NodeProto;
-use remat_ir::{ElementType, Graph, Op, OpKind, TensorId, ValueType};
+use remat_ir::{Graph, Op, OpKind, TensorId, ValueType};
 use typed_index_collections::TiVec;
 
 /// What an unread result is called after, beside the name of the value.
@@ -33,12 +33,10 @@ impl Readers {
     }
 }
 
-/// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such
-/// a node.
-#[must_use]
-pub fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
+/// A node that reads `value`, whose own result is called `name`; `None` for values without such a node.
+pub(crate) fn sink(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
     let op_type = match ty {
-        ValueType::Tensor { element, .. } => tensor_reader(*element)?,
+        ValueType::Tensor { .. } => "Shape",
         ValueType::Sequence(_) => "SequenceLength",
         ValueType::SparseTensor { .. } | ValueType::Optional(_) | ValueType::Map { .. } | ValueType::Unknown => {
             return None;
@@ -51,19 +49,6 @@ pub fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
         output: vec![name.to_owned()],
         ..NodeProto::default()
     })
-}
-
-/// The op that ONNX Runtime has a kernel of for tensors of this type.
-fn tensor_reader(element: ElementType) -> Option<&'static str> {
-    use ElementType as T;
-    match element {
-        // `Size` has no kernel for it. `Shape` is second choice: it is folded where the shape is known.
-        T::Bfloat16 => Some("Shape"),
-        T::Complex64 | T::Complex128 | T::Float8E4M3Fn | T::Float8E4M3Fnuz | T::Float8E5M2 | T::Float8E5M2Fnuz => None,
-        T::Uint4 | T::Int4 | T::Float4E2M1 | T::Float8E8M0 | T::Uint2 | T::Int2 => None,
-        T::Float16 | T::Float32 | T::Float64 | T::Bool | T::String => Some("Size"),
-        T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Uint8 | T::Uint16 | T::Uint32 | T::Uint64 => Some("Size"),
-    }
 }
 
 /// `value__sink`, or the first of `value__sink_1`, `value__sink_2`, … that is free.

@@ -92,7 +92,7 @@ mod tests {
             ..proto()
         };
         for broken in [too_few, strings, elsewhere] {
-            assert!(matches!(read(&broken), Err(OnnxError::BadTensor { .. })), "{broken}");
+            assert!(matches!(read(&broken), Err(OnnxError::BadTensor { .. })), "{broken:?}");
         }
         assert!(TensorFile::read(b"").is_err());
         assert!(TensorFile::read(b"\x93NUMPY").is_err());

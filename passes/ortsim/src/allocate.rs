@@ -123,9 +123,7 @@ impl<'p> Planner<'p> {
         if self.is_output[value] {
             return Home::Output;
         }
-        if let Some(operand) = alias(node, position).and_then(operand)
-            && tensor
-        {
+        if let Some(operand) = alias(node, position, tensor).and_then(operand) {
             return Home::Alias(operand);
         }
         if let Some(operand) = in_place(node, position).and_then(operand)

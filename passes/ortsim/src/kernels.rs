@@ -5,6 +5,9 @@ use crate::Node;
 /// Operators whose first result is their first operand under another shape, always.
 const VIEWS: &[&str] = &["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
+/// Operators that wrap and unwrap: their result is their operand, whatever its kind.
+const WRAPPERS: &[&str] = &["Optional", "OptionalGetElement"];
+
 /// Operators of the default domain that may write their first result over their first operand (each seen to do so; the
 /// column `in_place` of `passes/profile/data/workspace.csv`).
 const OVERWRITE: &[&str] = &[
@@ -28,10 +31,12 @@ const OVERWRITE: &[&str] = &[
     "Trilu",
 ];
 
-/// The operand whose memory result `output` is, whatever the sizes.
-pub(crate) fn alias(node: &Node, output: usize) -> Option<usize> {
+/// The operand whose memory result `output` is, whatever the sizes; `tensor` says whether that result is a dense tensor.
+pub(crate) fn alias(node: &Node, output: usize, tensor: bool) -> Option<usize> {
     let onnx = matches!(node.domain.as_str(), "" | "ai.onnx");
-    (onnx && output == 0 && VIEWS.contains(&node.op_type.as_str())).then_some(0)
+    let op_type = node.op_type.as_str();
+    let alias = WRAPPERS.contains(&op_type) || (tensor && VIEWS.contains(&op_type));
+    (onnx && output == 0 && alias).then_some(0)
 }
 
 /// The operand that result `output` may overwrite, if nobody needs it any more and the sizes are equal.

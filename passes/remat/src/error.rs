@@ -197,6 +197,9 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
+    /// Something was to run, and there is nothing to run it in.
+    #[error("ONNX Runtime is not here: nothing can be measured")]
+    NoRuntime,
     /// Only ONNX models run in ONNX Runtime.
     #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
     NotForRuntime {
@@ -208,6 +211,14 @@ pub enum Error {
     NoVariant {
         /// What was tried.
         abandoned: Vec<crate::deploy::Abandoned>,
+    },
+    /// A measured peak lies above the promised one.
+    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
+    BrokenPromise {
+        /// The promised peak.
+        promised: u64,
+        /// The measured peak.
+        measured: u64,
     },
     /// The plan cannot be applied.
     #[error(transparent)]
@@ -249,9 +260,11 @@ impl Error {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
-            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) | Self::ModelsDiffer { .. } => {
-                ErrorKind::Negative
-            }
+            Self::Infeasible(_)
+            | Self::ProvedInfeasible { .. }
+            | Self::PlanRejected(_)
+            | Self::ModelsDiffer { .. }
+            | Self::BrokenPromise { .. } => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
@@ -271,6 +284,7 @@ impl Error {
             | Self::NotCompared { .. }
             | Self::Front(_)
             | Self::NotForRuntime { .. }
+            | Self::NoRuntime
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

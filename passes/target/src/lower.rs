@@ -67,7 +67,7 @@ pub struct Lowered {
 /// # Errors
 /// Those of [`OnnxModel::export_proto`].
 pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) -> Result<Lowered, OnnxError> {
-    let mut proto = model.export_proto(rewritten)?;
+    let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
     let types = types(rewritten);
     let opset = default_opset(&proto);
@@ -89,14 +89,15 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     if let Some(zeros) = zeros {
         (first, nodes) = hide_shapes(graph, nodes, &types, zeros, &mut names, &mut report);
     }
-    if options.order == OrderHint::Any && opset > 0 {
-        let outputs = graph.output.iter().map(|output| output.name.clone()).collect();
+    if opset > 0 {
         let arrangement = Arrangement {
             types: &types,
             guarded: &guarded,
-            outputs: &outputs,
         };
-        (nodes, report.readers) = arrangement.arrange(nodes, &mut names);
+        (nodes, report.readers) = match options.order {
+            OrderHint::Any => arrangement.arrange(nodes, &mut names),
+            OrderHint::Priority => arrangement.guard(nodes, &mut names),
+        };
     }
     first.append(&mut nodes);
     graph.node = first;

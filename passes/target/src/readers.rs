@@ -3,10 +3,11 @@
 //! A `Size` node looks at no element and makes eight bytes. (`Shape` would do, were it not folded where the shape is known, and
 //! moved in front of a Transpose.)
 
-use remat_ir::{Graph, OpKind, TensorId, ValueType};
+use remat_ir::{ElementType, Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::NodeProto;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::build;
 use crate::names::Names;
 use crate::schedule;
 
@@ -18,9 +19,30 @@ pub(crate) fn makes_a_few_bytes(node: &NodeProto) -> bool {
     matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty()
 }
 
-/// Whether the node is a reader: it makes a few bytes that nobody reads.
-fn is_reader(node: &NodeProto, is_read: impl Fn(&str) -> bool) -> bool {
-    makes_a_few_bytes(node) && node.output.iter().all(|output| !is_read(output))
+/// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such a
+/// node in ONNX Runtime.
+pub(crate) fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
+    let op_type = match ty {
+        ValueType::Tensor { element, .. } => tensor_reader(*element)?,
+        ValueType::Sequence(_) => "SequenceLength",
+        ValueType::SparseTensor { .. } | ValueType::Optional(_) | ValueType::Map { .. } | ValueType::Unknown => {
+            return None;
+        }
+    };
+    Some(build::node(op_type, &[value], name, Vec::new()))
+}
+
+/// The op that ONNX Runtime 1.31 has a kernel of for tensors of this type (tried out).
+fn tensor_reader(element: ElementType) -> Option<&'static str> {
+    use ElementType as T;
+    match element {
+        // `Size` has no kernel for it.
+        T::Bfloat16 => Some("Shape"),
+        T::Complex64 | T::Complex128 | T::Float8E4M3Fn | T::Float8E4M3Fnuz | T::Float8E5M2 | T::Float8E5M2Fnuz => None,
+        T::Uint4 | T::Int4 | T::Float4E2M1 | T::Float8E8M0 | T::Uint2 | T::Int2 => None,
+        T::Float16 | T::Float32 | T::Float64 | T::Bool | T::String => Some("Size"),
+        T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Uint8 | T::Uint16 | T::Uint32 | T::Uint64 => Some("Size"),
+    }
 }
 
 /// Values that have fewer readers than the value of the model that they stand for, or are no graph output where that is one. What
@@ -65,72 +87,72 @@ pub(crate) struct Arrangement<'a> {
     pub(crate) types: &'a FxHashMap<String, ValueType>,
     /// Values that get a reader whatever the order is.
     pub(crate) guarded: &'a FxHashSet<String>,
-    /// Names of the graph's outputs.
-    pub(crate) outputs: &'a FxHashSet<String>,
 }
 
 impl Arrangement<'_> {
     /// The nodes in the order of the plan and readers after them, such that a depth-first order runs the nodes as they stand.
     /// Returns how many readers there are.
     pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
-        let read: FxHashSet<String> = nodes.iter().flat_map(reads).map(str::to_owned).collect();
-        let is_read = |name: &str| read.contains(name) || self.outputs.contains(name);
-        let (readers, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| is_reader(node, is_read));
-        let producer: FxHashMap<&str, usize> = (0..)
-            .zip(&nodes)
-            .flat_map(|(index, node)| node.output.iter().map(move |output| (output.as_str(), index)))
-            .filter(|(output, _)| !output.is_empty())
-            .collect();
-        let sources: Vec<Vec<usize>> = nodes
-            .iter()
-            .map(|node| {
-                let mut sources: Vec<usize> = reads(node).filter_map(|name| producer.get(name).copied()).collect();
-                sources.sort_unstable();
-                sources.dedup();
-                sources
-            })
-            .collect();
-        // What each node has to be followed by: readers that are there already, and readers of guarded values.
-        let mut tail: Vec<Vec<NodeProto>> = vec![Vec::new(); nodes.len()];
-        let mut early: Vec<NodeProto> = Vec::new();
-        for reader in readers {
-            match reader.input.first().and_then(|name| producer.get(name.as_str())) {
-                Some(&node) => tail[node].push(reader),
-                None => early.push(reader),
-            }
-        }
-        for (index, node) in nodes.iter().enumerate() {
-            for output in node.output.iter().filter(|output| self.guarded.contains(*output)) {
-                let has_one = tail[index].iter().any(|reader| reader.input.first() == Some(output));
-                tail[index].extend(self.reader(output, names).filter(|_| !has_one));
-            }
-        }
-        let readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
-        let ends: Vec<bool> = tail.iter().map(|readers| !readers.is_empty()).collect();
-        let unreadable: Vec<bool> = nodes.iter().map(|node| !readable(node)).collect();
-        for leaf in schedule::leaves(&sources, &ends, &unreadable) {
-            if tail[leaf].is_empty() {
+        let mut readers = self.guards(&nodes, names);
+        let is_readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
+        let ends: Vec<bool> = readers.iter().map(|readers| !readers.is_empty()).collect();
+        let unreadable: Vec<bool> = nodes.iter().map(|node| !is_readable(node)).collect();
+        for leaf in schedule::leaves(&sources(&nodes), &ends, &unreadable) {
+            if readers[leaf].is_empty() {
                 let output = nodes[leaf].output.iter().find(|output| self.is_readable(output));
-                tail[leaf].extend(output.and_then(|output| self.reader(output, names)));
+                readers[leaf].extend(output.and_then(|output| self.reader(output, names)));
             }
         }
-        drop(producer);
-        let count = tail.iter().map(Vec::len).sum::<usize>() + early.len();
+        let count = readers.iter().map(Vec::len).sum();
         let mut arranged = nodes;
-        arranged.extend(tail.into_iter().rev().flatten());
-        arranged.extend(early);
+        arranged.extend(readers.into_iter().rev().flatten());
         (arranged, count)
+    }
+
+    /// The nodes as they stand, each followed by the readers of guarded values. Returns how many readers there are.
+    pub(crate) fn guard(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
+        let readers = self.guards(&nodes, names);
+        let count = readers.iter().map(Vec::len).sum();
+        let followed = nodes.into_iter().zip(readers);
+        let guarded = followed.flat_map(|(node, readers)| std::iter::once(node).chain(readers));
+        (guarded.collect(), count)
+    }
+
+    /// The readers of guarded values, by the node that makes the value.
+    fn guards(&self, nodes: &[NodeProto], names: &mut Names) -> Vec<Vec<NodeProto>> {
+        let mut readers = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let guarded = node.output.iter().filter(|output| self.guarded.contains(*output));
+            readers.push(guarded.filter_map(|output| self.reader(output, names)).collect());
+        }
+        readers
     }
 
     fn is_readable(&self, value: &str) -> bool {
         let ty = self.types.get(value);
-        ty.is_some_and(|ty| remat_onnx::reader(value, ty, "").is_some())
+        ty.is_some_and(|ty| reader(value, ty, "").is_some())
     }
 
     fn reader(&self, value: &str, names: &mut Names) -> Option<NodeProto> {
         let ty = self.types.get(value).filter(|_| self.is_readable(value))?;
-        remat_onnx::reader(value, ty, &names.fresh(&format!("{value}{SUFFIX}")))
+        reader(value, ty, &names.fresh(&format!("{value}{SUFFIX}")))
     }
+}
+
+/// By node the nodes that it reads from, sorted.
+fn sources(nodes: &[NodeProto]) -> Vec<Vec<usize>> {
+    let outputs = |(index, node): (usize, &'_ NodeProto)| -> Vec<(String, usize)> {
+        let named = node.output.iter().filter(|output| !output.is_empty());
+        named.map(|output| (output.clone(), index)).collect()
+    };
+    let producers: FxHashMap<String, usize> = nodes.iter().enumerate().flat_map(outputs).collect();
+    let of = |node: &NodeProto| {
+        let mut sources: Vec<usize> = reads(node).filter_map(|name| producers.get(name).copied()).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    };
+    nodes.iter().map(of).collect()
 }
 
 /// The values that a node and its subgraphs read.

@@ -10,6 +10,7 @@ mod graphs;
 mod layered;
 mod measure;
 mod models;
+mod ort;
 mod panels;
 mod paper;
 mod scaling;
@@ -39,6 +40,11 @@ enum Command {
     Dtr(dtr::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
+    /// Models before and after in ONNX Runtime: what was promised beside what was measured.
+    Ort(ort::Args),
+    /// Runs a model for `ort`, which started this process to measure it.
+    #[command(name = ort::CHILD, hide = true)]
+    OrtChild,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -49,5 +55,7 @@ fn main() -> anyhow::Result<()> {
         Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
         Command::Models(args) => models::run(&args),
+        Command::Ort(args) => ort::run(&args),
+        Command::OrtChild => ort::child(),
     }
 }

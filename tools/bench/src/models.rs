@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The models that were named, and those in folders that were named.
-fn models(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn models(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in named {
         if !path.is_dir() {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
-use remat::target::{LoweringOptions, OrderHint};
+use remat::target::OrderHint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,12 +140,16 @@ pub(crate) struct SearchArgs {
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What the rewritten model is made for: `ort`, ONNX Runtime under its default settings, or `onnx`, any runtime.
-    #[arg(long, value_name = "NAME", default_value = "onnx")]
-    pub(crate) target: TargetArg,
-    /// Execution orders of ONNX Runtime that the model must be right for: `any`, or `priority` alone, with fewer nodes.
+    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
+    /// [default: `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<TargetArg>,
+    /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
     #[arg(long, value_name = "ORDER", default_value = "any")]
     pub(crate) order_hint: OrderHintArg,
+    /// For `ort`: do not run the two models to compare bits, memory and time.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -157,25 +162,18 @@ pub(crate) enum TargetArg {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum OrderHintArg {
-    /// The runtime's default order and its priority-based one.
+    /// The runtime's default order, its priority-based one, and that of the file.
     Any,
-    /// The priority-based order.
+    /// The priority-based order and that of the file.
     Priority,
 }
 
-impl TargetArgs {
-    /// The target of the library.
-    pub(crate) fn target(&self) -> remat::Target {
-        let order = match self.order_hint {
-            OrderHintArg::Any => OrderHint::Any,
-            OrderHintArg::Priority => OrderHint::Priority,
-        };
-        match self.target {
-            TargetArg::Onnx => remat::Target::Onnx,
-            TargetArg::Ort => remat::Target::Ort(LoweringOptions {
-                order,
-                hide_shapes: true,
-            }),
+impl OrderHintArg {
+    /// The library's word.
+    pub(crate) fn hint(self) -> OrderHint {
+        match self {
+            Self::Any => OrderHint::Any,
+            Self::Priority => OrderHint::Priority,
         }
     }
 }
@@ -318,21 +316,18 @@ impl LoadArgs {
     pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
         let profile = match &self.profile {
             None => None,
-            Some(path) if path.as_os_str() == "measured" => {
-                let import = remat::onnx::ImportOptions {
-                    dims: self.dims.iter().cloned().collect(),
-                    sizes: self.sizes.iter().cloned().collect(),
-                    open_sizes: true,
-                };
-                Some(crate::commands::profile::measured(&self.runtime, input, &import)?)
-            }
-            Some(path) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-                Some(remat::profile::ProfileFile::from_json(&text)?)
-            }
+            Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),
+            Some(path) => Some(profile_file(path)?),
         };
         Ok(remat::LoadOptions {
+            profile,
+            ..self.options_without_profile()
+        })
+    }
+
+    /// All options but the profile.
+    pub(crate) fn options_without_profile(&self) -> remat::LoadOptions {
+        remat::LoadOptions {
             dims: self.dims.iter().cloned().collect(),
             sizes: self.sizes.iter().cloned().collect(),
             accounting: self.accounting.map(|accounting| match accounting {
@@ -345,9 +340,30 @@ impl LoadArgs {
             }),
             max_computes: self.max_computes,
             device: self.device.clone(),
-            profile,
-        })
+            profile: None,
+        }
     }
+
+    /// Whether the profile is to be measured, not read.
+    pub(crate) fn profile_is_measured(&self) -> bool {
+        self.profile.as_ref().is_some_and(|path| path.as_os_str() == "measured")
+    }
+
+    /// Profiles a model with the dimensions and sizes of the command line.
+    pub(crate) fn measured(&self, host: &remat::ort::Host, model: &Path) -> Result<ProfileFile, remat::Error> {
+        let import = remat::onnx::ImportOptions {
+            dims: self.dims.iter().cloned().collect(),
+            sizes: self.sizes.iter().cloned().collect(),
+            open_sizes: true,
+        };
+        crate::commands::profile::measured(host, model, &import)
+    }
+}
+
+/// Reads a profile.
+pub(crate) fn profile_file(path: &Path) -> anyhow::Result<ProfileFile> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(ProfileFile::from_json(&text)?)
 }
 
 /// `NAME=N`; the name may itself contain `=`.

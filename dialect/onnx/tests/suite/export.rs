@@ -250,7 +250,7 @@ fn results_that_lose_all_readers_get_one() {
     let sink = &exported.graph.node[4];
     assert_eq!(
         (sink.op_type.as_str(), &sink.input[..]),
-        ("Size", &["a__again".to_owned()][..])
+        ("Shape", &["a__again".to_owned()][..])
     );
 }
 

@@ -12,14 +12,11 @@ use remat_ort::{OptimizationLevel, Output, Runtime, RuntimeError, SessionSetting
 /// The levels at which bits are compared: what stands in the file, and what users get.
 pub(crate) const LEVELS: [OptimizationLevel; 2] = [OptimizationLevel::Off, OptimizationLevel::All];
 
-/// What is written: for any runtime, and for this one.
-pub(crate) const TARGETS: [Target; 2] = [
-    Target::Onnx,
-    Target::Ort(LoweringOptions {
-        order: OrderHint::Any,
-        hide_shapes: true,
-    }),
-];
+/// What is written for this runtime.
+pub(crate) const FOR_RUNTIME: Target = Target::Ort(LoweringOptions {
+    order: OrderHint::Any,
+    hide_shapes: true,
+});
 
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

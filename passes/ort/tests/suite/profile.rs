@@ -42,9 +42,9 @@ fn host() -> Host {
 fn lacks(path: &Path) -> Vec<String> {
     let facts = Facts::of(path);
     let import = ImportOptions {
+        open_sizes: false,
         dims: facts.options.dims.clone(),
         sizes: facts.options.sizes.clone(),
-        ..ImportOptions::default()
     };
     let model = OnnxModel::open(path, &import).unwrap_or_else(|error| panic!("{error}"));
     let request = request(&facts);

@@ -98,8 +98,11 @@ def facts(path, level, order):
         events = [e for e in json.load(open(s.end_profiling())) if e.get("cat") == "Node" and e["name"].endswith("_kernel_time")]
         s = None
         graph = onnx.load(saved).graph
-        run = [e["name"][: -len("_kernel_time")] for e in events]
-        true = {n: e["args"]["output_type_shape"] for n, e in zip(run, events)}
+        # Nodes of subgraphs are listed too.
+        own = {n.name for n in graph.node}
+        events = [(e["name"][: -len("_kernel_time")], e) for e in events if e["name"][: -len("_kernel_time")] in own]
+        run = [n for n, _ in events]
+        true = {n: e["args"]["output_type_shape"] for n, e in events}
         nodes = []
         # Names count positions in the given file, which decide the order; nodes that optimizers made have none.
         placed = all(n.name[1:].isdigit() for n in graph.node)

@@ -4,34 +4,18 @@ use remat_ortsim::{ArenaSettings, Settings, allocate, arena, default_order, heap
 
 use crate::facts::Facts;
 
-/// Promised over measured heap peak of one run, in per mille off, with reuse of dead buffers and without.
-fn errors(facts: &Facts) -> [i64; 2] {
-    let program = facts.program();
-    let run = facts.run();
-    [(true, facts.heap.reuse), (false, facts.heap.no_reuse)].map(|(reuse, measured)| {
-        let allocation = allocate(&program, &run, &Settings { reuse });
-        let promised = heap(&program, &run, &allocation).peak;
-        println!("    reuse {reuse}: promised {promised}, measured {measured}");
-        (i64::try_from(promised).unwrap() - i64::try_from(measured).unwrap()) * 1000 / i64::try_from(measured).unwrap()
-    })
-}
-
-/// Promised over measured heap peak with the arena and the memory pattern on, of the first run and of later ones.
-fn arena_errors(facts: &Facts) -> [i64; 2] {
-    let program = facts.program();
-    let run = facts.run();
-    let allocation = allocate(&program, &run, &Settings { reuse: true });
-    let trace = arena(&program, &run, &allocation, &ArenaSettings::default());
-    println!(
-        "    arena: promised {} {}, measured {:?}; block {}",
-        trace.first_peak, trace.steady_peak, facts.arena, trace.pattern_block
-    );
-    let off = |promised: u64, measured: u64| {
-        (i64::try_from(promised).unwrap() - i64::try_from(measured).unwrap()) * 1000 / i64::try_from(measured).unwrap()
-    };
+/// Promised and measured heap peaks: with reuse of dead buffers, without; and with the arena on, of the first run and of a
+/// later one.
+fn peaks(facts: &Facts) -> [(u64, u64); 4] {
+    let (program, run) = (facts.program(), facts.run());
+    let allocation = |reuse| allocate(&program, &run, &Settings { reuse });
+    let peak = |reuse| heap(&program, &run, &allocation(reuse)).peak;
+    let trace = arena(&program, &run, &allocation(true), &ArenaSettings::default());
     [
-        off(trace.first_peak, facts.arena[0]),
-        off(trace.steady_peak, facts.arena[1]),
+        (peak(true), facts.heap.reuse),
+        (peak(false), facts.heap.no_reuse),
+        (trace.first_peak, facts.arena[0]),
+        (trace.steady_peak, facts.arena[1]),
     ]
 }
 
@@ -45,25 +29,27 @@ const MODELS: [&str; 7] = [
     "unet_train",
 ];
 
-/// Compares with the facts of one model; gives what is more than `limit` per mille off.
-fn compare(name: &str, facts: &Facts, level: &str, order: &str, limit: i64) -> Option<String> {
-    // Where optimizers add nodes, their places are not known, and neither is the order.
+/// The orders are the same, name for name; where optimizers add nodes, their places in the file are not known, and neither is
+/// the order.
+fn assert_same_order(name: &str, facts: &Facts, order: &str) {
     if facts.placed {
         let program = facts.program();
-        let simulated = if order == "default" {
-            default_order(&program)
-        } else {
-            priority_order(&program)
+        let simulated = match order {
+            "default" => default_order(&program),
+            _ => priority_order(&program),
         };
         assert_eq!(simulated, facts.run(), "{name}: order");
     }
-    let errors = errors(facts);
-    println!(
-        "{name} {level} {order}: per mille off {errors:?} {:?}",
-        arena_errors(facts)
-    );
-    let wrong = errors.iter().any(|error| error.abs() > limit);
-    wrong.then(|| format!("{name} {level} {order}: {errors:?}"))
+}
+
+/// Compares with the facts of one model; gives what is more than 3 per mille off.
+fn compare(name: &str, facts: &Facts, level: &str, order: &str) -> Option<String> {
+    assert_same_order(name, facts, order);
+    let peaks = peaks(facts);
+    let text = format!("{name} {level} {order}: promised and measured {peaks:?}");
+    println!("{text}");
+    let off = |&(promised, measured): &(u64, u64)| promised.abs_diff(measured) * 1000 > 3 * measured;
+    peaks.iter().any(off).then_some(text)
 }
 
 const SETTINGS: [(&str, &str); 3] = [("off", "priority"), ("off", "default"), ("all", "default")];
@@ -73,7 +59,18 @@ fn small_models_run_as_recorded() {
     for name in ["mlp_tiny_train", "unet_tiny_train"] {
         for (level, order) in SETTINGS {
             let facts = Facts::committed(&format!("{name}.{level}.{order}.json"));
-            assert_eq!(compare(name, &facts, level, order, 10), None);
+            assert_eq!(compare(name, &facts, level, order), None);
+        }
+    }
+}
+
+#[test]
+fn orders_of_unsorted_files_and_of_captured_values_are_those_recorded() {
+    for name in ["unsorted", "if_captures", "loop_captures", "scan_captures", "views"] {
+        for order in ["default", "priority"] {
+            let facts = Facts::committed(&format!("{name}.off.{order}.json"));
+            assert!(facts.placed);
+            assert_same_order(name, &facts, order);
         }
     }
 }
@@ -82,23 +79,18 @@ fn small_models_run_as_recorded() {
 fn orders_and_peaks_of_real_models_are_those_of_the_runtime() {
     let mut wrong = Vec::new();
     for model in MODELS {
-        for (level, order) in SETTINGS {
+        // The large ones take their time: one setting must do.
+        let settings = if ["gpt_train", "resnet18_train"].contains(&model) {
+            &SETTINGS[2..]
+        } else {
+            &SETTINGS
+        };
+        for &(level, order) in settings {
             match Facts::measure(&format!("{model}.onnx"), level, order) {
-                Ok(facts) => wrong.extend(compare(model, &facts, level, order, 10)),
+                Ok(facts) => wrong.extend(compare(model, &facts, level, order)),
                 Err(why) => return eprintln!("skipped: {why}"),
             }
         }
     }
-    assert!(wrong.is_empty(), "more than 10 per mille off: {wrong:#?}");
-}
-
-#[test]
-fn zz_tmp() {
-    for model in MODELS {
-        for (level, order) in [("ext", "default")] {
-            let text = std::fs::read_to_string(format!("/tmp/t/sim/facts/{model}.{level}.{order}.json")).unwrap();
-            let facts: Facts = serde_json::from_str(&text).unwrap();
-            compare(model, &facts, level, order, 10);
-        }
-    }
+    assert!(wrong.is_empty(), "more than 3 per mille off: {wrong:#?}");
 }

@@ -2,7 +2,7 @@
 
 use remat_ir::{Graph, OpKind, TensorId};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ortsim::{Program, Settings, allocate, default_order, heap, priority_order};
+use remat_ortsim::{ArenaSettings, Program, Settings, allocate, arena, default_order, heap, priority_order};
 use remat_target::{Lowered, OrderHint};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -14,6 +14,10 @@ use crate::{Error, Model};
 pub struct Promise {
     /// Most heap bytes at once, with the memory arena off.
     pub peak_bytes: u64,
+    /// Most bytes at once in the first run, with the memory arena and the memory pattern left on.
+    pub arena_bytes: u64,
+    /// The same in later runs.
+    pub arena_steady_bytes: u64,
     /// Whether the nodes run in the order of the plan.
     pub follows_plan: bool,
     /// Values whose size is not known: they count as nothing.
@@ -50,6 +54,7 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     };
     let allocation = allocate(&program, &executed, &Settings { reuse: true });
     let trace = heap(&program, &executed, &allocation);
+    let left_on = arena(&program, &executed, &allocation, &ArenaSettings::default());
     let planned: HashMap<&str, usize> = rewritten
         .ops
         .iter()
@@ -64,6 +69,8 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     });
     Ok(Promise {
         peak_bytes: trace.peak,
+        arena_bytes: left_on.first_peak,
+        arena_steady_bytes: left_on.steady_peak,
         follows_plan: places.is_sorted(),
         unsized_values: trace
             .unsized_values

@@ -7,7 +7,7 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
-use remat::ort::{InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
+use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use remat::profile::ProfileFile;
 use remat::{ProfileRequest, measured_profile};
 
@@ -86,8 +86,8 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
 }
 
 /// The profile of a model on inputs of seed 0, for `--profile measured`.
-pub(crate) fn measured(runtime: &RuntimeArgs, input: &Path, import: &ImportOptions) -> anyhow::Result<ProfileFile> {
-    let model = OnnxModel::open(input, import).map_err(remat::Error::from)?;
+pub(crate) fn measured(host: &Host, input: &Path, import: &ImportOptions) -> Result<ProfileFile, remat::Error> {
+    let model = OnnxModel::open(input, import)?;
     let request = ProfileRequest {
         settings: SessionSettings {
             dims: import.dims.clone(),
@@ -97,7 +97,7 @@ pub(crate) fn measured(runtime: &RuntimeArgs, input: &Path, import: &ImportOptio
         device: machine::processor(),
         date: machine::today(),
     };
-    Ok(measured_profile(&runtime.host()?, input, &model, &request)?)
+    measured_profile(host, input, &model, &request)
 }
 
 /// The tensors in `input_N.pb`. The N-th input is the N-th of the model's inputs that are no weights.

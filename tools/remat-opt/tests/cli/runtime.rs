@@ -1,5 +1,7 @@
 //! `remat-opt profile`, and `remat-opt verify` on two models: what needs ONNX Runtime. Where its library is missing, the tests say so.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
