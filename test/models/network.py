@@ -69,9 +69,7 @@ class Network:
         """The model, checked."""
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
         imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
-        model = helper.make_model(
-            graph, opset_imports=imports, producer_name=self.producer, ir_version=self.ir_version
-        )
+        model = helper.make_model(graph, opset_imports=imports, producer_name=self.producer, ir_version=self.ir_version)
         helper.set_model_props(model, self.facts)
         onnx.checker.check_model(model, full_check=True)
         return model

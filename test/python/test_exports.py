@@ -42,7 +42,7 @@ def load(path):
 def rewritten(model_path, remat_opt, tmp_path_factory):
     """The model at the lowest peak that is found, with the report of the run."""
     out = tmp_path_factory.mktemp("model") / "out.onnx"
-    run = remat_opt(model_path, "-o", out, "--budget", "min", "--time-limit", "2s", "--format", "json")
+    run = remat_opt(model_path, "-o", out, "--target", "onnx", "--budget", "min", "--time-limit", "2s", "--format", "json")
     assert run.returncode == 0, run.stderr
     return model_path, out, json.loads(run.stdout)
 
@@ -78,8 +78,9 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     before = onnx.load(str(feature), load_external_data=False)
     facts = Facts(feature)
     out = tmp_path / "out.onnx"
+    arguments = ["--order", order, "--time-limit", "2s", *facts.arguments]
     for budget in ("60%", "70%", "80%", "90%"):
-        run = remat_opt(feature, "-o", out, "--budget", budget, "--order", order, "--time-limit", "2s", *facts.arguments)
+        run = remat_opt(feature, "-o", out, "--budget", budget, *arguments)
         if run.returncode == 0:
             break
         assert run.returncode in (1, 4), run.stderr

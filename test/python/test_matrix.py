@@ -1,9 +1,10 @@
-"""Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those that the
-promise names it keeps the promise."""
+"""Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those
+that the promise names it keeps the promise."""
 
 import heap
 import pytest
-from matrix_cases import BASELINE, VARIANTS
+from matrix_cases import BASELINE, VARIANTS, reference_level
+from runtime import Settings
 
 pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter needs a C compiler")
 
@@ -27,7 +28,8 @@ def test_it_loads_and_keeps_its_bits_under_all_settings(lab, case, variant):
     wrong = []
     for settings in variant.settings:
         result = rewritten.measured[settings]
-        if result.get("bits") != rewritten.original_bits[settings.level]:
+        level = reference_level(rewritten.report, settings.level)
+        if result.get("bits") != rewritten.original[Settings(level, arena=False)]["bits"]:
             wrong.append(f"{settings}: {result.get('error', 'other bits')}")
     report(wrong)
 
@@ -40,6 +42,13 @@ def test_the_measured_peak_is_the_promised_one(lab, case, variant):
         if abs(measured - promised) > SHARE * promised + BYTES:
             broken.append(f"{settings}: promised {promised} bytes, measured {measured}")
     report(broken)
+
+
+def test_the_peak_is_no_higher_than_that_of_the_original(lab, case, variant):
+    rewritten = lab.result(case, variant)
+    before = rewritten.original[Settings(arena=False)]["peak_bytes"]
+    after = rewritten.measured[variant.promises[0][0]].get("peak_bytes", 0)
+    assert after <= before + BYTES
 
 
 def test_recomputing_pays(lab, case, variant):

@@ -13,8 +13,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::{compare_bits_here, compare_time_here};
+use crate::inputs::StoredTensor;
 use crate::measure::measure_here;
 use crate::optimize::optimize_here;
+use crate::profile::profile_here;
 use crate::{MeasureOptions, RuntimeError, SessionSettings, meter};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
@@ -60,14 +62,23 @@ pub(crate) enum Task {
         model: PathBuf,
         out: PathBuf,
     },
+    Profile {
+        model: PathBuf,
+        runs: u32,
+        seed: u64,
+        given: Vec<StoredTensor>,
+    },
+    /// Only the library is loaded.
+    Version,
 }
 
 impl Task {
-    /// The model that an error is about where the child cannot say it itself.
-    fn model(&self) -> &Path {
+    /// The model that an error is about where the child cannot say it itself; there is none where only the library is loaded.
+    fn model(&self) -> Option<&Path> {
         match self {
-            Self::Measure { model, .. } | Self::Optimize { model, .. } => model,
-            Self::CompareTime { other, .. } | Self::CompareBits { other, .. } => other,
+            Self::Measure { model, .. } | Self::Optimize { model, .. } | Self::Profile { model, .. } => Some(model),
+            Self::CompareTime { other, .. } | Self::CompareBits { other, .. } => Some(other),
+            Self::Version => None,
         }
     }
 
@@ -97,6 +108,13 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
+        Task::Profile {
+            model,
+            runs,
+            seed,
+            given,
+        } => json(&runtime.and_then(|r| profile_here(&r, model, settings, *runs, *seed, given))),
+        Task::Version => json(&runtime.map(|r| r.version().to_owned())),
         Task::Optimize { model, out } => json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, out))),
     }?;
     writeln!(output, "{ANSWER}{answer}")?;
@@ -112,13 +130,19 @@ fn json<T: Serialize>(result: &Result<T, RuntimeError>) -> serde_json::Result<St
 /// # Errors
 /// What the child answers, and [`RuntimeError::Child`] if it does not.
 pub(crate) fn ask<T: DeserializeOwned>(command: &ChildCommand, request: &Request) -> Result<T, RuntimeError> {
-    let lost = |why: String| RuntimeError::Child {
-        model: request.task.model().to_owned(),
-        why,
+    let lost = |why: String| match request.task.model() {
+        Some(model) => RuntimeError::Child {
+            model: model.to_owned(),
+            why,
+        },
+        None => RuntimeError::Library {
+            path: request.library.clone(),
+            why: format!("the process that loads it {why}"),
+        },
     };
-    let text = serde_json::to_string(request).map_err(|error| lost(format!("cannot be asked: {error}")))?;
+    let text = serde_json::to_string(request).map_err(|error| lost(format!("could not be asked: {error}")))?;
     let meter = if request.task.is_metered() {
-        meter::write().map_err(|error| lost(format!("cannot be given a heap meter: {error}")))?
+        meter::write().map_err(|error| lost(format!("could not be given a heap meter: {error}")))?
     } else {
         None
     };

@@ -1,9 +1,11 @@
 //! Inputs: given, or made from a seed. The same name, type, shape and seed give the same bytes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ort::memory::Allocator;
 use ort::value::{DynTensor, TensorElementType, ValueType};
+use serde::{Deserialize, Serialize};
 
 /// A value that is given for an input.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +18,35 @@ pub struct InputTensor {
     pub bytes: Vec<u8>,
 }
 
+/// An [`InputTensor`] whose elements are in a file, on the way to another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredTensor {
+    name: String,
+    shape: Vec<u64>,
+    file: PathBuf,
+}
+
+impl StoredTensor {
+    pub(crate) fn load(&self) -> std::io::Result<InputTensor> {
+        Ok(InputTensor {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            bytes: std::fs::read(&self.file)?,
+        })
+    }
+}
+
 impl InputTensor {
+    /// Writes the elements to `file`.
+    pub(crate) fn store(&self, file: PathBuf) -> std::io::Result<StoredTensor> {
+        std::fs::write(&file, &self.bytes)?;
+        Ok(StoredTensor {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            file,
+        })
+    }
+
     /// The tensor, for an input of this type.
     pub(crate) fn value(&self, ty: &ValueType) -> Result<DynTensor, String> {
         let ValueType::Tensor { ty: element, shape, .. } = ty else {

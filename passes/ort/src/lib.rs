@@ -14,10 +14,12 @@
 //! Measuring happens in a child process, the program itself started with a subcommand that calls [`serve`]: it is started with a
 //! heap meter (`meter/heap_meter.rs`), and may run out of memory without harm.
 
+mod arena;
 mod child;
 mod compare;
 mod error;
 mod events;
+mod host;
 mod inputs;
 mod library;
 mod measure;
@@ -33,6 +35,7 @@ mod version;
 pub use child::{ChildCommand, serve};
 pub use compare::{OutputDifference, TimeComparison, compare_bits, compare_time};
 pub use error::RuntimeError;
+pub use host::Host;
 pub use inputs::InputTensor;
 pub use library::{Surroundings, candidates};
 pub use measure::{MeasureOptions, Measurement, OutputDigest, Peaks, SeededOutputs, measure};

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Instant;
 
+use ort::session::Session;
 use serde::{Deserialize, Serialize};
 
+use crate::arena::Arena;
 use crate::child::{ChildCommand, Request, Task, ask};
 use crate::meter::HeapMeter;
-use crate::session::{Loaded, take};
+use crate::session::take;
 use crate::{Output, Provider, Runtime, RuntimeError, SessionSettings};
 
 /// How often and on what a model runs.
@@ -65,6 +67,9 @@ pub struct SeededOutputs {
 pub struct Measurement {
     /// Memory: of the process's heap, or on a GPU of the provider's arena. Otherwise why it is not known.
     pub peaks: Result<Peaks, String>,
+    /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
+    /// arena itself is larger: that is in `peaks`.
+    pub arena_peak: Option<u64>,
     /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
     pub loaded_bytes: u64,
     /// Median of the warm runs, in nanoseconds.
@@ -123,7 +128,9 @@ pub(crate) fn measure_here(
     let mut loaded = runtime.open(model, settings)?;
     let first_seed = options.seeds.first().copied().unwrap_or(0);
     let feed = loaded.seeded(first_seed)?;
-    let meter = Meter::of(&loaded, settings.provider);
+    let meter = Meter::of(&loaded.session, settings.provider);
+    let arena = Arena::of(&loaded.session, settings.provider).ok();
+    let arena_before = arena.as_ref().and_then(|arena| arena.stats().ok());
 
     let before = meter.live();
     meter.reset();
@@ -160,7 +167,12 @@ pub(crate) fn measure_here(
         first: above(first),
         steady: above(steady),
     };
+    let arena_after = arena.as_ref().and_then(|arena| arena.stats().ok());
+    let arena_peak = arena_before
+        .zip(arena_after)
+        .map(|(before, after)| after.max_in_use - before.in_use);
     Ok(Measurement {
+        arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
         median_ns: median(&mut times),
@@ -175,10 +187,10 @@ pub(crate) fn nanoseconds(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Sorts the times; the one in the middle, the upper of two.
+/// Sorts the times; the one in the middle, the lower of two: what disturbs a run only makes it longer.
 pub(crate) fn median(times: &mut [u64]) -> u64 {
     times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(0)
+    times.get(times.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {
@@ -197,20 +209,22 @@ fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {
 /// What memory is read off.
 enum Meter {
     Heap(HeapMeter),
+    Device(Arena),
     Unknown(String),
 }
 
 impl Meter {
-    fn of(_loaded: &Loaded, provider: Provider) -> Self {
-        match provider {
-            Provider::Cpu => HeapMeter::find().map_or_else(Self::Unknown, Self::Heap),
-            Provider::Cuda(_) => Self::Unknown("the memory of a GPU is not measured".to_owned()),
-        }
+    fn of(session: &Session, provider: Provider) -> Self {
+        let found = match provider {
+            Provider::Cpu => HeapMeter::find().map(Self::Heap),
+            Provider::Cuda(_) => Arena::of(session, provider).map(Self::Device),
+        };
+        found.unwrap_or_else(Self::Unknown)
     }
 
     fn is_there(&self) -> Result<(), String> {
         match self {
-            Self::Heap(_) => Ok(()),
+            Self::Heap(_) | Self::Device(_) => Ok(()),
             Self::Unknown(why) => Err(why.clone()),
         }
     }
@@ -218,13 +232,16 @@ impl Meter {
     fn live(&self) -> i64 {
         match self {
             Self::Heap(meter) => meter.live(),
+            Self::Device(arena) => arena.stats().map_or(0, |stats| stats.in_use),
             Self::Unknown(_) => 0,
         }
     }
 
+    /// Most bytes since the last reset; those of a device since it exists, which has no reset.
     fn peak(&self) -> i64 {
         match self {
             Self::Heap(meter) => meter.peak(),
+            Self::Device(arena) => arena.stats().map_or(0, |stats| stats.max_in_use),
             Self::Unknown(_) => 0,
         }
     }

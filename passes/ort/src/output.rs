@@ -109,8 +109,8 @@ fn bytes(tensor: &DynTensor) -> Vec<u8> {
     if size == 0 {
         return Vec::new();
     }
-    // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (only the CPU provider is
-    // ever registered), every byte was written by the kernel, and nothing writes to it during the copy.
+    // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (a run brings its outputs there
+    // unless they are bound elsewhere, which this crate never does), every byte was written by the kernel, and nothing writes to it during the copy.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), size) }.to_vec()
 }
 

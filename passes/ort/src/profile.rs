@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
+use crate::child::{ChildCommand, Request, Task, ask};
 use crate::events::{Event, read};
-use crate::inputs::InputTensor;
+use crate::inputs::{InputTensor, StoredTensor};
 use crate::measure::median;
 use crate::session::Loaded;
 use crate::{Runtime, RuntimeError, SessionSettings};
@@ -37,7 +40,7 @@ impl Default for ProfileOptions {
 }
 
 /// Type and true shape of one result.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProfiledOutput {
     /// Element type in the words of ONNX, `float` for instance.
     pub element: String,
@@ -66,7 +69,7 @@ impl ProfiledOutput {
 }
 
 /// One node of the main graph as it ran. What runs inside of it (the body of a loop) is part of it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProfiledNode {
     /// Name of the node; nodes without one are called `OPTYPE_INDEX` by the runtime.
     pub name: String,
@@ -86,15 +89,17 @@ pub struct ProfiledNode {
 }
 
 /// A model's nodes in the order in which they ran.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunProfile {
+    /// Version of the runtime.
+    pub runtime: String,
     /// The nodes.
     pub nodes: Vec<ProfiledNode>,
     /// Median of a whole warm run, in nanoseconds.
     pub run_ns: u64,
 }
 
-/// Runs a model and states what each of its nodes takes.
+/// Runs a model in a process of its own and states what each of its nodes takes. `library` is the runtime's library.
 ///
 /// With [`OptimizationLevel::Off`](crate::OptimizationLevel::Off) the nodes are those of the file, except for what the runtime does at
 /// every level: it drops casts that undo each other and puts the bodies of functions in place of their calls. Times hold under the
@@ -102,39 +107,78 @@ pub struct RunProfile {
 ///
 /// # Errors
 /// [`RuntimeError`] if the runtime refuses the model, an input cannot be filled, a kernel fails, or the runtime's profile is of an unknown
-/// form.
+/// form; [`RuntimeError::Child`] if the process ends without an answer.
 pub fn profile(
-    runtime: &Runtime,
+    child: &ChildCommand,
+    library: &Path,
     model: &Path,
     settings: &SessionSettings,
     options: &ProfileOptions,
 ) -> Result<RunProfile, RuntimeError> {
-    let unreadable = |why: String| RuntimeError::Profile {
+    let folder = tempfile::tempdir().map_err(|error| unreadable(model, error.to_string()))?;
+    let (seed, given) = match &options.inputs {
+        ProfileInputs::Seeded(seed) => (*seed, &[][..]),
+        ProfileInputs::Given(tensors) => (0, &tensors[..]),
+    };
+    let store = |(index, tensor): (usize, &InputTensor)| {
+        let file = folder.path().join(index.to_string());
+        let stored = tensor.store(file);
+        stored.map_err(|error| unreadable(model, error.to_string()))
+    };
+    let request = Request {
+        library: library.to_owned(),
+        settings: settings.clone(),
+        task: Task::Profile {
+            model: model.to_owned(),
+            runs: options.runs,
+            seed,
+            given: given.iter().enumerate().map(store).collect::<Result<_, _>>()?,
+        },
+    };
+    ask(child, &request)
+}
+
+fn unreadable(model: &Path, why: String) -> RuntimeError {
+    RuntimeError::Profile {
         model: model.to_owned(),
         why,
-    };
-    let folder = tempfile::tempdir().map_err(|error| unreadable(error.to_string()))?;
+    }
+}
+
+/// The child's part of [`profile`]: runs on the stored tensors, other inputs are made from the seed.
+pub(crate) fn profile_here(
+    runtime: &Runtime,
+    model: &Path,
+    settings: &SessionSettings,
+    runs: u32,
+    seed: u64,
+    given: &[StoredTensor],
+) -> Result<RunProfile, RuntimeError> {
+    let folder = tempfile::tempdir().map_err(|error| unreadable(model, error.to_string()))?;
     let session = runtime
         .builder(settings)?
         .with_profiling(folder.path().join("profile"))
-        .map_err(|error| unreadable(error.to_string()))?
+        .map_err(|error| unreadable(model, error.to_string()))?
         .commit_from_file(model);
     let session = session.map_err(|error| RuntimeError::Load {
         model: model.to_owned(),
         why: error.to_string(),
     })?;
     let mut loaded = Loaded::new(session, model, settings);
-    let feed = match &options.inputs {
-        ProfileInputs::Seeded(seed) => loaded.seeded(*seed)?,
-        ProfileInputs::Given(tensors) => loaded.given(tensors)?,
-    };
-    for _ in 0..=options.runs.max(1) {
+    let given: Vec<InputTensor> = given
+        .iter()
+        .map(StoredTensor::load)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(model, error.to_string()))?;
+    let feed = loaded.feed(&given, seed)?;
+    for _ in 0..=runs.max(1) {
         loaded.run(&feed)?;
     }
     let written = loaded.session.end_profiling();
-    let written = written.map_err(|error| unreadable(error.to_string()))?;
-    let text = std::fs::read_to_string(&written).map_err(|error| unreadable(error.to_string()))?;
-    summary(&read(&text).map_err(unreadable)?).map_err(unreadable)
+    let written = written.map_err(|error| unreadable(model, error.to_string()))?;
+    let text = std::fs::read_to_string(&written).map_err(|error| unreadable(model, error.to_string()))?;
+    let events = read(&text).map_err(|why| unreadable(model, why))?;
+    summary(&events, runtime.version()).map_err(|why| unreadable(model, why))
 }
 
 /// One run: its time and the nodes of the main graph.
@@ -143,7 +187,7 @@ struct Run<'e> {
     nodes: Vec<&'e Event>,
 }
 
-fn summary(events: &[Event]) -> Result<RunProfile, String> {
+fn summary(events: &[Event], version: &str) -> Result<RunProfile, String> {
     let mut runs = runs(events);
     if runs.len() < 2 {
         return Err(format!("it holds {} runs", runs.len()));
@@ -162,6 +206,7 @@ fn summary(events: &[Event]) -> Result<RunProfile, String> {
     });
     let mut times: Vec<u64> = runs.iter().map(|run| run.microseconds.saturating_mul(1000)).collect();
     Ok(RunProfile {
+        runtime: version.to_owned(),
         nodes: nodes.collect::<Result<_, _>>()?,
         run_ns: median(&mut times),
     })

@@ -33,7 +33,7 @@ fn node(name: &str, index: usize, ts: u64, dur: u64) -> String {
 
 #[test]
 fn nodes_of_subgraphs_are_part_of_the_node_they_belong_to_and_the_first_run_does_not_count() {
-    let profile = summary(&read(&profile_text()).expect("it is read")).expect("it is a profile");
+    let profile = summary(&read(&profile_text()).expect("it is read"), "1.0").expect("it is a profile");
     let nodes: Vec<_> = profile
         .nodes
         .iter()
@@ -49,5 +49,5 @@ fn nodes_of_subgraphs_are_part_of_the_node_they_belong_to_and_the_first_run_does
 fn a_profile_without_a_warm_run_is_refused() {
     let cold: Vec<String> = profile_text().lines().take(11).map(str::to_owned).collect();
     let events = read(&cold.join("\n")).expect("it is read");
-    assert_eq!(summary(&events), Err("it holds 1 runs".to_owned()));
+    assert_eq!(summary(&events, "1.0"), Err("it holds 1 runs".to_owned()));
 }

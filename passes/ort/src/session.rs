@@ -10,10 +10,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
 use ort::value::{DynTensor, Outlet};
 
-use crate::{
-    InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, Surroundings, inputs, library,
-    version,
-};
+use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
 
 /// ONNX Runtime, loaded.
 #[derive(Debug)]
@@ -49,21 +46,6 @@ impl Runtime {
             version: version::of(&found).map_err(failed)?,
             library: found,
         })
-    }
-
-    /// Loads the first of the [candidates](crate::candidates) that can be loaded.
-    ///
-    /// # Errors
-    /// [`RuntimeError::Library`] of the first candidate, if there is none.
-    pub fn find(surroundings: &Surroundings) -> Result<Self, RuntimeError> {
-        let mut first = None;
-        for path in library::candidates(surroundings) {
-            match Self::load(&path) {
-                Ok(runtime) => return Ok(runtime),
-                Err(error) => first = first.or(Some(error)),
-            }
-        }
-        Err(first.expect("the bare name is always a candidate"))
     }
 
     /// The library's file, as far as it is known: a bare name was found by the system's loader.
@@ -155,16 +137,12 @@ impl Loaded {
         self.feed(&[], seed)
     }
 
-    /// Inputs that are given, the others from seed 0.
-    pub(crate) fn given(&self, tensors: &[InputTensor]) -> Result<Feed, RuntimeError> {
+    /// Inputs that are given, the others made from a seed.
+    pub(crate) fn feed(&self, given: &[InputTensor], seed: u64) -> Result<Feed, RuntimeError> {
         let is_input = |tensor: &&InputTensor| self.session.inputs().iter().any(|input| input.name() == tensor.name);
-        match tensors.iter().find(|tensor| !is_input(tensor)) {
-            Some(stranger) => Err(self.unfilled(&stranger.name, "the model has no such input".to_owned())),
-            None => self.feed(tensors, 0),
+        if let Some(stranger) = given.iter().find(|tensor| !is_input(tensor)) {
+            return Err(self.unfilled(&stranger.name, "the model has no such input".to_owned()));
         }
-    }
-
-    fn feed(&self, given: &[InputTensor], seed: u64) -> Result<Feed, RuntimeError> {
         let fill = |input: &Outlet| {
             let name = input.name();
             let value = match given.iter().find(|tensor| tensor.name == name) {

@@ -66,7 +66,7 @@ pub struct OpRecord {
     /// Bytes the kernel takes on top of operands and results while it runs; absent: as modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_bytes: Option<u64>,
-    /// What the results were; absent where it was not seen. For the reader: sizes are those of the model.
+    /// What the results were, where it was seen. Sizes that the model leaves open are taken from here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputRecord>,
 }

@@ -197,6 +197,9 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
+    /// Something was to run, and there is nothing to run it in.
+    #[error("ONNX Runtime is not here: nothing can be measured")]
+    NoRuntime,
     /// Only ONNX models run in ONNX Runtime.
     #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
     NotForRuntime {
@@ -281,6 +284,7 @@ impl Error {
             | Self::NotCompared { .. }
             | Self::Front(_)
             | Self::NotForRuntime { .. }
+            | Self::NoRuntime
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

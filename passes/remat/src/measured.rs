@@ -4,7 +4,7 @@ use std::path::Path;
 
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{FunctionProto, ModelProto, NodeProto};
-use remat_ort::{OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, Runtime, SessionSettings};
+use remat_ort::{Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, SessionSettings};
 use remat_profile::{OpRecord, OutputRecord, PROFILE_FORMAT, ProfileFile, RunRecord};
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ pub struct ProfileRequest {
 /// # Errors
 /// [`Error::Runtime`].
 pub fn measured_profile(
-    runtime: &Runtime,
+    host: &Host,
     path: &Path,
     model: &OnnxModel,
     request: &ProfileRequest,
@@ -40,11 +40,11 @@ pub fn measured_profile(
         level: OptimizationLevel::Off,
         ..request.settings.clone()
     };
-    let profile = remat_ort::profile(runtime, path, &settings, &request.options)?;
+    let profile = remat_ort::profile(&host.child, &host.library, path, &settings, &request.options)?;
     let ops = records(model, &profile);
     tracing::info!(nodes = profile.nodes.len(), ops = ops.len(), "the model was profiled");
     let (provider, level) = (settings.provider.to_string(), settings.level.to_string());
-    let runtime = format!("ONNX Runtime {}", runtime.version());
+    let runtime = format!("ONNX Runtime {}", profile.runtime);
     let runs = request.options.runs.max(1);
     Ok(ProfileFile {
         format: PROFILE_FORMAT.to_owned(),

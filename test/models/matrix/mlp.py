@@ -40,7 +40,8 @@ def backward(step, i, y, dy, element):
     step.op("Sub", ["one", f"y{i}.squared"], f"slope{i}")
     dz = step.op("Mul", [dy, f"slope{i}"], f"dz{i}")
     step.output(step.op("Gemm", [y[i], dz], f"dw{i}", transA=1), [WIDTH, WIDTH], element)
-    step.output(step.op("ReduceSum", [dz, step.constant("rows", np.array([0]))], f"db{i}", keepdims=0), [WIDTH], element)
+    rows = step.constant("rows", np.array([0]))
+    step.output(step.op("ReduceSum", [dz, rows], f"db{i}", keepdims=0), [WIDTH], element)
     return step.op("Gemm", [dz, f"w{i}"], f"dx{i}", transB=1) if i > 0 else None
 
 

@@ -1,11 +1,12 @@
 //! The command line, as clap reads it and `--help` prints it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
 
@@ -20,10 +21,12 @@ Examples:
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
+  remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
+  remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
 
 Exit status:
   0  done
-  1  proved infeasible, or `verify` found a violation
+  1  proved infeasible, or `verify` found a violation or a difference
   2  wrong usage or broken input
   3  the checker rejected our own plan: a bug, the problem and the plan are saved
   4  a limit was reached before a plan was found";
@@ -63,6 +66,8 @@ pub(crate) enum Command {
     Compare(Box<crate::commands::compare::CompareArgs>),
     /// Find the largest batch that fits into memory, with and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
+    /// Measure what each op of a model takes in ONNX Runtime.
+    Profile(Box<crate::commands::profile::ProfileArgs>),
     /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
     Verify(Box<VerifyArgs>),
     /// Run a model for another command, which measures this process.
@@ -145,8 +150,6 @@ pub(crate) struct TargetArgs {
     /// For `ort`: do not run the two models to compare bits, memory and time.
     #[arg(long)]
     pub(crate) no_measure: bool,
-    #[command(flatten)]
-    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -195,12 +198,14 @@ pub(crate) struct LoadArgs {
     /// How often one op may run at most [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_computes: Option<u32>,
-    /// Device that times are estimated for.
+    /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
-    /// Measured times per op, in JSON, that replace the estimates.
-    #[arg(long, value_name = "FILE")]
+    /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
+    #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -278,8 +283,6 @@ pub(crate) struct VerifyArgs {
     /// Also write what was found here, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Running models")]
     pub(crate) emit_report: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -309,17 +312,22 @@ impl SearchArgs {
 }
 
 impl LoadArgs {
-    /// The options of the library, the profile file read.
-    pub(crate) fn options(&self) -> anyhow::Result<remat::LoadOptions> {
+    /// The options of the library; the profile file is read, or `input` is profiled.
+    pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
         let profile = match &self.profile {
             None => None,
-            Some(path) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-                Some(remat::profile::ProfileFile::from_json(&text)?)
-            }
+            Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),
+            Some(path) => Some(profile_file(path)?),
         };
         Ok(remat::LoadOptions {
+            profile,
+            ..self.options_without_profile()
+        })
+    }
+
+    /// All options but the profile.
+    pub(crate) fn options_without_profile(&self) -> remat::LoadOptions {
+        remat::LoadOptions {
             dims: self.dims.iter().cloned().collect(),
             sizes: self.sizes.iter().cloned().collect(),
             accounting: self.accounting.map(|accounting| match accounting {
@@ -332,13 +340,34 @@ impl LoadArgs {
             }),
             max_computes: self.max_computes,
             device: self.device.clone(),
-            profile,
-        })
+            profile: None,
+        }
+    }
+
+    /// Whether the profile is to be measured, not read.
+    pub(crate) fn profile_is_measured(&self) -> bool {
+        self.profile.as_ref().is_some_and(|path| path.as_os_str() == "measured")
+    }
+
+    /// Profiles a model with the dimensions and sizes of the command line.
+    pub(crate) fn measured(&self, host: &remat::ort::Host, model: &Path) -> Result<ProfileFile, remat::Error> {
+        let import = remat::onnx::ImportOptions {
+            dims: self.dims.iter().cloned().collect(),
+            sizes: self.sizes.iter().cloned().collect(),
+            open_sizes: true,
+        };
+        crate::commands::profile::measured(host, model, &import)
     }
 }
 
+/// Reads a profile.
+pub(crate) fn profile_file(path: &Path) -> anyhow::Result<ProfileFile> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(ProfileFile::from_json(&text)?)
+}
+
 /// `NAME=N`; the name may itself contain `=`.
-fn parse_assignment(text: &str) -> Result<(String, u64), String> {
+pub(crate) fn parse_assignment(text: &str) -> Result<(String, u64), String> {
     let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
     let value = value
         .trim()

@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod front_chart;
 mod interrupt;
+mod machine;
 mod progress;
 mod runtime;
 mod units;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Compare(args)) => commands::compare::run(args),
         Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
+        Some(Command::Profile(args)) => commands::profile::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::MeasureChild) => commands::measure_child::run(),

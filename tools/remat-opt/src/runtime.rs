@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
-use remat::ort::{ChildCommand, OptimizationLevel, Provider, Runtime, SessionSettings, Surroundings};
+use remat::ort::{ChildCommand, Host, OptimizationLevel, Provider, SessionSettings, Surroundings};
 
 /// Variables that name the runtime's library, the first before the second.
 const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
@@ -21,16 +22,20 @@ pub(crate) struct RuntimeArgs {
 }
 
 impl RuntimeArgs {
-    /// Loads the runtime.
+    /// The runtime at hand.
     ///
     /// # Errors
     /// If there is none that can be loaded.
-    pub(crate) fn load(&self) -> Result<Runtime, remat::Error> {
-        Ok(Runtime::find(&self.surroundings())?)
+    pub(crate) fn host(&self) -> anyhow::Result<Host> {
+        let child = ChildCommand {
+            program: std::env::current_exe().context("cannot find the program's own file")?,
+            arguments: vec![CHILD.into()],
+        };
+        Ok(Host::find(child, &self.surroundings()).map_err(remat::Error::from)?)
     }
 
     /// What the library is looked for with.
-    pub(crate) fn surroundings(&self) -> Surroundings {
+    fn surroundings(&self) -> Surroundings {
         let variable = |name: &&str| std::env::var_os(name).filter(|value| !value.is_empty());
         let named = VARIABLES.iter().find_map(variable).map(PathBuf::from);
         let executable = std::env::current_exe().ok();
@@ -41,14 +46,6 @@ impl RuntimeArgs {
             virtual_env: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from),
         }
     }
-}
-
-/// This program as the one that runs models in a process of its own.
-pub(crate) fn child() -> std::io::Result<ChildCommand> {
-    Ok(ChildCommand {
-        program: std::env::current_exe()?,
-        arguments: vec![CHILD.into()],
-    })
 }
 
 /// How sessions are made.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use remat_ort::{
-    ChildCommand, MeasureOptions, Measurement, OptimizationLevel, RuntimeError, SessionSettings, compare_bits,
-    compare_time, measure, optimize, run_seeded, serve,
+    ChildCommand, MeasureOptions, Measurement, OptimizationLevel, Provider, RuntimeError, SessionSettings,
+    compare_bits, compare_time, measure, optimize, run_seeded, serve,
 };
 
 use crate::common::{runtime, workspace};
@@ -71,13 +71,17 @@ fn two_measurements_of_one_model_agree_in_memory_and_bits() {
 #[test]
 fn an_arena_takes_more_than_the_tensors_and_keeps_it() {
     let Some(runtime) = runtime() else { return };
-    let peak = |settings| measured(runtime.library(), &unet(), settings).peaks;
-    let (Ok(exact), Ok(stock)) = (peak(&exact()), peak(&SessionSettings::stock())) else {
+    let measured = |settings| measured(runtime.library(), &unet(), settings);
+    let (exact, stock) = (measured(&exact()), measured(&SessionSettings::stock()));
+    assert_eq!(exact.arena_peak, None);
+    let in_use = stock.arena_peak.expect("the arena states what is in use");
+    let (Ok(exact), Ok(stock)) = (exact.peaks, stock.peaks) else {
         eprintln!("skipped: there is no heap meter here");
         return;
     };
     assert!(stock.first > exact.first, "{stock:?} {exact:?}");
     assert!(stock.steady > exact.steady, "{stock:?} {exact:?}");
+    assert!(in_use > 1 << 20 && in_use <= stock.steady, "{in_use} {stock:?}");
 }
 
 #[test]
@@ -157,4 +161,26 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
     )
     .unwrap_err();
     assert!(matches!(error, RuntimeError::Load { .. }), "{error}");
+}
+
+#[test]
+fn a_provider_that_the_library_lacks_is_named() {
+    let Some(runtime) = runtime() else { return };
+    let settings = SessionSettings {
+        provider: Provider::Cuda(0),
+        ..exact()
+    };
+    let options = MeasureOptions::default();
+    match measure(&this_program(), runtime.library(), &unet(), &settings, &options) {
+        Ok(measured) => {
+            let peaks = measured.peaks.as_ref().expect("the provider's arena states its peak");
+            assert!(peaks.first > 1 << 20, "{peaks:?}");
+            assert_eq!(measured.first_difference(&measured), None);
+        }
+        Err(RuntimeError::Provider { provider, .. }) => {
+            assert_eq!(provider, "cuda:0");
+            eprintln!("skipped in part: the library has no CUDA, only the error was looked at");
+        }
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -6,10 +6,12 @@ use remat::ir::ElementType;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::{ProfileRequest, measured_profile};
 use remat_ort::{
-    InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, RuntimeError, SessionSettings, profile,
+    Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, RuntimeError, SessionSettings, Surroundings,
+    profile,
 };
 
 use crate::common::{Facts, models, runtime, workspace};
+use crate::measure::this_program;
 
 fn request(facts: &Facts) -> ProfileRequest {
     ProfileRequest {
@@ -26,9 +28,18 @@ fn request(facts: &Facts) -> ProfileRequest {
     }
 }
 
+/// The library that the tests use.
+fn host() -> Host {
+    let library = runtime().expect("the caller looked").library();
+    let surroundings = Surroundings {
+        named: Some(library.to_owned()),
+        ..Surroundings::default()
+    };
+    Host::find(this_program(), &surroundings).expect("the library that is here can be loaded")
+}
+
 /// What a profile of the model lacks: ops without a time, sizes that are not those of the graph.
 fn lacks(path: &Path) -> Vec<String> {
-    let runtime = runtime().expect("the caller looked");
     let facts = Facts::of(path);
     let import = ImportOptions {
         open_sizes: false,
@@ -37,7 +48,7 @@ fn lacks(path: &Path) -> Vec<String> {
     };
     let model = OnnxModel::open(path, &import).unwrap_or_else(|error| panic!("{error}"));
     let request = request(&facts);
-    let file = measured_profile(runtime, path, &model, &request).unwrap_or_else(|error| panic!("{error}"));
+    let file = measured_profile(&host(), path, &model, &request).unwrap_or_else(|error| panic!("{error}"));
     let mut lacks = Vec::new();
     for op in model.graph().ops.iter().filter(|op| op.op_type != "Constant") {
         let Some(record) = file.ops.iter().find(|record| record.node == op.name) else {
@@ -92,7 +103,8 @@ fn fused_nodes_are_profiled_at_higher_levels() {
     let model = workspace().join("test/models/features/function_calls.onnx");
     let nodes = |level| {
         let found = profile(
-            runtime,
+            &this_program(),
+            runtime.library(),
             &model,
             &SessionSettings::exact(level),
             &ProfileOptions::default(),
@@ -114,7 +126,8 @@ fn inputs_can_be_given_and_must_fit() {
             inputs: ProfileInputs::Given(vec![tensor]),
         };
         profile(
-            runtime,
+            &this_program(),
+            runtime.library(),
             &model,
             &SessionSettings::exact(OptimizationLevel::Off),
             &options,
@@ -149,4 +162,17 @@ fn inputs_can_be_given_and_must_fit() {
         let error = run(broken).unwrap_err();
         assert!(matches!(error, RuntimeError::Input { .. }), "{error}");
     }
+}
+
+#[test]
+fn what_is_no_library_of_the_runtime_is_named_in_the_error() {
+    let surroundings = Surroundings {
+        named: Some("no/such/library.so".into()),
+        ..Surroundings::default()
+    };
+    let error = Host::find(this_program(), &surroundings).unwrap_err();
+    assert!(
+        matches!(&error, RuntimeError::Library { path, .. } if path.ends_with("library.so")),
+        "{error}"
+    );
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use remat_ort::{MeasureOptions, Measurement, OptimizationLevel, RuntimeError, SessionSettings, compare_time, measure};
+use remat_ort::{
+    Host, MeasureOptions, Measurement, OptimizationLevel, RuntimeError, SessionSettings, compare_time, measure,
+};
 use serde::Serialize;
-
-use super::OrtHost;
 
 /// Share of the promised peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -85,11 +85,7 @@ fn settings(dims: &std::collections::BTreeMap<String, u64>) -> [SessionSettings;
 }
 
 /// Measures a model under both settings.
-fn both(
-    host: &OrtHost,
-    model: &Path,
-    dims: &std::collections::BTreeMap<String, u64>,
-) -> Result<Baseline, RuntimeError> {
+fn both(host: &Host, model: &Path, dims: &std::collections::BTreeMap<String, u64>) -> Result<Baseline, RuntimeError> {
     let options = MeasureOptions {
         runs: 1,
         seeds: SEEDS.to_vec(),
@@ -107,7 +103,7 @@ impl Baseline {
     /// # Errors
     /// [`RuntimeError`] if it does not run here.
     pub(crate) fn new(
-        host: &OrtHost,
+        host: &Host,
         model: &Path,
         dims: &std::collections::BTreeMap<String, u64>,
     ) -> Result<Self, RuntimeError> {
@@ -117,7 +113,7 @@ impl Baseline {
     /// Measures what was written, against the model as it came, which lies at `model`.
     pub(crate) fn check(
         &self,
-        host: &OrtHost,
+        host: &Host,
         model: &Path,
         written: &Path,
         dims: &std::collections::BTreeMap<String, u64>,

@@ -16,5 +16,5 @@ mod variant;
 
 pub use check::{Check, Measured};
 pub use promise::Promise;
-pub use run::{DeployRequest, Deployment, OrtHost, deploy};
+pub use run::{DeployRequest, Deployment, Profiler, deploy};
 pub use variant::{Abandoned, Variant};

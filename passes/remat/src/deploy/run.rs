@@ -1,9 +1,13 @@
 //! From a model to a file that is known to run as promised.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use remat_ort::{ChildCommand, OptimizationLevel, optimize};
+use remat_onnx::{ImportOptions, OnnxModel};
+use remat_ort::{Host, OptimizationLevel};
 use remat_plan::{BudgetSpec, PlanFile};
+use remat_profile::ProfileFile;
 use remat_solve::SolveControl;
 use remat_target::{Lowered, LoweringReport, OrderHint};
 
@@ -15,17 +19,7 @@ use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest, Target};
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
 
-/// ONNX Runtime at hand.
-#[derive(Clone, Debug)]
-pub struct OrtHost {
-    /// The shared library.
-    pub library: PathBuf,
-    /// How to start a process that runs models.
-    pub child: ChildCommand,
-}
-
 /// What is asked for.
-#[derive(Debug)]
 pub struct DeployRequest<'a> {
     /// The model, a `.onnx` file.
     pub input: &'a Path,
@@ -37,10 +31,27 @@ pub struct DeployRequest<'a> {
     pub solve: &'a SolveRequest,
     /// A plan to apply instead.
     pub plan: Option<&'a PlanFile>,
+    /// Costs of the model that is planned on, which may be one that the runtime made of the input; else those of `load` apply, as far as
+    /// they are about ops of that model.
+    pub profile: Option<&'a Profiler<'a>>,
     /// The execution orders that must keep the promise.
     pub order: OrderHint,
     /// Whether what was written is measured.
     pub measure: bool,
+}
+
+/// Measures the ops of the model at a path.
+pub type Profiler<'a> = dyn Fn(&Path) -> Result<ProfileFile, Error> + 'a;
+
+impl fmt::Debug for DeployRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeployRequest")
+            .field("input", &self.input)
+            .field("output", &self.output)
+            .field("solve", &self.solve)
+            .field("order", &self.order)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A model on its way to the runtime, and what is known of it.
@@ -78,7 +89,7 @@ impl Deployment {
 /// here, and [`Error::NoVariant`] if no variant has its bits.
 pub fn deploy(
     request: &DeployRequest<'_>,
-    host: Option<&OrtHost>,
+    host: Option<&Host>,
     control: &SolveControl<'_>,
 ) -> Result<Deployment, Error> {
     if Format::of(request.input)? != Format::Onnx {
@@ -151,7 +162,7 @@ fn scratch_folder() -> Result<tempfile::TempDir, Error> {
     })
 }
 
-fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<&'m remat_onnx::OnnxModel, Error> {
+fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<&'m OnnxModel, Error> {
     let refused = || Error::NotForRuntime {
         path: request.input.to_owned(),
     };
@@ -159,21 +170,43 @@ fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<&'m remat_o
 }
 
 /// The model that the variant starts from.
-fn open(request: &DeployRequest<'_>, variant: Variant, host: Option<&OrtHost>, scratch: &Path) -> Result<Model, Error> {
-    let Some(host) = host.filter(|_| variant.is_fused()) else {
-        return Model::open(request.input, request.load);
+fn open(request: &DeployRequest<'_>, variant: Variant, host: Option<&Host>, scratch: &Path) -> Result<Model, Error> {
+    let mut path = request.input.to_owned();
+    let mut load = request.load.clone();
+    if let Some(host) = host.filter(|_| variant.is_fused()) {
+        // A data file is called after it, and goes to the folder of the output.
+        let name = request.output.unwrap_or(request.input).file_name();
+        path = scratch.join(name.unwrap_or_else(|| "fused.onnx".as_ref()));
+        remat_ort::optimize(
+            &host.child,
+            &host.library,
+            request.input,
+            OptimizationLevel::Extended,
+            &path,
+        )?;
+        load.profile = load.profile.map(|file| about_ops_of(&path, file)).transpose()?;
+    }
+    if let Some(profiler) = request.profile {
+        load.profile = Some(profiler(&path)?);
+    }
+    Model::open(&path, &load)
+}
+
+/// What a profile says of ops that the model at `path` has.
+fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, Error> {
+    let looked_at = ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
     };
-    // A data file is called after it, and goes to the folder of the output.
-    let name = request.output.unwrap_or(request.input).file_name();
-    let fused = scratch.join(name.unwrap_or_else(|| "fused.onnx".as_ref()));
-    optimize(
-        &host.child,
-        &host.library,
-        request.input,
-        OptimizationLevel::Extended,
-        &fused,
-    )?;
-    Model::open(&fused, request.load)
+    let model = OnnxModel::open(path, &looked_at)?;
+    let names: HashSet<&str> = model.graph().ops.iter().map(|op| op.name.as_str()).collect();
+    let stated = file.ops.len();
+    file.ops.retain(|record| names.contains(record.node.as_str()));
+    let (left, ops) = (file.ops.len(), names.len());
+    if left < stated {
+        tracing::warn!("the runtime fused nodes: {left} of {stated} measured times are about one of its {ops} nodes");
+    }
+    Ok(file)
 }
 
 /// A plan whose file, simulated, keeps the budget: what the runtime takes beyond the plan comes off the budget of the search.

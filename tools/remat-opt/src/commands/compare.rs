@@ -54,7 +54,7 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let started = Instant::now();
-    let model = Model::open(&args.input, &args.load.options()?)?;
+    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
     let mut control = args.search.control();
     control.step_limit = args.step_limit;
     let request = CompareRequest {

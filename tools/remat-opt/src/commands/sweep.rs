@@ -56,7 +56,7 @@ pub(crate) struct SweepArgs {
 
 pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
-    let model = Model::open(&args.input, &args.load.options()?)?;
+    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
     let resume = match &args.output {
         Some(path) if path.exists() => Some(read_front(path)?),
         _ => None,

@@ -11,7 +11,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
         return super::verify_models::run(args);
     }
     let file = super::read_plan(&args.plan)?;
-    let mut options = args.load.options()?;
+    let mut options = args.load.options(&args.input)?;
     options.accounting = Some(options.accounting.unwrap_or(file.accounting));
     let model = remat::Model::open(&args.input, &options)?;
     let result = remat::check_plan(&model, &file);

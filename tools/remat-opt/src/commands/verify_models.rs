@@ -9,22 +9,23 @@ use remat::ort::{MeasureOptions, Measurement, ModelComparison, compare_models};
 use serde_json::json;
 
 use crate::cli::{ReportFormat, VerifyArgs};
-use crate::{runtime, units};
+use crate::units;
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let settings = args.session.settings(&args.load.device, &args.load.dims)?;
     let options = MeasureOptions {
         runs: args.runs,
-        seeds: (0..args.seeds.into()).map(|offset| args.seed + offset).collect(),
+        seeds: (0..args.seeds.into())
+            .map(|offset| args.seed.wrapping_add(offset))
+            .collect(),
     };
-    let loaded = args.runtime.load()?;
+    let host = args.load.runtime.host()?;
     let pair = (args.input.as_path(), args.plan.as_path());
-    let child = runtime::child()?;
-    let found = compare_models(&child, loaded.library(), pair, &settings, &options).map_err(remat::Error::from)?;
+    let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
     let report = json!({
         "base": args.input,
         "rewritten": args.plan,
-        "runtime": loaded.version(),
+        "runtime": host.version,
         "settings": settings,
         "identical": found.differing_seed.is_none(),
         "peak_ratio": peak_ratio(&found),

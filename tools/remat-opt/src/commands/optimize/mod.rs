@@ -7,14 +7,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use remat::deploy::{DeployRequest, Deployment, OrtHost};
-use remat::ort::Runtime;
+use remat::deploy::{DeployRequest, Deployment};
+use remat::ort::Host;
 use remat::solver::SolveControl;
-use remat::{Format, LoadOptions, Model, Output, Solution, SolveRequest, Target};
+use remat::{Format, Model, Output, Solution, SolveRequest, Target};
 
 use crate::cli::{OptimizeArgs, ReportFormat, TargetArg};
 use crate::progress::Spinner;
-use crate::runtime;
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -22,14 +21,14 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if args.output.as_ref().is_some_and(|output| same_file(output, input)) {
         bail!("`{}` is the input: write to another file", input.display());
     }
-    let load = args.load.options()?;
-    let model = Model::open(input, &load)?;
+    let format = Format::of(input)?;
     if let Some(output) = &args.output {
-        Output::of(output, model.format())?;
+        Output::of(output, format)?;
     }
-    if let Some(host) = host(args, &model)? {
-        return deploy(args, &model, &load, host.as_ref(), started, quiet);
+    if let Some(host) = host(args, format)? {
+        return deploy(args, input, host.as_ref(), started, quiet);
     }
+    let model = Model::open(input, &args.load.options(input)?)?;
     let solution = match &args.plan {
         Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
         None => search(args, &model, quiet)?,
@@ -46,56 +45,63 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
 }
 
 /// Whether the model is made for ONNX Runtime, and then the runtime if it is here.
-fn host(args: &OptimizeArgs, model: &Model) -> anyhow::Result<Option<Option<OrtHost>>> {
-    let writes_model = args.output.as_ref().is_some_and(|output| is_model(output, model));
-    let wanted = match args.target.target {
-        Some(TargetArg::Onnx) => return Ok(None),
-        Some(TargetArg::Ort) => true,
-        None => false,
-    };
-    if model.format() != Format::Onnx || !(wanted || writes_model) {
-        if wanted {
-            bail!("`--target ort` is for ONNX models");
-        }
+fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Host>>> {
+    let is_wanted = args.target.target == Some(TargetArg::Ort);
+    if is_wanted && format != Format::Onnx {
+        bail!(
+            "`--target ort` is for ONNX models, and the input is {}",
+            format.describe()
+        );
+    }
+    let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
+    if args.target.target == Some(TargetArg::Onnx) || !(is_wanted || writes_model && format == Format::Onnx) {
         return Ok(None);
     }
-    let found = Runtime::find(&args.target.runtime.surroundings());
-    let library = match found {
-        Ok(runtime) => runtime.library().to_owned(),
-        Err(error) if wanted => {
+    match args.load.runtime.host() {
+        Ok(host) => Ok(Some(Some(host))),
+        Err(error) if is_wanted => {
             tracing::warn!("{error}: nothing is fused and nothing is measured");
-            return Ok(Some(None));
+            Ok(Some(None))
         }
-        Err(_) => return Ok(None),
-    };
-    let child = runtime::child()?;
-    Ok(Some(Some(OrtHost { library, child })))
+        Err(error) => {
+            tracing::info!("{error}: the model is written for any runtime");
+            Ok(None)
+        }
+    }
 }
 
-fn deploy(
-    args: &OptimizeArgs,
-    model: &Model,
-    load: &LoadOptions,
-    host: Option<&OrtHost>,
-    started: Instant,
-    quiet: bool,
-) -> anyhow::Result<()> {
-    let input = args.input.as_ref().context("no input is given")?;
+fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Instant, quiet: bool) -> anyhow::Result<()> {
+    let is_measured = args.load.profile_is_measured();
+    let load = if is_measured {
+        args.load.options_without_profile()
+    } else {
+        args.load.options(input)?
+    };
+    // What the search says on the way is about the model as it came.
+    let model = Model::open(input, &load)?;
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
-    let output = args.output.as_deref().filter(|output| is_model(output, model));
+    let (written, other) = match args.output.as_deref() {
+        Some(output) if is_model(output) => (Some(output), None),
+        output => (None, output),
+    };
+    let profiler = |path: &Path| {
+        let host = host.ok_or(remat::Error::NoRuntime)?;
+        args.load.measured(host, path)
+    };
     let request = DeployRequest {
         input,
-        output,
-        load,
+        output: written,
+        load: &load,
         solve: &solve_request(args),
         plan: plan.as_ref(),
+        profile: if is_measured { Some(&profiler) } else { None },
         order: args.target.order_hint.hint(),
         measure: !args.target.no_measure,
     };
-    let found = with_spinner(args, model, quiet, |control| {
+    let found = with_spinner(args, &model, quiet, |control| {
         remat::deploy::deploy(&request, host, control)
     })?;
-    if let Some(other) = args.output.as_deref().filter(|output| !is_model(output, model)) {
+    if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     emit_plan(args, &found.model, &found.solution)?;
@@ -120,8 +126,9 @@ fn kept(found: &Deployment) -> anyhow::Result<()> {
     }
 }
 
-fn is_model(output: &Path, model: &Model) -> bool {
-    Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx)
+/// Whether the extension is that of a model.
+fn is_model(output: &Path) -> bool {
+    Output::of(output, Format::Onnx).is_ok_and(|output| output == Output::Onnx)
 }
 
 fn emit_plan(args: &OptimizeArgs, model: &Model, solution: &Solution) -> anyhow::Result<()> {
