@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::steps::{TENSOR_OBJECT, steps, tables};
+use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
 use crate::{Allocation, NodeIndex, Program, ValueId};
 
 /// What the heap holds over time. Positions are those of the execution order.
@@ -40,12 +40,11 @@ pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> 
         tensor.saturating_add(TENSOR_OBJECT)
     };
     let mut trace = Trace::default();
-    let mut live: FxHashSet<ValueId> = FxHashSet::default();
     let mut held = tables(program);
-    for (position, step) in steps(program, order, allocation).iter().enumerate() {
+    let steps = steps(program, order, allocation);
+    for (position, step) in steps.iter().enumerate() {
         held = held.saturating_add(step.tables);
         for &value in &step.created {
-            live.insert(value);
             held = held.saturating_add(bytes(value));
             if program.values[value].bytes.is_none() {
                 trace.unsized_values.push(value);
@@ -55,20 +54,30 @@ pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> 
         if trace.peak_at.is_none() || during > trace.peak {
             trace.peak = during;
             trace.peak_at = Some(position);
-            trace.live_at_peak = sorted(&live);
         }
         for &value in &step.released {
-            live.remove(&value);
             held = held.saturating_sub(bytes(value));
         }
         trace.during.push(during);
         trace.after.push(held);
     }
+    trace.live_at_peak = trace
+        .peak_at
+        .map_or_else(Vec::new, |position| live_at(&steps, position));
     trace
 }
 
-fn sorted(live: &FxHashSet<ValueId>) -> Vec<ValueId> {
-    let mut values: Vec<ValueId> = live.iter().copied().collect();
+/// What is live while the node at `position` runs.
+fn live_at(steps: &[Step], position: usize) -> Vec<ValueId> {
+    let mut live: FxHashSet<ValueId> = FxHashSet::default();
+    for step in &steps[..position] {
+        live.extend(&step.created);
+        for value in &step.released {
+            live.remove(value);
+        }
+    }
+    live.extend(&steps[position].created);
+    let mut values: Vec<ValueId> = live.into_iter().collect();
     values.sort_unstable();
     values
 }

@@ -198,7 +198,7 @@ pub(crate) struct LoadArgs {
     /// How often one op may run at most [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_computes: Option<u32>,
-    /// Device that times are estimated for.
+    /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
     /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.

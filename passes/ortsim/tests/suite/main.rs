@@ -8,4 +8,5 @@
 
 mod facts;
 mod properties;
+mod rules;
 mod runtime;

@@ -66,14 +66,17 @@ pub(super) fn standard(operands: &Operands<'_>) -> Option<u128> {
     )
 }
 
-/// The gates of all steps; both ways, the operand and the result are also held reversed.
+/// The gates of all steps and the states of one; both ways, the operand and the result are also held reversed.
 pub(super) fn recurrent(operands: &Operands<'_>, gates: u128) -> Option<u128> {
     let (x, r) = (operands.input_shape(0)?, operands.input_shape(2)?);
     let (&[steps, batch, _], &[directions, _, hidden]) = (&x[..], &r[..]) else {
         return None;
     };
     let states = product(&[steps, batch, hidden]).saturating_mul(4);
-    let all = states.saturating_mul(gates);
+    let step = product(&[batch, hidden]).saturating_mul(4 * (gates + 1));
+    let all = states
+        .saturating_mul(gates)
+        .saturating_add(if gates == 1 { 0 } else { step });
     if directions < 2 || gates == 1 {
         return Some(all);
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use remat::deploy::{DeployRequest, OrtHost, deploy};
-use remat::ort::{ChildCommand, Runtime, Surroundings};
+use remat::deploy::{DeployRequest, deploy};
+use remat::ort::{ChildCommand, Host, Surroundings};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
@@ -88,25 +88,22 @@ pub(crate) fn child() -> anyhow::Result<()> {
 }
 
 /// The runtime, and this program as the one that runs models in it.
-fn host(args: &Args) -> anyhow::Result<OrtHost> {
+fn host(args: &Args) -> anyhow::Result<Host> {
     let surroundings = Surroundings {
         named: args.ort_library.clone(),
         working_directory: std::env::current_dir().ok(),
         virtual_env: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from),
         ..Surroundings::default()
     };
-    let runtime = Runtime::find(&surroundings).context("run `make setup`, or name the library with `--ort-library`")?;
-    Ok(OrtHost {
-        library: runtime.library().to_owned(),
-        child: ChildCommand {
-            program: std::env::current_exe()?,
-            arguments: vec![CHILD.into()],
-        },
-    })
+    let child = ChildCommand {
+        program: std::env::current_exe()?,
+        arguments: vec![CHILD.into()],
+    };
+    Host::find(child, &surroundings).context("run `make setup`, or name the library with `--ort-library`")
 }
 
 /// The row of a model and a budget. What is impossible, or not found in time, is a row, too.
-fn measure(path: &Path, budget: BudgetSpec, host: &OrtHost, args: &Args) -> anyhow::Result<Vec<String>> {
+fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let named = format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%'));
     let output = args.keep.as_ref().map(|folder| folder.join(named));
@@ -124,6 +121,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &OrtHost, args: &Args) -> anyh
             solver: "auto".to_owned(),
         },
         plan: None,
+        profile: None,
         order: OrderHint::Any,
         measure: true,
     };

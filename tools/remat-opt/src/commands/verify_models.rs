@@ -15,7 +15,9 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let settings = args.session.settings(&args.load.device, &args.load.dims)?;
     let options = MeasureOptions {
         runs: args.runs,
-        seeds: (0..args.seeds.into()).map(|offset| args.seed + offset).collect(),
+        seeds: (0..args.seeds.into())
+            .map(|offset| args.seed.wrapping_add(offset))
+            .collect(),
     };
     let host = args.load.runtime.host()?;
     let pair = (args.input.as_path(), args.plan.as_path());

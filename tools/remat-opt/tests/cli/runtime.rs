@@ -1,5 +1,7 @@
 //! `remat-opt profile`, and `remat-opt verify` on two models: what needs ONNX Runtime. Where its library is missing, the tests say so.
 
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -136,10 +138,7 @@ fn the_slowest_ops_are_listed() {
         return;
     };
     let text = stdout_of(&mut command);
-    assert_contains_all(
-        &text,
-        &["57 ops take", "median of 2 warm runs", "bytes of results", "MatMul"],
-    );
+    assert_contains_all(&text, &["57 ops take", "median of 2 warm runs", "bytes of results"]);
 }
 
 /// Writes a tensor of 32-bit floats as a test data set of the `onnx` package does.
