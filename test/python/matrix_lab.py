@@ -64,10 +64,14 @@ class Lab:
         path = self.path(case)
         out = self.folder / f"{case.name}.{variant.name}.out.onnx"
         facts = Facts(path)
-        limits = ["--budget", case.budget, "--time-limit", TIME_LIMIT, "--no-measure", "--format", "json"]
+        limits = ["--budget", case.budget, "--time-limit", TIME_LIMIT, "--format", "json"]
         run = self.remat_opt(path, "-o", out, *limits, *variant.arguments, *facts.arguments)
         if not run.stdout:
             pytest.fail(f"{' '.join(run.args[1:])}\n{run.stderr}", pytrace=False)
-        settings = list(dict.fromkeys([s for s, _ in variant.promises] + list(variant.settings)))
-        results = heap.measure_each(out, settings, facts.dims, runs=0)
-        return json.loads(run.stdout), dict(zip(settings, results, strict=True))
+        # A memory pattern works from the second run on.
+        promised = dict.fromkeys(promise.settings for promise in variant.promises)
+        others = [settings for settings in variant.settings if settings not in promised]
+        measured = {}
+        for settings, runs in ((promised, 1), (others, 0)):
+            measured |= zip(settings, heap.measure_each(out, settings, facts.dims, runs), strict=True)
+        return json.loads(run.stdout), measured

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_ort::{Host, OptimizationLevel};
@@ -87,7 +88,8 @@ impl Deployment {
     }
 }
 
-/// Plans, writes, simulates and measures, until a variant has the bits of the input.
+/// Plans, writes, simulates and measures, until a variant has the bits of the input. The time that `control` leaves is that of each
+/// search; the rest takes as long as it takes.
 ///
 /// # Errors
 /// Those of [`Model::open`], [`solve`](crate::solve) and [`save`](crate::save); [`Error::Runtime`] if the input itself does not run
@@ -102,6 +104,7 @@ pub fn deploy(
             path: request.input.to_owned(),
         });
     }
+    let effort = Effort::of(control);
     let scratch = scratch_folder()?;
     let dims = &request.load.dims;
     let measuring = host.filter(|_| request.measure);
@@ -124,7 +127,7 @@ pub fn deploy(
             }
             Err(error) => return Err(error),
         };
-        let (solution, lowered, promise) = plan(request, variant, &model, control)?;
+        let (solution, lowered, promise) = plan(request, variant, &model, &effort)?;
         let written = scratch.path().join("remat-written.onnx");
         let onnx = onnx(&model, request)?;
         let mut check = None;
@@ -214,12 +217,33 @@ fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, Error
     Ok(file)
 }
 
+/// How long and how hard each search may try.
+struct Effort<'a> {
+    control: SolveControl<'a>,
+    time: Option<Duration>,
+}
+
+impl<'a> Effort<'a> {
+    fn of(control: &SolveControl<'a>) -> Self {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        Self {
+            control: *control,
+            time: control.deadline.map(left),
+        }
+    }
+
+    /// For a search that begins now.
+    fn from_now(&self) -> SolveControl<'a> {
+        self.time.map_or(self.control, |time| self.control.time_limit(time))
+    }
+}
+
 /// A plan whose file, simulated, keeps the budget: what the runtime takes beyond the plan comes off the budget of the search.
 fn plan(
     request: &DeployRequest<'_>,
     variant: Variant,
     model: &Model,
-    control: &SolveControl<'_>,
+    effort: &Effort<'_>,
 ) -> Result<(Solution, Lowered, Promise), Error> {
     if let Some(file) = request.plan {
         let solution = crate::check_plan(model, file)?;
@@ -229,11 +253,11 @@ fn plan(
     let budget = request.solve.budget.bytes(model.baseline().peak);
     let mut asked = request.solve.clone();
     if let Some(budget) = budget {
-        asked.budget = BudgetSpec::Bytes(budget.saturating_sub(beyond_the_plan(request, variant, model, control)?));
+        asked.budget = BudgetSpec::Bytes(budget.saturating_sub(beyond_the_plan(request, variant, model, effort)?));
     }
     let mut best: Option<(Solution, Lowered, Promise)> = None;
     for _ in 0..TIGHTENINGS {
-        let solution = match crate::solve(model, &asked, control) {
+        let solution = match crate::solve(model, &asked, &effort.from_now()) {
             Ok(solution) => solution,
             // What is found already is within the budget but for what the runtime adds.
             Err(error) => return best.ok_or(error),
@@ -255,7 +279,7 @@ fn beyond_the_plan(
     request: &DeployRequest<'_>,
     variant: Variant,
     model: &Model,
-    control: &SolveControl<'_>,
+    effort: &Effort<'_>,
 ) -> Result<u64, Error> {
     // The search has nothing to look for without a budget.
     let baseline = SolveRequest {
@@ -263,7 +287,7 @@ fn beyond_the_plan(
         max_overhead: 0,
         solver: "search".to_owned(),
     };
-    let solution = crate::solve(model, &baseline, control)?;
+    let solution = crate::solve(model, &baseline, &effort.from_now())?;
     let (_, promise) = lower(request, variant, model, &solution)?;
     Ok(promise.peak_bytes.saturating_sub(solution.replay.peak))
 }
