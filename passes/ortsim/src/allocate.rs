@@ -8,6 +8,7 @@
 //! Source: `onnxruntime/core/framework/allocation_planner.cc`.
 
 use remat_ir::{Dim, ElementType};
+use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::kernels::{alias, in_place};
@@ -69,8 +70,10 @@ struct Planner<'p> {
     is_output: TiVec<ValueId, bool>,
     /// Readers that are still to come, by buffer; definitions, owners outside and the caller count as readers.
     uses: TiVec<ValueId, u32>,
-    /// Dead buffers, the latest last.
-    free: Vec<ValueId>,
+    /// Which values look alike; `None`: like no other, not even itself.
+    likeness: TiVec<ValueId, Option<Likeness>>,
+    /// Dead buffers by likeness, the latest last.
+    free: Vec<Vec<ValueId>>,
     allocation: Allocation,
 }
 
@@ -89,12 +92,14 @@ impl<'p> Planner<'p> {
             is_output[output] = true;
             uses[output] += 1;
         }
+        let (likeness, classes) = likeness(program);
         Self {
             program,
             settings,
             is_output,
             uses,
-            free: Vec::new(),
+            likeness,
+            free: vec![Vec::new(); classes],
             allocation: Allocation {
                 home: TiVec::from(vec![Home::External; program.values.len()]),
                 buffer: program.values.keys().collect(),
@@ -128,45 +133,20 @@ impl<'p> Planner<'p> {
         }
         if let Some(operand) = in_place(node, position).and_then(operand)
             && self.uses[self.allocation.buffer[operand]] == 1
-            && self.alike(operand, value)
+            && self.likeness[operand].is_some()
+            && self.likeness[operand] == self.likeness[value]
         {
             return Home::InPlace(operand);
         }
         if self.settings.reuse
             && tensor
-            && let Some(found) = self.find_free(value)
+            && !is_scalar(&self.program.values[value])
+            && let Some(Likeness(class)) = self.likeness[value]
+            && let Some(donor) = self.free[class].pop()
         {
-            return Home::Reuse(self.free.remove(found));
+            return Home::Reuse(donor);
         }
         Home::Own
-    }
-
-    /// The position of the dead buffer that `value` takes over. Scalars take none, optional values give none.
-    fn find_free(&self, value: ValueId) -> Option<usize> {
-        match &self.program.values[value].visible {
-            Shape::Known(dims) if !dims.is_empty() => {}
-            Shape::Known(_) | Shape::Hidden => return None,
-        }
-        self.free.iter().rposition(|&candidate| {
-            self.program.values[candidate].kind != ValueKind::Optional && self.alike(candidate, value)
-        })
-    }
-
-    /// Whether the runtime knows that two values need equally much memory.
-    fn alike(&self, a: ValueId, b: ValueId) -> bool {
-        let (a, b) = (&self.program.values[a], &self.program.values[b]);
-        let (Shape::Known(dims_a), Shape::Known(dims_b)) = (&a.visible, &b.visible) else {
-            return false;
-        };
-        let same = |(a, b): (&Dim, &Dim)| match (a, b) {
-            (Dim::Known(a), Dim::Known(b)) => a == b,
-            (Dim::Symbol(a), Dim::Symbol(b)) => a == b && !a.is_empty(),
-            _ => false,
-        };
-        let sizes = (element_bytes(a), element_bytes(b));
-        matches!(sizes, (Some(a), Some(b)) if a == b)
-            && dims_a.len() == dims_b.len()
-            && dims_a.iter().zip(dims_b).all(same)
     }
 
     /// Gives up what nobody reads after this node: operands, then captures, then results.
@@ -175,11 +155,49 @@ impl<'p> Planner<'p> {
         for value in node.reads().chain(node.results()) {
             let buffer = self.allocation.buffer[value];
             self.uses[buffer] -= 1;
-            if self.uses[buffer] == 0 {
-                self.free.push(buffer);
+            let optional = self.program.values[buffer].kind == ValueKind::Optional;
+            if self.uses[buffer] == 0
+                && !optional
+                && let Some(Likeness(class)) = self.likeness[buffer]
+            {
+                self.free[class].push(buffer);
             }
         }
     }
+}
+
+/// Values of one likeness need equally much memory, and the runtime knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Likeness(usize);
+
+/// The likeness of every value, and how many there are.
+fn likeness(program: &Program) -> (TiVec<ValueId, Option<Likeness>>, usize) {
+    let mut classes: FxHashMap<(u64, &[Dim]), usize> = FxHashMap::default();
+    let mut of = |value| {
+        let (bytes, dims) = look(value)?;
+        let next = classes.len();
+        Some(Likeness(*classes.entry((bytes, dims)).or_insert(next)))
+    };
+    let likeness = program.values.iter().map(&mut of).collect();
+    (likeness, classes.len())
+}
+
+/// What likeness goes by: bytes of an element, and dimensions each of which has a value or a name.
+fn look(value: &Value) -> Option<(u64, &[Dim])> {
+    let Shape::Known(dims) = &value.visible else {
+        return None;
+    };
+    let stated = |dim: &Dim| match dim {
+        Dim::Known(_) => true,
+        Dim::Symbol(name) => !name.is_empty(),
+        Dim::Unknown => false,
+    };
+    let bytes = element_bytes(value)?;
+    dims.iter().all(stated).then_some((bytes, dims))
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(&value.visible, Shape::Known(dims) if dims.is_empty())
 }
 
 /// Bytes of one element in memory that can be handed on: none for strings, one for packed types.

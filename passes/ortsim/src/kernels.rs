@@ -70,6 +70,17 @@ pub(crate) fn bypasses_arena(node: &Node) -> bool {
     ON_THE_HEAP.contains(&node.op_type.as_str())
 }
 
+/// In how many equal pieces the kernel asks the arena for its workspace, about.
+pub(crate) fn pieces(node: &Node) -> u64 {
+    match node.op_type.as_str() {
+        // Operand and result turned; both branches; the result and an operand.
+        "Softmax" | "LogSoftmax" | "Hardmax" | "Where" | "Einsum" | "LRN" => 2,
+        // Queries, keys, values and what follows; gates and states.
+        "Attention" | "MultiHeadAttention" | "GroupQueryAttention" | "LSTM" | "GRU" => 4,
+        _ => 1,
+    }
+}
+
 /// The operand of which the kernel keeps a copy in the arena from load on, if it is a weight.
 pub(crate) fn packed_in_arena(node: &Node) -> Option<usize> {
     let onnx = matches!(node.domain.as_str(), "" | "ai.onnx");

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 use typed_index_collections::TiVec;
 
-use crate::kernels::bypasses_arena;
+use crate::kernels::{bypasses_arena, pieces};
 use crate::{Allocation, Home, NodeIndex, Program, ValueClass, ValueId};
 
 /// What a run keeps per value in tables of its own, from the start (measured).
@@ -26,6 +26,8 @@ pub(crate) struct Step {
     pub(crate) created: Vec<ValueId>,
     /// Bytes the kernel holds while it runs.
     pub(crate) workspace: u64,
+    /// In how many equal pieces.
+    pub(crate) pieces: u64,
     /// Whether it does so on the plain heap, arena or not.
     pub(crate) bypasses_arena: bool,
     /// Buffers that are given back after the node.
@@ -41,6 +43,7 @@ pub(crate) fn steps(program: &Program, order: &[NodeIndex], allocation: &Allocat
         let node = &program.nodes[index];
         let mut step = Step {
             workspace: node.workspace,
+            pieces: pieces(node),
             bypasses_arena: bypasses_arena(node),
             ..Step::default()
         };

@@ -17,19 +17,33 @@ pub(crate) fn node(op_type: &str, inputs: &[&str], output: &str, attributes: Vec
 
 /// A node that makes a vector of 64-bit integers; runtimes take it for a weight.
 pub(crate) fn constant(values: &[i64], output: &str) -> NodeProto {
-    let tensor = TensorProto {
+    let value = TensorProto {
         dims: vec![i64::try_from(values.len()).unwrap_or(i64::MAX)],
         data_type: tensor_proto::DataType::INT64 as i32,
         int64_data: values.to_vec(),
         ..TensorProto::default()
     };
-    let value = AttributeProto {
+    node("Constant", &[], output, vec![tensor(value)])
+}
+
+/// The attribute that makes ConstantOfShape fill bytes with zeros.
+pub(crate) fn byte_zero() -> AttributeProto {
+    tensor(TensorProto {
+        dims: vec![1],
+        data_type: tensor_proto::DataType::UINT8 as i32,
+        int32_data: vec![0],
+        ..TensorProto::default()
+    })
+}
+
+/// The attribute `value`.
+fn tensor(value: TensorProto) -> AttributeProto {
+    AttributeProto {
         name: "value".to_owned(),
         type_: AttributeType::TENSOR.into(),
-        t: Some(tensor).into(),
+        t: Some(value).into(),
         ..AttributeProto::default()
-    };
-    node("Constant", &[], output, vec![value])
+    }
 }
 
 /// An integer attribute.

@@ -12,7 +12,7 @@ use remat_ir::ValueType;
 use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::build::node;
+use crate::build::{byte_zero, constant, node};
 use crate::names::Names;
 use crate::readers;
 use crate::zeros::Zeros;
@@ -132,6 +132,18 @@ impl<'t> Hider<'t> {
             self.known.insert(output.clone(), result);
         }
         out.push(node);
+    }
+
+    /// A node that makes `bytes` bytes called `name`, of a size known at run time only.
+    pub(crate) fn block(&mut self, bytes: i64, name: &str, names: &mut Names) -> NodeProto {
+        let (length, late) = (
+            names.fresh(&format!("{name}_bytes")),
+            names.fresh(&format!("{name}_late")),
+        );
+        let zero = self.zeros.vector(1, names);
+        self.first.push(constant(&[bytes], &length));
+        self.first.push(node("Add", &[&length, &zero], &late, Vec::new()));
+        node("ConstantOfShape", &[&late], name, vec![byte_zero()])
     }
 
     /// The nodes that come before all others, and how many values are hidden.

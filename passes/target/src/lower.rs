@@ -1,6 +1,6 @@
 //! From a rewritten graph to the file.
 
-use remat_ir::{Graph, ValueType};
+use remat_ir::{ElementType, Graph, ValueType};
 use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
 use remat_onnx::{OnnxError, OnnxModel};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -28,6 +28,9 @@ pub struct LoweringOptions {
     pub order: OrderHint,
     /// Whether shapes are hidden from the runtime's reuse of buffers.
     pub hide_shapes: bool,
+    /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
+    /// fit, and what comes later finds room there: fewer regions, less between them. Takes hidden shapes.
+    pub reserve: u64,
 }
 
 impl Default for LoweringOptions {
@@ -35,6 +38,7 @@ impl Default for LoweringOptions {
         Self {
             order: OrderHint::Any,
             hide_shapes: true,
+            reserve: 0,
         }
     }
 }
@@ -50,6 +54,8 @@ pub struct LoweringReport {
     pub hides_shapes: bool,
     /// Nodes that read a value to fix its place in the order.
     pub readers: usize,
+    /// Bytes that are taken first of all and given back at once.
+    pub reserved: u64,
 }
 
 /// A file that runs as planned.
@@ -59,6 +65,8 @@ pub struct Lowered {
     pub proto: ModelProto,
     /// What was done to it.
     pub report: LoweringReport,
+    /// The value that takes the reserved bytes.
+    pub reserve: Option<String>,
 }
 
 /// Writes `rewritten`, which stems from `model`, as a file that ONNX Runtime runs in the order of its ops, without merging or fusing
@@ -69,7 +77,7 @@ pub struct Lowered {
 pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) -> Result<Lowered, OnnxError> {
     let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
-    let types = types(rewritten);
+    let mut types = types(rewritten);
     let opset = default_opset(&proto);
     let graph = proto.graph.mut_or_insert_default();
     let mut report = LoweringReport {
@@ -85,9 +93,18 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
 
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
+    let mut reserve = None;
     let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.hide_shapes);
     if let Some(zeros) = zeros {
-        (first, nodes) = hide_shapes(graph, nodes, &types, zeros, &mut names, &mut report);
+        if options.reserve > 0 {
+            let name = names.fresh("remat_reserve");
+            types.insert(name.clone(), ValueType::tensor(ElementType::Uint8, &[options.reserve]));
+            guarded.insert(name.clone());
+            reserve = Some(name);
+            report.reserved = options.reserve;
+        }
+        let block = reserve.as_deref().map(|name| (name, options.reserve));
+        (first, nodes) = hide_shapes(graph, nodes, &types, zeros, block, &mut names, &mut report);
     }
     if opset > 0 {
         let arrangement = Arrangement {
@@ -101,20 +118,24 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     }
     first.append(&mut nodes);
     graph.node = first;
-    Ok(Lowered { proto, report })
+    Ok(Lowered { proto, report, reserve })
 }
 
-/// The nodes that hide values which are there before any node runs, and all others.
+/// The nodes that hide values which are there before any node runs, and all others; `block` is taken first of all.
 fn hide_shapes(
     graph: &mut GraphProto,
     nodes: Vec<NodeProto>,
     types: &FxHashMap<String, ValueType>,
     zeros: Zeros,
+    block: Option<(&str, u64)>,
     names: &mut Names,
     report: &mut LoweringReport,
 ) -> (Vec<NodeProto>, Vec<NodeProto>) {
     let mut hider = Hider::new(graph, types, zeros);
     let mut hidden = Vec::with_capacity(nodes.len());
+    if let Some((name, bytes)) = block {
+        hidden.push(hider.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
+    }
     for node in nodes {
         hider.node(node, names, &mut hidden);
     }

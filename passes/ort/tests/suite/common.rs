@@ -16,6 +16,7 @@ pub(crate) const LEVELS: [OptimizationLevel; 2] = [OptimizationLevel::Off, Optim
 pub(crate) const FOR_RUNTIME: Target = Target::Ort(LoweringOptions {
     order: OrderHint::Any,
     hide_shapes: true,
+    reserve: 0,
 });
 
 pub(crate) fn workspace() -> PathBuf {

@@ -140,8 +140,12 @@ impl Run<'_> {
             let mut beside = tables;
             if step.bypasses_arena {
                 beside = beside.saturating_add(step.workspace);
-            } else if let Some(chunk) = arena.alloc(step.workspace) {
-                arena.free(chunk);
+            } else {
+                let piece = step.workspace / step.pieces.max(1);
+                let taken: Vec<Chunk> = (0..step.pieces).filter_map(|_| arena.alloc(piece)).collect();
+                for chunk in taken {
+                    arena.free(chunk);
+                }
             }
             peak = peak.max(arena.held().saturating_add(beside));
             for value in &step.released {

@@ -65,6 +65,20 @@ fn small_models_run_as_recorded() {
 }
 
 #[test]
+fn fused_half_quantized_and_recurrent_models_run_as_recorded() {
+    for name in [
+        "transformer",
+        "transformer_half",
+        "recurrent",
+        "quantized",
+        "workspaces",
+    ] {
+        let facts = Facts::committed(&format!("{name}.all.default.json"));
+        assert_eq!(compare(name, &facts, "all", "default"), None);
+    }
+}
+
+#[test]
 fn orders_of_unsorted_files_and_of_captured_values_are_those_recorded() {
     for name in ["unsorted", "if_captures", "loop_captures", "scan_captures", "views"] {
         for order in ["default", "priority"] {

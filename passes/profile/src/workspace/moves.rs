@@ -36,8 +36,8 @@ pub(super) fn tuples(operands: &Operands<'_>) -> Option<u128> {
     Some(product(tuples).saturating_mul(8))
 }
 
-/// Cubic interpolation caches coefficients, antialiasing keeps one image that is resized along one axis; plain linear
-/// interpolation needs next to nothing.
+/// Cubic interpolation caches coefficients, linear interpolation two indices and two weights per row and column,
+/// antialiasing keeps one image that is resized along one axis.
 pub(super) fn resize(operands: &Operands<'_>) -> Option<u128> {
     let (x, y) = (operands.input_shape(0)?, operands.output(0)?.known_shape()?);
     let (height, width) = (u128::from(*x.get(2)?), u128::from(*y.get(3)?));
@@ -45,7 +45,11 @@ pub(super) fn resize(operands: &Operands<'_>) -> Option<u128> {
         let image = u128::from(x[1]).saturating_mul(height).saturating_mul(width);
         return Some(bits(operands.input(0)?)?.saturating_mul(image) / 8);
     }
-    (operands.text("mode") == Some("cubic")).then(|| height.saturating_mul(width).saturating_mul(36))
+    match operands.text("mode")? {
+        "cubic" => Some(height.saturating_mul(width).saturating_mul(36)),
+        "linear" => Some(u128::from(y[2]).saturating_add(width).saturating_mul(16)),
+        _ => None,
+    }
 }
 
 /// Where each point of one image samples, and how.

@@ -24,6 +24,13 @@ pub struct Promise {
     pub unsized_values: Vec<String>,
 }
 
+impl Promise {
+    /// What a session comes to hold where the arena is left on, sooner or later.
+    pub(crate) fn arena_footprint(&self) -> u64 {
+        self.arena_bytes.max(self.arena_steady_bytes)
+    }
+}
+
 /// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
 ///
 /// # Errors
@@ -44,7 +51,8 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     // The file hides sizes from the runtime; the graph it was made from knows them.
     let tensors = rewritten.tensors.iter();
     let sizes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.bytes().ok().flatten()?)));
-    let sizes: HashMap<&str, u64> = sizes.collect();
+    let mut sizes: HashMap<&str, u64> = sizes.collect();
+    sizes.extend(lowered.reserve.as_deref().map(|name| (name, lowered.report.reserved)));
     for value in &mut program.values {
         value.bytes = sizes.get(value.name.as_str()).copied().or(value.bytes);
     }

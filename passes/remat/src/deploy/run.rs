@@ -10,15 +10,18 @@ use remat_ort::{Host, OptimizationLevel};
 use remat_plan::{BudgetSpec, PlanFile};
 use remat_profile::ProfileFile;
 use remat_solve::SolveControl;
-use remat_target::{Lowered, LoweringReport, OrderHint};
+use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
 use super::check::{Baseline, Check};
 use super::promise::{Promise, promise};
 use super::variant::{Abandoned, Variant};
-use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest, Target};
+use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
 
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
+
+/// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
+const LEAST_GAIN_PERMILLE: u64 = 900;
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -37,6 +40,8 @@ pub struct DeployRequest<'a> {
     pub profile: Option<&'a Profiler<'a>>,
     /// The execution orders that must keep the promise.
     pub order: OrderHint,
+    /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it.
+    pub arena: bool,
     /// Whether what was written is measured.
     pub measure: bool,
 }
@@ -298,10 +303,33 @@ fn lower(
         path: request.input.to_owned(),
     };
     let graph = crate::rewrite(model, solution)?.ok_or_else(refused)?;
-    let Target::Ort(options) = variant.target(request.order) else {
-        return Err(refused());
+    let options = variant.options(request.order);
+    let write = |reserve: u64| {
+        let lowered = remat_target::lower(onnx(model, request)?, &graph, &LoweringOptions { reserve, ..options })?;
+        let promise = promise(model, &graph, &lowered, request.order)?;
+        Ok::<_, Error>((lowered, promise))
     };
-    let lowered = remat_target::lower(onnx(model, request)?, &graph, &options)?;
-    let promise = promise(model, &graph, &lowered, request.order)?;
-    Ok((lowered, promise))
+    let plain = write(0)?;
+    if !(request.arena && options.hide_shapes) {
+        return Ok(plain);
+    }
+    let mut best = plain.clone();
+    for reserve in reserves(plain.1.peak_bytes) {
+        let tried = write(reserve)?;
+        if tried.0.report.reserved > 0 && tried.1.arena_footprint() < best.1.arena_footprint() {
+            best = tried;
+        }
+    }
+    let enough = plain.1.arena_footprint() / 1_000 * LEAST_GAIN_PERMILLE;
+    Ok(if best.1.arena_footprint() <= enough {
+        best
+    } else {
+        plain
+    })
+}
+
+/// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.
+fn reserves(peak: u64) -> impl Iterator<Item = u64> {
+    let just_above = (20..40).map(|power| (1u64 << power) + 4096);
+    just_above.take_while(move |&bytes| bytes <= peak)
 }

@@ -5,8 +5,6 @@ use std::fmt;
 use remat_target::{LoweringOptions, OrderHint};
 use serde::Serialize;
 
-use crate::Target;
-
 /// How a model is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -23,12 +21,13 @@ impl Variant {
     /// All of them, in the order in which they are tried.
     pub(crate) const ALL: [Self; 3] = [Self::Fused, Self::Plain, Self::ShapesShown];
 
-    /// What is written.
-    pub(crate) fn target(self, order: OrderHint) -> Target {
-        Target::Ort(LoweringOptions {
+    /// What is written, without a reserve.
+    pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
+        LoweringOptions {
             order,
             hide_shapes: self != Self::ShapesShown,
-        })
+            reserve: 0,
+        }
     }
 
     /// Whether the runtime goes over the model first.

@@ -108,6 +108,7 @@ fn all_models_run_in_the_order_of_the_plan() {
             let options = LoweringOptions {
                 order: OrderHint::Any,
                 hide_shapes,
+                reserve: 1 << 20,
             };
             let lowered = lower(rewritten.onnx(), &rewritten.graph, &options).expect("it can be written");
             assert_sorted(&lowered.proto, &what);

@@ -123,6 +123,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         plan: None,
         profile: None,
         order: OrderHint::Any,
+        arena: true,
         measure: true,
     };
     let control = SolveControl::new()

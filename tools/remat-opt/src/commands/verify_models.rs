@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::ort::{MeasureOptions, Measurement, ModelComparison, compare_models};
+use remat::ort::{MeasureOptions, Measurement, ModelComparison, SessionSettings, compare_models};
 use serde_json::json;
 
 use crate::cli::{ReportFormat, VerifyArgs};
@@ -22,15 +22,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let host = args.load.runtime.host()?;
     let pair = (args.input.as_path(), args.plan.as_path());
     let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
-    let report = json!({
-        "base": args.input,
-        "rewritten": args.plan,
-        "runtime": host.version,
-        "settings": settings,
-        "identical": found.differing_seed.is_none(),
-        "peak_ratio": peak_ratio(&found),
-        "comparison": found,
-    });
+    let report = report(pair, &host.version, &settings, &found);
     if let Some(path) = &args.emit_report {
         std::fs::write(path, format!("{report:#}\n")).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
@@ -60,6 +52,41 @@ fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &remat::ort::Outp
         seed,
     };
     error.into()
+}
+
+fn report(
+    (base, rewritten): (&Path, &Path),
+    version: &str,
+    settings: &SessionSettings,
+    found: &ModelComparison,
+) -> serde_json::Value {
+    let model = |path: &Path, measured: &Measurement, median_ns: u64, min_ns: u64| {
+        let peaks = measured.peaks.as_ref();
+        json!({
+            "path": path,
+            "first_run_peak_bytes": peaks.ok().map(|peaks| peaks.first),
+            "later_runs_peak_bytes": peaks.ok().map(|peaks| peaks.steady),
+            "peaks_unknown_because": peaks.err(),
+            "arena_peak_bytes": measured.arena_peak,
+            "loaded_bytes": measured.loaded_bytes,
+            "median_ns": median_ns,
+            "min_ns": min_ns,
+            "finite": measured.finite,
+            "outputs": measured.outputs,
+        })
+    };
+    let times = &found.times;
+    json!({
+        "runtime": version,
+        "settings": settings,
+        "identical": found.differing_seed.is_none(),
+        "differing_seed": found.differing_seed,
+        "differences": found.differences,
+        "peak_ratio": peak_ratio(found),
+        "time_ratio": times.ratio,
+        "base": model(base, &found.base, times.base_median_ns, times.base_min_ns),
+        "rewritten": model(rewritten, &found.rewritten, times.other_median_ns, times.other_min_ns),
+    })
 }
 
 fn peak_ratio(found: &ModelComparison) -> Option<f64> {
@@ -129,5 +156,8 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
 
 /// A ratio as people read it, `-50.7 %`.
 fn change(ratio: f64) -> String {
-    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+    let percent = 100.0 * (ratio - 1.0);
+    // No minus before what is shown as zero.
+    let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+    format!("{percent:+.1} %")
 }

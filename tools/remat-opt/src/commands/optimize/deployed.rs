@@ -101,6 +101,7 @@ pub(super) fn json(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> ser
         "follows_plan": found.promise.follows_plan,
         "hides_shapes": found.lowering.hides_shapes,
         "readers": found.lowering.readers,
+        "reserved_bytes": found.lowering.reserved,
         "promised_overhead_percent": found.solution.overhead.percent(),
         "measured": check,
         "keeps_promise": check.map(|_| !found.breaks_promise()),
