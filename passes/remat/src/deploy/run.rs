@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_ort::{Host, OptimizationLevel};
 use remat_plan::{BudgetSpec, PlanFile, Status};
-use remat_profile::ProfileFile;
+use remat_profile::{Device, ProfileFile};
 use remat_solve::SolveControl;
 use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
@@ -22,6 +22,9 @@ const TIGHTENINGS: usize = 3;
 
 /// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
 const OTHER_PLANS: u64 = 3;
+
+/// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
+const MOST_FILLING_PERMILLE: u64 = 10;
 
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
 const LEAST_GAIN_PERMILLE: u64 = 900;
@@ -342,14 +345,8 @@ fn lower(
         return Ok(plain);
     }
     let mut best = plain.clone();
-    for reserve in reserves(plain.1.peak_bytes) {
+    for reserve in reserves(plain.1.peak_bytes.min(fillable(request, model))) {
         let tried = write(reserve)?;
-        tracing::debug!(
-            reserve,
-            first = tried.1.arena_bytes,
-            steady = tried.1.arena_steady_bytes,
-            "a reserve for the arena"
-        );
         if tried.0.report.reserved > 0 && tried.1.arena_footprint() < best.1.arena_footprint() {
             best = tried;
         }
@@ -357,6 +354,14 @@ fn lower(
     let ((before, _), (after, _)) = (plain.1.arena_footprint(), best.1.arena_footprint());
     let is_worth_it = after <= before / 1_000 * LEAST_GAIN_PERMILLE;
     Ok(if is_worth_it { best } else { plain })
+}
+
+/// Bytes that are filled in the time that a reserve may take.
+fn fillable(request: &DeployRequest<'_>, model: &Model) -> u64 {
+    let bandwidth = Device::preset(&request.load.device).map_or(0, |device| device.memory_bytes_per_s / 10);
+    let nanoseconds = model.baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
+    let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.
