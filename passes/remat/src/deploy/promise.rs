@@ -25,6 +25,17 @@ pub struct Promise {
 }
 
 impl Promise {
+    /// Counts bytes in that the simulation leaves out.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        for figure in [
+            &mut self.peak_bytes,
+            &mut self.arena_bytes,
+            &mut self.arena_steady_bytes,
+        ] {
+            *figure = figure.saturating_add(bytes);
+        }
+    }
+
     /// What a session comes to hold where the arena is left on, and what it holds in its first run: smaller is better.
     pub(crate) fn arena_footprint(&self) -> (u64, u64) {
         (self.arena_bytes.max(self.arena_steady_bytes), self.arena_bytes)
@@ -80,6 +91,17 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
             .map(|&value| program.values[value].name.clone())
             .collect(),
     })
+}
+
+/// The heap peak of a model as it stands, in the runtime's default order with reuse of buffers.
+pub(crate) fn explained(model: &Model) -> u64 {
+    let (Some(graph), Some(profile)) = (model.graph(), model.profile()) else {
+        return 0;
+    };
+    let program = Program::from_graph(graph, |op| profile.ops[op].workspace_bytes);
+    let order = default_order(&program);
+    let allocation = allocate(&program, &order, &Settings { reuse: true });
+    heap(&program, &order, &allocation).peak
 }
 
 /// Puts in what the file hides from the runtime and what its shapes would tell an importer: types and sizes, which the graph it was made

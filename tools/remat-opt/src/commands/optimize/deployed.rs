@@ -48,11 +48,12 @@ fn measured(check: &Check) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(before), Some(after)) = (check.before.exact, check.after.exact) {
         lines.push(format!(
-            "measured  {} -> {} ({:.1} %), time {:+.1} %, outputs bit-identical",
+            "measured  {} -> {} ({:.1} %), outputs bit-identical; time {:+.1} %, {:+.1} % where the arena is off",
             bytes(before),
             bytes(after),
             percent(after, before),
             100.0 * (check.time_ratio - 1.0),
+            100.0 * (check.exact_time_ratio - 1.0),
         ));
     } else {
         let why = check.unmeasured.as_deref().unwrap_or("no figure");
