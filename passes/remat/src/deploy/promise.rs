@@ -36,9 +36,10 @@ impl Promise {
         }
     }
 
-    /// What a session comes to hold where the arena is left on, and what it holds in its first run: smaller is better.
-    pub(crate) fn arena_footprint(&self) -> (u64, u64) {
-        (self.arena_bytes.max(self.arena_steady_bytes), self.arena_bytes)
+    /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
+    /// and later ones take.
+    pub(crate) fn arena_square(&self) -> u128 {
+        u128::from(self.arena_bytes) * u128::from(self.arena_steady_bytes)
     }
 }
 

@@ -28,7 +28,7 @@ const OTHER_PLANS: u64 = 3;
 const MOST_FILLING_PERMILLE: u64 = 10;
 
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
-const LEAST_GAIN_PERMILLE: u64 = 900;
+const LEAST_GAIN_PERMILLE: u128 = 900;
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -323,7 +323,7 @@ fn plan(
             let (lowered, promise) = lower(request, variant, model, &solution)?;
             let is_kept = budget.is_none_or(|budget| promise.peak_bytes <= budget.max(best.2.peak_bytes));
             let is_as_fast = solution.replay.duration <= best.0.replay.duration;
-            if is_kept && is_as_fast && promise.arena_footprint() < best.2.arena_footprint() {
+            if is_kept && is_as_fast && promise.arena_square() < best.2.arena_square() {
                 best = (solution, lowered, promise);
             }
         }
@@ -387,7 +387,7 @@ fn lower(
             ..options
         };
         let (with, without) = (write_as(&options)?.1, write_as(&lean)?.1);
-        if without.peak_bytes <= with.peak_bytes && without.arena_footprint() <= with.arena_footprint() {
+        if without.peak_bytes <= with.peak_bytes && without.arena_square() <= with.arena_square() {
             order = OrderHint::Priority;
         }
     }
@@ -405,13 +405,12 @@ fn lower(
     let mut best = plain.clone();
     for reserve in reserves(plain.1.peak_bytes.min(fillable(request, model))) {
         let tried = write(reserve)?;
-        if tried.0.report.reserved > 0 && tried.1.arena_footprint() < best.1.arena_footprint() {
+        if tried.0.report.reserved > 0 && tried.1.arena_square() < best.1.arena_square() {
             best = tried;
         }
     }
-    let ((before, _), (after, _)) = (plain.1.arena_footprint(), best.1.arena_footprint());
-    let is_worth_it = after <= before / 1_000 * LEAST_GAIN_PERMILLE;
-    Ok(if is_worth_it { best } else { plain })
+    let enough = plain.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
+    Ok(if best.1.arena_square() <= enough { best } else { plain })
 }
 
 /// Bytes that are filled in the time that a reserve may take.
