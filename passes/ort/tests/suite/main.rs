@@ -10,6 +10,7 @@
 
 mod bits;
 mod common;
+mod deploy;
 mod features;
 mod measure;
 mod profile;

@@ -10,6 +10,7 @@
 //! nothing measured.
 
 mod check;
+mod plan;
 mod promise;
 mod run;
 mod variant;

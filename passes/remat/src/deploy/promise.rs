@@ -7,6 +7,7 @@ use remat_target::{Lowered, OrderHint};
 use serde::Serialize;
 use std::collections::HashMap;
 
+use super::check::Measured;
 use crate::{Error, Model};
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
@@ -18,22 +19,40 @@ pub struct Promise {
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
+    /// How much of `peak_bytes` was learned by measuring: what the simulation does not know of, such as the bodies of loops and layouts that
+    /// the runtime changes to at load.
+    pub learned_bytes: u64,
     /// Whether the nodes run in the order of the plan.
     pub follows_plan: bool,
     /// Values whose size is not known: they count as nothing.
     pub unsized_values: Vec<String>,
 }
 
+/// Bytes that measured peaks were found above promised ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Learned {
+    /// Memory arena off.
+    pub(crate) exact: u64,
+    /// Arena on, first run.
+    pub(crate) arena: u64,
+    /// Arena on, later runs.
+    pub(crate) steady: u64,
+}
+
 impl Promise {
-    /// Counts bytes in that the simulation leaves out.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        for figure in [
-            &mut self.peak_bytes,
-            &mut self.arena_bytes,
-            &mut self.arena_steady_bytes,
-        ] {
-            *figure = figure.saturating_add(bytes);
-        }
+    /// Counts in what measuring showed that the simulation leaves out.
+    pub(crate) fn learn(&mut self, learned: Learned) {
+        self.learned_bytes = self.learned_bytes.saturating_add(learned.exact);
+        self.peak_bytes = self.peak_bytes.saturating_add(learned.exact);
+        self.arena_bytes = self.arena_bytes.saturating_add(learned.arena);
+        self.arena_steady_bytes = self.arena_steady_bytes.saturating_add(learned.steady);
+    }
+
+    /// Promises what was measured, for a file that is the model as it came: the simulation knows nothing of what the runtime fuses in it.
+    pub(crate) fn be(&mut self, measured: &Measured) {
+        self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
+        self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);
+        self.arena_steady_bytes = measured.stock_steady.unwrap_or(self.arena_steady_bytes);
     }
 
     /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
@@ -85,6 +104,7 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
+        learned_bytes: 0,
         follows_plan: places.is_sorted(),
         unsized_values: trace
             .unsized_values
@@ -92,17 +112,6 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
             .map(|&value| program.values[value].name.clone())
             .collect(),
     })
-}
-
-/// The heap peak of a model as it stands, in the runtime's default order with reuse of buffers.
-pub(crate) fn explained(model: &Model) -> u64 {
-    let (Some(graph), Some(profile)) = (model.graph(), model.profile()) else {
-        return 0;
-    };
-    let program = Program::from_graph(graph, |op| profile.ops[op].workspace_bytes);
-    let order = default_order(&program);
-    let allocation = allocate(&program, &order, &Settings { reuse: true });
-    heap(&program, &order, &allocation).peak
 }
 
 /// Puts in what the file hides from the runtime and what its shapes would tell an importer: types and sizes, which the graph it was made

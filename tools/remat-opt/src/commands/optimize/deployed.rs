@@ -32,6 +32,12 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
         found.lowering.readers,
         bytes(found.lowering.reserved),
     ));
+    if found.promise.learned_bytes > 0 {
+        lines.push(format!(
+            "          {} of it learned by measuring: bodies of loops, or layouts that the runtime changes to",
+            bytes(found.promise.learned_bytes)
+        ));
+    }
     match &found.check {
         Some(check) => lines.extend(measured(check)),
         None => lines.push("measured  nothing".to_owned()),
@@ -109,13 +115,14 @@ pub(super) fn json(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> ser
         "promised_peak_bytes": found.promise.peak_bytes,
         "promised_arena_bytes": found.promise.arena_bytes,
         "promised_arena_steady_bytes": found.promise.arena_steady_bytes,
+        "learned_bytes": found.promise.learned_bytes,
         "follows_plan": found.promise.follows_plan,
         "hides_shapes": found.lowering.hides_shapes,
         "readers": found.lowering.readers,
         "reserved_bytes": found.lowering.reserved,
         "promised_overhead_percent": found.solution.overhead.percent(),
         "measured": check,
-        "keeps_promise": check.map(|_| !found.breaks_promise()),
+        "keeps_promise": check.map(|_| found.broken_promise().is_none()),
     });
     if let (Some(all), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
         all.extend(more);

@@ -117,13 +117,9 @@ fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Insta
 /// A promise that was not kept is a finding.
 fn kept(found: &Deployment) -> anyhow::Result<()> {
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
-    match measured.filter(|_| found.breaks_promise()) {
+    match found.broken_promise().zip(measured) {
         None => Ok(()),
-        Some(measured) => Err(remat::Error::BrokenPromise {
-            promised: found.promise.peak_bytes,
-            measured,
-        }
-        .into()),
+        Some((promised, measured)) => Err(remat::Error::BrokenPromise { promised, measured }.into()),
     }
 }
 

@@ -1,0 +1,108 @@
+//! The whole way to a file for the runtime: what is promised of it is what is measured.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use remat::deploy::{DeployRequest, Deployment, Variant, deploy};
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
+use remat::{Error, LoadOptions, SolveRequest};
+use remat_ort::{Host, OptimizationLevel, SessionSettings, run_seeded};
+
+use crate::common::{runtime, workspace};
+use crate::measure::this_program;
+
+fn host() -> Option<Host> {
+    let runtime = runtime()?;
+    Some(Host {
+        library: runtime.library().to_owned(),
+        version: runtime.version().to_owned(),
+        child: this_program(),
+    })
+}
+
+fn unet() -> PathBuf {
+    workspace().join("test/models/unet_tiny_train.onnx")
+}
+
+fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> Result<Deployment, Error> {
+    let request = DeployRequest {
+        input,
+        output: Some(output),
+        load: &LoadOptions::default(),
+        solve: &SolveRequest {
+            budget: budget.parse().expect("a budget"),
+            max_overhead: 50_000,
+            solver: "search".to_owned(),
+        },
+        plan: None,
+        profile: None,
+        order: OrderHint::Any,
+        arena: true,
+        measure: true,
+    };
+    let control = SolveControl::new()
+        .step_limit(50_000)
+        .time_limit(Duration::from_secs(20));
+    deploy(&request, host, &control)
+}
+
+#[test]
+fn what_is_promised_is_what_is_measured() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    for name in ["unet_tiny_train", "mlp_tiny_train"] {
+        let model = workspace().join(format!("test/models/{name}.onnx"));
+        let found = deployed(&model, &out, "75%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((found.variant, found.abandoned.len()), (Variant::Fused, 0), "{name}");
+        assert!(out.exists() && found.lowering.clones > 0, "{name}");
+        let check = found.check.as_ref().expect("the runtime is here");
+        let Some((before, after)) = check.before.exact.zip(check.after.exact) else {
+            assert!(check.unmeasured.is_some(), "{name}");
+            continue;
+        };
+        assert!(after < before, "{name}: {before} became {after}");
+        assert!(found.broken_promise().is_none(), "{name}");
+        let off = after.abs_diff(found.promise.peak_bytes);
+        assert!(
+            off <= after * 3 / 100,
+            "{name}: promised {}, measured {after}",
+            found.promise.peak_bytes
+        );
+        let budget = found.model.baseline().peak * 75 / 100;
+        assert!(
+            found.promise.peak_bytes <= budget,
+            "{name}: the budget is for what is promised"
+        );
+    }
+}
+
+#[test]
+fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let found = deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((found.variant, found.check), (Variant::Plain, None));
+    assert!(found.lowering.clones > 0 && found.promise.peak_bytes > 0);
+    let Some(runtime) = runtime() else { return };
+    let run = |model: &Path| run_seeded(runtime, model, &SessionSettings::exact(OptimizationLevel::Off), 5);
+    assert_eq!(run(&unet()).expect("it runs"), run(&out).expect("it runs"));
+}
+
+#[test]
+fn a_budget_that_cannot_be_met_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let error = deployed(&unet(), &out, "1%", None).expect_err("no plan takes so little");
+    assert!(matches!(error, Error::Infeasible(_)), "{error}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn only_models_run_in_the_runtime() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let graph = workspace().join("test/cli/training_chain.json");
+    let error = deployed(&graph, &folder.path().join("out.onnx"), "75%", None).expect_err("it is no model");
+    assert!(matches!(error, Error::NotForRuntime { .. }), "{error}");
+}
