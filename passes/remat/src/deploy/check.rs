@@ -7,7 +7,7 @@ use remat_ort::{
 };
 use serde::Serialize;
 
-use super::promise::{Learned, Promise};
+use super::promise::Promise;
 
 /// Share of the promised peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -68,19 +68,12 @@ impl Check {
         self.unmeasured = Some(why.to_owned());
     }
 
-    /// What is to be learned beyond `known`: by how much the measured peaks lie above the promised ones, where that is more than the model of
-    /// the runtime leaves out.
-    pub(crate) fn lesson(&self, promise: &Promise, known: Learned) -> Option<Learned> {
-        let beyond = |measured: Option<u64>, promised: u64, known: u64| {
-            let measured = measured.filter(|&measured| measured > tolerated(promised));
-            known + measured.map_or(0, |measured| measured - promised)
-        };
-        let learned = Learned {
-            exact: beyond(self.after.exact, promise.peak_bytes, known.exact),
-            arena: beyond(self.after.stock, promise.arena_bytes, known.arena),
-            steady: beyond(self.after.stock_steady, promise.arena_steady_bytes, known.steady),
-        };
-        (learned != known).then_some(learned)
+    /// How far the measured peak lies above the simulated one, where that is more than the model of the runtime leaves out and more than is
+    /// `known`.
+    pub(crate) fn lesson(&self, simulated: &Promise, known: u64) -> Option<u64> {
+        let measured = self.after.exact?;
+        let beyond = measured.saturating_sub(simulated.peak_bytes);
+        (measured > tolerated(simulated.peak_bytes + known)).then_some(beyond)
     }
 }
 

@@ -7,7 +7,7 @@ use remat_target::{Lowered, OrderHint};
 use serde::Serialize;
 use std::collections::HashMap;
 
-use super::check::Measured;
+use super::check::{Measured, tolerated};
 use crate::{Error, Model};
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
@@ -28,24 +28,19 @@ pub struct Promise {
     pub unsized_values: Vec<String>,
 }
 
-/// Bytes that measured peaks were found above promised ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Learned {
-    /// Memory arena off.
-    pub(crate) exact: u64,
-    /// Arena on, first run.
-    pub(crate) arena: u64,
-    /// Arena on, later runs.
-    pub(crate) steady: u64,
-}
-
 impl Promise {
-    /// Counts in what measuring showed that the simulation leaves out.
-    pub(crate) fn learn(&mut self, learned: Learned) {
-        self.learned_bytes = self.learned_bytes.saturating_add(learned.exact);
-        self.peak_bytes = self.peak_bytes.saturating_add(learned.exact);
-        self.arena_bytes = self.arena_bytes.saturating_add(learned.arena);
-        self.arena_steady_bytes = self.arena_steady_bytes.saturating_add(learned.steady);
+    /// Puts right what measuring showed to be too low, by more than the model of the runtime leaves out.
+    pub(crate) fn settle(&mut self, measured: &Measured) {
+        let simulated = self.peak_bytes;
+        let settled = |promised: u64, measured: Option<u64>| {
+            measured
+                .filter(|&measured| measured > tolerated(promised))
+                .unwrap_or(promised)
+        };
+        self.peak_bytes = settled(self.peak_bytes, measured.exact);
+        self.arena_bytes = settled(self.arena_bytes, measured.stock);
+        self.arena_steady_bytes = settled(self.arena_steady_bytes, measured.stock_steady);
+        self.learned_bytes = self.peak_bytes - simulated;
     }
 
     /// Promises what was measured, for a file that is the model as it came: the simulation knows nothing of what the runtime fuses in it.

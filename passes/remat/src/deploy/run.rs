@@ -13,7 +13,7 @@ use remat_target::{LoweringReport, OrderHint};
 
 use super::check::{Baseline, Check, Fault};
 use super::plan::{Effort, Planned, plan};
-use super::promise::{Learned, Promise};
+use super::promise::Promise;
 use super::variant::{Abandoned, Variant};
 use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
 
@@ -192,7 +192,7 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Plans and measures; where measuring shows what the simulation leaves out, again with that left free.
     fn make(&self) -> Result<Result<(Planned, Option<Check>), Fault>, Error> {
-        let mut learned = Learned::default();
+        let mut learned = 0;
         let mut best: Option<(Planned, Check)> = None;
         for _ in 0..LESSONS {
             let planned = match self.plan(learned) {
@@ -223,20 +223,17 @@ impl Attempt<'_> {
         let Some((mut planned, check)) = best else {
             return Err(Error::NoVariant { abandoned: Vec::new() });
         };
-        // What is still above its promise was measured on this very file: the promise is put right.
+        // What is still above its promise was measured on this very file.
         if self.variant == Variant::Untouched {
             planned.promise.be(&check.after);
-        }
-        if let Some(rest) = check.lesson(&planned.promise, Learned::default()) {
-            planned.promise.learn(rest);
+        } else {
+            planned.promise.settle(&check.after);
         }
         Ok(Ok((planned, Some(check))))
     }
 
-    fn plan(&self, learned: Learned) -> Result<Planned, Error> {
-        let mut planned = plan(self.request, self.variant, self.model, self.effort, learned.exact)?;
-        planned.promise.learn(learned);
-        Ok(planned)
+    fn plan(&self, learned: u64) -> Result<Planned, Error> {
+        plan(self.request, self.variant, self.model, self.effort, learned)
     }
 
     fn check(&self, planned: &Planned, host: &Host, baseline: &Baseline) -> Result<Result<Check, Fault>, Error> {
