@@ -61,6 +61,9 @@ pub struct PlanFile {
     pub peak_bytes: u64,
     /// Time of all steps, in the unit of the problem (nanoseconds for models).
     pub duration: u64,
+    /// Energy of all runs and transfers, in picojoules; absent where the problem states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_pj: Option<u64>,
     /// Peak of running every op once in reference order.
     pub baseline_peak_bytes: u64,
     /// Time of running every op once.

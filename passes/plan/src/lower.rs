@@ -1,4 +1,4 @@
-//! From a sequence of ops to a plan: views are run on demand, storages are freed after their last use.
+//! From a sequence of ops to a plan: views are run on demand, storages leave memory after their last use.
 
 use thiserror::Error;
 use typed_index_collections::TiVec;
@@ -16,13 +16,23 @@ pub enum LowerError {
         /// What it reads.
         tensor: String,
     },
+    /// A storage is brought back that was not computed before, or that must not be moved.
+    #[error("`{0}` is paged in, but it was not computed before, or it is not transient")]
+    NotPaged(String),
+}
+
+/// What brings storages into memory. Their instances last from one event to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// An op runs.
+    Run(OpId),
+    /// A storage comes back from the second memory.
+    Fetch(StorageId),
 }
 
 /// The plan that runs the scheduled ops in the order of `sequence` (an op that stands there again is recomputed).
 ///
-/// A use is served by the latest run before it: a storage is freed after its last use before its op runs again, at once where
-/// there is no use. Lazy views run right before their first reader after each run of what they look at. The result is valid
-/// but for the budget and the number of computes, which only the checker judges.
+/// [`lower_events`] without paging.
 ///
 /// # Errors
 /// [`LowerError`] if an op stands before an op whose result it reads.
@@ -31,11 +41,31 @@ pub fn lower_sequence(
     structure: &Structure,
     sequence: impl IntoIterator<Item = OpId>,
 ) -> Result<Plan, LowerError> {
+    lower_events(problem, structure, sequence.into_iter().map(Event::Run))
+}
+
+/// The plan in which the scheduled ops run and storages come back in the order of `events`.
+///
+/// A use is served by the latest event before it that brought its storage into memory: a storage leaves after its last use before
+/// the next one, at once where there is no use. It is paged out if that next event fetches it, else freed. Lazy views run right
+/// before their first reader after each run of what they look at. The result is valid but for budget, deadline, capacity and the
+/// number of computes, which only the checker judges.
+///
+/// # Errors
+/// [`LowerError`] if an op stands before an op whose result it reads, or a storage is fetched that cannot be there.
+pub fn lower_events(
+    problem: &Problem,
+    structure: &Structure,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<Plan, LowerError> {
     let mut expansion = Expansion::new(problem, structure);
-    for op in sequence {
-        expansion.run(op)?;
+    for event in events {
+        match event {
+            Event::Run(op) => expansion.run(op)?,
+            Event::Fetch(storage) => expansion.fetch(storage)?,
+        }
     }
-    Ok(with_frees(problem, &expansion.runs))
+    Ok(with_departures(problem, &expansion.runs))
 }
 
 /// The plan that runs every op once, in reference order: what a runtime does without rematerialization.
@@ -102,6 +132,15 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
+    fn fetch(&mut self, storage: StorageId) -> Result<(), LowerError> {
+        let entry = &self.problem.storages[storage];
+        if self.epoch[storage] == 0 || entry.role != StorageRole::Transient {
+            return Err(LowerError::NotPaged(self.problem.storage_name(storage).to_owned()));
+        }
+        self.runs.push(Step::PageIn(storage));
+        Ok(())
+    }
+
     fn emit(&mut self, op: OpId) {
         let again = std::mem::replace(&mut self.ran[op], true);
         self.runs
@@ -117,13 +156,20 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Adds a `Free` after the last use of every instance of a transient storage.
-fn with_frees(problem: &Problem, runs: &[Step]) -> Plan {
+/// Adds a `Free`, or a `PageOut` where a `PageIn` follows, after the last use of every instance of a transient storage.
+fn with_departures(problem: &Problem, runs: &[Step]) -> Plan {
     let mut last_use: TiVec<StorageId, Option<usize>> = TiVec::from(vec![None; problem.storages.len()]);
-    let mut dead_after: Vec<Vec<StorageId>> = vec![Vec::new(); runs.len()];
+    let mut leave_after: Vec<Vec<Step>> = vec![Vec::new(); runs.len()];
     for (position, step) in runs.iter().enumerate() {
-        let (Step::Compute(op) | Step::Recompute(op)) = *step else {
-            continue;
+        let op = match *step {
+            Step::Compute(op) | Step::Recompute(op) => op,
+            Step::PageIn(storage) => {
+                if let Some(last) = last_use[storage].replace(position) {
+                    leave_after[last].push(Step::PageOut(storage));
+                }
+                continue;
+            }
+            Step::Free(_) | Step::PageOut(_) => continue,
         };
         for &tensor in &problem.ops[op].reads {
             let last = &mut last_use[problem.tensors[tensor].storage];
@@ -137,21 +183,26 @@ fn with_frees(problem: &Problem, runs: &[Step]) -> Plan {
             if problem.storages[storage].role != StorageRole::Transient || !is_root {
                 continue;
             }
-            if let Some(dead) = last_use[storage].replace(position) {
-                dead_after[dead].push(storage);
+            if let Some(last) = last_use[storage].replace(position) {
+                leave_after[last].push(Step::Free(storage));
             }
         }
     }
     for (storage, last) in last_use.iter_enumerated() {
         if let Some(position) = *last {
-            dead_after[position].push(storage);
+            leave_after[position].push(Step::Free(storage));
         }
     }
     let mut steps = Vec::with_capacity(2 * runs.len());
-    for (&step, dead) in runs.iter().zip(&mut dead_after) {
+    for (&step, leaving) in runs.iter().zip(&mut leave_after) {
         steps.push(step);
-        dead.sort_unstable();
-        steps.extend(dead.iter().map(|&storage| Step::Free(storage)));
+        // Frees first: what follows them finds more memory.
+        leaving.sort_unstable_by_key(|step| match *step {
+            Step::Free(storage) => (0, storage),
+            Step::PageOut(storage) | Step::PageIn(storage) => (1, storage),
+            Step::Compute(_) | Step::Recompute(_) => (2, StorageId::new(0)),
+        });
+        steps.append(leaving);
     }
     Plan { steps }
 }

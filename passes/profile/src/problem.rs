@@ -141,6 +141,7 @@ fn build(
         ProblemOp {
             name: op.name.clone(),
             duration,
+            energy_pj: 0,
             workspace,
             recomputable: op.effects.recomputable(),
             reads: op.reads().filter(|&tensor| seen.insert(tensor)).collect(),
@@ -159,6 +160,8 @@ fn build(
         max_computes: options.max_computes,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages,

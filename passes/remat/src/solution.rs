@@ -75,6 +75,7 @@ impl Solution {
             budget_bytes: self.problem.budget,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
+            energy_pj: (self.replay.energy > 0).then_some(self.replay.energy),
             baseline_peak_bytes: model.baseline().peak,
             baseline_duration: model.baseline().duration,
             certificate: self.certificate.clone(),
@@ -221,7 +222,7 @@ pub(crate) fn accept(
 ) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
         Ok(replay) => {
-            certificate.restate(replay.duration, problem.digest());
+            certificate.restate(replay.objective(problem.objective), problem.digest());
             Ok(solution(model, problem, plan, replay, Some(certificate)))
         }
         Err(rejection) => {
