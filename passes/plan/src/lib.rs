@@ -24,9 +24,11 @@
 //! has ended, in [`PagingMode::Dma`] at once. A plan has ended when its last run and its last transfer have; its duration
 //! must not exceed the deadline.
 //!
-//! *Waiting.* A run begins when the run before it has ended and all its operands have arrived. If it does not fit the budget then, it
-//! waits until enough storages that are on their way out have left, if that helps; without budget nothing waits for memory. A `Free` or
-//! `PageOut` of a storage that is still on its way in begins when it has arrived.
+//! *Waiting.* A run begins when the run before it has ended and all its operands have arrived. If memory would
+//! exceed the budget from then on, with what the run takes and all transfers that are under way or wait for the bus, it waits until
+//! enough storages that are on their way out have left, if that helps; without budget nothing waits for memory. A `Free` or `PageOut` of
+//! a storage that is still on its way in begins when it has arrived. So a plan that keeps the budget with [`PagingMode::Sync`] keeps
+//! it with [`PagingMode::Dma`], too.
 //!
 //! *Memory in time.* A storage on its way out takes its bytes until its transfer has ended, one on its way in from the
 //! beginning of its transfer. During a run these count together with what the run takes; a transfer that begins at the very moment at

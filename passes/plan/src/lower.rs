@@ -47,9 +47,10 @@ pub fn lower_sequence(
 /// The plan in which the scheduled ops run and storages come back in the order of `events`.
 ///
 /// A use is served by the latest event before it that brought its storage into memory: a storage leaves after its last use before
-/// the next one, at once where there is no use. It is paged out if that next event fetches it, else freed. Lazy views run right
-/// before their first reader after each run of what they look at. The result is valid but for budget, deadline, capacity and the
-/// number of computes, which only the checker judges.
+/// the next one, at once where there is no use. It is paged out if that next event fetches it, or if it was paged out before
+/// and a later event fetches it, so that its copy stays; else it is freed. Lazy views run right before their first reader after each
+/// run of what they look at. The result is valid but for budget, deadline, capacity and the number of computes, which only the
+/// checker judges.
 ///
 /// # Errors
 /// [`LowerError`] if an op stands before an op whose result it reads, or a storage is fetched that cannot be there.
@@ -158,41 +159,28 @@ impl<'a> Expansion<'a> {
 
 /// Adds a `Free`, or a `PageOut` where a `PageIn` follows, after the last use of every instance of a transient storage.
 fn with_departures(problem: &Problem, runs: &[Step]) -> Plan {
-    let mut last_use: TiVec<StorageId, Option<usize>> = TiVec::from(vec![None; problem.storages.len()]);
-    let mut leave_after: Vec<Vec<Step>> = vec![Vec::new(); runs.len()];
+    let mut departures = Departures::of(problem, runs);
     for (position, step) in runs.iter().enumerate() {
         let op = match *step {
             Step::Compute(op) | Step::Recompute(op) => op,
             Step::PageIn(storage) => {
-                if let Some(last) = last_use[storage].replace(position) {
-                    leave_after[last].push(Step::PageOut(storage));
-                }
+                departures.begin(storage, position, true);
                 continue;
             }
             Step::Free(_) | Step::PageOut(_) => continue,
         };
         for &tensor in &problem.ops[op].reads {
-            let last = &mut last_use[problem.tensors[tensor].storage];
-            if last.is_some() {
-                *last = Some(position);
-            }
+            departures.touch(problem.tensors[tensor].storage, position);
         }
         for &tensor in &problem.ops[op].defines {
             let storage = problem.tensors[tensor].storage;
             let is_root = problem.storages[storage].root == tensor;
-            if problem.storages[storage].role != StorageRole::Transient || !is_root {
-                continue;
-            }
-            if let Some(last) = last_use[storage].replace(position) {
-                leave_after[last].push(Step::Free(storage));
+            if problem.storages[storage].role == StorageRole::Transient && is_root {
+                departures.begin(storage, position, false);
             }
         }
     }
-    for (storage, last) in last_use.iter_enumerated() {
-        if let Some(position) = *last {
-            leave_after[position].push(Step::Free(storage));
-        }
-    }
+    let mut leave_after = departures.end();
     let mut steps = Vec::with_capacity(2 * runs.len());
     for (&step, leaving) in runs.iter().zip(&mut leave_after) {
         steps.push(step);
@@ -205,4 +193,63 @@ fn with_departures(problem: &Problem, runs: &[Step]) -> Plan {
         steps.append(leaving);
     }
     Plan { steps }
+}
+
+/// Where storages leave memory.
+struct Departures {
+    last_use: TiVec<StorageId, Option<usize>>,
+    /// The last page-in of each storage.
+    last_fetch: TiVec<StorageId, Option<usize>>,
+    /// Whether the storage was paged out.
+    copied: TiVec<StorageId, bool>,
+    /// The steps to take after each run.
+    after: Vec<Vec<Step>>,
+}
+
+impl Departures {
+    fn of(problem: &Problem, runs: &[Step]) -> Self {
+        let mut last_fetch: TiVec<StorageId, Option<usize>> = TiVec::from(vec![None; problem.storages.len()]);
+        for (position, step) in runs.iter().enumerate() {
+            if let Step::PageIn(storage) = *step {
+                last_fetch[storage] = Some(position);
+            }
+        }
+        Self {
+            last_use: TiVec::from(vec![None; problem.storages.len()]),
+            last_fetch,
+            copied: TiVec::from(vec![false; problem.storages.len()]),
+            after: vec![Vec::new(); runs.len()],
+        }
+    }
+
+    fn touch(&mut self, storage: StorageId, position: usize) {
+        let last = &mut self.last_use[storage];
+        if last.is_some() {
+            *last = Some(position);
+        }
+    }
+
+    /// An instance begins, by a fetch or a run: the one before it ends.
+    fn begin(&mut self, storage: StorageId, position: usize, fetched: bool) {
+        let Some(last) = self.last_use[storage].replace(position) else {
+            return;
+        };
+        let fetched_later = || self.last_fetch[storage].is_some_and(|fetch| fetch > position);
+        let stays = fetched || self.copied[storage] && fetched_later();
+        self.copied[storage] = stays;
+        self.after[last].push(if stays {
+            Step::PageOut(storage)
+        } else {
+            Step::Free(storage)
+        });
+    }
+
+    fn end(mut self) -> Vec<Vec<Step>> {
+        for (storage, last) in self.last_use.iter_enumerated() {
+            if let Some(position) = *last {
+                self.after[position].push(Step::Free(storage));
+            }
+        }
+        self.after
+    }
 }

@@ -103,7 +103,10 @@ fn energy_is_rounded_to_picojoules_and_nothing_where_it_is_not_known() {
     };
     assert_eq!(device(Some(energy)).energy_pj(4, 2), 1);
     assert_eq!(device(Some(energy)).energy_pj(4, 3), 2);
-    assert_eq!(device(Some(energy)).energy_pj(u64::MAX, u64::MAX), 7_378_697_629_483_820_646);
+    assert_eq!(
+        device(Some(energy)).energy_pj(u64::MAX, u64::MAX),
+        7_378_697_629_483_820_646
+    );
     assert_eq!(device(None).energy_pj(u64::MAX, 1), 0);
 }
 
@@ -119,7 +122,9 @@ fn second_memories_read() {
         let per_operation = device.energy?.fj_per_operation as f64 / 1e6;
         let (name, mode) = (&device.name, paging.mode);
         let (out, back) = (way(paging.page_out), way(paging.page_in));
-        Some(format!("{name}: {per_operation} nJ per operation, {mode:?}, out {out}, in {back}"))
+        Some(format!(
+            "{name}: {per_operation} nJ per operation, {mode:?}, out {out}, in {back}"
+        ))
     };
     let rows: Vec<String> = Device::presets().iter().filter_map(row).collect();
     insta::assert_snapshot!(rows.join("\n"), @"

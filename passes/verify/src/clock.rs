@@ -92,17 +92,15 @@ impl Clock {
             .try_fold(0, |most, memory| Some(memory?.max(most)))
     }
 
-    /// The first moment, not before `earliest`, at which a run of that duration with that much in memory fits the budget;
-    /// `None` if there is none.
-    pub(crate) fn first_fit(&self, earliest: u64, duration: u64, resident: u64, budget: u64) -> Option<u64> {
+    /// The first moment, not before `earliest`, from which on memory keeps the budget with that much in it and all transfers issued so
+    /// far; `None` if there is none.
+    pub(crate) fn first_fit(&self, earliest: u64, resident: u64, budget: u64) -> Option<u64> {
         let ends = self.departures.iter().map(|departure| departure.end);
         let moments = std::iter::once(earliest).chain(ends.filter(|&end| end > earliest));
         let fits = |&start: &u64| {
-            let span = Span {
-                start,
-                end: start.saturating_add(duration),
-            };
-            self.most_memory_in(span, resident).is_some_and(|most| most <= budget)
+            let from_then = Span { start, end: u64::MAX };
+            self.most_memory_in(from_then, resident)
+                .is_some_and(|most| most <= budget)
         };
         moments.into_iter().find(fits)
     }

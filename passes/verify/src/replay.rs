@@ -222,7 +222,7 @@ impl<'a> Replayer<'a> {
             .map(|&tensor| self.pages.arrived(self.problem.tensors[tensor].storage));
         let earliest = arrived.fold(self.clock.now, u64::max);
         let budget = self.budget.unwrap_or(u64::MAX);
-        let fit = self.clock.first_fit(earliest, entry.duration, with_run, budget);
+        let fit = self.clock.first_fit(earliest, with_run, budget);
         let start = fit.unwrap_or(earliest);
         let end = self.fits(position, &entry.name, "duration", start.checked_add(entry.duration));
         Span { start, end }

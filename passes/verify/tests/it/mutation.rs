@@ -276,6 +276,25 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_that_keeps_the_budget_without_dma_keeps_it_with_dma_and_takes_no_longer(
+        mut problem in random_problem(),
+        paging in random_paging(),
+        again in prop::collection::vec(any::<(Index, Index, bool)>(), 0..8),
+    ) {
+        problem.max_computes = None;
+        problem.paging = Some(Paging { mode: PagingMode::Sync, ..paging });
+        let plan = lowered(&problem, &again);
+        problem.budget = replay(&problem, &plan).ok().map(|replay| replay.peak);
+        let sync = replay(&problem, &plan);
+        problem.paging = Some(Paging { mode: PagingMode::Dma, ..paging });
+        let dma = replay(&problem, &plan);
+        prop_assert_eq!(sync.is_ok(), dma.is_ok());
+        if let (Ok(sync), Ok(dma)) = (sync, dma) {
+            prop_assert!(dma.duration <= sync.duration && dma.energy == sync.energy);
+        }
+    }
+
+    #[test]
     fn a_larger_budget_never_makes_a_plan_longer(
         mut problem in random_problem(),
         again in prop::collection::vec(any::<(Index, Index, bool)>(), 0..8),

@@ -190,7 +190,7 @@ impl History<'_> {
         let duration = u128::from(entry.duration);
         let fits = |&start: &u128| {
             let memory = |time| past.memory(time, self.resident(i)) + takes;
-            let mut moments = self.moments(start..=start + duration).into_iter();
+            let mut moments = self.moments(start..=start.max(past.bus())).into_iter();
             moments.all(|time| problem.budget.is_none_or(|budget| memory(time) <= u128::from(budget)))
         };
         let latest = if self.is_dma() {
