@@ -1,7 +1,9 @@
 //! What a sequence takes: memory, time, energy, and space in the second memory.
 
+use remat_plan::Objective;
+
 use super::bus::Bus;
-use super::model::Model;
+use super::model::{Cost, Model};
 use super::sequence::Item;
 
 const NONE: u32 = u32::MAX;
@@ -21,6 +23,33 @@ pub(super) struct Figures {
     pub(super) time: u64,
     /// In picojoules.
     pub(super) energy: u64,
+}
+
+impl Figures {
+    fn pay(&mut self, cost: Cost) {
+        self.time = self.time.saturating_add(cost.time);
+        self.energy = self.energy.saturating_add(cost.energy);
+    }
+
+    /// Whether all limits hold.
+    pub(super) fn keeps_limits(&self, model: &Model<'_>) -> bool {
+        self.excess == 0 && self.spilled == 0 && self.late(model) == 0
+    }
+
+    /// By how much the deadline is missed.
+    pub(super) fn late(&self, model: &Model<'_>) -> u64 {
+        let deadline = model.problem.deadline;
+        deadline.map_or(0, |deadline| self.time.saturating_sub(deadline))
+    }
+
+    /// What the objective measures.
+    pub(super) fn objective(&self, model: &Model<'_>) -> u64 {
+        match model.problem.objective {
+            Objective::Time => self.time,
+            Objective::Energy => self.energy,
+            Objective::Peak => model.dag.unscaled(self.peak),
+        }
+    }
 }
 
 /// Where a value is while a sequence is walked along.
@@ -89,18 +118,14 @@ impl<'a> Evaluator<'a> {
                         place.last = at;
                     }
                     let runs = &mut self.runs[node as usize];
-                    let cost = if *runs == 0 {
+                    if *runs == 0 {
                         self.memory[position + 1] += model.dag.kept(node);
-                        model.first(node)
-                    } else {
-                        model.again(node)
-                    };
+                    }
                     *runs += 1;
                     if *runs as usize > model.dag.max_computes(node) {
                         return None;
                     }
-                    figures.time += cost.time;
-                    figures.energy += cost.energy;
+                    figures.pay(model.run(node));
                     self.memory[position] += model.dag.local(node);
                     self.memory[position + 1] -= model.dag.local(node);
                     for value in model.dag.values(node) {
@@ -112,9 +137,7 @@ impl<'a> Evaluator<'a> {
                         return None;
                     }
                     self.begin(value, at, true, &mut figures);
-                    let back = model.back(value);
-                    figures.time += back.time;
-                    figures.energy += back.energy;
+                    figures.pay(model.back(value));
                 }
             }
         }
@@ -171,9 +194,7 @@ impl<'a> Evaluator<'a> {
         let stays = for_fetch || place.copied && fetched_later;
         let moves = stays && !place.copied;
         if moves {
-            let out = model.out(value);
-            figures.time += out.time;
-            figures.energy += out.energy;
+            figures.pay(model.out(value));
         }
         if !self.second.is_empty() {
             let bytes = i64::try_from(model.problem.storages[model.storage(value)].bytes).unwrap_or(i64::MAX);
@@ -221,7 +242,6 @@ impl<'a> Evaluator<'a> {
         self.exits
             .sort_unstable_by_key(|&(position, value, moves)| (position, moves, storage(value)));
         self.bus.reset();
-        self.runs.fill(0);
         let budget = i64::from(model.budget);
         let mut exits = self.exits.iter().copied().peekable();
         for (position, &item) in items.iter().enumerate() {
@@ -229,11 +249,8 @@ impl<'a> Evaluator<'a> {
                 Item::Run(node) => {
                     let operands = model.dag.needs(node).iter();
                     let arrived = operands.map(|&value| self.places[value as usize].arrived).max();
-                    let runs = &mut self.runs[node as usize];
-                    let cost = if *runs == 0 { model.first(node) } else { model.again(node) };
-                    *runs += 1;
                     let memory = i64::from(self.memory[position]);
-                    self.bus.run(arrived.unwrap_or(0), memory, budget, cost.time);
+                    self.bus.run(arrived.unwrap_or(0), memory, budget, model.run(node).time);
                 }
                 Item::Fetch(value) => {
                     let bytes = i64::from(model.dag.bytes(value));

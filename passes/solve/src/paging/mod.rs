@@ -15,6 +15,7 @@
 //! | `repair` | items are added, the cheapest for what they save first, until the budget holds; cleanup |
 //! | `capuchin` | the policy of the Capuchin paper |
 //! | `anneal` | simulated annealing over all of it, with prices on what exceeds the limits |
+//! | `simulate` | exact figures of a plan |
 //! | `solver` | the solvers |
 
 mod anneal;
@@ -25,6 +26,7 @@ mod evaluate;
 mod model;
 mod repair;
 mod sequence;
+mod simulate;
 mod solver;
 
 pub use solver::{PagingSearch, solvers};

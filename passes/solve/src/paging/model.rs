@@ -13,6 +13,14 @@ pub(super) struct Cost {
     pub(super) energy: u64,
 }
 
+impl Cost {
+    /// Saturates.
+    pub(super) fn add(&mut self, other: Self) {
+        self.time = self.time.saturating_add(other.time);
+        self.energy = self.energy.saturating_add(other.energy);
+    }
+}
+
 /// Nodes and values of a [`Dag`], with what they cost.
 pub(super) struct Model<'a> {
     pub(super) problem: &'a Problem,
@@ -20,9 +28,8 @@ pub(super) struct Model<'a> {
     pub(super) dag: Dag,
     /// Largest memory, in units of the graph.
     pub(super) budget: i32,
-    /// For each node its first run, and a further one with the views on what it makes.
-    first: Vec<Cost>,
-    again: Vec<Cost>,
+    /// For each node a run of it, with the views on what it makes.
+    run: Vec<Cost>,
     /// For each value its storage, and its ways out and back; empty without second memory.
     storages: Vec<StorageId>,
     out: Vec<Cost>,
@@ -32,21 +39,20 @@ pub(super) struct Model<'a> {
 impl<'a> Model<'a> {
     pub(super) fn of(problem: &'a Problem, structure: &'a Structure) -> Self {
         let dag = Dag::of(problem, structure);
-        let nodes = 0..dag.len() as u32;
-        let first = nodes.clone().map(|node| cost_of(problem, dag.op(node)));
-        let mut again: Vec<Cost> = first.clone().collect();
+        let mut run: Vec<Cost> = (0..dag.len() as u32)
+            .map(|node| cost_of(problem, dag.op(node)))
+            .collect();
         for (view, op) in problem.ops.iter_enumerated() {
             if !structure.is_lazy(view) {
                 continue;
             }
-            // A view runs again with what it looks into.
+            // A view runs with what it looks into.
             let cost = cost_of(problem, view);
             let bases = op.defines.iter().map(|&tensor| problem.tensors[tensor].storage);
             for base in bases {
                 let root = problem.tensors[problem.storages[base].root].producer;
                 if let Some(node) = root.and_then(|root| dag.node_of(root)) {
-                    again[node as usize].time = again[node as usize].time.saturating_add(cost.time);
-                    again[node as usize].energy = again[node as usize].energy.saturating_add(cost.energy);
+                    run[node as usize].add(cost);
                 }
             }
         }
@@ -59,15 +65,14 @@ impl<'a> Model<'a> {
             };
             sizes.map(cost).collect()
         };
-        let (out, back) = problem
-            .paging
-            .map_or((Vec::new(), Vec::new()), |paging| (way(paging.page_out), way(paging.page_in)));
+        let (out, back) = problem.paging.map_or((Vec::new(), Vec::new()), |paging| {
+            (way(paging.page_out), way(paging.page_in))
+        });
         Self {
             problem,
             structure,
             budget: dag.scaled_budget(problem.budget),
-            first: first.collect(),
-            again,
+            run,
             storages,
             out,
             back,
@@ -75,12 +80,9 @@ impl<'a> Model<'a> {
         }
     }
 
-    pub(super) fn first(&self, node: u32) -> Cost {
-        self.first[node as usize]
-    }
-
-    pub(super) fn again(&self, node: u32) -> Cost {
-        self.again[node as usize]
+    /// A run of a node, and of all views on what it makes: more than the plan takes where not all of them are read again.
+    pub(super) fn run(&self, node: u32) -> Cost {
+        self.run[node as usize]
     }
 
     pub(super) fn storage(&self, value: u32) -> StorageId {
