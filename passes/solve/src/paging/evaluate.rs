@@ -100,12 +100,14 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The figures of a sequence; `None` if it is no schedule: something is needed or fetched before it was made, or a node runs
-    /// too often.
+    /// The figures of a sequence; `None` if it is no schedule: something is needed or fetched before it was made, first runs do not
+    /// keep the reference order, or a node runs too often.
     pub(super) fn evaluate(&mut self, items: &[Item]) -> Option<Figures> {
         let model = self.model;
         self.reset(items);
         let mut figures = Figures::default();
+        // The next first run in reference order.
+        let mut next = 0;
         for (position, &item) in items.iter().enumerate() {
             let at = position as u32;
             match item {
@@ -119,6 +121,10 @@ impl<'a> Evaluator<'a> {
                     }
                     let runs = &mut self.runs[node as usize];
                     if *runs == 0 {
+                        if node != next {
+                            return None;
+                        }
+                        next += 1;
                         self.memory[position + 1] += model.dag.kept(node);
                     }
                     *runs += 1;

@@ -123,6 +123,16 @@ impl Solver for PagingSearch {
     }
 }
 
+/// A sequence that keeps all limits.
+struct Best {
+    items: Vec<Item>,
+    plan: Plan,
+    /// What the objective measures of the plan.
+    objective: u64,
+    /// Most memory at a position, in bytes.
+    peak: u64,
+}
+
 /// One call of a solver.
 struct Work<'a, 'm> {
     solver: &'a PagingSearch,
@@ -132,7 +142,7 @@ struct Work<'a, 'm> {
     model: &'m Model<'m>,
     search: Budgeted<'a, 'm>,
     rng: Rng,
-    best: Option<(Figures, Vec<Item>)>,
+    best: Option<Best>,
     /// The lowest peak of any sequence, in units of the graph.
     lowest: i32,
     /// Steps at the last improvement.
@@ -163,7 +173,7 @@ impl Work<'_, '_> {
         }
         let stop = self.search.meter.reason().unwrap_or(StopReason::Converged);
         let best = self.best.take();
-        self.outcome(best.as_ref().map(|(_, items)| items.as_slice()), Status::Unknown, stop)
+        self.outcome(best, Status::Unknown, stop)
     }
 
     fn both(&mut self) {
@@ -176,9 +186,10 @@ impl Work<'_, '_> {
             self.rng = before.2;
             let found = self.best.take();
             self.best = before.0;
-            if let Some((figures, items)) = found {
-                self.keep(figures, items);
-            }
+            self.best = match (self.best.take(), found) {
+                (Some(best), Some(found)) if found.objective < best.objective => Some(found),
+                (best, found) => best.or(found),
+            };
             self.improved_at = self.improved_at.max(before.1);
         }
         self.begin();
@@ -237,7 +248,7 @@ impl Work<'_, '_> {
         let mut length = FIRST_ROUND;
         loop {
             let from = match &self.best {
-                Some((_, items)) => items.clone(),
+                Some(best) => best.items.clone(),
                 None => every_node_once(self.model),
             };
             let steps = length.min(most.saturating_sub(self.search.steps));
@@ -253,7 +264,7 @@ impl Work<'_, '_> {
                 cleanup(&mut self.search, &mut items);
                 let figures = self.search.evaluate(&items).unwrap_or(figures);
                 if figures.keeps_limits(self.model) {
-                    self.keep(figures, items);
+                    self.keep(&figures, items);
                 }
             }
             let patience = self.search.meter.patience();
@@ -274,34 +285,52 @@ impl Work<'_, '_> {
         };
         self.lowest = self.lowest.min(figures.peak);
         if figures.keeps_limits(self.model) {
-            self.keep(figures, items.to_vec());
+            self.keep(&figures, items.to_vec());
         }
     }
 
-    fn keep(&mut self, figures: Figures, items: Vec<Item>) {
-        let value = self.value(&figures);
-        if self.best.as_ref().is_some_and(|(best, _)| self.value(best) <= value) {
+    /// Keeps a sequence whose plan is better than the best one so far. Where views run again, figures of sequences are upper bounds, so
+    /// plans are compared.
+    fn keep(&mut self, figures: &Figures, items: Vec<Item>) {
+        let plan = match lower(self.model, &items) {
+            Ok(plan) => plan,
+            Err(error) => {
+                tracing::error!(%error, "a sequence of the search could not be lowered");
+                return;
+            }
+        };
+        let problem = self.model.problem;
+        let exact = simulate(problem, self.model.structure, &plan);
+        let peak = self.model.dag.unscaled(figures.peak);
+        let objective = match problem.objective {
+            Objective::Time => exact.time,
+            Objective::Energy => exact.energy,
+            Objective::Peak => peak,
+        };
+        let is_late = problem.deadline.is_some_and(|deadline| exact.time > deadline);
+        if is_late || self.best.as_ref().is_some_and(|best| best.objective <= objective) {
             return;
         }
         self.improved_at = self.search.steps;
         if let Some(observer) = self.control.observer {
             let bound = self.bound();
             let progress = Progress {
-                objective: value,
+                objective,
                 bound,
-                gap: Certificate::relative_gap(value, bound),
-                peak: self.model.dag.unscaled(figures.peak),
+                gap: Certificate::relative_gap(objective, bound),
+                peak,
                 elapsed: self.started.elapsed(),
                 steps: self.search.steps,
                 phase: Phase::Annealing,
             };
-            observer.improved(&progress, &|| lower(self.model, &items).ok());
+            observer.improved(&progress, &|| Some(plan.clone()));
         }
-        self.best = Some((figures, items));
-    }
-
-    fn value(&self, figures: &Figures) -> u64 {
-        figures.objective(self.model)
+        self.best = Some(Best {
+            items,
+            plan,
+            objective,
+            peak,
+        });
     }
 
     /// No plan takes less.
@@ -316,24 +345,9 @@ impl Work<'_, '_> {
         }
     }
 
-    fn outcome(&self, items: Option<&[Item]>, status: Status, stop: StopReason) -> Outcome {
+    fn outcome(&self, best: Option<Best>, status: Status, stop: StopReason) -> Outcome {
         let problem = self.model.problem;
-        let lowered = items.map(|items| lower(self.model, items));
-        let plan: Option<Plan> = match lowered {
-            Some(Err(error)) => {
-                tracing::error!(%error, "a sequence of the search could not be lowered");
-                None
-            }
-            Some(Ok(plan)) => Some(plan),
-            None => None,
-        };
-        let peak = items.and_then(|items| Evaluator::new(self.model).evaluate(items));
-        let peak = peak.map(|figures| self.model.dag.unscaled(figures.peak));
-        let objective = plan.as_ref().map(|plan| match problem.objective {
-            Objective::Time => simulate(problem, self.model.structure, plan).time,
-            Objective::Energy => simulate(problem, self.model.structure, plan).energy,
-            Objective::Peak => peak.unwrap_or(0),
-        });
+        let objective = best.as_ref().map(|best| best.objective);
         let bound = self.bound();
         let (status, stop) = match objective {
             Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
@@ -341,14 +355,14 @@ impl Work<'_, '_> {
             None => (status, stop),
         };
         // What leaves by DMA may take its bytes up to the budget.
-        let lowest_peak = if plan.is_some() {
-            peak.map(|peak| peak.max(problem.budget.filter(|_| self.model.is_dma()).unwrap_or(0)))
-        } else {
-            (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest))
+        let by_dma = problem.budget.filter(|_| self.model.is_dma()).unwrap_or(0);
+        let lowest_peak = match &best {
+            Some(best) => Some(best.peak.max(by_dma)),
+            None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
         };
         let fixed = status == Status::Infeasible && problem.order == remat_plan::OrderMode::Fixed;
         Outcome {
-            plan,
+            plan: best.map(|best| best.plan),
             certificate: Certificate {
                 status,
                 objective,

@@ -1,0 +1,202 @@
+//! Solvers with a second memory: every plan passes the checker, the whole search is never worse than its parts, and on small problems
+//! it finds what an exhaustive search finds.
+
+mod support;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Problem, Status, StorageId, Structure, Transfer};
+use remat_profile::{Device, TrainingNet};
+use remat_solve::{SolveControl, Solver, paging};
+use remat_verify::{Replay, replay};
+use support::{Features, budgeted};
+
+/// Draws for a second memory: about as expensive as the runs of the problems, which take up to 20.
+fn second_memory() -> impl Strategy<Value = Paging> {
+    let way = (0u64..4, 100_000_000u64..4_000_000_000, 0u64..4, 0u64..3);
+    let way = way.prop_map(|(latency_ns, bytes_per_s, energy_pj, energy_pj_per_byte)| Transfer {
+        latency_ns,
+        bytes_per_s,
+        energy_pj,
+        energy_pj_per_byte,
+    });
+    let mode = prop_oneof![Just(PagingMode::Sync), Just(PagingMode::Dma)];
+    let capacity = prop::option::weighted(0.3, 0u64..20);
+    (mode, capacity, [way.clone(), way]).prop_map(|(mode, capacity, [page_out, page_in])| Paging {
+        mode,
+        capacity,
+        page_out,
+        page_in,
+    })
+}
+
+/// A problem with a budget, and perhaps a second memory, a deadline, and energies unlike the durations.
+fn problem(features: Features) -> impl Strategy<Value = Problem> {
+    let paging = prop::option::weighted(0.8, second_memory());
+    let deadline = prop::option::weighted(0.4, 100u64..200);
+    let objective = prop_oneof![Just(Objective::Time), Just(Objective::Energy)];
+    let energies = prop::collection::vec(0u64..20, 16);
+    (budgeted(4..14, features), paging, objective, deadline, energies).prop_map(
+        |(mut problem, paging, objective, deadline, energies)| {
+            problem.paging = paging;
+            problem.objective = objective;
+            problem.deadline = deadline.map(|percent| problem.total_duration() * percent / 100);
+            for (op, energy) in problem.ops.iter_mut().zip(energies) {
+                op.energy_pj = energy;
+            }
+            problem
+        },
+    )
+}
+
+/// The figures that the checker finds for the plan of a solver, if it found one; its claims are compared.
+fn solved(solver: &dyn Solver, problem: &Problem, steps: u64) -> Option<Replay> {
+    let outcome = solver.solve(problem, &SolveControl::new().step_limit(steps));
+    let name = solver.name();
+    let plan = outcome.plan?;
+    let found = replay(problem, &plan).unwrap_or_else(|rejection| panic!("{name}: {rejection}\n{problem:?}"));
+    let claimed = outcome.certificate.objective;
+    assert_eq!(claimed, Some(found.objective(problem.objective)), "{name}");
+    assert!(outcome.lowest_peak.is_some_and(|peak| found.peak <= peak), "{name}");
+    Some(found)
+}
+
+fn by_name(name: &str) -> &'static dyn Solver {
+    let found = paging::solvers().iter().find(|solver| solver.name() == name);
+    found.expect("a solver of this name")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn plans_pass_the_checker_with_the_claimed_figures_and_the_whole_is_never_worse_than_its_parts(
+        problem in problem(Features::ALL),
+    ) {
+        let objective = |name| solved(by_name(name), &problem, 3_000).map(|found| found.objective(problem.objective));
+        let whole = objective("paging").unwrap_or(u64::MAX);
+        for part in ["paging-only", "remat-only", "capuchin"] {
+            let part = objective(part).unwrap_or(u64::MAX);
+            prop_assert!(whole <= part);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_and_step_limit_give_the_same_plan(problem in problem(Features::PAPER)) {
+        let solve = || by_name("paging").solve(&problem, &SolveControl::new().step_limit(2_000).seed(3)).plan;
+        prop_assert_eq!(solve(), solve());
+    }
+}
+
+#[test]
+fn a_deadline_that_no_plan_meets_is_proved_and_one_that_every_run_fills_is_met() {
+    let mut problem = TrainingNet::Linear.problem(&Device::preset("nrf52840").unwrap());
+    problem.objective = Objective::Energy;
+    problem.deadline = Some(problem.total_duration());
+    assert!(solved(by_name("paging"), &problem, 1_000).is_some());
+    problem.deadline = Some(problem.total_duration() - 1);
+    let outcome = by_name("paging").solve(&problem, &SolveControl::new().step_limit(1_000));
+    assert_eq!((outcome.plan, outcome.certificate.status), (None, Status::Infeasible));
+}
+
+#[test]
+fn the_linear_network_runs_within_half_its_peak_and_within_the_memory_of_its_device() {
+    let device = Device::preset("mkr1000").unwrap();
+    let mut problem = TrainingNet::Linear.problem(&device);
+    problem.objective = Objective::Energy;
+    problem.budget = Some(3_708);
+    let found = solved(by_name("paging"), &problem, 60_000).unwrap();
+    assert!(found.peak <= 3_708 && found.peak <= device.memory_bytes.unwrap());
+    // Less than a thousandth of the energy goes into keeping the budget.
+    assert!(found.energy - problem.total_energy() < problem.total_energy() / 500);
+}
+
+/// The least energy of any plan in fixed order without deadline, by Dijkstra's algorithm over all situations: what is in memory, what is
+/// in the second memory, and how far the first runs are. Whatever was moved out once stays there.
+fn exhaustive(problem: &Problem, budget: u64) -> Option<u64> {
+    let bytes = |storage: StorageId| problem.storages[storage].bytes;
+    let in_memory = |set: u32| -> u64 {
+        let resident = problem.storages.keys().filter(|s| set >> s.index() & 1 == 1);
+        resident.map(bytes).sum()
+    };
+    let structure = Structure::of(problem);
+    let paging = problem.paging.unwrap();
+    let mut best: BTreeMap<(u32, u32, usize), u64> = BTreeMap::new();
+    let mut queue = BinaryHeap::from([Reverse((0, (0u32, 0u32, 0usize)))]);
+    while let Some(Reverse((energy, (resident, copies, next)))) = queue.pop() {
+        if next == problem.ops.len() {
+            return Some(energy);
+        }
+        if best.get(&(resident, copies, next)).is_some_and(|&known| known < energy) {
+            continue;
+        }
+        let mut reach = |energy: u64, situation: (u32, u32, usize)| {
+            if best.get(&situation).is_none_or(|&known| energy < known) {
+                best.insert(situation, energy);
+                queue.push(Reverse((energy, situation)));
+            }
+        };
+        for storage in problem.storages.keys() {
+            let bit = 1 << storage.index();
+            if resident & bit != 0 {
+                reach(energy, (resident & !bit, copies, next));
+                if copies & bit == 0 {
+                    let out = paging.page_out.energy(bytes(storage));
+                    reach(energy + out, (resident & !bit, copies | bit, next));
+                }
+            } else if copies & bit != 0 && in_memory(resident) + bytes(storage) <= budget {
+                let back = paging.page_in.energy(bytes(storage));
+                reach(energy + back, (resident | bit, copies, next));
+            }
+        }
+        for op in problem.ops.keys().take(next + 1) {
+            let needs = structure.needs(op);
+            if needs.iter().any(|s| resident >> s.index() & 1 == 0) {
+                continue;
+            }
+            let made = structure.owns(op);
+            let takes = made.iter().map(|&s| bytes(s)).sum::<u64>() + problem.ops[op].workspace;
+            if in_memory(resident) + takes > budget {
+                continue;
+            }
+            let set = made.iter().fold(resident, |set, s| set | 1 << s.index());
+            let next = next + usize::from(op == OpId::new(next));
+            reach(energy + problem.ops[op].energy_pj, (set, copies, next));
+        }
+    }
+    None
+}
+
+#[test]
+fn the_search_is_never_better_than_an_exhaustive_one_and_nearly_always_as_good() {
+    let mut runner = TestRunner::deterministic();
+    let energies = prop::collection::vec(1u64..20, 8);
+    let strategy = (budgeted(4..7, Features::PAPER), second_memory(), energies);
+    let (mut possible, mut best) = (0, 0);
+    for _ in 0..150 {
+        let (mut problem, mut paging, energies) = strategy.new_tree(&mut runner).unwrap().current();
+        paging.capacity = None;
+        problem.order = OrderMode::Fixed;
+        problem.objective = Objective::Energy;
+        problem.paging = Some(paging);
+        for (op, energy) in problem.ops.iter_mut().zip(energies) {
+            op.energy_pj = energy;
+        }
+        let least = exhaustive(&problem, problem.budget.unwrap());
+        let found = solved(by_name("paging"), &problem, 15_000).map(|found| found.energy);
+        if let Some(found) = found {
+            assert!(
+                least.is_some_and(|least| least <= found),
+                "{least:?} {found} {problem:?}"
+            );
+        }
+        possible += u32::from(least.is_some());
+        best += u32::from(least.is_some() && least == found);
+    }
+    assert!(possible > 75, "{possible}");
+    assert!(best + 2 >= possible, "{best} of {possible}");
+}
