@@ -3,7 +3,7 @@ CARGO ?= cargo
 PYTHON := third_party/venv/bin/python
 BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" --
 
-.PHONY: all build test lint bench bench-compare setup deny clean
+.PHONY: all build test lint bench bench-compare bench-poet setup deny clean
 
 all: build
 
@@ -45,3 +45,7 @@ deny:
 
 clean:
 	$(CARGO) clean
+
+# Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
+bench-poet:
+	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)

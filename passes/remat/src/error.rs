@@ -188,7 +188,10 @@ fn reached_text(reached: u64) -> String {
 
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
-        let known: Vec<_> = crate::solvers().map(|solver| format!("`{}`", solver.name())).collect();
+        let known: Vec<_> = crate::solvers()
+            .chain(crate::paging_solvers())
+            .map(|solver| format!("`{}`", solver.name()))
+            .collect();
         Self::UnknownSolver {
             name: name.to_owned(),
             known: known.join(", "),

@@ -47,7 +47,7 @@ pub use error::{Error, ErrorKind, RejectedPlan};
 pub use input::Format;
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, rewrite, save};
-pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
+pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solvers};
 pub use sweep::{
     Effort, FRONT_FORMAT, Finding, FindingKind, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
     SweepRequest, sweep,

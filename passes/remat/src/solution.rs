@@ -102,6 +102,14 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     std::iter::once(auto).chain(parts())
 }
 
+/// The solvers of this build for problems with a second memory, a deadline or energy as the objective; they solve others, too.
+pub fn paging_solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    let ours = remat_solve::paging::solvers()
+        .iter()
+        .map(|solver| solver as &dyn Solver);
+    ours.chain(remat_ortools::paging_solvers().iter().copied())
+}
+
 /// Every solver of this build that does not call others.
 pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::registry()
@@ -118,6 +126,7 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
 /// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     let solver = solvers()
+        .chain(paging_solvers())
         .find(|solver| solver.name() == request.solver)
         .ok_or_else(|| Error::unknown_solver(&request.solver))?;
     let mut problem = model.problem().clone();

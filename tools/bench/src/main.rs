@@ -1,6 +1,6 @@
 //! `remat-bench`: the measured tables of README and docs, and the generator of the graphs some of them are measured on.
 //!
-//! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
+//! Every plan behind a figure has passed the checker: it comes from [`remat::solve`], or is replayed here.
 
 mod compare;
 mod document;
@@ -11,6 +11,7 @@ mod layered;
 mod measure;
 mod models;
 mod paper;
+mod poet;
 mod scaling;
 mod table;
 
@@ -36,6 +37,8 @@ enum Command {
     Generate(generate::Args),
     /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
     Dtr(dtr::Args),
+    /// Energy, memory and time with a second memory, on the networks and devices of the POET paper.
+    Poet(poet::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
 }
@@ -47,6 +50,7 @@ fn main() -> anyhow::Result<()> {
         Command::Scaling(args) => scaling::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
+        Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
     }
 }

@@ -29,4 +29,5 @@ mod sequence;
 mod simulate;
 mod solver;
 
+pub use simulate::{PagedFigures, simulate};
 pub use solver::{PagingSearch, solvers};

@@ -4,10 +4,23 @@ use remat_plan::{PagingMode, Plan, Problem, Step, StorageId, StorageRole, Struct
 use typed_index_collections::TiVec;
 
 use super::bus::Bus;
-use super::model::Cost;
 
-/// Adds up a valid plan with paging steps. What is said here is a claim; the checker derives it by itself.
-pub(super) fn simulate(problem: &Problem, structure: &Structure, plan: &Plan) -> Cost {
+/// The figures of a plan with paging steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PagedFigures {
+    /// When the last run and the last transfer have ended, in the unit of the problem.
+    pub time: u64,
+    /// Energy of all runs and transfers, in picojoules.
+    pub energy: u64,
+    /// Bytes in memory at most, without what is on its way out by DMA, for which runs wait where it does not fit the budget.
+    pub peak: u64,
+    /// Bytes in the second memory at most.
+    pub second_peak: u64,
+}
+
+/// Adds up a valid plan. What is said here is a claim; the checker derives it by itself.
+#[must_use]
+pub fn simulate(problem: &Problem, structure: &Structure, plan: &Plan) -> PagedFigures {
     let mut exits: TiVec<StorageId, Vec<(usize, bool)>> = TiVec::from(vec![Vec::new(); problem.storages.len()]);
     for (position, step) in plan.steps.iter().enumerate().rev() {
         if let Step::Free(storage) | Step::PageOut(storage) = *step {
@@ -24,13 +37,18 @@ pub(super) fn simulate(problem: &Problem, structure: &Structure, plan: &Plan) ->
         resident: 0,
         bus: Bus::default(),
         energy: 0,
+        peak: 0,
+        second: 0,
+        second_peak: 0,
     };
     for (position, &step) in plan.steps.iter().enumerate() {
         simulator.step(position, step);
     }
-    Cost {
+    PagedFigures {
         time: simulator.bus.end(),
         energy: simulator.energy,
+        peak: u64::try_from(simulator.peak).unwrap_or(0),
+        second_peak: u64::try_from(simulator.second_peak).unwrap_or(0),
     }
 }
 
@@ -46,6 +64,9 @@ struct Simulator<'a> {
     resident: i64,
     bus: Bus,
     energy: u64,
+    peak: i64,
+    second: i64,
+    second_peak: i64,
 }
 
 impl Simulator<'_> {
@@ -64,6 +85,7 @@ impl Simulator<'_> {
                     .problem
                     .budget
                     .map_or(i64::MAX, |budget| i64::try_from(budget).unwrap_or(i64::MAX));
+                self.peak = self.peak.max(memory);
                 self.bus.run(arrived, memory, budget, entry.duration);
                 self.energy = self.energy.saturating_add(entry.energy_pj);
                 for &storage in self.structure.owns(op) {
@@ -82,12 +104,15 @@ impl Simulator<'_> {
                     let bytes = self.problem.storages[storage].bytes;
                     self.bus.out(self.bytes(storage), paging.page_out.duration(bytes));
                     self.energy = self.energy.saturating_add(paging.page_out.energy(bytes));
+                    self.second = self.second.saturating_add(self.bytes(storage));
+                    self.second_peak = self.second_peak.max(self.second);
                     self.wait_without_dma(paging.mode);
                 }
             }
             Step::PageIn(storage) => {
                 self.present[storage] = true;
                 self.resident += self.bytes(storage);
+                self.peak = self.peak.max(self.resident);
                 self.come_back(position, storage);
                 if let Some(paging) = self.problem.paging {
                     let bytes = self.problem.storages[storage].bytes;
@@ -122,6 +147,9 @@ impl Simulator<'_> {
             exits.pop();
         }
         let stays = exits.last().is_some_and(|&(_, is_page_out)| is_page_out);
-        self.copied[storage] &= stays;
+        if self.copied[storage] && !stays {
+            self.copied[storage] = false;
+            self.second -= self.bytes(storage);
+        }
     }
 }
