@@ -10,7 +10,8 @@ use exhaustive_paging::exhaustive;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use remat_plan::{Objective, OrderMode, Paging, PagingMode, Problem, Status, Transfer};
+use remat_plan::Step::{Compute, Free, PageIn, PageOut};
+use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Status, StorageId, Transfer};
 use remat_profile::{Device, TrainingNet};
 use remat_solve::{SolveControl, Solver, paging};
 use remat_verify::{Replay, replay};
@@ -87,6 +88,16 @@ proptest! {
     }
 
     #[test]
+    fn placing_transfers_never_takes_longer_and_keeps_all_limits(problem in problem(Features::ALL)) {
+        let outcome = by_name("capuchin").solve(&problem, &SolveControl::new().step_limit(2_000));
+        if let Some(plan) = outcome.plan {
+            let before = replay(&problem, &plan).unwrap();
+            let after = replay(&problem, &paging::place_transfers(&problem, plan)).unwrap();
+            prop_assert!(after.duration <= before.duration && after.energy <= before.energy);
+        }
+    }
+
+    #[test]
     fn the_same_seed_and_step_limit_give_the_same_plan(problem in problem(Features::PAPER)) {
         let solve = || by_name("paging").solve(&problem, &SolveControl::new().step_limit(2_000).seed(3)).plan;
         prop_assert_eq!(solve(), solve());
@@ -144,4 +155,62 @@ fn the_search_is_never_better_than_an_exhaustive_one_and_nearly_always_as_good()
     }
     assert!(possible > 75, "{possible}");
     assert!(best + 2 >= possible, "{best} of {possible}");
+}
+
+#[test]
+fn a_transfer_back_begins_early_enough_to_hide_behind_runs_where_memory_allows() {
+    // Runs of 10 that make 100 bytes each; the first result is needed again by the last run.
+    let ops: Vec<(u64, u64, &[usize])> = vec![
+        (10, 100, &[]),
+        (10, 100, &[0]),
+        (10, 100, &[1]),
+        (10, 10, &[2]),
+        (10, 110, &[3]),
+        (10, 10, &[4]),
+        (10, 10, &[0, 5]),
+    ];
+    let mut problem = support::paper(&ops);
+    let way = Transfer {
+        latency_ns: 0,
+        bytes_per_s: 10_000_000_000,
+        energy_pj: 0,
+        energy_pj_per_byte: 0,
+    };
+    problem.paging = Some(Paging {
+        mode: PagingMode::Dma,
+        capacity: None,
+        page_out: way,
+        page_in: way,
+    });
+    let s = |id: usize| StorageId::new(id);
+    let run = |id: usize| Compute(OpId::new(id));
+    let steps = vec![
+        run(0),
+        run(1),
+        PageOut(s(0)),
+        run(2),
+        Free(s(1)),
+        run(3),
+        Free(s(2)),
+        run(4),
+        Free(s(3)),
+        run(5),
+        Free(s(4)),
+        PageIn(s(0)),
+        run(6),
+        Free(s(0)),
+        Free(s(5)),
+        Free(s(6)),
+    ];
+    let plan = Plan { steps };
+    let duration = |problem: &Problem, plan: &Plan| replay(problem, plan).unwrap().duration;
+    // The page-in takes 10 that nothing hides.
+    assert_eq!(duration(&problem, &plan), 80);
+    assert_eq!(duration(&problem, &paging::place_transfers(&problem, plan.clone())), 70);
+    // Within a budget the third run waits for 10 until the first result has left; beside the last run but one there must be room.
+    for (budget, expected) in [(220, 80), (219, 90)] {
+        problem.budget = Some(budget);
+        let placed = paging::place_transfers(&problem, plan.clone());
+        assert_eq!(duration(&problem, &placed), expected);
+    }
 }

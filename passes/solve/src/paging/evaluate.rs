@@ -76,6 +76,8 @@ const NOWHERE: Place = Place {
 /// Evaluates sequences; keeps its tables from one to the next.
 pub(super) struct Evaluator<'a> {
     model: &'a Model<'a>,
+    /// Whether time with DMA is told, instead of the sum of all times.
+    clocked: bool,
     places: Vec<Place>,
     runs: Vec<u32>,
     /// Changes of memory at each position, and memory itself after [`Self::evaluate`].
@@ -91,12 +93,21 @@ impl<'a> Evaluator<'a> {
     pub(super) fn new(model: &'a Model<'a>) -> Self {
         Self {
             model,
+            clocked: model.needs_clock(),
             places: vec![NOWHERE; model.dag.value_count()],
             runs: vec![0; model.dag.len()],
             memory: Vec::new(),
             exits: Vec::new(),
             second: Vec::new(),
             bus: Bus::default(),
+        }
+    }
+
+    /// One that tells time with DMA even where nothing depends on it.
+    pub(super) fn with_clock(model: &'a Model<'a>) -> Self {
+        Self {
+            clocked: model.is_dma(),
+            ..Self::new(model)
         }
     }
 
@@ -152,7 +163,7 @@ impl<'a> Evaluator<'a> {
         }
         self.sum_memory(&mut figures);
         self.sum_second(&mut figures);
-        if model.needs_clock() {
+        if self.clocked {
             figures.time = self.clock(items);
         }
         Some(figures)
@@ -211,7 +222,7 @@ impl<'a> Evaluator<'a> {
             }
         }
         place.copied = stays;
-        if model.needs_clock() {
+        if self.clocked {
             self.exits.push((place.last, value, moves));
         }
     }

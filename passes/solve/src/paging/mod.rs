@@ -15,6 +15,7 @@
 //! | `repair` | items are added, the cheapest for what they save first, until the budget holds; cleanup |
 //! | `capuchin` | the policy of the Capuchin paper |
 //! | `anneal` | simulated annealing over all of it, with prices on what exceeds the limits |
+//! | `planner` | when values come back, so that transfers hide behind runs |
 //! | `simulate` | exact figures of a plan |
 //! | `solver` | the solvers |
 
@@ -24,10 +25,12 @@ mod candidates;
 mod capuchin;
 mod evaluate;
 mod model;
+mod planner;
 mod repair;
 mod sequence;
 mod simulate;
 mod solver;
 
+pub use planner::place_transfers;
 pub use simulate::{PagedFigures, simulate};
 pub use solver::{PagingSearch, solvers};

@@ -10,6 +10,7 @@ use super::candidates::Allowed;
 use super::capuchin::capuchin;
 use super::evaluate::{Evaluator, Figures};
 use super::model::Model;
+use super::planner::place;
 use super::repair::{Budgeted, cleanup, repair};
 use super::sequence::{Item, every_node_once, lower, raise};
 use super::simulate::simulate;
@@ -172,6 +173,7 @@ impl Work<'_, '_> {
             }
         }
         let stop = self.search.meter.reason().unwrap_or(StopReason::Converged);
+        self.place();
         let best = self.best.take();
         self.outcome(best, Status::Unknown, stop)
     }
@@ -276,6 +278,25 @@ impl Work<'_, '_> {
             }
             length = (length + length / 2).min(LONGEST_ROUND);
         }
+    }
+
+    /// Places the transfers of the best sequence: time is saved for nothing.
+    fn place(&mut self) {
+        let Some(best) = self.best.as_mut().filter(|_| self.model.is_dma()) else {
+            return;
+        };
+        let mut items = best.items.clone();
+        place(self.model, &mut items);
+        let Ok(plan) = lower(self.model, &items) else { return };
+        let (problem, structure) = (self.model.problem, self.model.structure);
+        let [before, after] = [&best.plan, &plan].map(|plan| simulate(problem, structure, plan));
+        if after.energy > before.energy || after.time >= before.time {
+            return;
+        }
+        if problem.objective == Objective::Time {
+            best.objective = after.time;
+        }
+        (best.items, best.plan, best.peak) = (items, plan, best.peak.max(after.peak));
     }
 
     /// Keeps a sequence if it is the best one so far.
