@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, Objective, OrderMode, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
+use crate::goal::is_special;
 use crate::solution::{parts, prune};
 
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
@@ -53,7 +54,7 @@ impl Solver for Auto {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        if problem.paging.is_some() || problem.deadline.is_some() || problem.objective != Objective::Time {
+        if is_special(problem) {
             return remat_solve::paging::solvers()[0].solve(problem, control);
         }
         let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");

@@ -24,12 +24,15 @@
 //! [`sweep`] does the middle part for many budgets at once: the front of memory against time. [`compare`] does it for many solvers,
 //! and [`max_batch`] for many sizes of the model.
 //!
+//! [`solve_for`] takes a [`Goal`] besides: energy instead of time, and a deadline. A [`SecondMemory`] is part of how a model is opened.
+//!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
 mod batch;
 mod compare;
 mod error;
+mod goal;
 mod input;
 mod model;
 mod save;
@@ -44,10 +47,11 @@ pub use compare::{
     compare,
 };
 pub use error::{Error, ErrorKind, RejectedPlan};
+pub use goal::{Deadline, DeadlineParseError, Goal, SecondMemory};
 pub use input::Format;
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, rewrite, save};
-pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solvers};
+pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
 pub use sweep::{
     Effort, FRONT_FORMAT, Finding, FindingKind, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
     SweepRequest, sweep,

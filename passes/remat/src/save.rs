@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use remat_ir::Graph;
+use remat_plan::Step;
 
 use crate::{Error, Format, Model, Solution};
 
@@ -75,7 +76,23 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
 /// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
 pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error> {
     let output = Output::of(path, model.format())?;
-    let text = match (output, rewrite(model, solution)?) {
+    let transfers = solution
+        .plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step, Step::PageIn(_)));
+    let storages = transfers.count();
+    if output != Output::Plan && storages > 0 {
+        return Err(Error::Paged {
+            path: path.to_owned(),
+            storages,
+        });
+    }
+    let rewritten = match output {
+        Output::Plan => None,
+        Output::Onnx | Output::Text | Output::Dot => rewrite(model, solution)?,
+    };
+    let text = match (output, rewritten) {
         (Output::Plan, _) => solution.plan_file(model).to_json(),
         (Output::Text, Some(graph)) => graph.to_string(),
         (Output::Dot, Some(graph)) => graph.to_dot(),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::plan::{Accounting, BudgetSpec, Objective, OrderMode, PagingMode};
+use remat::{Deadline, Goal, SecondMemory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,6 +107,15 @@ pub(crate) struct OptimizeArgs {
     /// Seed of the search's random choices.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// What the plan is to be good at, within the budget.
+    #[arg(long, value_name = "GOAL", default_value = "time")]
+    pub(crate) objective: ObjectiveArg,
+    /// When the plan has to have ended, transfers included: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) deadline: Option<Deadline>,
+    /// Keep the budget by `--paging` alone: nothing is computed twice.
+    #[arg(long, conflicts_with = "solver")]
+    pub(crate) no_remat: bool,
     /// Apply this plan instead of searching for one.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
     pub(crate) plan: Option<PathBuf>,
@@ -144,6 +154,13 @@ pub(crate) struct LoadArgs {
     /// Measured times per op, in JSON, that replace the estimates.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Whether results may move to the second memory of the device and back: `off`, `sync` (the processor moves them) or `dma`
+    /// (beside it).
+    #[arg(long, value_name = "MODE", default_value = "off")]
+    pub(crate) paging: PagingArg,
+    /// What the second memory holds, `32GB` for instance [default: what the device says].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) tier_capacity: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -175,6 +192,26 @@ pub(crate) enum OrderArg {
     Free,
     /// The order of the input.
     Fixed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ObjectiveArg {
+    /// Least time.
+    Time,
+    /// Least energy.
+    Energy,
+    /// Lowest peak; as `time` within a budget.
+    Peak,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum PagingArg {
+    /// Nothing moves.
+    Off,
+    /// Transfers and runs take turns.
+    Sync,
+    /// Transfers and runs overlap.
+    Dma,
 }
 
 #[derive(Debug, Args)]
@@ -247,7 +284,36 @@ impl LoadArgs {
             max_computes: self.max_computes,
             device: self.device.clone(),
             profile,
+            second_memory: self.second_memory(),
         })
+    }
+}
+
+impl LoadArgs {
+    fn second_memory(&self) -> Option<SecondMemory> {
+        let mode = match self.paging {
+            PagingArg::Off => return None,
+            PagingArg::Sync => PagingMode::Sync,
+            PagingArg::Dma => PagingMode::Dma,
+        };
+        Some(SecondMemory {
+            mode,
+            capacity: self.tier_capacity,
+        })
+    }
+}
+
+impl OptimizeArgs {
+    /// What the plan is to be good at.
+    pub(crate) fn goal(&self) -> Goal {
+        Goal {
+            objective: match self.objective {
+                ObjectiveArg::Time => Objective::Time,
+                ObjectiveArg::Energy => Objective::Energy,
+                ObjectiveArg::Peak => Objective::Peak,
+            },
+            deadline: self.deadline,
+        }
     }
 }
 

@@ -174,6 +174,8 @@ pub(crate) fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u6
         peak_bytes,
         duration,
         energy_pj: None,
+        objective: problem.objective,
+        deadline: problem.deadline,
         baseline_peak_bytes: 0,
         baseline_duration: problem.total_duration(),
         certificate: None,

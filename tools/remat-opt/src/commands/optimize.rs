@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use remat::plan::{OrderMode, Structure};
+use remat::plan::{Objective, OrderMode, Step, Structure};
 use remat::solver::SolveControl;
 use remat::{Format, Model, Output, Solution, SolveRequest};
 use serde_json::json;
@@ -55,9 +55,13 @@ fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Sol
     let request = SolveRequest {
         budget: args.budget,
         max_overhead: args.max_overhead,
-        solver: args.solver.clone(),
+        solver: if args.no_remat {
+            "paging-only".to_owned()
+        } else {
+            args.solver.clone()
+        },
     };
-    let solution = remat::solve(model, &request, &control);
+    let solution = remat::solve_for(model, &request, args.goal(), &control);
     spinner.finish();
     Ok(solution?)
 }
@@ -96,6 +100,7 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
         ),
     ];
     let problem = &solution.problem;
+    lines.extend(paging_lines(solution, &time));
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
             "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
@@ -112,7 +117,11 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
     if let Some(certificate) = &solution.certificate {
         let bound = remat::Overhead {
             duration: certificate.bound,
-            baseline: before.duration,
+            baseline: match problem.objective {
+                Objective::Time => before.duration,
+                Objective::Energy => problem.total_energy(),
+                Objective::Peak => before.peak,
+            },
         };
         lines.push(format!(
             "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
@@ -138,6 +147,35 @@ fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
     lines.join("\n") + "\n"
 }
 
+/// What the second memory and energy come to, where there are such.
+fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<String> {
+    let (problem, replay) = (&solution.problem, &solution.replay);
+    let mut lines = Vec::new();
+    if problem.paging.is_some() {
+        let back = solution
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::PageIn(_)));
+        lines.push(format!(
+            "moved     {} back from the second memory, {} there at most, {} on the bus",
+            back.count(),
+            units::bytes(replay.second_peak),
+            time(replay.paging_duration),
+        ));
+    }
+    let energy = problem.total_energy();
+    if energy > 0 {
+        let added = 100.0 * (replay.energy as f64 / energy as f64 - 1.0);
+        lines.push(format!(
+            "energy    {added:+.2} % ({} -> {})",
+            units::picojoules(energy),
+            units::picojoules(replay.energy)
+        ));
+    }
+    lines
+}
+
 /// An enumeration's name as it stands in JSON.
 fn plain(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value)
@@ -160,6 +198,8 @@ fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -
         "overhead_percent": solution.overhead.percent(),
         "ops": solution.problem.ops.len(),
         "recomputes": solution.plan.recomputes(),
+        "energy_pj": solution.replay.energy,
+        "second_memory_bytes": solution.replay.second_peak,
         "certificate": solution.certificate,
         "seconds": seconds,
     })
