@@ -81,7 +81,7 @@ proptest! {
     ) {
         let objective = |name| solved(by_name(name), &problem, 3_000).map(|found| found.objective(problem.objective));
         let whole = objective("paging").unwrap_or(u64::MAX);
-        for part in ["paging-only", "remat-only", "capuchin"] {
+        for part in ["paging-only", "remat-only", "capuchin", "pofo"] {
             let part = objective(part).unwrap_or(u64::MAX);
             prop_assert!(whole <= part);
         }
@@ -113,6 +113,32 @@ fn a_deadline_that_no_plan_meets_is_proved_and_one_that_every_run_fills_is_met()
     problem.deadline = Some(problem.total_duration() - 1);
     let outcome = by_name("paging").solve(&problem, &SolveControl::new().step_limit(1_000));
     assert_eq!((outcome.plan, outcome.certificate.status), (None, Status::Infeasible));
+}
+
+#[test]
+fn the_dynamic_program_keeps_the_budget_on_chains_and_refuses_what_is_none() {
+    let device = Device::preset("raspberry-pi-4").unwrap();
+    for (net, percent) in [
+        (TrainingNet::Linear, 60),
+        (TrainingNet::Vgg16Cifar, 60),
+        (TrainingNet::Vgg16Cifar, 50),
+    ] {
+        let mut problem = net.problem(&device);
+        problem.objective = Objective::Energy;
+        let peak = replay(&problem, &remat_plan::baseline(&problem)).unwrap().peak;
+        problem.budget = Some(peak * percent / 100);
+        let found = solved(by_name("pofo"), &problem, 60_000).unwrap();
+        assert!(found.peak <= peak * percent / 100);
+        // It finds far better plans than one that recomputes everything.
+        assert!(
+            found.energy < problem.total_energy() * 11 / 10,
+            "{} {percent}",
+            net.name()
+        );
+    }
+    let mut skips = TrainingNet::Resnet18Cifar.problem(&device);
+    skips.budget = Some(1_000_000);
+    assert_eq!(by_name("pofo").solve(&skips, &SolveControl::new()).plan, None);
 }
 
 #[test]

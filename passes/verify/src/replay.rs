@@ -48,7 +48,7 @@ pub struct Replay {
     pub recomputes: usize,
     /// Memory at each step.
     pub trace: Vec<StepTrace>,
-    /// When each step begins and ends.
+    /// When each step begins and ends; for paging steps, when their transfers do.
     pub times: Vec<Span>,
 }
 

@@ -239,6 +239,9 @@ pub(crate) struct VerifyArgs {
     /// Plan to replay (`.json`); its own accounting and budget apply.
     #[arg(value_name = "PLAN")]
     pub(crate) plan: PathBuf,
+    /// Also draw runs, transfers and memory over time here, as SVG.
+    #[arg(long, value_name = "SVG")]
+    pub(crate) timeline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]

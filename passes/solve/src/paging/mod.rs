@@ -14,6 +14,7 @@
 //! | `candidates` | what may be added to lower the memory at a place |
 //! | `repair` | items are added, the cheapest for what they save first, until the budget holds; cleanup |
 //! | `capuchin` | the policy of the Capuchin paper |
+//! | `pofo` | a dynamic program over chains, after the POFO paper |
 //! | `anneal` | simulated annealing over all of it, with prices on what exceeds the limits |
 //! | `planner` | when values come back, so that transfers hide behind runs |
 //! | `simulate` | exact figures of a plan |
@@ -26,6 +27,7 @@ mod capuchin;
 mod evaluate;
 mod model;
 mod planner;
+mod pofo;
 mod repair;
 mod sequence;
 mod simulate;

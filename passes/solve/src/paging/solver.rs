@@ -11,6 +11,7 @@ use super::capuchin::capuchin;
 use super::evaluate::{Evaluator, Figures};
 use super::model::Model;
 use super::planner::place;
+use super::pofo::pofo;
 use super::repair::{Budgeted, cleanup, repair};
 use super::sequence::{Item, every_node_once, lower, raise};
 use super::simulate::simulate;
@@ -29,8 +30,8 @@ const NOISY_STARTS: usize = 4;
 /// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
 ///
 /// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. Takes the answers of its
-/// two halves along, transfers alone and recomputes alone, and that of the policy of Capuchin: under the same step limit it is never
-/// worse than one of them. Without a second memory it only recomputes. Where the objective is the peak, it searches for the least
+/// two halves along, transfers alone and recomputes alone, and those of the policy of Capuchin and of the dynamic program over chains: under the
+/// same step limit of up to 60,000 it is never worse than one of them. Without a second memory it only recomputes. Where the objective is the peak, it searches for the least
 /// time, as the budget is not its to choose.
 #[derive(Clone, Copy, Debug)]
 pub struct PagingSearch {
@@ -45,9 +46,10 @@ enum Method {
     Pages,
     Runs,
     Capuchin,
+    Pofo,
 }
 
-static SOLVERS: [PagingSearch; 4] = [
+static SOLVERS: [PagingSearch; 5] = [
     PagingSearch {
         name: "paging",
         describe: "greedy and annealing of recomputes and transfers to a second memory, for time or energy",
@@ -67,6 +69,11 @@ static SOLVERS: [PagingSearch; 4] = [
         name: "capuchin",
         describe: "Capuchin's policy: hidden transfers first, then what saves most memory per second",
         method: Method::Capuchin,
+    },
+    PagingSearch {
+        name: "pofo",
+        describe: "training steps whose forward pass is a chain: a dynamic program over checkpoints that stay or move",
+        method: Method::Pofo,
     },
 ];
 
@@ -167,6 +174,7 @@ impl Work<'_, '_> {
             }
             match self.solver.method {
                 Method::Capuchin => self.capuchin(),
+                Method::Pofo => self.pofo(),
                 Method::Pages => self.half(PAGES, u64::MAX),
                 Method::Runs => self.half(RUNS, u64::MAX),
                 Method::Both => self.both(),
@@ -180,6 +188,7 @@ impl Work<'_, '_> {
 
     fn both(&mut self) {
         self.capuchin();
+        self.pofo();
         // The halves get steps of their own, so that the whole is never worse than one of them with as many.
         for allowed in [PAGES, RUNS] {
             let before = (self.best.take(), self.improved_at, self.rng.clone());
@@ -220,6 +229,14 @@ impl Work<'_, '_> {
 
     fn capuchin(&mut self) {
         if let Some(items) = capuchin(&mut self.search, BOTH) {
+            self.consider(&items);
+        }
+    }
+
+    /// Every table of the dynamic program; nothing where the forward pass is no chain.
+    fn pofo(&mut self) {
+        for mut items in pofo(self.model, BOTH) {
+            cleanup(&mut self.search, &mut items);
             self.consider(&items);
         }
     }

@@ -74,7 +74,11 @@ impl Replayer<'_> {
         self.leave(storage, Location::PagedOut);
         let moves = !std::mem::replace(&mut self.pages.copied[storage], true);
         let Some(paging) = paging.filter(|_| moves) else {
-            return (before, waited);
+            let at_once = Span {
+                start: waited.end,
+                end: waited.end,
+            };
+            return (before, at_once);
         };
         let bytes = self.problem.storages[storage].bytes;
         let span = self.transfer(position, storage, paging.mode, &paging.page_out);

@@ -240,6 +240,12 @@ fn agrees(problem: &Problem, plan: &Plan) {
         let figures = [replay.peak, replay.duration, replay.energy, replay.second_peak].map(u128::from);
         let expected = [verdict.peak, verdict.duration, verdict.energy, verdict.second_peak];
         assert_eq!(figures, expected);
+        let bus = plan.steps.iter().zip(&replay.times);
+        let moves =
+            bus.filter(|(step, span)| matches!(step, Step::PageOut(_) | Step::PageIn(_)) && span.start < span.end);
+        let spans: Vec<_> = moves.map(|(_, span)| span).collect();
+        let apart = spans.windows(2).all(|two| two[0].end <= two[1].start);
+        assert!(apart, "two transfers are on the bus at once: {spans:?}");
     }
 }
 
