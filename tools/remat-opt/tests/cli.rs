@@ -575,3 +575,93 @@ fn a_plan_travels_between_runs() {
     assert_eq!(read(&direct), read(&applied));
     assert!(read(&direct).contains("recompute"), "the plan recomputes something");
 }
+
+/// What the runs with a second memory have in common.
+const ON_A_BOARD: [&str; 12] = [
+    "models/unet_tiny_train.onnx",
+    "--device",
+    "raspberry-pi-4",
+    "--budget",
+    "70%",
+    "--step-limit",
+    "2000",
+    "--time-limit",
+    "10m",
+    "--threads",
+    "1",
+    "--quiet",
+];
+
+fn on_a_board(more: &[&str]) -> Command {
+    let mut args = ON_A_BOARD.to_vec();
+    args.extend_from_slice(more);
+    remat_opt(&args)
+}
+
+#[test]
+fn results_move_to_the_second_memory_and_the_plan_is_verified_with_a_timeline() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (plan, timeline) = (path("out.json"), path("out.svg"));
+    let more = [
+        "--paging",
+        "dma",
+        "--objective",
+        "energy",
+        "--deadline",
+        "1.5x",
+        "-o",
+        &plan,
+    ];
+    settings().bind(|| assert_cmd_snapshot!(on_a_board(&more)));
+    let verify = [
+        "verify",
+        ON_A_BOARD[0],
+        &plan,
+        "--device",
+        "raspberry-pi-4",
+        "--paging",
+        "dma",
+    ];
+    let mut command = remat_opt(&verify);
+    command.args(["--timeline", &timeline]);
+    settings().bind(|| assert_cmd_snapshot!(command));
+    let drawn = std::fs::read_to_string(timeline).expect("the timeline is written");
+    assert!(drawn.contains("processor") && drawn.contains("bus"));
+}
+
+#[test]
+fn a_plan_that_moves_results_is_not_written_as_a_model() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let model = folder.path().join("out.onnx").display().to_string();
+    let more = ["--paging", "sync", "--no-remat", "-o", &model];
+    let output = on_a_board(&more).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
+    assert!(message.contains("only a plan (`.json`) can say"), "{message}");
+    assert!(!folder.path().join("out.onnx").exists());
+}
+
+#[test]
+fn a_second_memory_and_energies_have_to_be_known() {
+    assert_run!("models/unet_tiny_train.onnx", "--paging", "dma");
+    assert_run!(
+        "models/unet_tiny_train.onnx",
+        "--objective",
+        "energy",
+        "--budget",
+        "80%"
+    );
+    assert_run!("models/unet_tiny_train.onnx", "--deadline", "soon");
+}
+
+#[test]
+fn a_deadline_that_no_plan_meets_is_a_finding() {
+    let output = on_a_board(&["--deadline", "0.9x"]).output().expect("it runs");
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

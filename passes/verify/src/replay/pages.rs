@@ -84,13 +84,7 @@ impl Replayer<'_> {
         let span = self.transfer(position, storage, paging.mode, &paging.page_out);
         self.clock.departs(bytes, span.end);
         self.fill(position, storage, paging.capacity);
-        (
-            before,
-            Span {
-                end: span.end,
-                ..waited
-            },
-        )
+        (before, span)
     }
 
     /// Brings a storage back; returns the bytes that count when its transfer begins, so far as that is known.
