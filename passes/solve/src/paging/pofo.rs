@@ -37,7 +37,7 @@ pub(super) fn pofo(model: &Model<'_>, allowed: Allowed) -> Vec<Vec<Item>> {
 fn chain_length(model: &Model<'_>) -> Option<usize> {
     let nodes = model.dag.len();
     let layers = nodes.div_ceil(2);
-    if nodes % 2 == 0 || !(2..=LONGEST).contains(&layers) || model.dag.value_count() != nodes {
+    if nodes.is_multiple_of(2) || !(2..=LONGEST).contains(&layers) || model.dag.value_count() != nodes {
         return None;
     }
     let is_step = |node: usize| {
@@ -125,8 +125,8 @@ impl Table {
                 continue;
             }
             let (mut forward, mut most) = (0u64, 0usize);
-            for cut in first + 1..=last {
-                forward = forward.saturating_add(runs[cut]);
+            for (cut, &run) in (first + 1..=last).zip(&runs[first + 1..=last]) {
+                forward = forward.saturating_add(run);
                 let before = if cut - 1 > first { self.results[cut - 1] } else { 0 };
                 most = most.max(before + self.results[cut]);
                 if most > memory {
