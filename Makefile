@@ -3,7 +3,10 @@ CARGO ?= cargo
 PYTHON := third_party/venv/bin/python
 BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" --
 
-.PHONY: all build test lint bench bench-compare bench-poet setup deny clean
+# A comma within a function call.
+comma := ,
+
+.PHONY: all build test lint bench bench-compare bench-ort bench-poet setup deny clean
 
 all: build
 
@@ -40,12 +43,19 @@ bench-compare:
 	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
 	$(if $(LOGS),$(BENCH) dtr $(LOGS))
 
+# What ONNX Runtime takes before and after: the models of this repository, generated ones, and those in the folder MODELS=DIR. The table
+# goes into docs/ort-benchmarks.md with `WRITE="--write docs/ort-benchmarks.md"`. BUDGETS and TIME as on the command line.
+bench-ort: setup
+	$(PYTHON) test/models/generate_matrix.py target/models
+	$(BENCH) ort test/models target/models $(or $(MODELS),$(wildcard ../shared/models)) --dim batch=8192 \
+	    --budgets $(or $(BUDGETS),auto$(comma)60%) --time $(or $(TIME),10) $(WRITE)
+
+# Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
+bench-poet:
+	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)
+
 deny:
 	$(CARGO) deny check
 
 clean:
 	$(CARGO) clean
-
-# Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
-bench-poet:
-	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)

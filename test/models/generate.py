@@ -11,38 +11,17 @@ import pathlib
 import sys
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-
-OPSET = 17
-IR_VERSION = 8
+from network import Network
 
 
-class Step:
-    """A training step under construction: nodes in the order of execution, weights, and what backward has to do."""
+class Step(Network):
+    """A training step under construction: `x` and `target` go in, the loss and the gradient of every weight come out."""
+
+    producer = "generate.py"
 
     def __init__(self, name):
-        self.name = name
-        self.nodes = []
-        self.weights = []
+        super().__init__(name)
         self.gradients = []
-        self.random = np.random.default_rng(20)
-
-    def op(self, kind, inputs, output, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs, [output], name=output, **attributes))
-        return output
-
-    def split(self, value, sizes, outputs, axis):
-        lengths = self.constant(f"{value}.sizes", np.array(sizes, np.int64))
-        self.nodes.append(helper.make_node("Split", [value, lengths], outputs, name=f"{value}.split", axis=axis))
-
-    def constant(self, name, value):
-        self.weights.append(numpy_helper.from_array(value, name))
-        return name
-
-    def weight(self, name, shape, fan_in):
-        values = self.random.standard_normal(shape) * np.sqrt(2 / fan_in)
-        return self.constant(name, values.astype(np.float32))
 
     def silu(self, layer, z):
         """y = z * sigmoid(z): two cheap results, each as large as the expensive `z` they follow from."""
@@ -70,22 +49,18 @@ class Step:
         self.constant("2/n", np.array(2 / count, np.float32))
         return self.op("Mul", ["error", "2/n"], "error.d")
 
-    def save(self, folder, x, target):
-        value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+    def finish(self, x, target):
+        """States the signature, given the shapes of what goes in."""
         shapes = {weight.name: list(weight.dims) for weight in self.weights}
-        outputs = [value("loss", [])] + [value(g, shapes[g.replace(".dw", ".w")]) for g in self.gradients]
-        graph = helper.make_graph(
-            self.nodes, self.name, [value("x", x), value("target", target)], outputs, self.weights
-        )
-        imports = [helper.make_opsetid("", OPSET)]
-        model = helper.make_model(graph, opset_imports=imports, producer_name="generate.py", ir_version=IR_VERSION)
-        onnx.checker.check_model(model, full_check=True)
-        path = folder / f"{self.name}.onnx"
-        path.write_bytes(model.SerializeToString(deterministic=True))
-        print(f"{path}: {len(self.nodes)} nodes, {path.stat().st_size} bytes")
+        self.input("x", x)
+        self.input("target", target)
+        self.output("loss", [])
+        for gradient in self.gradients:
+            self.output(gradient, shapes[gradient.replace(".dw", ".w")])
+        return self
 
 
-def unet_tiny_train(folder, batch=16, size=32):
+def unet_tiny_train(batch=16, size=32):
     """Two resolutions and one skip connection that lives from the first convolutions to the end of the backward pass."""
     step = Step("unet_tiny_train")
     same = {"pads": [1, 1, 1, 1]}
@@ -122,10 +97,10 @@ def unet_tiny_train(folder, batch=16, size=32):
         step.weight_gradient(layer, inputs[layer], dz, **({"dilations": [2, 2]} if layer == "down" else same))
         if layer != "enc1":
             dy = step.op("ConvTranspose", [dz, f"{layer}.w"], f"{layer}.dx", **attributes)
-    step.save(folder, [batch, 3, size, size], [batch, 1, size, size])
+    return step.finish([batch, 3, size, size], [batch, 1, size, size])
 
 
-def mlp_tiny_train(folder, batch=4096, width=64, layers=6):
+def mlp_tiny_train(batch=4096, width=64, layers=6):
     """A chain of equal layers: every activation waits for its gradient."""
     step = Step("mlp_tiny_train")
     step.constant("one", np.array(1, np.float32))
@@ -141,10 +116,10 @@ def mlp_tiny_train(folder, batch=4096, width=64, layers=6):
         step.gradients.append(step.op("Gemm", [inputs[i], dz], f"l{i}.dw", transA=1))
         if i > 0:
             dy = step.op("Gemm", [dz, f"l{i}.w"], f"l{i}.dx", transB=1)
-    step.save(folder, [batch, width], [batch, width])
+    return step.finish([batch, width], [batch, width])
 
 
 if __name__ == "__main__":
     target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
-    unet_tiny_train(target)
-    mlp_tiny_train(target)
+    unet_tiny_train().save(target)
+    mlp_tiny_train().save(target)

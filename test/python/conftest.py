@@ -1,25 +1,26 @@
 """Finds the program and the models; a missing one skips with its reason."""
 
+import json
+import os
 import pathlib
 import subprocess
 
+import models
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-OWN_MODELS = sorted((ROOT / "test" / "models").glob("*.onnx"))
-FEATURES = sorted((ROOT / "test" / "models" / "features").glob("*.onnx"))
-SHARED_MODELS = sorted((ROOT.parent / "shared" / "models").glob("*.onnx"))
+from matrix_cases import cases
+from matrix_lab import Lab
 
 
 def pytest_generate_tests(metafunc):
     if "model" in metafunc.fixturenames:
-        models = OWN_MODELS + SHARED_MODELS
-        params = [pytest.param(m, id=m.stem) for m in models]
-        if not SHARED_MODELS:
+        params = [pytest.param(m, id=m.stem) for m in models.OWN + models.SHARED]
+        if not models.SHARED:
             params.append(pytest.param(None, id="shared-models"))
         metafunc.parametrize("model", params, scope="module")
     if "feature" in metafunc.fixturenames:
-        metafunc.parametrize("feature", [pytest.param(m, id=m.stem) for m in FEATURES], scope="module")
+        metafunc.parametrize("feature", [pytest.param(m, id=m.stem) for m in models.FEATURES], scope="module")
+    if "case" in metafunc.fixturenames:
+        metafunc.parametrize("case", [pytest.param(c, id=c.name) for c in cases()], scope="session")
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +30,25 @@ def model_path(model):
     return model
 
 
+def built_program():
+    """The program as `cargo build --release` left it."""
+    found = [models.ROOT / "target" / "release" / "remat-opt"]
+    target = subprocess.run(
+        ["cargo", "metadata", "--format-version=1", "--no-deps"],
+        cwd=models.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if target.returncode == 0:
+        found.insert(0, pathlib.Path(json.loads(target.stdout)["target_directory"]) / "release" / "remat-opt")
+    return next((p for p in found if p.exists()), None)
+
+
 @pytest.fixture(scope="session")
 def remat_opt():
     """Runs the program; returns the finished process."""
-    found = [ROOT / "target" / "release" / "remat-opt"]
-    target = subprocess.run(
-        ["cargo", "metadata", "--format-version=1", "--no-deps"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if target.returncode == 0:
-        import json
-
-        found.insert(0, pathlib.Path(json.loads(target.stdout)["target_directory"]) / "release" / "remat-opt")
-    program = next((p for p in found if p.exists()), None)
+    program = built_program()
     if program is None:
         pytest.fail("remat-opt is not built: run `cargo build --release -p remat-opt` first")
 
@@ -48,3 +56,13 @@ def remat_opt():
         return subprocess.run([str(program), *map(str, args)], capture_output=True, text=True, check=False)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def lab(request, remat_opt, tmp_path_factory):
+    """Rewrites and measures what the selected tests of the matrix ask for, ahead of them."""
+    selected = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    wanted = dict.fromkeys(params["case"] for params in selected if "case" in params)
+    with Lab(remat_opt, tmp_path_factory.mktemp("matrix"), os.cpu_count()) as lab:
+        lab.prepare(wanted)
+        yield lab

@@ -3,13 +3,9 @@
 import json
 
 import onnx
-import onnxruntime as ort
 import pytest
+from models import Facts
 from runtime import bits
-
-OFF = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-ALL = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-PRIORITY = ort.ExecutionOrder.PRIORITY_BASED
 
 
 def origin(node):
@@ -42,20 +38,11 @@ def load(path):
     return model
 
 
-def facts_of(model):
-    """What a model of `features` says of itself: names by kind, and the arguments that it has to be run with."""
-    facts = {p.key.removeprefix("test."): p.value.split() for p in model.metadata_props}
-    dims, sizes = facts.get("dims", []), facts.get("sizes", [])
-    arguments = [f"--dim={dim}" for dim in dims] + [f"--size={size}" for size in sizes]
-    dims = {name: int(number) for name, number in (dim.rsplit("=", 1) for dim in dims)}
-    return facts, arguments, dims
-
-
 @pytest.fixture(scope="module")
 def rewritten(model_path, remat_opt, tmp_path_factory):
     """The model at the lowest peak that is found, with the report of the run."""
     out = tmp_path_factory.mktemp("model") / "out.onnx"
-    run = remat_opt(model_path, "-o", out, "--budget", "min", "--time-limit", "2s", "--format", "json")
+    run = remat_opt(model_path, "-o", out, "--target", "onnx", "--budget", "min", "--time-limit", "2s", "--format", "json")
     assert run.returncode == 0, run.stderr
     return model_path, out, json.loads(run.stdout)
 
@@ -64,8 +51,8 @@ def test_the_rewritten_model_is_valid_and_computes_the_same_bits(rewritten):
     base, out, report = rewritten
     onnx.checker.check_model(str(out), full_check=True)
     assert report["peak_bytes"] <= report["baseline_peak_bytes"]
-    assert bits(out, OFF, PRIORITY) == bits(base, OFF, PRIORITY)
-    assert bits(out, ALL) == bits(base, ALL)
+    assert bits(out, "off", "priority") == bits(base, "off", "priority")
+    assert bits(out, "all") == bits(base, "all")
 
 
 def test_clones_name_their_origin(rewritten):
@@ -89,10 +76,11 @@ def test_nothing_of_the_signature_or_the_weights_is_lost(rewritten):
 @pytest.mark.parametrize("order", ["fixed", "free"])
 def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, remat_opt, tmp_path):
     before = onnx.load(str(feature), load_external_data=False)
-    facts, arguments, dims = facts_of(before)
+    facts = Facts(feature)
     out = tmp_path / "out.onnx"
+    arguments = ["--order", order, "--time-limit", "2s", *facts.arguments]
     for budget in ("60%", "70%", "80%", "90%"):
-        run = remat_opt(feature, "-o", out, "--budget", budget, "--order", order, "--time-limit", "2s", *arguments)
+        run = remat_opt(feature, "-o", out, "--budget", budget, *arguments)
         if run.returncode == 0:
             break
         assert run.returncode in (1, 4), run.stderr
@@ -101,11 +89,11 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     after = onnx.load(str(out), load_external_data=False)
     if order == "fixed":
         # In another order there may be no need to.
-        assert set(facts["recomputed"]) <= set(origins(after))
-    assert not set(facts.get("never", [])) & set(origins(after))
+        assert facts.recomputed <= set(origins(after))
+    assert not facts.never & set(origins(after))
     read = read_names(after.graph.node)
-    assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts["recomputed"])
+    assert all(read & set(n.output) for n in after.graph.node if origin(n) in facts.recomputed)
     # Shape inference of `onnx` knows sparse initializers in `Constant` only.
     onnx.checker.check_model(str(out), full_check=not before.graph.sparse_initializer)
-    assert bits(out, OFF, PRIORITY, dims) == bits(feature, OFF, PRIORITY, dims)
-    assert bits(out, ALL, dims=dims) == bits(feature, ALL, dims=dims)
+    assert bits(out, "off", "priority", facts.dims) == bits(feature, "off", "priority", facts.dims)
+    assert bits(out, "all", dims=facts.dims) == bits(feature, "all", dims=facts.dims)

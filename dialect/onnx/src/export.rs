@@ -17,14 +17,16 @@ use crate::{OnnxError, OnnxModel, scope};
 /// Key in a copied node's metadata under which stands the name of the node it repeats.
 pub const RECOMPUTE_OF: &str = "remat.recompute_of";
 
-/// Writes `graph` as a model; see [`OnnxModel::export_proto`].
-pub(crate) fn export(model: &OnnxModel, graph: &Graph) -> Result<ModelProto, OnnxError> {
+/// Writes `graph` as a model; see [`OnnxModel::export_proto`]. `with_readers`: whether what is left unread gets a reader.
+pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelProto, OnnxError> {
     let mut exporter = Exporter::new(model, graph);
     exporter.check_outputs()?;
     let mut nodes = Vec::with_capacity(graph.ops.len());
     for op in graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
         nodes.push(exporter.node(op)?);
-        exporter.add_sinks(op, &mut nodes);
+        if with_readers {
+            exporter.add_sinks(op, &mut nodes);
+        }
     }
     exporter.check_complete()?;
     let mut proto = model.proto.clone();

@@ -1,7 +1,5 @@
 //! From the file's graph to the [`Graph`] of the passes.
 
-use std::collections::BTreeMap;
-
 use onnx_protobuf::{GraphProto, ModelProto, NodeProto};
 use remat_ir::{Graph, GraphBuilder, OpKind, OpSpec, ResultSpec, TensorId, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -79,7 +77,7 @@ pub(crate) fn import(
         functions: &functions,
         opsets: &opsets,
         known: Known::of_graph(proto),
-        sizes: &options.sizes,
+        options,
     };
     importer.sources(proto)?;
     for &index in &order {
@@ -252,7 +250,7 @@ struct Importer<'m> {
     functions: &'m Functions<'m>,
     opsets: &'m Opsets,
     known: Known<'m>,
-    sizes: &'m BTreeMap<String, u64>,
+    options: &'m ImportOptions,
 }
 
 impl<'m> Importer<'m> {
@@ -364,7 +362,7 @@ impl<'m> Importer<'m> {
             };
             self.builder.output(id);
         }
-        sizes::settle(&mut self.builder, self.sizes, &self.inferred)?;
+        sizes::settle(&mut self.builder, self.options, &self.inferred)?;
         Ok(Imported {
             graph: self.builder.finish(),
             names: names.to_vec(),

@@ -29,6 +29,7 @@ mod shapes;
 mod sink;
 mod sizes;
 mod tensor;
+mod tensor_file;
 mod types;
 mod wire;
 
@@ -36,3 +37,5 @@ pub use error::OnnxError;
 pub use export::RECOMPUTE_OF;
 pub use model::{ImportOptions, OnnxModel};
 pub use onnx_protobuf as proto;
+pub use scope::captures;
+pub use tensor_file::TensorFile;

@@ -18,6 +18,8 @@ pub struct ImportOptions {
     pub dims: BTreeMap<String, u64>,
     /// Bytes of values whose size does not follow from their type.
     pub sizes: BTreeMap<String, u64>,
+    /// Whether sizes may stay open: for a model that is looked at, not planned.
+    pub open_sizes: bool,
 }
 
 /// An ONNX model with its main graph imported.
@@ -85,6 +87,24 @@ impl OnnxModel {
             offset: 0,
             why: error.to_string(),
         })?;
+        Self::finish(proto, folder, path, options)
+    }
+
+    /// A model that this program wrote, with what it changed in it: [`OnnxModel::export_proto`] gives one. Nothing is opened, so
+    /// external weights are not checked.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn from_proto(proto: ModelProto, options: &ImportOptions) -> Result<Self, OnnxError> {
+        Self::finish(proto, None, None, options)
+    }
+
+    fn finish(
+        proto: ModelProto,
+        folder: Option<Folder>,
+        path: Option<&Path>,
+        options: &ImportOptions,
+    ) -> Result<Self, OnnxError> {
         let Imported { graph, names, captures } = import(&proto, folder.as_ref(), options)?;
         Ok(Self {
             proto,
@@ -123,7 +143,15 @@ impl OnnxModel {
     /// [`OnnxError::Foreign`] if `rewritten` does not stem from [`OnnxModel::graph`]: an op without source, a missing or
     /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
     pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
-        export::export(self, rewritten)
+        export::export(self, rewritten, true)
+    }
+
+    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread stay so: the nodes are its ops and no others.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`].
+    pub fn export_without_readers(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
+        export::export(self, rewritten, false)
     }
 
     /// [`OnnxModel::export_proto`] as bytes.

@@ -10,7 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::attributes::{subgraphs, subgraphs_mut};
 
 /// The outer values that a node's subgraphs read, each once, in the order of their first use.
-pub(crate) fn captures(node: &NodeProto) -> Vec<&str> {
+#[must_use]
+pub fn captures(node: &NodeProto) -> Vec<&str> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
     for graph in subgraphs(node) {

@@ -1,11 +1,11 @@
 //! Sizes that types do not tell: sequences, and what the caller states.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use remat_ir::{GraphBuilder, OpId, StorageClass, ValueType};
 
-use crate::OnnxError;
 use crate::shapes::Inferred;
+use crate::{ImportOptions, OnnxError};
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
 ///
@@ -43,15 +43,17 @@ pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
     }
 }
 
-/// Puts in the sizes that the caller states, and rejects a graph in which a result of a node is still of unknown size.
+/// Puts in the sizes that the caller states, and rejects a graph in which a result of a node is still of unknown size, unless the
+/// caller wants that.
 ///
 /// # Errors
 /// [`OnnxError::UnknownTensor`], [`OnnxError::UnknownSizes`].
 pub(crate) fn settle(
     builder: &mut GraphBuilder,
-    stated: &BTreeMap<String, u64>,
+    options: &ImportOptions,
     inferred: &Inferred,
 ) -> Result<(), OnnxError> {
+    let stated = &options.sizes;
     let mut left: BTreeSet<&str> = stated.keys().map(String::as_str).collect();
     let mut given = Vec::new();
     for tensor in &builder.graph().tensors {
@@ -72,7 +74,11 @@ pub(crate) fn settle(
     if !stated.is_empty() {
         (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op)));
     }
-    unknown(builder, inferred)
+    if options.open_sizes {
+        Ok(())
+    } else {
+        unknown(builder, inferred)
+    }
 }
 
 fn unknown(builder: &GraphBuilder, inferred: &Inferred) -> Result<(), OnnxError> {

@@ -90,12 +90,25 @@ pub(crate) fn small_values(tensor: &TensorProto, folder: Option<&Folder>) -> Opt
     let bytes = usize::try_from(count * element.bits() / 8).ok()?;
     let data = if is_external(tensor) {
         folder?.read(tensor, bytes)?
-    } else if tensor.raw_data.is_empty() {
+    } else {
+        values(tensor)?
+    };
+    (data.len() == bytes).then_some(data)
+}
+
+/// The elements of a tensor of numbers as little-endian bytes, densely packed as in `raw_data`.
+///
+/// `None` if the values are in another file, strings, or smaller than a byte.
+pub(crate) fn values(tensor: &TensorProto) -> Option<Vec<u8>> {
+    let element = element(tensor.data_type).ok().flatten()?;
+    if is_external(tensor) || element == ElementType::String || element.bits() < 8 {
+        return None;
+    }
+    Some(if tensor.raw_data.is_empty() {
         typed_values(tensor, element)
     } else {
         tensor.raw_data.clone()
-    };
-    (data.len() == bytes).then_some(data)
+    })
 }
 
 /// Bytes of the values in the typed fields. Which field holds which type: `onnx.proto`, message `TensorProto`.

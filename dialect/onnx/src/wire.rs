@@ -141,6 +141,18 @@ impl Kind {
 /// # Errors
 /// [`OnnxError::NotOnnx`], [`OnnxError::Truncated`], [`OnnxError::TooDeep`] or [`OnnxError::Unsupported`] (too large).
 pub(crate) fn scan(bytes: &[u8]) -> Result<(), OnnxError> {
+    scan_as(bytes, Kind::Model)
+}
+
+/// Checks that `bytes` can be parsed as a tensor without harm.
+///
+/// # Errors
+/// Those of [`scan`].
+pub(crate) fn scan_tensor(bytes: &[u8]) -> Result<(), OnnxError> {
+    scan_as(bytes, Kind::Tensor)
+}
+
+fn scan_as(bytes: &[u8], kind: Kind) -> Result<(), OnnxError> {
     if bytes.is_empty() {
         return Err(OnnxError::NotOnnx {
             offset: 0,
@@ -154,7 +166,7 @@ pub(crate) fn scan(bytes: &[u8]) -> Result<(), OnnxError> {
         )));
     }
     let mut reader = Reader { bytes, at: 0 };
-    let mut open = vec![(bytes.len(), Kind::Model)];
+    let mut open = vec![(bytes.len(), kind)];
     let mut messages = 0_u64;
     while let Some(&(end, kind)) = open.last() {
         if reader.at == end {

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// An error of the runtime or on the way to it.
-#[derive(Debug, Error)]
+/// An error of the runtime or on the way to it. Child processes send it to their parent.
+#[derive(Clone, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
 pub enum RuntimeError {
     /// The shared library is missing or too old.
     #[error("cannot load ONNX Runtime from `{path}`: {why}")]
@@ -13,6 +14,14 @@ pub enum RuntimeError {
         /// Where it was looked for.
         path: PathBuf,
         /// The loader's words.
+        why: String,
+    },
+    /// The library lacks what executes the nodes.
+    #[error("this library of ONNX Runtime has no provider `{provider}`: {why}")]
+    Provider {
+        /// The provider.
+        provider: String,
+        /// The runtime's words.
         why: String,
     },
     /// The runtime refuses the model.
@@ -41,4 +50,38 @@ pub enum RuntimeError {
         /// The runtime's words.
         why: String,
     },
+    /// The runtime did not write the model that it optimized.
+    #[error("ONNX Runtime cannot write `{model}` as `{out}`: {why}")]
+    Save {
+        /// The model file.
+        model: PathBuf,
+        /// Where it was to be written.
+        out: PathBuf,
+        /// The runtime's words.
+        why: String,
+    },
+    /// The runtime's profile is not what it is known to be.
+    #[error("the profile that ONNX Runtime wrote of `{model}` cannot be read: {why}")]
+    Profile {
+        /// The model file.
+        model: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// The process in which the model was to run did not answer.
+    #[error("the process that ran `{model}` {why}")]
+    Child {
+        /// The model file.
+        model: PathBuf,
+        /// How it ended, with the last line that it wrote on its error stream.
+        why: String,
+    },
+}
+
+impl RuntimeError {
+    /// Whether the model at hand, and not the runtime or the machine, is at fault at loading.
+    #[must_use]
+    pub fn is_load(&self) -> bool {
+        matches!(self, Self::Load { .. })
+    }
 }

@@ -1,9 +1,80 @@
-//! Seeded inputs: the same name, type, shape and seed give the same bytes.
+//! Inputs: given, or made from a seed. The same name, type, shape and seed give the same bytes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ort::memory::Allocator;
 use ort::value::{DynTensor, TensorElementType, ValueType};
+use serde::{Deserialize, Serialize};
+
+/// A value that is given for an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InputTensor {
+    /// Name of the input.
+    pub name: String,
+    /// Dimensions.
+    pub shape: Vec<u64>,
+    /// The elements, little-endian, of the type that the model states.
+    pub bytes: Vec<u8>,
+}
+
+/// An [`InputTensor`] whose elements are in a file, on the way to another process.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredTensor {
+    name: String,
+    shape: Vec<u64>,
+    file: PathBuf,
+}
+
+impl StoredTensor {
+    pub(crate) fn load(&self) -> std::io::Result<InputTensor> {
+        Ok(InputTensor {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            bytes: std::fs::read(&self.file)?,
+        })
+    }
+}
+
+impl InputTensor {
+    /// Writes the elements to `file`.
+    pub(crate) fn store(&self, file: PathBuf) -> std::io::Result<StoredTensor> {
+        std::fs::write(&file, &self.bytes)?;
+        Ok(StoredTensor {
+            name: self.name.clone(),
+            shape: self.shape.clone(),
+            file,
+        })
+    }
+
+    /// The tensor, for an input of this type.
+    pub(crate) fn value(&self, ty: &ValueType) -> Result<DynTensor, String> {
+        let ValueType::Tensor { ty: element, shape, .. } = ty else {
+            return Err(format!("it is a {ty}, and only tensors can be given"));
+        };
+        let fits =
+            |(&wanted, &given): (&i64, &u64)| u64::try_from(wanted).is_ok_and(|wanted| wanted == given) || wanted < 0;
+        if shape.len() != self.shape.len() || !shape.iter().zip(&self.shape).all(fits) {
+            return Err(format!(
+                "it has shape {shape:?}, a tensor of shape {:?} was given",
+                self.shape
+            ));
+        }
+        let shape: Vec<i64> = self.shape.iter().map(|&dim| dim.cast_signed()).collect();
+        let mut tensor = DynTensor::new(&Allocator::default(), *element, shape).map_err(|error| error.to_string())?;
+        let bytes =
+            crate::output::bytes_mut(&mut tensor).ok_or_else(|| format!("element type {element} has no bytes"))?;
+        if bytes.len() != self.bytes.len() {
+            return Err(format!(
+                "its {element} elements take {} bytes, {} were given",
+                bytes.len(),
+                self.bytes.len()
+            ));
+        }
+        bytes.copy_from_slice(&self.bytes);
+        Ok(tensor)
+    }
+}
 
 /// A tensor of the input's type, filled from `seed` and the input's name.
 ///

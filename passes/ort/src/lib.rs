@@ -1,13 +1,47 @@
 //! Runs models in ONNX Runtime, loaded at run time from a shared library.
 //!
-//! The only crate that reaches the runtime. It builds without it: the library is looked up when [`Runtime::load`] is called.
-//! Today it serves one purpose: the same seeded inputs through two models, and the bits of every output.
+//! The only crate that reaches the runtime. It builds without it: the library is named when [`Runtime::load`] is called, and
+//! [`candidates`] says where it may lie.
+//!
+//! | question | answer |
+//! |---|---|
+//! | what does the runtime make of a model? | [`optimize`] writes the model that it optimized |
+//! | what does a run take: memory, time, bits? | [`measure()`], in a process of its own |
+//! | is one model slower than another? | [`compare_time`] runs them in turns |
+//! | where do two models differ? | [`compare_bits`]; all of this at once: [`compare_models`] |
+//! | what does each node take? | [`profile()`] |
+//!
+//! Measuring happens in a child process, the program itself started with a subcommand that calls [`serve`]: it is started with a
+//! heap meter (`meter/heap_meter.rs`), and may run out of memory without harm.
 
+mod arena;
+mod child;
+mod compare;
 mod error;
+mod events;
+mod host;
 mod inputs;
+mod library;
+mod measure;
+mod meter;
+mod optimize;
 mod output;
+mod profile;
 mod session;
+mod settings;
+mod verify;
+mod version;
 
+pub use child::{ChildCommand, serve};
+pub use compare::{OutputDifference, TimeComparison, compare_bits, compare_time};
 pub use error::RuntimeError;
+pub use host::Host;
+pub use inputs::InputTensor;
+pub use library::{Surroundings, candidates};
+pub use measure::{MeasureOptions, Measurement, OutputDigest, Peaks, SeededOutputs, measure};
+pub use optimize::optimize;
 pub use output::Output;
-pub use session::{OptimizationLevel, Runtime, SessionSettings, run_seeded};
+pub use profile::{ProfileInputs, ProfileOptions, ProfiledNode, ProfiledOutput, RunProfile, profile};
+pub use session::{Runtime, run_seeded};
+pub use settings::{OptimizationLevel, Provider, SessionSettings};
+pub use verify::{ModelComparison, compare_models};

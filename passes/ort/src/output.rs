@@ -43,6 +43,43 @@ impl Output {
 }
 
 impl Output {
+    /// Bytes of one element; 1 where elements have no fixed size or differ in it.
+    pub(crate) fn element_bytes(&self) -> usize {
+        match self.plain_element() {
+            Some("f64" | "i64" | "u64") => 8,
+            Some("f32" | "i32" | "u32") => 4,
+            Some("f16" | "bf16" | "i16" | "u16") => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether no element is NaN or infinite. Elements that are no floating-point numbers are finite.
+    pub(crate) fn is_finite(&self) -> bool {
+        let bytes = &self.bytes;
+        match self.plain_element() {
+            Some("f64") => bytes.as_chunks().0.iter().all(|&b| f64::from_le_bytes(b).is_finite()),
+            Some("f32") => bytes.as_chunks().0.iter().all(|&b| f32::from_le_bytes(b).is_finite()),
+            Some("f16") => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .all(|&b| half::f16::from_le_bytes(b).is_finite()),
+            Some("bf16") => bytes
+                .as_chunks()
+                .0
+                .iter()
+                .all(|&b| half::bf16::from_le_bytes(b).is_finite()),
+            _ => true,
+        }
+    }
+
+    /// The type of all elements, of those of a sequence if its tensors agree.
+    fn plain_element(&self) -> Option<&str> {
+        let mut elements = self.element.trim_start_matches("sequence of").split_whitespace();
+        let first = elements.next()?;
+        elements.all(|element| element == first).then_some(first)
+    }
+
     fn of_sequence(name: String, value: &DynValue) -> Result<Self, String> {
         let tensors = value.try_extract_sequence::<DynTensorValueType>();
         let mut whole = Self {
@@ -72,8 +109,8 @@ fn bytes(tensor: &DynTensor) -> Vec<u8> {
     if size == 0 {
         return Vec::new();
     }
-    // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (only the CPU provider is
-    // ever registered), every byte was written by the kernel, and nothing writes to it during the copy.
+    // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (a run brings its outputs there
+    // unless they are bound elsewhere, which this crate never does), every byte was written by the kernel, and nothing writes to it during the copy.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), size) }.to_vec()
 }
 

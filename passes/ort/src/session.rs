@@ -1,42 +1,23 @@
-//! The runtime, and one run of a model in it.
+//! The runtime, and a model loaded in it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ort::environment::Environment;
-use ort::ep::CPU;
-use ort::session::Session;
-use ort::session::builder::GraphOptimizationLevel;
+use ort::ep::{CPU, CUDA};
+use ort::logging::LogLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{Session, SessionOutputs};
+use ort::value::{DynTensor, Outlet};
 
-use crate::{Output, RuntimeError};
-
-/// How much the runtime rewrites a model when it loads it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OptimizationLevel {
-    /// Nothing: nodes run as they stand in the file.
-    Off,
-    /// Constant folding, common subexpressions, redundant nodes.
-    Basic,
-    /// Basic, and fusion into the runtime's own operators.
-    Extended,
-    /// Extended, and layouts: the runtime's default.
-    All,
-}
-
-/// How a session is made. The arena and the memory pattern are off, one thread runs: settings in which a model takes what
-/// its tensors and kernels need and gives the same bits in every run.
-#[derive(Clone, Debug)]
-pub struct SessionSettings {
-    /// Graph optimization level.
-    pub level: OptimizationLevel,
-    /// Values of symbolic dimensions; 1 where none is given.
-    pub dims: BTreeMap<String, u64>,
-}
+use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
 
 /// ONNX Runtime, loaded.
 #[derive(Debug)]
 pub struct Runtime {
     environment: Environment,
+    library: PathBuf,
+    version: String,
 }
 
 impl Runtime {
@@ -49,12 +30,165 @@ impl Runtime {
             path: library.to_owned(),
             why,
         };
-        let builder = ort::init_from(library).map_err(|error| failed(error.to_string()))?;
+        // A relative path means the working directory's, not the executable's; a bare name may also be the loader's to find.
+        let found = if library.is_file() {
+            std::path::absolute(library).map_err(|error| failed(error.to_string()))?
+        } else {
+            library.to_owned()
+        };
+        let builder = ort::init_from(&found).map_err(|error| failed(error.to_string()))?;
         let environment = builder.with_name("remat").with_telemetry(false).build();
+        let environment = environment.map_err(|error| failed(error.to_string()))?;
+        // Errors come back as values.
+        environment.set_log_level(LogLevel::Fatal);
         Ok(Self {
-            environment: environment.map_err(|error| failed(error.to_string()))?,
+            environment,
+            version: version::of(&found).map_err(failed)?,
+            library: found,
         })
     }
+
+    /// The library's file, as far as it is known: a bare name was found by the system's loader.
+    #[must_use]
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// The version that the library states, `1.31.1` for instance.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What a session is built with, before the model is named.
+    pub(crate) fn builder(&self, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
+        let lacking = |why: String| RuntimeError::Provider {
+            provider: settings.provider.to_string(),
+            why,
+        };
+        let builder = Session::builder(&self.environment).map_err(|error| lacking(error.to_string()))?;
+        // Errors of the builder hold the builder, which no error of ours needs.
+        let result = |error: ort::Error<SessionBuilder>| lacking(error.to_string());
+        let processor = CPU::default().with_arena_allocator(settings.arena).build();
+        let providers = match settings.provider {
+            Provider::Cpu => vec![processor],
+            Provider::Cuda(device) => vec![
+                CUDA::default().with_device_id(device).build().error_on_failure(),
+                processor,
+            ],
+        };
+        let level = match settings.level {
+            OptimizationLevel::Off => GraphOptimizationLevel::Disable,
+            OptimizationLevel::Basic => GraphOptimizationLevel::Level1,
+            OptimizationLevel::Extended => GraphOptimizationLevel::Level2,
+            OptimizationLevel::All => GraphOptimizationLevel::All,
+        };
+        builder
+            .with_execution_providers(providers)
+            .map_err(result)?
+            .with_optimization_level(level)
+            .map_err(result)?
+            .with_intra_threads(settings.threads)
+            .map_err(result)?
+            .with_memory_pattern(settings.memory_pattern)
+            .map_err(result)
+    }
+
+    /// Loads a model.
+    pub(crate) fn open(&self, model: &Path, settings: &SessionSettings) -> Result<Loaded, RuntimeError> {
+        let session = self.builder(settings)?.commit_from_file(model);
+        let session = session.map_err(|error| RuntimeError::Load {
+            model: model.to_owned(),
+            why: error.to_string(),
+        })?;
+        Ok(Loaded::new(session, model, settings))
+    }
+}
+
+/// The value of each input.
+pub(crate) type Feed = Vec<(String, DynTensor)>;
+
+/// A model in a session.
+pub(crate) struct Loaded {
+    pub(crate) session: Session,
+    model: PathBuf,
+    dims: BTreeMap<String, u64>,
+    outputs: Vec<String>,
+}
+
+impl Loaded {
+    pub(crate) fn new(session: Session, model: &Path, settings: &SessionSettings) -> Self {
+        let outputs = session.outputs().iter().map(|output| output.name().to_owned());
+        Self {
+            outputs: outputs.collect(),
+            session,
+            model: model.to_owned(),
+            dims: settings.dims.clone(),
+        }
+    }
+
+    /// Names of the outputs, in the order of the signature.
+    pub(crate) fn outputs(&self) -> &[String] {
+        &self.outputs
+    }
+
+    /// Inputs made from a seed; see [`inputs::seeded`].
+    pub(crate) fn seeded(&self, seed: u64) -> Result<Feed, RuntimeError> {
+        self.feed(&[], seed)
+    }
+
+    /// Inputs that are given, the others made from a seed.
+    pub(crate) fn feed(&self, given: &[InputTensor], seed: u64) -> Result<Feed, RuntimeError> {
+        let is_input = |tensor: &&InputTensor| self.session.inputs().iter().any(|input| input.name() == tensor.name);
+        if let Some(stranger) = given.iter().find(|tensor| !is_input(tensor)) {
+            return Err(self.unfilled(&stranger.name, "the model has no such input".to_owned()));
+        }
+        let fill = |input: &Outlet| {
+            let name = input.name();
+            let value = match given.iter().find(|tensor| tensor.name == name) {
+                Some(tensor) => tensor.value(input.dtype()),
+                None => inputs::seeded(name, input.dtype(), &self.dims, seed),
+            };
+            let value = value.map_err(|why| self.unfilled(name, why))?;
+            Ok((name.to_owned(), value))
+        };
+        self.session.inputs().iter().map(fill).collect()
+    }
+
+    fn unfilled(&self, input: &str, why: String) -> RuntimeError {
+        RuntimeError::Input {
+            model: self.model.clone(),
+            input: input.to_owned(),
+            why,
+        }
+    }
+
+    /// One run. What it returns lives in the runtime's memory.
+    pub(crate) fn run(&mut self, feed: &Feed) -> Result<SessionOutputs<'_>, RuntimeError> {
+        let feed: Vec<(&str, &DynTensor)> = feed.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        let model = &self.model;
+        self.session.run(feed).map_err(|error| RuntimeError::Run {
+            model: model.clone(),
+            why: error.to_string(),
+        })
+    }
+
+    /// One run; the outputs, copied, in the order of the signature.
+    pub(crate) fn bits(&mut self, feed: &Feed) -> Result<Vec<Output>, RuntimeError> {
+        let (model, names) = (self.model.clone(), self.outputs.clone());
+        take(self.run(feed)?, names).map_err(|why| RuntimeError::Run { model, why })
+    }
+}
+
+/// Copies of the outputs of these names.
+pub(crate) fn take(mut outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<Vec<Output>, String> {
+    let mut take = |name: String| {
+        let value = outputs
+            .remove(&name)
+            .ok_or_else(|| format!("it returned no output `{name}`"))?;
+        Output::of(name, value)
+    };
+    names.into_iter().map(&mut take).collect()
 }
 
 /// Runs a model once on seeded inputs and returns its outputs in the order of its signature.
@@ -67,65 +201,7 @@ pub fn run_seeded(
     settings: &SessionSettings,
     seed: u64,
 ) -> Result<Vec<Output>, RuntimeError> {
-    let load = |why: String| RuntimeError::Load {
-        model: model.to_owned(),
-        why,
-    };
-    let mut session = open(runtime, model, settings).map_err(load)?;
-    let mut feed = Vec::with_capacity(session.inputs().len());
-    for input in session.inputs() {
-        let value = crate::inputs::seeded(input.name(), input.dtype(), &settings.dims, seed);
-        let input = input.name().to_owned();
-        match value {
-            Ok(value) => feed.push((input, value)),
-            Err(why) => {
-                return Err(RuntimeError::Input {
-                    model: model.to_owned(),
-                    input,
-                    why,
-                });
-            }
-        }
-    }
-    let names: Vec<String> = session
-        .outputs()
-        .iter()
-        .map(|output| output.name().to_owned())
-        .collect();
-    let failed = |why: String| RuntimeError::Run {
-        model: model.to_owned(),
-        why,
-    };
-    let mut outputs = session.run(feed).map_err(|error| failed(error.to_string()))?;
-    let take = |name: String| {
-        let value = outputs
-            .remove(&name)
-            .ok_or_else(|| format!("it returned no output `{name}`"))?;
-        Output::of(name, value)
-    };
-    names.into_iter().map(take).collect::<Result<_, _>>().map_err(failed)
-}
-
-fn open(runtime: &Runtime, model: &Path, settings: &SessionSettings) -> Result<Session, String> {
-    let level = match settings.level {
-        OptimizationLevel::Off => GraphOptimizationLevel::Disable,
-        OptimizationLevel::Basic => GraphOptimizationLevel::Level1,
-        OptimizationLevel::Extended => GraphOptimizationLevel::Level2,
-        OptimizationLevel::All => GraphOptimizationLevel::All,
-    };
-    let text = |error: ort::Error| error.to_string();
-    let step = |error: ort::Error<ort::session::builder::SessionBuilder>| error.to_string();
-    let provider = CPU::default().with_arena_allocator(false).build();
-    Session::builder(&runtime.environment)
-        .map_err(text)?
-        .with_execution_providers([provider])
-        .map_err(step)?
-        .with_optimization_level(level)
-        .map_err(step)?
-        .with_intra_threads(1)
-        .map_err(step)?
-        .with_memory_pattern(false)
-        .map_err(step)?
-        .commit_from_file(model)
-        .map_err(text)
+    let mut loaded = runtime.open(model, settings)?;
+    let feed = loaded.seeded(seed)?;
+    loaded.bits(&feed)
 }

@@ -61,7 +61,7 @@ pub(crate) struct Change {
     pub(crate) active: Var,
 }
 
-/// A model under construction, and its size.
+/// A model under construction, and its size. Variables and constraints are numbered in `i32`: callers refuse what comes near that.
 #[derive(Default)]
 pub(crate) struct ModelBuilder {
     model: CpModelProto,
@@ -91,7 +91,7 @@ impl ModelBuilder {
             name: String::new(),
             domain,
         });
-        i32::try_from(self.model.variables.len() - 1).expect("the number of nodes is limited")
+        i32::try_from(self.model.variables.len() - 1).expect("callers refuse models that large")
     }
 
     /// `low <= sum <= high` where all of `given` are true.
@@ -193,6 +193,6 @@ impl ModelBuilder {
             constraint: Some(constraint),
             ..ConstraintProto::default()
         });
-        i32::try_from(self.model.constraints.len() - 1).expect("the number of nodes is limited")
+        i32::try_from(self.model.constraints.len() - 1).expect("callers refuse models that large")
     }
 }

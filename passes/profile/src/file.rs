@@ -1,5 +1,7 @@
 //! The profile file: durations that someone measured, as stable JSON in names instead of ids.
 
+use std::collections::BTreeMap;
+
 use remat_ir::{Graph, OpId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -10,6 +12,48 @@ use crate::{Profile, Provenance, list_names};
 
 /// The value of [`ProfileFile::format`] that this version writes and reads.
 pub const PROFILE_FORMAT: &str = "remat-profile/1";
+
+/// Type and shape that a result had.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputRecord {
+    /// Name of the tensor in the model.
+    pub tensor: String,
+    /// Element type in ONNX's words, `float` for instance.
+    pub element: String,
+    /// Dimensions.
+    pub shape: Vec<u64>,
+    /// Bytes of its elements; absent where elements have no fixed size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// How the runs were done whose times a profile states.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    /// The runtime with its version.
+    pub runtime: String,
+    /// What executed the nodes, `cpu` or `cuda:0`.
+    pub provider: String,
+    /// Threads within one node; 0 as many as the runtime wants.
+    pub threads: u64,
+    /// Graph optimization level.
+    pub level: String,
+    /// Whether the runtime's memory arena was on.
+    pub arena: bool,
+    /// Whether the runtime's memory pattern was on.
+    pub memory_pattern: bool,
+    /// Warm runs, whose medians are stated.
+    pub runs: u64,
+    /// Where the inputs came from.
+    pub inputs: String,
+    /// Values of symbolic dimensions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dims: BTreeMap<String, u64>,
+    /// Median time of a whole run in nanoseconds.
+    pub run_ns: u64,
+}
 
 /// What one op costs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +66,9 @@ pub struct OpRecord {
     /// Bytes the kernel takes on top of operands and results while it runs; absent: as modelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_bytes: Option<u64>,
+    /// What the results were, where it was seen. Sizes that the model leaves open are taken from here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<OutputRecord>,
 }
 
 /// Costs of the ops of one model on one device, as JSON.
@@ -37,6 +84,9 @@ pub struct ProfileFile {
     /// When, as an ISO 8601 date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// How the runs were done, where they were done by a runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunRecord>,
     /// The ops; those left out keep their modelled costs.
     pub ops: Vec<OpRecord>,
 }
@@ -133,12 +183,14 @@ impl Profile {
             node: cost.node.clone(),
             duration_ns: cost.duration_ns,
             workspace_bytes: Some(cost.workspace_bytes),
+            outputs: Vec::new(),
         };
         ProfileFile {
             format: PROFILE_FORMAT.to_owned(),
             device: self.device.clone(),
             method: self.method.clone(),
             date,
+            run: None,
             ops: self.ops.iter().map(record).collect(),
         }
     }

@@ -21,12 +21,14 @@ fn file(nodes: &[(&str, u64)]) -> ProfileFile {
         node: node.into(),
         duration_ns,
         workspace_bytes: None,
+        outputs: Vec::new(),
     };
     ProfileFile {
         format: PROFILE_FORMAT.into(),
         device: "bench".into(),
         method: "best of 10".into(),
         date: None,
+        run: None,
         ops: nodes.iter().map(record).collect(),
     }
 }

@@ -26,7 +26,7 @@ mod workspace;
 
 pub use class::KernelClass;
 pub use device::{Device, Efficiency, Energy, Peak};
-pub use file::{Applied, OpRecord, PROFILE_FORMAT, ProfileError, ProfileFile};
+pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
 pub use networks::TrainingNet;
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};
 pub use profile::{OpCost, Profile, Provenance, analytic};

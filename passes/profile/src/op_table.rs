@@ -94,7 +94,8 @@ impl Formula {
 pub(crate) fn formula(domain: &str, op_type: &str) -> Formula {
     match domain {
         "" | "ai.onnx" | "ai.onnx.preview.training" | "com.ms.internal.nhwc" => onnx(op_type),
-        "com.microsoft" | "com.microsoft.nchwc" => microsoft(op_type),
+        "com.microsoft" => microsoft(op_type),
+        "com.microsoft.nchwc" => blocked(op_type),
         "ai.onnx.ml" => classic(op_type),
         _ => Formula::Bytes,
     }
@@ -139,7 +140,7 @@ fn onnx(op_type: &str) -> Formula {
         "RotaryEmbedding" => F::Elementwise(4),
 
         "ArgMax" | "ArgMin" | "ReduceL1" | "ReduceMax" | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum"
-        | "CumSum" => F::Reduce(1),
+        | "CumSum" | "CumProd" => F::Reduce(1),
         "ReduceL2" | "ReduceSumSquare" => F::Reduce(2),
         "ReduceLogSum" => F::Reduce(1),
         "ReduceLogSumExp" => F::Softmax(20),
@@ -153,7 +154,7 @@ fn onnx(op_type: &str) -> Formula {
         | "LayerNormalization"
         | "LpNormalization"
         | "MeanVarianceNormalization" => F::Normalization(8),
-        "RMSNormalization" => F::Normalization(5),
+        "RMSNormalization" | "SimplifiedLayerNormalization" => F::Normalization(5),
         "LRN" => F::LocalNorm,
 
         "Conv" | "DeformConv" | "ConvInteger" => F::Conv { weight: 1 },
@@ -210,8 +211,8 @@ fn microsoft(op_type: &str) -> Formula {
         | "QOrderedMatMul" => F::MatMul,
         "FusedGemm" | "QGemm" | "GemmFloat8" => F::Gemm,
 
-        "Gelu" | "FastGelu" | "BiasGelu" | "QuickGelu" | "QOrderedGelu" | "BiasSplitGelu" => F::Transcendental(64),
-        "ScaledSiLU" | "QLinearSigmoid" => F::Transcendental(32),
+        "Gelu" | "FastGelu" | "BiasGelu" | "QOrderedGelu" | "BiasSplitGelu" => F::Transcendental(64),
+        "QuickGelu" | "ScaledSiLU" | "QLinearSigmoid" => F::Transcendental(32),
         "QLinearAdd" | "QLinearMul" | "QLinearLeakyRelu" | "QLinearWhere" | "QuantizeLinear" | "DequantizeLinear" => {
             F::Elementwise(4)
         }
@@ -245,12 +246,21 @@ fn microsoft(op_type: &str) -> Formula {
         "Upsample" | "GridSample" | "CropAndResize" => F::Elementwise(8),
 
         "QLinearConcat" | "Pad" | "Trilu" | "ExpandDims" | "RemovePadding" | "RestorePadding" => F::Move(K::Copy),
-        "ReorderInput" | "ReorderOutput" | "UnfoldTensor" => F::Move(K::Transpose),
+        "UnfoldTensor" => F::Move(K::Transpose),
         "GatherND" | "GatherBlockQuantized" | "TorchEmbedding" => F::Move(K::Gather),
         "Range" => F::Move(K::Broadcast),
         "Unique" => F::Sort,
         // The runtime registers some fused ops under their ONNX names too.
         _ => F::Bytes,
+    }
+}
+
+/// Operators on images whose channels stand in blocks as wide as a vector: pooling is vectorized, reordering is a copy.
+fn blocked(op_type: &str) -> Formula {
+    match op_type {
+        "ReorderInput" | "ReorderOutput" => Formula::Move(KernelClass::Copy),
+        "AveragePool" => Formula::Pool,
+        other => microsoft(other),
     }
 }
 
@@ -306,9 +316,33 @@ mod tests {
         assert_eq!(by_bytes, BY_BYTES.split_whitespace().collect::<Vec<_>>());
     }
 
+    /// What ONNX Runtime's optimizers put in the place of several ops.
+    const FUSED: &str = "
+    Attention BiasGelu BiasSoftmax EmbedLayerNormalization FastGelu FusedConv FusedGemm FusedMatMul Gelu GemmFastGelu
+    GroupQueryAttention MatMulIntegerToFloat MultiHeadAttention NhwcMaxPool QLinearAdd QuickGelu RotaryEmbedding
+    SkipLayerNormalization SkipSimplifiedLayerNormalization
+    ";
+
+    #[test]
+    fn every_op_that_optimizers_make_has_a_formula() {
+        let unknown = FUSED
+            .split_whitespace()
+            .filter(|name| formula("com.microsoft", name) == Formula::Bytes);
+        assert_eq!(unknown.count(), 0);
+        assert_ne!(formula("", "SimplifiedLayerNormalization"), Formula::Bytes);
+    }
+
     #[test]
     fn a_name_means_different_ops_in_different_domains() {
         assert_ne!(formula("", "Attention"), formula("com.microsoft", "Attention"));
+        assert_ne!(
+            formula("", "AveragePool"),
+            formula("com.microsoft.nchwc", "AveragePool")
+        );
+        assert_eq!(
+            formula("com.microsoft", "FusedConv"),
+            formula("com.microsoft.nchwc", "Conv")
+        );
         assert_eq!(formula("ai.onnx", "Relu"), formula("", "Relu"));
         assert_eq!(formula("com.microsoft", "Relu"), Formula::Bytes);
         assert_eq!(formula("org.example", "Relu"), Formula::Bytes);

@@ -150,7 +150,7 @@ impl Parts<'_> {
                 break;
             }
         }
-        let mut best = best.expect("the first turn is always taken");
+        let mut best = best.expect("the first turn is the search's and always taken, and a search has an outcome");
         let stop = &mut best.certificate.stop;
         if !matches!(stop, StopReason::Proved | StopReason::Cancelled) {
             let in_time = deadline.saturating_duration_since(Instant::now()) >= TOO_SHORT;

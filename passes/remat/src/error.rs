@@ -57,6 +57,30 @@ pub enum Error {
     /// The ONNX model is broken or lacks something.
     #[error(transparent)]
     Onnx(#[from] remat_onnx::OnnxError),
+    /// ONNX Runtime is missing, or refuses the model.
+    #[error(transparent)]
+    Runtime(#[from] remat_ort::RuntimeError),
+    /// Two models that should compute the same do not.
+    #[error(
+        "`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})",
+        form_text(.form.as_deref())
+    )]
+    ModelsDiffer {
+        /// The first model.
+        base: PathBuf,
+        /// The second model.
+        rewritten: PathBuf,
+        /// The first output that differs.
+        output: String,
+        /// Elements whose bits differ.
+        differing: u64,
+        /// Elements of the output.
+        elements: u64,
+        /// What else differs: type, shape or presence.
+        form: Option<String>,
+        /// Seed of the inputs.
+        seed: u64,
+    },
     /// The node-link graph is broken.
     #[error(transparent)]
     NodeLink(#[from] remat_nodelink::NodeLinkError),
@@ -201,9 +225,40 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
+    /// Something was to run, and there is nothing to run it in.
+    #[error("ONNX Runtime is not here: nothing can be measured")]
+    NoRuntime,
+    /// Only ONNX models run in ONNX Runtime.
+    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
+    NotForRuntime {
+        /// The input.
+        path: PathBuf,
+    },
+    /// Nothing that was written has the bits of the input.
+    #[error("no way of writing the model computes what it computed: {}", abandoned_text(.abandoned))]
+    NoVariant {
+        /// What was tried.
+        abandoned: Vec<crate::deploy::Abandoned>,
+    },
+    /// A measured peak lies above the promised one.
+    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
+    BrokenPromise {
+        /// The promised peak.
+        promised: u64,
+        /// The measured peak.
+        measured: u64,
+    },
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
+}
+
+fn abandoned_text(abandoned: &[crate::deploy::Abandoned]) -> String {
+    let texts: Vec<String> = abandoned
+        .iter()
+        .map(|one| format!("{}: {}", one.variant, one.why))
+        .collect();
+    texts.join("; ")
 }
 
 fn reached_text(reached: u64) -> String {
@@ -212,6 +267,10 @@ fn reached_text(reached: u64) -> String {
     } else {
         format!("; the lowest peak reached is {reached} bytes")
     }
+}
+
+fn form_text(form: Option<&str>) -> String {
+    form.map_or_else(String::new, |form| format!(", {form}"))
 }
 
 impl Error {
@@ -232,12 +291,17 @@ impl Error {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
-            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) => ErrorKind::Negative,
-            Self::Rejected(_) | Self::Rewrite(_) => ErrorKind::Internal,
+            Self::Infeasible(_)
+            | Self::ProvedInfeasible { .. }
+            | Self::PlanRejected(_)
+            | Self::ModelsDiffer { .. }
+            | Self::BrokenPromise { .. } => ErrorKind::Negative,
+            Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
             | Self::Onnx(_)
+            | Self::Runtime(_)
             | Self::NodeLink(_)
             | Self::Profile(_)
             | Self::Build(_)
@@ -253,6 +317,8 @@ impl Error {
             | Self::NotSwept { .. }
             | Self::NotCompared { .. }
             | Self::Front(_)
+            | Self::NotForRuntime { .. }
+            | Self::NoRuntime
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

@@ -16,7 +16,7 @@
 //! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: 0, solver: "auto".into() };
 //! let solution = remat::solve(&model, &request, &remat::solver::SolveControl::new())?;
 //! println!("{} -> {} bytes", model.baseline().peak, solution.replay.peak);
-//! remat::save(&model, &solution, "small.onnx".as_ref())?;
+//! remat::save(&model, &solution, &remat::Target::Onnx, "small.onnx".as_ref())?;
 //! # Ok(())
 //! # }
 //! ```
@@ -31,9 +31,12 @@
 mod auto;
 mod batch;
 mod compare;
+pub mod deploy;
 mod error;
+mod finding;
 mod goal;
 mod input;
+mod measured;
 mod model;
 mod save;
 mod solution;
@@ -47,20 +50,21 @@ pub use compare::{
     compare,
 };
 pub use error::{Error, ErrorKind, RejectedPlan};
+pub use finding::{Finding, FindingKind};
 pub use goal::{Deadline, DeadlineParseError, Goal, SecondMemory};
 pub use input::Format;
+pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
-pub use save::{Output, rewrite, save};
+pub use save::{Output, Target, rewrite, save};
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
-pub use sweep::{
-    Effort, FRONT_FORMAT, Finding, FindingKind, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
-    SweepRequest, sweep,
-};
+pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
+pub use remat_ort as ort;
 pub use remat_plan as plan;
 pub use remat_profile as profile;
 pub use remat_solve as solver;
+pub use remat_target as target;
 pub use remat_verify as verify;

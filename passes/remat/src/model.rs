@@ -32,6 +32,20 @@ pub struct LoadOptions {
     pub second_memory: Option<SecondMemory>,
 }
 
+impl LoadOptions {
+    /// The sizes that the caller states, and those that were seen when the model was profiled.
+    fn stated_sizes(&self) -> BTreeMap<String, u64> {
+        let mut sizes = self.sizes.clone();
+        let ops = self.profile.iter().flat_map(|profile| &profile.ops);
+        for output in ops.flat_map(|op| &op.outputs) {
+            if let Some(bytes) = output.bytes {
+                sizes.entry(output.tensor.clone()).or_insert(bytes);
+            }
+        }
+        sizes
+    }
+}
+
 impl Default for LoadOptions {
     fn default() -> Self {
         Self {
@@ -91,8 +105,9 @@ impl Model {
         match Format::of(path)? {
             Format::Onnx => {
                 let import = ImportOptions {
+                    open_sizes: false,
                     dims: options.dims.clone(),
-                    sizes: options.sizes.clone(),
+                    sizes: options.stated_sizes(),
                 };
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use remat_ir::Graph;
 use remat_plan::Step;
+use remat_target::{LoweringOptions, LoweringReport};
 
 use crate::{Error, Format, Model, Solution};
 
@@ -51,6 +52,16 @@ impl Output {
     }
 }
 
+/// What a rewritten ONNX model is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Target {
+    /// Any runtime: nodes in the order of the plan, clones as they are. What a runtime makes of it is its own affair.
+    #[default]
+    Onnx,
+    /// ONNX Runtime: the plan holds under the settings that users have (`remat-target`).
+    Ort(LoweringOptions),
+}
+
 /// The model's graph with the plan applied: explicit `recompute` and `dealloc` ops. `None` where the input is a problem.
 ///
 /// # Errors
@@ -70,12 +81,17 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
     )?))
 }
 
-/// Writes the solution to `path` in the format its extension names. The file appears whole or not at all.
+/// Writes the solution to `path` in the format its extension names. The file appears whole or not at all. Returns what was done
+/// for the target, where that is more than writing the graph down.
 ///
 /// # Errors
 /// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
-pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error> {
+pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) -> Result<Option<LoweringReport>, Error> {
     let output = Output::of(path, model.format())?;
+    let refused = || Error::NothingToRewrite {
+        path: path.to_owned(),
+        input: model.format().describe(),
+    };
     let transfers = solution
         .plan
         .steps
@@ -97,24 +113,23 @@ pub fn save(model: &Model, solution: &Solution, path: &Path) -> Result<(), Error
         (Output::Text, Some(graph)) => graph.to_string(),
         (Output::Dot, Some(graph)) => graph.to_dot(),
         (Output::Onnx, Some(graph)) => {
-            let refused = || Error::NothingToRewrite {
-                path: path.to_owned(),
-                input: model.format().describe(),
+            let onnx = model.onnx().ok_or_else(refused)?;
+            let Target::Ort(options) = target else {
+                onnx.save(&graph, path)?;
+                return Ok(None);
             };
-            return Ok(model.onnx().ok_or_else(refused)?.save(&graph, path)?);
+            let lowered = remat_target::lower(onnx, &graph, options)?;
+            onnx.save_proto(&lowered.proto, path)?;
+            return Ok(Some(lowered.report));
         }
-        (_, None) => {
-            return Err(Error::NothingToRewrite {
-                path: path.to_owned(),
-                input: model.format().describe(),
-            });
-        }
+        (_, None) => return Err(refused()),
     };
-    write_whole(path, &text).map_err(|source| Error::Io {
+    let written = write_whole(path, &text).map_err(|source| Error::Io {
         action: "write",
         path: path.to_owned(),
         source,
-    })
+    });
+    written.map(|()| None)
 }
 
 /// Writes beside the target first, so that an interrupted run leaves no half file.

@@ -1,5 +1,6 @@
 //! The largest batch: against trying every size, and against what is known of it.
 
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 use std::collections::BTreeMap;

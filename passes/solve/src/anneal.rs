@@ -2,18 +2,14 @@
 
 use crate::dag::Dag;
 use crate::order::propose_move;
+use crate::price::{Price, Units};
 use crate::repair::{Chain, insert_chain};
 use crate::rng::Rng;
 use crate::state::{Edit, Event, State};
 
-/// Proposals between two looks at the share of states above the budget.
-const ADAPT_EVERY: u32 = 256;
 /// Temperature at the end, in short durations.
 const COLD: f64 = 0.01;
-/// Factor by which the price of excess changes then.
-const ADAPT_BY: f64 = 1.02;
-/// The share of states above the budget that is steered towards, at the beginning and at the end.
-const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
+
 /// How an annealing begins, and what it pays for excess. Units are those of the problem: its mean duration and mean size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Schedule {
@@ -39,44 +35,29 @@ impl Schedule {
 
 /// Annealing of a sequence: minimises `duration + price * excess`.
 ///
-/// The price of a byte of excess rises while more states than wished are above the budget and falls otherwise, so the walk stays at
-/// the border of what is allowed, where the short sequences are. The temperature falls geometrically with the share of the steps
+/// The [price](Price) of excess adapts where the schedule says so. The temperature falls geometrically with the share of the steps
 /// that are used up; nothing depends on the clock.
 pub(crate) struct Annealing {
     hot: f64,
     cold: f64,
-    price: f64,
+    price: Price,
     adapts: bool,
     moves: f64,
     chain: Chain,
-    over_budget: u32,
-    proposals: u32,
     log: Vec<Edit>,
 }
 
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
     pub(crate) fn new(dag: &Dag, schedule: Schedule, chain: Chain) -> Self {
-        let mut durations: Vec<i64> = (0..dag.len() as u32)
-            .map(|v| dag.duration(v))
-            .filter(|&d| d > 0)
-            .collect();
-        durations.sort_unstable();
-        let count = durations.len().max(1) as f64;
-        let mean = (durations.iter().sum::<i64>() as f64 / count).max(1e-9);
-        let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
-        let values = dag.value_count();
-        let bytes: f64 = (0..values as u32).map(|x| f64::from(dag.bytes(x))).sum();
-        let mean_bytes = (bytes / values.max(1) as f64).max(1.0);
+        let units = Units::of(dag);
         Self {
-            hot: schedule.hot * mean,
-            cold: COLD * lower_quartile.clamp(0.02 * mean, mean),
-            price: mean / (schedule.excess * mean_bytes),
+            hot: schedule.hot * units.duration,
+            cold: COLD * units.short,
+            price: Price::new(units, schedule.excess),
             adapts: schedule.adapts,
             moves: schedule.moves,
             chain,
-            over_budget: 0,
-            proposals: 0,
             log: Vec::new(),
         }
     }
@@ -84,7 +65,7 @@ impl Annealing {
     /// One move; `progress` in `[0, 1]` is the share of the annealing that is over. Returns whether the state changed.
     pub(crate) fn step(&mut self, state: &mut State<'_>, progress: f64, rng: &mut Rng) -> bool {
         if self.adapts {
-            self.adapt(progress);
+            self.price.adapt(progress);
         }
         let (duration, excess) = (state.duration(), state.excess());
         self.log.clear();
@@ -97,29 +78,14 @@ impl Annealing {
         if self.log.is_empty() {
             return false;
         }
-        let change = (state.duration() - duration) as f64 + self.price * (state.excess() - excess) as f64;
+        let change = (state.duration() - duration) as f64 + self.price.value * (state.excess() - excess) as f64;
         let temperature = self.hot * (self.cold / self.hot).powf(progress);
         let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
         if !accepted {
             state.undo_to(&mut self.log, 0);
         }
-        self.over_budget += u32::from(state.excess() > 0);
+        self.price.count(state.excess() > 0);
         accepted
-    }
-
-    fn adapt(&mut self, progress: f64) {
-        self.proposals += 1;
-        if self.proposals < ADAPT_EVERY {
-            return;
-        }
-        let share = f64::from(self.over_budget) / f64::from(self.proposals);
-        let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
-        if share > wish {
-            self.price *= ADAPT_BY;
-        } else {
-            self.price /= ADAPT_BY;
-        }
-        (self.proposals, self.over_budget) = (0, 0);
     }
 }
 

@@ -215,7 +215,7 @@ impl Worker<'_> {
                         self.state.load(&greedy.sequence);
                         let options = RepairOptions {
                             chain: greedy_chain,
-                            max_steps: last_step - self.state.steps,
+                            max_steps: last_step.saturating_sub(self.state.steps),
                             ..RepairOptions::GREEDY
                         };
                         if self.restore(options) {

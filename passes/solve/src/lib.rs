@@ -13,7 +13,7 @@
 //! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
-//! 6. `anneal`: simulated annealing with a price on excess memory;
+//! 6. `anneal`: simulated annealing with a `price` on excess memory;
 //! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
 //! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective;
 //! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
@@ -29,6 +29,7 @@
 
 mod anneal;
 mod any_order;
+mod claim;
 pub mod classic;
 mod cleanup;
 mod control;
@@ -42,6 +43,7 @@ mod measure;
 mod minimum;
 mod order;
 pub mod paging;
+mod price;
 mod repair;
 mod rng;
 mod search;
@@ -50,6 +52,7 @@ pub mod stages;
 mod state;
 mod strategy;
 
+pub use claim::Call;
 pub use control::{Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
@@ -59,4 +62,5 @@ pub use solver::{Outcome, Solver, by_name, registry};
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests in `tests/` use the rest")]
 mod support;

@@ -1,6 +1,7 @@
 //! Recomputes are added until the budget holds: greedy by the price of a byte of excess.
 
 use crate::control::Meter;
+use crate::price::least_price;
 use crate::rng::Rng;
 use crate::state::{Droppable, Edit, Event, State};
 
@@ -98,7 +99,7 @@ impl Repair {
         meter: &mut Meter<'_>,
         log: &mut Vec<Edit>,
     ) -> bool {
-        let least = least_price(state);
+        let least = least_price(state.dag());
         let mut failures = 0;
         let last_step = state.steps.saturating_add(options.max_steps);
         while state.excess() > 0 {
@@ -240,12 +241,6 @@ impl Repair {
         }
         best
     }
-}
-
-/// Recomputing what takes no time has this price too, so that long chains of free recomputes are not preferred.
-pub(crate) fn least_price(state: &State<'_>) -> f64 {
-    let dag = state.dag();
-    (dag.total_duration() as f64 / dag.len().max(1) as f64 * 1e-3).max(1e-9)
 }
 
 /// Runs `node` again before the event at `position`. Inputs that are dead by then come back too where the chain reaches,

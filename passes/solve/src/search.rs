@@ -4,11 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use remat_plan::{
-    BoundCovers, Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence,
-};
+use remat_plan::{Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
 
-use crate::control::{Meter, Phase, Progress};
+use crate::claim::Call;
+use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
 use crate::strategy::{Best, Worker};
@@ -148,33 +147,24 @@ impl<'a> Run<'a> {
         let objective = self.dag.unscaled_duration(best.duration);
         let peak = self.dag.unscaled(best.peak);
         tracing::debug!(objective, peak, ?phase, ?elapsed, steps, "improved");
-        let Some(observer) = self.control.observer else {
+        if self.control.observer.is_none() {
             return;
-        };
+        }
         let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let rank = self.rank.of(best);
         if rank >= *reported {
             return;
         }
         *reported = rank;
-        let bound = self.problem.total_duration();
-        let progress = Progress {
-            objective,
-            bound,
-            gap: Certificate::relative_gap(objective, bound),
-            peak,
-            elapsed,
-            steps,
-            phase,
-        };
-        observer.improved(&progress, &|| self.lower(&best.sequence));
+        let plan = || self.lower(&best.sequence);
+        self.call().tell(objective, peak, steps, phase, &plan);
     }
 
     /// The answer where a bound on the peak exceeds the budget.
     pub(crate) fn infeasible(&self, steps: u64) -> Outcome {
         Outcome {
             plan: None,
-            certificate: self.certificate(Status::Infeasible, None, StopReason::Proved, steps),
+            certificate: self.call().not_found(Status::Infeasible, StopReason::Proved, steps),
             lowest_peak: None,
         }
     }
@@ -188,7 +178,7 @@ impl<'a> Run<'a> {
         }
         Some(Outcome {
             plan: Some(plan),
-            certificate: self.certificate(Status::Optimal, Some(figures.duration), StopReason::Proved, 0),
+            certificate: self.call().found(figures.duration, StopReason::Proved, 0),
             lowest_peak: Some(figures.peak),
         })
     }
@@ -227,19 +217,13 @@ impl<'a> Run<'a> {
         else {
             return Outcome {
                 plan: None,
-                certificate: self.certificate(Status::Unknown, None, stop, steps),
+                certificate: self.call().not_found(Status::Unknown, stop, steps),
                 lowest_peak: Some(self.dag.unscaled(lowest)),
             };
         };
-        let proved = objective <= self.problem.total_duration();
-        let (status, stop) = if proved {
-            (Status::Optimal, StopReason::Proved)
-        } else {
-            (Status::Feasible, stop)
-        };
         Outcome {
             plan: Some(plan),
-            certificate: self.certificate(status, Some(objective), stop, steps),
+            certificate: self.call().found(objective, stop, steps),
             lowest_peak: Some(peak),
         }
     }
@@ -251,26 +235,13 @@ impl<'a> Run<'a> {
             .ok()
     }
 
-    fn certificate(&self, status: Status, objective: Option<u64>, stop: StopReason, steps: u64) -> Certificate {
-        let bound = self.problem.total_duration();
-        let fixed = status == Status::Infeasible && self.problem.order == OrderMode::Fixed;
-        Certificate {
-            status,
-            objective,
-            bound,
-            bound_covers: if fixed {
-                BoundCovers::FixedOrder
-            } else {
-                BoundCovers::AllPlans
-            },
-            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
-            stop,
-            solver: Search.name().to_owned(),
-            seed: self.control.seed,
+    fn call(&self) -> Call<'_> {
+        Call {
+            problem: self.problem,
+            control: self.control,
+            solver: Search.name(),
             threads: self.control.threads.max(1),
-            steps,
-            elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            problem: self.problem.digest(),
+            started: self.started,
         }
     }
 }

@@ -118,7 +118,7 @@ impl<'a> State<'a> {
             for &value in dag.needs(node) {
                 let serving = *self.runs[dag.producer(value) as usize]
                     .last()
-                    .expect("what is needed is made before");
+                    .expect("a loaded sequence runs nothing before what it needs");
                 *self.end_mut(serving, value) = event;
             }
             if self.runs[node as usize].is_empty() {
@@ -208,7 +208,7 @@ impl<'a> State<'a> {
         let runs = &self.runs[self.node_of(event) as usize];
         runs.iter()
             .position(|&run| run == event)
-            .expect("the event is in the sequence")
+            .expect("runs of a node are its events in the sequence")
     }
 
     /// The event whose instance of `value` serves a use at `position`.

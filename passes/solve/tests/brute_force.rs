@@ -1,5 +1,6 @@
 //! Comparison with an exhaustive search on small problems.
 
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 use std::cmp::Reverse;

@@ -1,5 +1,6 @@
 //! The classic strategies: the figures of the Checkmate paper's artifact, and what holds on every training step.
 
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 use std::path::PathBuf;

@@ -1,44 +1,28 @@
 //! What every answer of every solver of this crate keeps to.
 
+#[path = "support/checked.rs"]
+mod checked;
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use checked::checked;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
 use remat_solve::{
-    Observer, Outcome, Patience, Progress, Search, SolveControl, Solver, lowest_budget_within, minimize_peak, registry,
+    Observer, Patience, Progress, Search, SolveControl, Solver, lowest_budget_within, minimize_peak, registry,
 };
-use remat_verify::{Replay, replay};
+use remat_verify::replay;
 use support::{Features, budgeted, in_either_order, in_free_order, problems};
 
 /// Limits under which the small problems of these tests are searched.
 fn quick() -> SolveControl<'static> {
     SolveControl::new().step_limit(3_000)
-}
-
-/// Replays the plan of an outcome, if there is one, and compares it with the claims.
-fn checked(problem: &Problem, outcome: &Outcome) -> Result<Option<Replay>, TestCaseError> {
-    let Some(plan) = &outcome.plan else {
-        prop_assert_eq!(outcome.certificate.objective, None);
-        prop_assert!(matches!(
-            outcome.certificate.status,
-            Status::Infeasible | Status::Unknown
-        ));
-        return Ok(None);
-    };
-    let replayed = replay(problem, plan).map_err(|rejection| TestCaseError::fail(rejection.to_string()))?;
-    let certificate = &outcome.certificate;
-    prop_assert_eq!(certificate.objective, Some(replayed.duration));
-    prop_assert!(certificate.bound <= replayed.duration);
-    prop_assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak));
-    prop_assert!(matches!(certificate.status, Status::Feasible | Status::Optimal));
-    prop_assert_eq!(&certificate.problem, &problem.digest());
-    Ok(Some(replayed))
 }
 
 proptest! {

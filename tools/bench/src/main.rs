@@ -10,6 +10,8 @@ mod graphs;
 mod layered;
 mod measure;
 mod models;
+mod ort;
+mod panels;
 mod paper;
 mod poet;
 mod scaling;
@@ -41,6 +43,11 @@ enum Command {
     Poet(poet::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
+    /// Models before and after in ONNX Runtime: what was promised beside what was measured.
+    Ort(ort::Args),
+    /// Runs a model for `ort`, which started this process to measure it.
+    #[command(name = ort::CHILD, hide = true)]
+    OrtChild,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -52,5 +59,7 @@ fn main() -> anyhow::Result<()> {
         Command::Dtr(args) => dtr::run(&args),
         Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
+        Command::Ort(args) => ort::run(&args),
+        Command::OrtChild => ort::child(),
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The models that were named, and those in folders that were named.
-fn models(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn models(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -124,7 +124,7 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     };
     let out = folder.join(format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%')));
     let started = Instant::now();
-    remat::save(&model, &solution, &out)?;
+    remat::save(&model, &solution, &remat::Target::Onnx, &out)?;
     other += started.elapsed();
     let after = solution.replay.peak;
     row.push(megabytes(after));

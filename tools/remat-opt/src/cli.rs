@@ -1,12 +1,14 @@
 //! The command line, as clap reads it and `--help` prints it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use remat::plan::{Accounting, BudgetSpec, Objective, OrderMode, PagingMode};
-use remat::{Deadline, Goal, SecondMemory};
+use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::profile::ProfileFile;
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,10 +21,12 @@ Examples:
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
   remat-opt inspect model.onnx                       where the memory goes
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
+  remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
+  remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
 
 Exit status:
   0  done
-  1  proved infeasible, or `verify` found a violation
+  1  proved infeasible, or `verify` found a violation or a difference
   2  wrong usage or broken input
   3  the checker rejected our own plan: a bug, the problem and the plan are saved
   4  a limit was reached before a plan was found";
@@ -62,8 +66,13 @@ pub(crate) enum Command {
     Compare(Box<crate::commands::compare::CompareArgs>),
     /// Find the largest batch that fits into memory, with and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
-    /// Replay a plan against a model with the independent checker.
-    Verify(VerifyArgs),
+    /// Measure what each op of a model takes in ONNX Runtime.
+    Profile(Box<crate::commands::profile::ProfileArgs>),
+    /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
+    Verify(Box<VerifyArgs>),
+    /// Run a model for another command, which measures this process.
+    #[command(name = crate::runtime::CHILD, hide = true)]
+    MeasureChild,
     /// Replay a log of an eager execution under dynamic rematerialization (DTR).
     Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
@@ -98,24 +107,10 @@ pub(crate) struct OptimizeArgs {
     /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
     #[arg(long, value_name = "N")]
     pub(crate) step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) memory_limit: Option<u64>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// What the plan is to be good at, within the budget.
-    #[arg(long, value_name = "GOAL", default_value = "time")]
-    pub(crate) objective: ObjectiveArg,
-    /// When the plan has to have ended, transfers included: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) deadline: Option<Deadline>,
-    /// Keep the budget by `--paging` alone: nothing is computed twice.
-    #[arg(long, conflicts_with = "solver")]
-    pub(crate) no_remat: bool,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) goal: crate::goal::GoalArgs,
     /// Apply this plan instead of searching for one.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
     pub(crate) plan: Option<PathBuf>,
@@ -123,9 +118,78 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// What a search runs with; the same for every command that bounds its memory too.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
+    /// Seed of the search's random choices.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+/// What a rewritten model is made for.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
+    /// [default: `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<TargetArg>,
+    /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
+    #[arg(long, value_name = "ORDER", default_value = "any")]
+    pub(crate) order_hint: OrderHintArg,
+    /// For `ort`: whether the runtime's memory arena will be `on`, as it is where nothing is set, or `off`. Where it is on, room is reserved
+    /// for it at the start of a run if that makes it smaller, which costs the time to fill the room.
+    #[arg(long, value_name = "STATE", default_value = "on")]
+    pub(crate) arena: ArenaArg,
+    /// For `ort`: do not run the two models to compare bits, memory and time.
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// ONNX Runtime.
+    Ort,
+    /// Any runtime.
+    Onnx,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum ArenaArg {
+    /// It is left on.
+    On,
+    /// `enable_cpu_mem_arena = False`.
+    Off,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum OrderHintArg {
+    /// The runtime's default order, its priority-based one, and that of the file.
+    Any,
+    /// The priority-based order and that of the file.
+    Priority,
+}
+
+impl OrderHintArg {
+    /// The library's word.
+    pub(crate) fn hint(self) -> OrderHint {
+        match self {
+            Self::Any => OrderHint::Any,
+            Self::Priority => OrderHint::Priority,
+        }
+    }
 }
 
 /// How a model is read and what counts; the same for every command that reads one.
@@ -148,19 +212,16 @@ pub(crate) struct LoadArgs {
     /// How often one op may run at most [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_computes: Option<u32>,
-    /// Device that times are estimated for.
+    /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
-    /// Measured times per op, in JSON, that replace the estimates.
-    #[arg(long, value_name = "FILE")]
+    /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
+    #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
-    /// Whether results may move to the second memory of the device and back: `off`, `sync` (the processor moves them) or `dma`
-    /// (beside it).
-    #[arg(long, value_name = "MODE", default_value = "off")]
-    pub(crate) paging: PagingArg,
-    /// What the second memory holds, `32GB` for instance [default: what the device says].
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) tier_capacity: Option<u64>,
+    #[command(flatten)]
+    pub(crate) paging: crate::goal::PagingArgs,
+    #[command(flatten)]
+    pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -194,26 +255,6 @@ pub(crate) enum OrderArg {
     Fixed,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ObjectiveArg {
-    /// Least time.
-    Time,
-    /// Least energy.
-    Energy,
-    /// Lowest peak; as `time` within a budget.
-    Peak,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum PagingArg {
-    /// Nothing moves.
-    Off,
-    /// Transfers and runs take turns.
-    Sync,
-    /// Transfers and runs overlap.
-    Dma,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
@@ -236,8 +277,9 @@ pub(crate) struct VerifyArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply.
-    #[arg(value_name = "PLAN")]
+    /// Plan to replay (`.json`); its own accounting and budget apply. Or the rewritten model (`.onnx`): both models run in ONNX
+    /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
+    #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
     /// Also draw runs, transfers and memory over time here, as SVG.
     #[arg(long, value_name = "SVG")]
@@ -246,6 +288,20 @@ pub(crate) struct VerifyArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+    #[command(flatten)]
+    pub(crate) session: crate::runtime::SessionArgs,
+    /// Warm runs of each model.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Running models")]
+    pub(crate) runs: u32,
+    /// Seed of the first inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running models")]
+    pub(crate) seed: u64,
+    /// How many seeds to compare outputs for, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running models")]
+    pub(crate) seeds: u32,
+    /// Also write what was found here, as JSON.
+    #[arg(long, value_name = "FILE", help_heading = "Running models")]
+    pub(crate) emit_report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -262,18 +318,35 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
+impl SearchArgs {
+    /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
+    pub(crate) fn control(&self) -> SolveControl<'static> {
+        let mut control = SolveControl::new()
+            .threads(crate::commands::threads(self.threads))
+            .seed(self.seed)
+            .cancel(crate::interrupt::flag());
+        control.memory_limit = self.memory_limit;
+        control
+    }
+}
+
 impl LoadArgs {
-    /// The options of the library, the profile file read.
-    pub(crate) fn options(&self) -> anyhow::Result<remat::LoadOptions> {
+    /// The options of the library; the profile file is read, or `input` is profiled.
+    pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
         let profile = match &self.profile {
             None => None,
-            Some(path) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-                Some(remat::profile::ProfileFile::from_json(&text)?)
-            }
+            Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),
+            Some(path) => Some(profile_file(path)?),
         };
         Ok(remat::LoadOptions {
+            profile,
+            ..self.options_without_profile()
+        })
+    }
+
+    /// All options but the profile.
+    pub(crate) fn options_without_profile(&self) -> remat::LoadOptions {
+        remat::LoadOptions {
             dims: self.dims.iter().cloned().collect(),
             sizes: self.sizes.iter().cloned().collect(),
             accounting: self.accounting.map(|accounting| match accounting {
@@ -286,42 +359,35 @@ impl LoadArgs {
             }),
             max_computes: self.max_computes,
             device: self.device.clone(),
-            profile,
-            second_memory: self.second_memory(),
-        })
-    }
-}
-
-impl LoadArgs {
-    fn second_memory(&self) -> Option<SecondMemory> {
-        let mode = match self.paging {
-            PagingArg::Off => return None,
-            PagingArg::Sync => PagingMode::Sync,
-            PagingArg::Dma => PagingMode::Dma,
-        };
-        Some(SecondMemory {
-            mode,
-            capacity: self.tier_capacity,
-        })
-    }
-}
-
-impl OptimizeArgs {
-    /// What the plan is to be good at.
-    pub(crate) fn goal(&self) -> Goal {
-        Goal {
-            objective: match self.objective {
-                ObjectiveArg::Time => Objective::Time,
-                ObjectiveArg::Energy => Objective::Energy,
-                ObjectiveArg::Peak => Objective::Peak,
-            },
-            deadline: self.deadline,
+            profile: None,
+            second_memory: self.paging.second_memory(),
         }
     }
+
+    /// Whether the profile is to be measured, not read.
+    pub(crate) fn profile_is_measured(&self) -> bool {
+        self.profile.as_ref().is_some_and(|path| path.as_os_str() == "measured")
+    }
+
+    /// Profiles a model with the dimensions and sizes of the command line.
+    pub(crate) fn measured(&self, host: &remat::ort::Host, model: &Path) -> Result<ProfileFile, remat::Error> {
+        let import = remat::onnx::ImportOptions {
+            dims: self.dims.iter().cloned().collect(),
+            sizes: self.sizes.iter().cloned().collect(),
+            open_sizes: true,
+        };
+        crate::commands::profile::measured(host, model, &import)
+    }
+}
+
+/// Reads a profile.
+pub(crate) fn profile_file(path: &Path) -> anyhow::Result<ProfileFile> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(ProfileFile::from_json(&text)?)
 }
 
 /// `NAME=N`; the name may itself contain `=`.
-fn parse_assignment(text: &str) -> Result<(String, u64), String> {
+pub(crate) fn parse_assignment(text: &str) -> Result<(String, u64), String> {
     let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
     let value = value
         .trim()

@@ -8,8 +8,11 @@ mod cli;
 mod commands;
 mod failure;
 mod front_chart;
+mod goal;
 mod interrupt;
+mod machine;
 mod progress;
+mod runtime;
 mod units;
 
 use std::process::ExitCode;
@@ -26,8 +29,10 @@ fn main() -> ExitCode {
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Compare(args)) => commands::compare::run(args),
         Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
+        Some(Command::Profile(args)) => commands::profile::run(args),
         Some(Command::Verify(args)) => commands::verify::run(args),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
+        Some(Command::MeasureChild) => commands::measure_child::run(),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),

@@ -1,4 +1,5 @@
-//! Operators the inference crate has no rule for, but whose result has the shape that another operator would give.
+//! Operators the inference crate has no rule for, or one that misses attributes, but whose result has the shape that another
+//! operator would give.
 
 use onnx_runtime_ir::{Attribute, DataType, Node};
 use onnx_runtime_shape_inference::NodeIo;
@@ -28,6 +29,8 @@ const STAND_INS: &[(&str, &str, &str, &[usize], Element)] = &[
     ("com.microsoft", "DequantizeLinear", "DequantizeLinear", &[0, 1, 2], Same),
     ("com.microsoft", "DynamicQuantizeMatMul", "MatMul", &[0, 1], Is(DataType::Float32)),
     ("com.microsoft", "FusedConv", "Conv", &[0, 1], Same),
+    // The crate's own rule takes no notice of `transA` and `transB`.
+    ("com.microsoft", "FusedGemm", "Gemm", &[0, 1, 2], Same),
     ("com.microsoft", "MatMulIntegerToFloat", "MatMul", &[0, 1], OfOperand(2, DataType::Float32)),
     ("com.microsoft", "QGemm", "Gemm", &[0, 3], OfOperand(8, DataType::Float32)),
     ("com.microsoft", "QLinearAdd", "Add", &[0, 3], Same),
@@ -48,7 +51,7 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// The node that stands in for `node`; `None` where the node has a rule of its own, or none stands in.
+    /// The node that stands in for `node`; `None` where none does.
     pub(super) fn of(node: &Node, inputs: &[NodeIo]) -> Option<Self> {
         // The pools of the runtime's own domain know images with the channels last.
         let channels_last = node.attr("channels_last").and_then(Attribute::as_int).unwrap_or(0) != 0;

@@ -195,6 +195,7 @@ pub(crate) fn open_with(
             .collect::<BTreeMap<_, _>>()
     };
     let options = ImportOptions {
+        open_sizes: false,
         dims: map(dims),
         sizes: map(sizes),
     };

@@ -154,6 +154,10 @@ fn integer_and_fused_operators_have_the_shapes_of_their_float_forms() {
         node("MatMulInteger", &["x", "x"], &["product"]),
         node("QLinearAdd", &["x", "s", "z", "row", "s", "z", "s", "z"], &["sum"]).domain("com.microsoft"),
         node("FusedConv", &["f", "v"], &["fused"]).domain("com.microsoft"),
+        node("FusedGemm", &["a", "b"], &["dense"])
+            .domain("com.microsoft")
+            .int("transA", 1)
+            .int("transB", 1),
         node("QLinearGlobalAveragePool", &["x", "s", "z", "s", "z"], &["pooled"]).domain("com.microsoft"),
     ];
     let types = [
@@ -164,11 +168,16 @@ fn integer_and_fused_operators_have_the_shapes_of_their_float_forms() {
         ("z", tensor_type(UINT8, "")),
         ("f", tensor_type(FLOAT, "1 3 8 8")),
         ("v", tensor_type(FLOAT, "5 3 3 3")),
+        ("a", tensor_type(FLOAT, "7 2")),
+        ("b", tensor_type(FLOAT, "4 7")),
     ];
     let m = import(graph(&types, nodes, &[]));
-    let sizes = ["conv", "integer", "product", "sum", "fused", "pooled"].map(|name| bytes(m.graph(), name));
+    let sizes = ["conv", "integer", "product", "sum", "fused", "dense", "pooled"].map(|name| bytes(m.graph(), name));
     let [conv, integer, product, sum] = [5 * 3 * 3, 4 * 5 * 6 * 6, 4 * 3 * 8 * 8, 3 * 8 * 8];
-    assert_eq!(sizes, [conv, integer, product, sum, 4 * 5 * 6 * 6, 3].map(Some));
+    assert_eq!(
+        sizes,
+        [conv, integer, product, sum, 4 * 5 * 6 * 6, 4 * 2 * 4, 3].map(Some)
+    );
 }
 
 /// Pools of images with the channels last have another shape, which is not guessed.

@@ -6,10 +6,8 @@ mod trace_of;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use remat_plan::{
-    BoundCovers, Certificate, OpId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence,
-};
-use remat_solve::{Figures, Outcome, Phase, Progress, SolveControl, Solver, measure};
+use remat_plan::{OpId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
+use remat_solve::{Call, Figures, Outcome, Phase, SolveControl, Solver, measure};
 
 use self::trace_of::trace_of;
 use crate::runtime::{Runtime, Stop};
@@ -104,6 +102,20 @@ impl Solver for Staged {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let structure = Structure::of(problem);
         let (trace, ops) = trace_of(problem, &structure);
+        let call = Call {
+            problem,
+            control,
+            solver: self.name,
+            threads: 1,
+            started: Instant::now(),
+        };
+        if problem.check(&structure).is_err() {
+            return Outcome {
+                plan: None,
+                certificate: call.not_found(Status::Infeasible, StopReason::Proved, 0),
+                lowest_peak: None,
+            };
+        }
         let mut execution = Execution {
             problem,
             structure: &structure,
@@ -111,52 +123,21 @@ impl Solver for Staged {
             ops: &ops,
             control,
             heuristic: self.heuristic,
-            started: Instant::now(),
             steps: 0,
         };
-        let certificate = |status, stop, steps, started: Instant| Certificate {
-            status,
-            objective: None,
-            bound: problem.total_duration(),
-            bound_covers: BoundCovers::AllPlans,
-            gap: None,
-            stop,
-            solver: self.name.to_owned(),
-            seed: control.seed,
-            threads: 1,
-            steps,
-            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            problem: problem.digest(),
-        };
-        if problem.check(&structure).is_err() {
-            return Outcome {
-                plan: None,
-                certificate: certificate(Status::Infeasible, StopReason::Proved, 0, execution.started),
-                lowest_peak: None,
-            };
-        }
-        let bound = problem.total_duration();
         match execution.solve() {
             Ok(found) => {
-                let proved = found.figures.duration <= bound;
-                let (status, stop) = if proved {
-                    (Status::Optimal, StopReason::Proved)
-                } else {
-                    (Status::Feasible, StopReason::Converged)
-                };
-                execution.report(&found, bound);
-                let mut certificate = certificate(status, stop, execution.steps, execution.started);
-                certificate.objective = Some(found.figures.duration);
-                certificate.gap = Some(Certificate::relative_gap(found.figures.duration, bound));
+                let (figures, plan) = (&found.figures, || Some(found.plan.clone()));
+                call.tell(figures.duration, figures.peak, execution.steps, Phase::Greedy, &plan);
                 Outcome {
+                    certificate: call.found(found.figures.duration, StopReason::Converged, execution.steps),
                     plan: Some(found.plan),
-                    certificate,
                     lowest_peak: Some(found.figures.peak),
                 }
             }
             Err((stop, lowest_peak)) => Outcome {
                 plan: None,
-                certificate: certificate(Status::Unknown, stop, execution.steps, execution.started),
+                certificate: call.not_found(Status::Unknown, stop, execution.steps),
                 lowest_peak: Some(lowest_peak),
             },
         }
@@ -181,7 +162,6 @@ struct Execution<'a> {
     ops: &'a [OpId],
     control: &'a SolveControl<'a>,
     heuristic: Heuristic,
-    started: Instant,
     steps: u64,
 }
 
@@ -230,7 +210,7 @@ impl Execution<'_> {
         result?;
         let sequence = runtime.sequence.iter().map(|&op| self.ops[op.index()]);
         let plan = lower_sequence(self.problem, self.structure, sequence);
-        let plan = plan.expect("ops run after their arguments");
+        let plan = plan.expect("the runtime runs every op, each after what it reads");
         Ok(self.found(plan))
     }
 
@@ -269,21 +249,6 @@ impl Execution<'_> {
             StopReason::Cancelled
         } else {
             StopReason::TimeLimit
-        }
-    }
-
-    fn report(&self, found: &Found, bound: u64) {
-        if let Some(observer) = self.control.observer {
-            let progress = Progress {
-                objective: found.figures.duration,
-                bound,
-                gap: Certificate::relative_gap(found.figures.duration, bound),
-                peak: found.figures.peak,
-                elapsed: self.started.elapsed(),
-                steps: self.steps,
-                phase: Phase::Greedy,
-            };
-            observer.improved(&progress, &|| Some(found.plan.clone()));
         }
     }
 }

@@ -1,33 +1,20 @@
 //! What every answer of every staged solver keeps to.
 
+#[path = "../../../solve/tests/support/checked.rs"]
+mod checked;
 #[path = "../../../solve/tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests of the solvers use the rest")]
 mod support;
 
 use std::sync::atomic::AtomicBool;
 
+use checked::checked;
 use proptest::prelude::*;
 use remat_dtr::solvers;
 use remat_plan::{Problem, Status, StopReason, Structure, baseline};
-use remat_solve::{Outcome, SolveControl};
-use remat_verify::{Replay, replay};
+use remat_solve::SolveControl;
+use remat_verify::replay;
 use support::{Features, budgeted, paper, problems};
-
-/// Replays the plan of an outcome, if there is one, and compares it with the claims.
-fn checked(problem: &Problem, outcome: &Outcome) -> Result<Option<Replay>, TestCaseError> {
-    let certificate = &outcome.certificate;
-    let Some(plan) = &outcome.plan else {
-        prop_assert_eq!(certificate.objective, None);
-        prop_assert!(matches!(certificate.status, Status::Infeasible | Status::Unknown));
-        return Ok(None);
-    };
-    let replayed = replay(problem, plan).map_err(|rejection| TestCaseError::fail(rejection.to_string()))?;
-    prop_assert_eq!(certificate.objective, Some(replayed.duration));
-    prop_assert!(certificate.bound <= replayed.duration);
-    prop_assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak));
-    prop_assert!(matches!(certificate.status, Status::Feasible | Status::Optimal));
-    prop_assert_eq!(&certificate.problem, &problem.digest());
-    Ok(Some(replayed))
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]

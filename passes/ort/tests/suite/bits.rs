@@ -20,7 +20,7 @@ fn rewrite(model: &Path, budget: BudgetSpec, out: &Path) -> usize {
     };
     let control = SolveControl::new().time_limit(Duration::from_secs(2));
     let solution = remat::solve(&model, &request, &control).expect("a plan is found");
-    remat::save(&model, &solution, out).expect("it can be written");
+    remat::save(&model, &solution, &remat::Target::Onnx, out).expect("it can be written");
     solution.plan.recomputes()
 }
 
@@ -55,10 +55,7 @@ fn larger_models_at_their_lowest_peak_compute_the_same_bits() {
 fn different_inputs_give_different_bits() {
     let Some(runtime) = runtime() else { return };
     let model = workspace().join("test/models/unet_tiny_train.onnx");
-    let settings = SessionSettings {
-        level: OptimizationLevel::Off,
-        dims: LoadOptions::default().dims,
-    };
+    let settings = SessionSettings::exact(OptimizationLevel::Off);
     let run = |seed| run_seeded(runtime, &model, &settings, seed).expect("the model runs");
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));

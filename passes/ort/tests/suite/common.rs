@@ -4,12 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use remat::LoadOptions;
 use remat::onnx::proto::{Message, ModelProto};
+use remat::target::{LoweringOptions, OrderHint};
+use remat::{LoadOptions, Target};
 use remat_ort::{OptimizationLevel, Output, Runtime, RuntimeError, SessionSettings, run_seeded};
 
 /// The levels at which bits are compared: what stands in the file, and what users get.
 pub(crate) const LEVELS: [OptimizationLevel; 2] = [OptimizationLevel::Off, OptimizationLevel::All];
+
+/// What is written for this runtime.
+pub(crate) const FOR_RUNTIME: Target = Target::Ort(LoweringOptions {
+    order: OrderHint::Any,
+    hide_shapes: true,
+    reserve: 0,
+});
 
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -92,8 +100,8 @@ pub(crate) fn bits(
     options: &LoadOptions,
 ) -> Result<Vec<Output>, RuntimeError> {
     let settings = SessionSettings {
-        level,
         dims: options.dims.clone(),
+        ..SessionSettings::exact(level)
     };
     run_seeded(runtime, model, &settings, 7)
 }

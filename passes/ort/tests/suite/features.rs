@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use remat::plan::{BudgetSpec, OrderMode, Plan, Problem, Step};
 use remat::solver::SolveControl;
-use remat::{ErrorKind, Model, Solution, SolveRequest};
+use remat::{ErrorKind, Model, Solution, SolveRequest, Target};
 
 use crate::common::{Facts, assert_same, models, original, runtime, workspace};
 
@@ -75,7 +75,7 @@ fn check(path: &Path, out: &Path) -> Vec<String> {
         if order == OrderMode::Fixed {
             findings.extend(unmet(&facts, &solution));
         }
-        remat::save(&model, &solution, out).unwrap_or_else(|error| panic!("{name}: {error}"));
+        remat::save(&model, &solution, &Target::Onnx, out).unwrap_or_else(|error| panic!("{name}: {error}"));
         if let Some(runtime) = runtime() {
             let before = original(runtime, path, &facts.options);
             assert_same(runtime, &before, out, &facts.options, &name.to_string());

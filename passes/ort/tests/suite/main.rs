@@ -11,4 +11,6 @@
 mod bits;
 mod common;
 mod features;
+mod measure;
+mod profile;
 mod stress;

@@ -1,12 +1,14 @@
 //! Plans no solver would choose: most ops are run again before each use of their results, some for nothing, in any order
 //! that the graph allows. They meet no budget, but the checker accepts them, and the rewritten model computes the same bits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
-use remat::{Model, Overhead, Solution};
+use remat::{Model, Overhead, Solution, Target};
+use remat_ort::{OptimizationLevel, Output, optimize};
 
-use crate::common::{Facts, assert_same, models, original, runtime, workspace};
+use crate::common::{FOR_RUNTIME, Facts, assert_same, models, original, runtime, workspace};
+use crate::measure::this_program;
 
 /// A sequence is at most so many times as long as the list of ops.
 const LONGEST: usize = 4;
@@ -116,24 +118,57 @@ fn stressed(model: &Model, seed: u64, any_order: bool) -> Solution {
     }
 }
 
+/// What plans are made for, what is written, and the outputs to compare with.
+struct Subject {
+    path: PathBuf,
+    target: Target,
+    before: Option<Vec<Vec<Output>>>,
+}
+
+/// The model itself, for any runtime; and what the runtime fuses it to, for the runtime.
+fn subjects(path: &Path, folder: &Path, facts: &Facts) -> Vec<Subject> {
+    let mut subjects = vec![Subject {
+        path: path.to_owned(),
+        target: Target::Onnx,
+        before: runtime().map(|runtime| original(runtime, path, &facts.options)),
+    }];
+    if let Some(runtime) = runtime() {
+        let fused = folder.join("fused.onnx");
+        let level = OptimizationLevel::Extended;
+        optimize(&this_program(), runtime.library(), path, level, &fused).unwrap_or_else(|error| panic!("{error}"));
+        // Under every optimization the bits are those of the model itself.
+        let mut before = original(runtime, &fused, &facts.options);
+        before[1] = original(runtime, path, &facts.options).swap_remove(1);
+        subjects.push(Subject {
+            path: fused,
+            target: FOR_RUNTIME,
+            before: Some(before),
+        });
+    }
+    subjects
+}
+
 /// Checks so many random plans per model; returns how many recomputes all of them have.
 fn assert_stress(folder: &Path, plans: u64) -> usize {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
-    let out = temporary.path().join("out.onnx");
     let mut recomputes = 0;
     for path in models(folder) {
+        let temporary = tempfile::tempdir().expect("a temporary folder");
+        let out = temporary.path().join("out.onnx");
         let mut facts = Facts::of(&path);
-        let before = runtime().map(|runtime| original(runtime, &path, &facts.options));
-        for seed in 0..plans {
-            let what = format!("{} with seed {seed}", path.display());
-            let any_order = seed % 2 == 1;
-            facts.options.order = Some(if any_order { OrderMode::Free } else { OrderMode::Fixed });
-            let model = Model::open(&path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
-            let solution = stressed(&model, seed, any_order);
-            recomputes += solution.plan.recomputes();
-            remat::save(&model, &solution, &out).unwrap_or_else(|error| panic!("{what}: {error}"));
-            if let (Some(runtime), Some(before)) = (runtime(), &before) {
-                assert_same(runtime, before, &out, &facts.options, &what);
+        for subject in subjects(&path, temporary.path(), &facts) {
+            for seed in 0..plans {
+                let what = format!("{} with seed {seed} for {:?}", path.display(), subject.target);
+                let any_order = seed % 2 == 1;
+                facts.options.order = Some(if any_order { OrderMode::Free } else { OrderMode::Fixed });
+                let model =
+                    Model::open(&subject.path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
+                let solution = stressed(&model, seed, any_order);
+                recomputes += solution.plan.recomputes();
+                let saved = remat::save(&model, &solution, &subject.target, &out);
+                saved.unwrap_or_else(|error| panic!("{what}: {error}"));
+                if let (Some(runtime), Some(before)) = (runtime(), &subject.before) {
+                    assert_same(runtime, before, &out, &facts.options, &what);
+                }
             }
         }
     }

@@ -195,5 +195,5 @@ pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -
 }
 
 pub(super) fn offset(count: usize) -> u32 {
-    u32::try_from(count).expect("the number of terms is limited below 2^32")
+    u32::try_from(count).expect("programs of more than `MAX_TERMS` terms are refused before")
 }

@@ -301,7 +301,9 @@ impl<'a> Builder<'a> {
             if touches.last().is_none_or(|last| last.block != block) {
                 touches.push(builder.touch(block));
             }
-            touches.last_mut().expect("one was pushed")
+            touches
+                .last_mut()
+                .expect("each list starts with the block of its producer")
         }
         let mut next = 0;
         for block in 0..=self.ends.len() {

@@ -21,6 +21,8 @@ use blocks::Blocks;
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
 const TERMS_PER_SECOND: f64 = 150_000.0;
 const MAX_TERMS: u64 = 4_000_000;
+/// Relaxations that are larger even with the fewest ends are not built: solvers count terms in `i32`.
+const TOO_MANY_TERMS: u64 = 1 << 30;
 /// How many ends to begin with. The fewer, the easier the relaxation, and often the stronger its linear relaxation.
 const FEWEST_ENDS: usize = 2;
 /// A violation of a row by less than this share of its right side is none.
@@ -198,7 +200,14 @@ impl Proving<'_> {
         let left = self.run.clock.left().map(|left| left.as_secs_f64());
         let in_time = left.map_or(MAX_TERMS, |left| ((TERMS_PER_SECOND * left) as u64).min(MAX_TERMS));
         let fewest = FEWEST_ENDS.min(self.may.len());
-        self.run.allow(Blocks::terms(self.instance, fewest, longest))?;
+        let least = Blocks::terms(self.instance, fewest, longest);
+        self.run.allow(least)?;
+        if least > TOO_MANY_TERMS {
+            return Err(Refusal::TooLarge {
+                terms: least,
+                limit: TOO_MANY_TERMS,
+            });
+        }
         let in_memory = control
             .memory_limit
             .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);

@@ -24,7 +24,7 @@ pub(crate) struct Column {
     pub(crate) integer: bool,
 }
 
-/// Sparse rows, one after another: `lower <= sum of coefficient * column <= upper`.
+/// Sparse rows, one after another: `lower <= sum of coefficient * column <= upper`. Terms are numbered in `i32`, as a [`Program`] is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     /// Where each row starts in `columns` and `coefficients`.
@@ -38,7 +38,7 @@ pub(crate) struct Rows {
 impl Rows {
     /// Adds a row.
     pub(crate) fn push(&mut self, terms: impl IntoIterator<Item = (u32, f64)>, lower: f64, upper: f64) {
-        let index = |value: usize| i32::try_from(value).expect("the number of terms is limited below 2^31");
+        let index = |value: usize| i32::try_from(value).expect("formulations refuse programs that large");
         self.starts.push(index(self.columns.len()));
         for (column, coefficient) in terms {
             self.columns.push(index(column as usize));

@@ -102,13 +102,17 @@ impl Moccasin {
                     .iter()
                     .map(move |&value| (node, instance.producer(value)))
             })
-            .map(|(user, producer)| 2 * u64::from(computes(user) + computes(producer)))
+            .map(|(user, producer)| 2 * (u64::from(computes(user)) + u64::from(computes(producer))))
             .sum();
+        // Start and activity of each run, length and end for each of its values; a node without edges has them too.
+        let variables: u64 = (0..nodes)
+            .map(|node| u64::from(computes(node)).saturating_mul(2 + 2 * instance.values(node).len() as u64))
+            .fold(0, u64::saturating_add);
         let events = u64::try_from(time.events()).unwrap_or(u64::MAX);
         run.allow(edges.saturating_mul(2))?;
-        if events > MAX_EVENTS || edges > MAX_TERMS {
+        if events > MAX_EVENTS || edges.max(variables) > MAX_TERMS {
             return Err(Refusal::TooLarge {
-                terms: edges.max(events),
+                terms: edges.max(variables).max(events),
                 limit: MAX_TERMS,
             });
         }

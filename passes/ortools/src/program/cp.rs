@@ -71,7 +71,7 @@ pub(crate) fn rerun_parameters(control: &SolveControl<'_>) -> SatParameters {
 }
 
 fn index(variable: Variable) -> i32 {
-    i32::try_from(variable).expect("the number of terms is limited below 2^31")
+    i32::try_from(variable).expect("formulations refuse programs that large")
 }
 
 fn bools(kind: fn(BoolArgumentProto) -> Constraint, literals: impl Iterator<Item = Literal>) -> ConstraintProto {

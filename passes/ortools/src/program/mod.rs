@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// Minimize a sum over 0/1 variables.
+/// Minimize a sum over 0/1 variables. Solvers number variables and terms in `i32`: each formulation refuses what comes near that.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Program {
     /// Price of each variable.
@@ -79,7 +79,7 @@ impl Program {
     fn push(&mut self, cost: i64, most: i64) -> Variable {
         self.cost.push(cost);
         self.upper.push(most);
-        u32::try_from(self.cost.len() - 1).expect("the number of terms is limited below 2^32")
+        u32::try_from(self.cost.len() - 1).expect("formulations refuse programs that large")
     }
 
     /// How many variables cost something.

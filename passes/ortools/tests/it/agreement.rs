@@ -3,25 +3,15 @@
 use proptest::prelude::*;
 use remat_ortools::{Candidates, Gap, Moccasin};
 use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, Step};
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{SolveControl, Solver};
 
+use crate::answers::solve;
 use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
 const SCIP: Gap = Gap::ON_SCIP.only(Candidates::AllStages);
-
-/// Solves, has the plan replayed, and returns its duration.
-fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
-    let outcome = solver.solve(problem, &SolveControl::new());
-    let duration = outcome.plan.as_ref().map(|plan| {
-        let replay = remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}\n{problem:?}"));
-        assert_eq!(Some(replay.duration), outcome.certificate.objective);
-        replay.duration
-    });
-    (outcome, duration)
-}
 
 /// Whether the plan is better than any in stage form: the search, from whose plan the gap model starts, may find such a one.
 fn is_outside_stage_form(solver: &dyn Solver, duration: Option<u64>, optimum: Option<u64>) -> bool {

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use remat_ortools::{CheckmateIlp, CheckmateLp, Freeing, Partition, Refusal};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, StorageRole};
-use remat_solve::{Outcome, Search, SolveControl, Solver};
+use remat_solve::{Search, SolveControl, Solver};
 
+use crate::answers::{assert_honest, solve};
 use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
 
@@ -30,39 +31,6 @@ fn programs() -> [CheckmateIlp; 5] {
         packed(CheckmateIlp::NEW),
         packed(CheckmateIlp::ON_CP_SAT),
     ]
-}
-
-/// Solves, has the plan replayed, and returns its duration.
-fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {
-    let outcome = solver.solve(problem, &SolveControl::new());
-    let duration = outcome.plan.as_ref().map(|plan| {
-        let replay = remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}\n{problem:?}"));
-        assert_eq!(Some(replay.duration), outcome.certificate.objective);
-        replay.duration
-    });
-    (outcome, duration)
-}
-
-/// No plan that the bound covers beats it, and the plan is none of those that do not exist.
-fn assert_honest(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
-    let (outcome, duration) = solve(solver, problem);
-    let certificate = &outcome.certificate;
-    let message = format!("{} {certificate:?} {optimum:?}\n{problem:?}", solver.name());
-    assert!(
-        duration.is_none_or(|duration| optimum.is_some_and(|optimum| optimum <= duration)),
-        "{message}"
-    );
-    if certificate.bound_covers != BoundCovers::CandidateSet {
-        assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{message}");
-        assert!(
-            certificate.status != Status::Infeasible || optimum.is_none(),
-            "{message}"
-        );
-        assert!(
-            certificate.status != Status::Optimal || duration == optimum,
-            "{message}"
-        );
-    }
 }
 
 proptest! {

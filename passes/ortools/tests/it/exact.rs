@@ -5,31 +5,9 @@ use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Search, SolveControl, Solver};
 
+use crate::answers::assert_honest;
 use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
-
-/// Nothing beats what is claimed of all plans in fixed order.
-fn assert_honest(problem: &Problem, optimum: Option<u64>) {
-    let outcome = Exact.solve(problem, &SolveControl::new());
-    let certificate = &outcome.certificate;
-    if let Some(plan) = &outcome.plan {
-        let replay = remat_verify::replay(problem, plan).unwrap();
-        assert_eq!(Some(replay.duration), certificate.objective);
-        assert!(optimum.is_some_and(|optimum| optimum <= replay.duration));
-    }
-    if certificate.bound_covers != BoundCovers::CandidateSet {
-        let message = format!("{certificate:?} {optimum:?}\n{problem:?}");
-        assert!(optimum.is_none_or(|optimum| certificate.bound <= optimum), "{message}");
-        assert!(
-            certificate.status != Status::Infeasible || optimum.is_none(),
-            "{message}"
-        );
-        assert!(
-            certificate.status != Status::Optimal || certificate.objective == optimum,
-            "{message}"
-        );
-    }
-}
 
 /// The ops with every other one also reading what the one before makes, so that many plans have their order forced on them.
 fn chain(mut ops: Vec<Op>) -> Vec<Op> {
@@ -47,27 +25,27 @@ proptest! {
     #[test]
     fn no_plan_in_fixed_order_beats_the_bound(ops in paper_ops(5), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
-        assert_honest(&problem, brute::fixed_order(&problem));
+        assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
     #[test]
     fn no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(5), budget in 0u64..100) {
         let problem = with_budget(problem(&ops), budget);
-        assert_honest(&problem, brute::fixed_order(&problem));
+        assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
     #[test]
     fn in_free_order_no_plan_at_all_beats_the_bound(ops in paper_ops(4), budget in 0u64..60) {
         let mut problem = with_budget(problem(&chain(ops)), budget);
         problem.order = OrderMode::Free;
-        assert_honest(&problem, brute::any_order(&problem));
+        assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
     #[test]
     fn in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(4), budget in 0u64..60) {
         let mut problem = with_budget(problem(&ops), budget);
         problem.order = OrderMode::Free;
-        assert_honest(&problem, brute::any_order(&problem));
+        assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
     #[test]
@@ -140,7 +118,7 @@ fn stage_forms_do_not_cover_all_plans_in_fixed_order() {
         .only(Candidates::AllStages)
         .solve(&problem, &SolveControl::new());
     assert!(gap.certificate.objective.is_none_or(|objective| objective >= 10));
-    assert_honest(&problem, optimum);
+    assert_honest(&Exact, &problem, optimum);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod agreement;
+mod answers;
 mod brute;
 mod checkmate;
 mod claims;

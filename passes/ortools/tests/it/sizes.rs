@@ -1,7 +1,7 @@
 //! The sizes of the models are those of the paper's Table 1: with `C` intervals per node, `O(C n)` integer and 0/1 variables over
 //! a domain of `n (n + 1) / 2` events; for Checkmate `O(n^2 + n m)` 0/1 variables for `m` edges.
 
-use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize, Partition};
+use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize, Partition, Refusal};
 use remat_plan::{OrderMode, Problem};
 
 use crate::nets::{Op, problem, with_budget};
@@ -54,6 +54,16 @@ fn in_free_order_the_domain_is_one_event_for_every_run() {
     problem.order = OrderMode::Free;
     let size = Moccasin::NEW.model_size(&problem).unwrap();
     assert_eq!((size.integers, size.booleans, size.largest_domain), (60, 20, 20));
+}
+
+#[test]
+fn more_intervals_than_can_be_numbered_are_refused() {
+    let apart = problem(&[Op::plain(1, 1, &[]), Op::plain(1, 1, &[])]);
+    for mut problem in [ladder(10), apart] {
+        problem.max_computes = Some(u32::MAX);
+        let refusal = Moccasin::NEW.model_size(&problem).unwrap_err();
+        assert!(matches!(refusal, Refusal::TooLarge { .. }), "{refusal}");
+    }
 }
 
 #[test]

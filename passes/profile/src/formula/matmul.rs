@@ -25,12 +25,24 @@ pub(super) fn gemm_flops(operands: &Operands<'_>) -> Option<u128> {
     Some(multiply_adds(outputs, inner).saturating_add(addition))
 }
 
-/// The right operand is packed into panels, unless the left one is a single row.
+/// Columns of the result that are worked off at once; a transposed left operand is turned anew for each such stretch.
+const STRETCH: u128 = 128;
+/// Turning reads and writes every element.
+const TURN: u128 = 2;
+
+/// The right operand is packed into panels, unless the left one is a single row; a transposed left operand is turned.
 pub(super) fn detail(operands: &Operands<'_>) -> Option<CpuDetail> {
     let y = operands.output(0)?.known_shape()?;
     let single_row = operands.output_elements(0)? == u128::from(*y.last()?);
+    let turned = if operands.flag("transA") && !single_row {
+        let stretches = u128::from(*y.last()?).div_ceil(STRETCH);
+        operands.input_bytes(0).saturating_mul(stretches * TURN)
+    } else {
+        0
+    };
+    let packed = if single_row { 0 } else { operands.input_bytes(1) };
     Some(CpuDetail {
-        repacked_bytes: if single_row { 0 } else { operands.input_bytes(1) },
+        repacked_bytes: packed.saturating_add(turned),
         runs: 0,
         row: y.last().copied(),
     })

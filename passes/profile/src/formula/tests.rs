@@ -131,6 +131,17 @@ fn gemm_finds_the_inner_dimension_under_transposes() {
 }
 
 #[test]
+fn a_transposed_left_operand_is_turned_for_every_stretch_of_columns() {
+    let repacked = |columns: u64, turned: i64| {
+        let product = case("Gemm", &[&[64, 8], &[64, columns]], &[8, columns]);
+        product.int("transA", turned).work().detail.repacked_bytes
+    };
+    assert_eq!(repacked(100, 0), 4 * 64 * 100);
+    assert_eq!(repacked(100, 1), 4 * 64 * 100 + 2 * (4 * 64 * 8));
+    assert_eq!(repacked(300, 1), 4 * 64 * 300 + 3 * 2 * (4 * 64 * 8));
+}
+
+#[test]
 fn matmul_broadcasts_batches() {
     assert_eq!(
         case("MatMul", &[&[4, 1, 5, 7], &[6, 7, 3]], &[4, 6, 5, 3]).flops(),

@@ -5,8 +5,8 @@ use remat_solve::SolveControl;
 use serde::{Deserialize, Serialize};
 
 use super::{CompareRequest, ComparedRun, Comparison};
-use crate::sweep::FindingKind;
-use crate::{Finding, Model};
+use crate::Model;
+use crate::finding::{FindingKind, millis};
 
 /// The value of [`ComparisonFile::format`].
 pub const COMPARISON_FORMAT: &str = "remat-comparison/1";
@@ -132,26 +132,20 @@ impl ComparisonFile {
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);
-        text.expect("a comparison has only string keys and finite numbers") + "\n"
+        text.expect("a comparison has no keys but strings, so it has a JSON form") + "\n"
     }
 }
 
 impl RunRecord {
     fn of(run: &ComparedRun) -> Self {
-        let (finding, reason) = match &run.finding {
-            Finding::Untried => (FindingKind::Untried, None),
-            Finding::Plan(_) => (FindingKind::Plan, None),
-            Finding::Impossible { reason } => (FindingKind::Impossible, Some(reason.clone())),
-            Finding::NotFound { reason } => (FindingKind::NotFound, Some(reason.clone())),
-        };
         let solution = run.solution();
         let certificate = solution.and_then(|solution| solution.certificate.as_ref());
         Self {
             budget: String::new(),
             budget_bytes: 0,
             solver: String::new(),
-            finding,
-            reason,
+            finding: run.finding.kind(),
+            reason: run.finding.reason().map(str::to_owned),
             elapsed_ms: millis(run.elapsed),
             peak_bytes: solution.map(|solution| solution.replay.peak),
             duration: solution.map(|solution| solution.replay.duration),
@@ -165,8 +159,4 @@ impl RunRecord {
             found_by: certificate.map(|certificate| certificate.solver.clone()),
         }
     }
-}
-
-fn millis(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

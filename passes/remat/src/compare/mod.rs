@@ -47,10 +47,7 @@ impl ComparedRun {
     /// The plan, where there is one.
     #[must_use]
     pub fn solution(&self) -> Option<&Solution> {
-        match &self.finding {
-            Finding::Plan(solution) => Some(solution),
-            Finding::Untried | Finding::Impossible { .. } | Finding::NotFound { .. } => None,
-        }
+        self.finding.solution()
     }
 
     fn duration(&self) -> Option<u64> {

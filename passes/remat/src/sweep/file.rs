@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::SweepRequest;
-use super::front::{Finding, Front, FrontPoint};
+use super::front::{Front, FrontPoint};
+use crate::finding::{Finding, FindingKind, millis};
 use crate::save::write_whole;
 use crate::{Error, Model, check_plan};
 
@@ -59,7 +60,6 @@ pub struct Effort {
 
 impl Effort {
     fn of(request: &SweepRequest, control: &SolveControl<'_>) -> Self {
-        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             solver: request.solver.clone(),
             seed: control.seed,
@@ -99,20 +99,6 @@ pub struct PointRecord {
     pub plan: Option<PlanFile>,
 }
 
-/// What was found for a budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FindingKind {
-    /// Nothing yet.
-    Untried,
-    /// A plan.
-    Plan,
-    /// No plan exists.
-    Impossible,
-    /// A limit was reached first.
-    NotFound,
-}
-
 /// Why a front cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FrontFileError {
@@ -139,24 +125,16 @@ impl FrontFile {
     #[must_use]
     pub fn new(model: &Model, front: &Front, request: &SweepRequest, control: &SolveControl<'_>) -> Self {
         let problem = model.problem();
-        let record = |point: &FrontPoint| {
-            let (finding, reason) = match &point.finding {
-                Finding::Untried => (FindingKind::Untried, None),
-                Finding::Plan(_) => (FindingKind::Plan, None),
-                Finding::Impossible { reason } => (FindingKind::Impossible, Some(reason.clone())),
-                Finding::NotFound { reason } => (FindingKind::NotFound, Some(reason.clone())),
-            };
-            PointRecord {
-                budget: point.spec.to_string(),
-                budget_bytes: point.budget,
-                finding,
-                reason,
-                visits: point.visits,
-                bound: point.bound.map(|(bound, _)| bound),
-                bound_covers: point.bound.map(|(_, covers)| covers),
-                overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
-                plan: point.solution().map(|solution| solution.plan_file(model)),
-            }
+        let record = |point: &FrontPoint| PointRecord {
+            budget: point.spec.to_string(),
+            budget_bytes: point.budget,
+            finding: point.finding.kind(),
+            reason: point.finding.reason().map(str::to_owned),
+            visits: point.visits,
+            bound: point.bound.map(|(bound, _)| bound),
+            bound_covers: point.bound.map(|(_, covers)| covers),
+            overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
+            plan: point.solution().map(|solution| solution.plan_file(model)),
         };
         Self {
             format: FRONT_FORMAT.to_owned(),
@@ -197,14 +175,14 @@ impl FrontFile {
             points: Vec::new(),
             ..*self
         };
-        let head = serde_json::to_string_pretty(&head).expect("a front has only string keys and finite numbers");
+        let head = serde_json::to_string_pretty(&head).expect("a front has no keys but strings, so it has a JSON form");
         let head = head
             .strip_suffix("\"points\": []\n}")
-            .expect("points are the last field");
+            .expect("points are the last field, and empty here");
         let lines = self
             .points
             .iter()
-            .map(|point| serde_json::to_string(point).expect("a point has only string keys and finite numbers"));
+            .map(|point| serde_json::to_string(point).expect("a point has no keys but strings, so it has a JSON form"));
         format!(
             "{head}\"points\": [\n    {}\n  ]\n}}\n",
             lines.collect::<Vec<_>>().join(",\n    ")

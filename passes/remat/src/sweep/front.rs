@@ -3,26 +3,7 @@
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, Status, Structure};
 
 use crate::solution::accept;
-use crate::{Error, Model, Solution};
-
-/// What is known about one budget.
-#[derive(Debug)]
-pub enum Finding {
-    /// Nothing yet.
-    Untried,
-    /// A plan that the checker has replayed.
-    Plan(Box<Solution>),
-    /// No plan exists: below what one op needs, or proved by the solver.
-    Impossible {
-        /// Who says so, and why.
-        reason: String,
-    },
-    /// A limit was reached before a plan was found.
-    NotFound {
-        /// The limit, and how far the search got.
-        reason: String,
-    },
-}
+use crate::{Error, Finding, Model, Solution};
 
 /// One budget of a front.
 #[derive(Debug)]
@@ -56,10 +37,7 @@ impl FrontPoint {
     /// The plan, where there is one.
     #[must_use]
     pub fn solution(&self) -> Option<&Solution> {
-        match &self.finding {
-            Finding::Plan(solution) => Some(solution),
-            Finding::Untried | Finding::Impossible { .. } | Finding::NotFound { .. } => None,
-        }
+        self.finding.solution()
     }
 
     /// Whether nothing is left to do.

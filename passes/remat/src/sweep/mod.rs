@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::SolveControl;
 
-pub use file::{Effort, FRONT_FORMAT, FindingKind, FrontFile, FrontFileError, PointRecord};
-pub use front::{Finding, Front, FrontPoint};
+pub use file::{Effort, FRONT_FORMAT, FrontFile, FrontFileError, PointRecord};
+pub use front::{Front, FrontPoint};
 
-use crate::{Error, ErrorKind, Model, SolveRequest, solve};
+use crate::{Error, ErrorKind, Finding, Model, SolveRequest, solve};
 
 /// What is asked of a sweep.
 #[derive(Clone, Debug)]

@@ -1,10 +1,4 @@
 //! What the tests of the pipeline share.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::allow_attributes,
-    reason = "several test binaries share this file, none uses all of it"
-)]
 
 use std::path::Path;
 
@@ -12,13 +6,13 @@ use proptest::prelude::*;
 use remat::{LoadOptions, Model};
 
 /// A file below `test/`.
-pub fn open(name: &str) -> Model {
+pub(crate) fn open(name: &str) -> Model {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name);
     Model::open(&path, &LoadOptions::default()).expect("the model opens")
 }
 
 /// A model from node-link JSON.
-pub fn open_text(text: &str) -> Model {
+pub(crate) fn open_text(text: &str) -> Model {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("graph.json");
     std::fs::write(&path, text).expect("written");
@@ -26,7 +20,7 @@ pub fn open_text(text: &str) -> Model {
 }
 
 /// A random graph as node-link JSON: each node reads some of the few nodes before it.
-pub fn graph() -> impl Strategy<Value = String> {
+pub(crate) fn graph() -> impl Strategy<Value = String> {
     let node = (1u64..50, 1u64..50, any::<u8>());
     proptest::collection::vec(node, 3..24).prop_map(|nodes| {
         let list = nodes

@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, OrderMode, Problem, Status, StopReason, Structure};
+use remat_plan::{Problem, Status, StopReason, Structure};
 
 use super::curve::explore;
 use super::{Candidates, Point, Strategy, Walk};
-use crate::{Outcome, Phase, Progress, SolveControl, Solver};
+use crate::{Call, Outcome, Phase, SolveControl, Solver};
 
 /// A classic strategy under a name.
 ///
@@ -82,17 +82,16 @@ impl Solver for Classic {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        let started = Instant::now();
+        let call = Call {
+            problem,
+            control,
+            solver: self.name,
+            threads: 1,
+            started: Instant::now(),
+        };
         let structure = Structure::of(problem);
         if problem.check(&structure).is_err() {
-            return self.outcome(
-                problem,
-                control,
-                started,
-                None,
-                &Trace::stopped(StopReason::Proved),
-                Status::Infeasible,
-            );
+            return Self::outcome(&call, None, &Trace::stopped(StopReason::Proved), Status::Infeasible);
         }
         let mut best: Option<Point> = None;
         let mut trace = Trace::default();
@@ -102,7 +101,7 @@ impl Solver for Classic {
             let meets = problem.budget.is_none_or(|budget| point.peak <= budget);
             let rank = |point: &Point| (point.duration, point.peak);
             if meets && best.as_ref().is_none_or(|best| rank(&point) < rank(best)) {
-                self.report(problem, control, started, &point, trace.steps);
+                report(&call, &point, trace.steps);
                 best = Some(point);
             }
             trace.stop = interruption(control, trace.steps);
@@ -112,7 +111,7 @@ impl Solver for Classic {
             tracing::info!(%refusal, solver = self.name, "refused");
             trace.stop = Some(StopReason::Refused);
         }
-        self.outcome(problem, control, started, best, &trace, Status::Unknown)
+        Self::outcome(&call, best, &trace, Status::Unknown)
     }
 
     fn is_quick(&self, problem: &Problem) -> bool {
@@ -150,6 +149,17 @@ fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
     }
 }
 
+fn report(call: &Call<'_>, point: &Point, steps: u64) {
+    tracing::debug!(
+        objective = point.duration,
+        peak = point.peak,
+        solver = call.solver,
+        "improved"
+    );
+    let plan = || Some(point.plan.clone());
+    call.tell(point.duration, point.peak, steps, Phase::Greedy, &plan);
+}
+
 impl Classic {
     /// The strategy.
     #[must_use]
@@ -157,63 +167,12 @@ impl Classic {
         self.strategy
     }
 
-    fn report(&self, problem: &Problem, control: &SolveControl<'_>, started: Instant, point: &Point, steps: u64) {
-        let bound = problem.total_duration();
-        tracing::debug!(
-            objective = point.duration,
-            peak = point.peak,
-            solver = self.name,
-            "improved"
-        );
-        if let Some(observer) = control.observer {
-            let progress = Progress {
-                objective: point.duration,
-                bound,
-                gap: Certificate::relative_gap(point.duration, bound),
-                peak: point.peak,
-                elapsed: started.elapsed(),
-                steps,
-                phase: Phase::Greedy,
-            };
-            observer.improved(&progress, &|| Some(point.plan.clone()));
-        }
-    }
-
     /// `status` is that of an outcome without a plan.
-    fn outcome(
-        &self,
-        problem: &Problem,
-        control: &SolveControl<'_>,
-        started: Instant,
-        best: Option<Point>,
-        trace: &Trace,
-        status: Status,
-    ) -> Outcome {
-        let bound = problem.total_duration();
-        let objective = best.as_ref().map(|point| point.duration);
-        let (status, stop) = match objective {
-            Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
-            Some(_) => (Status::Feasible, trace.stop.unwrap_or(StopReason::Converged)),
-            None => (status, trace.stop.unwrap_or(StopReason::Converged)),
-        };
-        let fixed = status == Status::Infeasible && problem.order == OrderMode::Fixed;
-        let certificate = Certificate {
-            status,
-            objective,
-            bound,
-            bound_covers: if fixed {
-                BoundCovers::FixedOrder
-            } else {
-                BoundCovers::AllPlans
-            },
-            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
-            stop,
-            solver: self.name.to_owned(),
-            seed: control.seed,
-            threads: 1,
-            steps: trace.steps,
-            elapsed_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            problem: problem.digest(),
+    fn outcome(call: &Call<'_>, best: Option<Point>, trace: &Trace, status: Status) -> Outcome {
+        let stop = trace.stop.unwrap_or(StopReason::Converged);
+        let certificate = match &best {
+            Some(point) => call.found(point.duration, stop, trace.steps),
+            None => call.not_found(status, stop, trace.steps),
         };
         Outcome {
             lowest_peak: best.as_ref().map(|point| point.peak).or(trace.lowest_peak),

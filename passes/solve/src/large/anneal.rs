@@ -5,16 +5,11 @@ use super::greedy::{insert_chain, inserted};
 use super::timeline::{Edit, NONE, Timeline};
 use crate::anneal::Schedule;
 use crate::dag::Dag;
+use crate::price::{Price, Units};
 use crate::repair::Chain;
 use crate::rng::Rng;
 use crate::state::Event;
 
-/// Moves between two looks at the share of states above the budget.
-const ADAPT_EVERY: u32 = 256;
-/// Factor by which the price of excess changes then.
-const ADAPT_BY: f64 = 1.02;
-/// The share of states above the budget that is steered towards, at the beginning and at the end.
-const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
 /// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
 const MELTED: f64 = 300.0;
 
@@ -49,16 +44,12 @@ impl Cooling {
 
 /// Annealing of frames: minimises `duration + price * excess`. See [`crate::anneal`].
 pub(super) struct Annealing {
-    /// Duration and size of the mean node.
-    mean: f64,
-    mean_bytes: f64,
+    units: Units,
     cold: f64,
     schedule: Schedule,
     chain: Chain,
     /// Of an excess, where it adapts; kept from frame to frame.
-    price: f64,
-    over_budget: u32,
-    proposals: u32,
+    price: Price,
     /// The share of proposals that move a first run.
     reorder: f64,
     trial: Vec<Edit>,
@@ -68,27 +59,17 @@ pub(super) struct Annealing {
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
     pub(super) fn new(dag: &Dag, cooling: Cooling) -> Self {
-        let nodes = 0..dag.len() as u32;
-        let mut durations: Vec<i64> = nodes.map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
-        durations.sort_unstable();
-        let mean = (durations.iter().sum::<i64>() as f64 / durations.len().max(1) as f64).max(1e-9);
-        let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
-        let values = dag.value_count();
-        let bytes: f64 = (0..values as u32).map(|value| f64::from(dag.bytes(value))).sum();
-        let mean_bytes = (bytes / values.max(1) as f64).max(1.0);
+        let units = Units::of(dag);
         let schedule = Schedule {
             hot: cooling.hot,
             ..Schedule::FIXED
         };
         Self {
-            mean,
-            mean_bytes,
-            cold: cooling.cold * lower_quartile.clamp(0.02 * mean, mean),
+            units,
+            cold: cooling.cold * units.short,
             schedule,
             chain: Chain::SHORT,
-            price: mean / (schedule.excess * mean_bytes),
-            over_budget: 0,
-            proposals: 0,
+            price: Price::new(units, schedule.excess),
             reorder: cooling.moves,
             trial: Vec::new(),
             log: Vec::new(),
@@ -98,7 +79,7 @@ impl Annealing {
     /// From now on anneals like this, with chains up to this.
     pub(super) fn set(&mut self, schedule: Schedule, chain: Chain) {
         (self.schedule, self.chain) = (schedule, chain);
-        self.price = self.mean / (schedule.excess * self.mean_bytes);
+        self.price.reset(self.units, schedule.excess);
     }
 
     /// Anneals the frame for so many steps. The timeline is not worse after than before.
@@ -146,7 +127,7 @@ impl Annealing {
         rng: &mut Rng,
     ) -> bool {
         if self.schedule.adapts {
-            self.adapt(progress);
+            self.price.adapt(progress);
         }
         let (duration, excess) = (timeline.duration(), timeline.excess());
         self.trial.clear();
@@ -162,8 +143,8 @@ impl Annealing {
         if self.trial.is_empty() {
             return false;
         }
-        let change = (timeline.duration() - duration) as f64 + self.price * (timeline.excess() - excess) as f64;
-        let hot = self.schedule.hot * self.mean;
+        let change = (timeline.duration() - duration) as f64 + self.price.value * (timeline.excess() - excess) as f64;
+        let hot = self.schedule.hot * self.units.duration;
         let cold = if self.schedule.adapts { self.cold } else { hot / MELTED };
         let temperature = hot * (cold / hot).powf(progress);
         let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
@@ -173,23 +154,8 @@ impl Annealing {
         } else {
             timeline.undo_to(&mut self.trial, 0);
         }
-        self.over_budget += u32::from(timeline.excess() > allowed);
+        self.price.count(timeline.excess() > allowed);
         accepted
-    }
-
-    fn adapt(&mut self, progress: f64) {
-        self.proposals += 1;
-        if self.proposals < ADAPT_EVERY {
-            return;
-        }
-        let share = f64::from(self.over_budget) / f64::from(self.proposals);
-        let wish = OVER_BUDGET.0 + (OVER_BUDGET.1 - OVER_BUDGET.0) * progress;
-        if share > wish {
-            self.price *= ADAPT_BY;
-        } else {
-            self.price /= ADAPT_BY;
-        }
-        (self.proposals, self.over_budget) = (0, 0);
     }
 }
 

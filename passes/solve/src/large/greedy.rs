@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, Tools};
 use super::timeline::{Edit, NONE, Timeline};
-use crate::dag::Dag;
+use crate::price::least_price;
 use crate::repair::Chain;
 use crate::state::Event;
 
@@ -199,11 +199,6 @@ pub(super) fn inserted(edit: &Edit) -> Option<Event> {
         Edit::Inserted(event) => Some(event),
         Edit::Removed { .. } | Edit::Moved { .. } => None,
     }
-}
-
-/// Recomputing what takes no time has this price too, so that long chains of free recomputes are not preferred.
-pub(super) fn least_price(dag: &Dag) -> f64 {
-    (dag.total_duration() as f64 / dag.len().max(1) as f64 * 1e-3).max(1e-9)
 }
 
 /// Runs `node` again in front of `before`. Inputs that are dead by then come back too where the chain reaches, `revive` agrees and they

@@ -117,7 +117,7 @@ impl<'a> Timeline<'a> {
             for &value in dag.needs(node) {
                 let serving = *self.runs[dag.producer(value) as usize]
                     .last()
-                    .expect("nothing runs before what it needs");
+                    .expect("a loaded sequence runs nothing before what it needs");
                 *self.end_mut(serving, value) = event;
             }
             let again = !self.runs[node as usize].is_empty();
@@ -194,7 +194,7 @@ impl<'a> Timeline<'a> {
         let before = self.runs[node as usize]
             .iter()
             .rposition(|&run| self.slot(run) < at)
-            .expect("the node ran before");
+            .expect("only nodes that ran before are inserted");
         let previous = self.runs[node as usize][before];
         for value in dag.values(node) {
             let end = self.end_of(previous, value);
@@ -225,7 +225,7 @@ impl<'a> Timeline<'a> {
         let index = runs
             .iter()
             .position(|&run| run == event)
-            .expect("the event is in the sequence");
+            .expect("runs of a node are its events in the sequence");
         let previous = runs[index - 1];
         self.steps += 1;
         for value in dag.values(node) {
@@ -296,7 +296,9 @@ impl<'a> Timeline<'a> {
     fn read_inputs(&mut self, event: Event) {
         let (dag, at) = (self.dag, self.slot(event));
         for &value in dag.needs(self.node_of(event)) {
-            let serving = self.serving(value, at).expect("inputs ran before");
+            let serving = self
+                .serving(value, at)
+                .expect("first runs stay behind those of their inputs");
             let end = self.slot(self.end_of(serving, value));
             if end < at {
                 *self.end_mut(serving, value) = event;
@@ -309,7 +311,9 @@ impl<'a> Timeline<'a> {
     fn release_inputs(&mut self, event: Event) {
         let (dag, at) = (self.dag, self.slot(event));
         for &value in dag.needs(self.node_of(event)) {
-            let serving = self.serving(value, at).expect("inputs ran before");
+            let serving = self
+                .serving(value, at)
+                .expect("first runs stay behind those of their inputs");
             if self.end_of(serving, value) == event {
                 let last = self.last_use(value, self.slot(serving), at).unwrap_or(serving);
                 *self.end_mut(serving, value) = last;
@@ -322,7 +326,8 @@ impl<'a> Timeline<'a> {
     fn occupy(&mut self, event: Event, next: Event) -> usize {
         let at = self.open(next).unwrap_or_else(|| {
             self.spread();
-            self.open(next).expect("there is room after spreading")
+            self.open(next)
+                .expect("spreading leaves a free slot before every event")
         });
         self.slots[at] = event;
         self.slot_of[event as usize] = at as u32;

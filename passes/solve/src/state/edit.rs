@@ -30,7 +30,9 @@ impl State<'_> {
         self.memory.insert(position, here);
         self.excess += i64::from((here - self.budget).max(0));
 
-        let before = self.serving_index(node, position).expect("the node ran before");
+        let before = self
+            .serving_index(node, position)
+            .expect("only nodes that ran before are inserted");
         let previous = self.runs[node as usize][before];
         self.take_over(previous, event);
         self.runs[node as usize].insert(before + 1, event);
@@ -144,7 +146,9 @@ impl State<'_> {
         let dag = self.dag;
         let position = self.position_of(event);
         for &value in dag.needs(self.node_of(event)) {
-            let serving = self.serving(value, position).expect("inputs ran before");
+            let serving = self
+                .serving(value, position)
+                .expect("first runs stay behind those of their inputs");
             let end = self.position_of(self.end_of(serving, value));
             if end < position {
                 *self.end_mut(serving, value) = event;
@@ -158,7 +162,9 @@ impl State<'_> {
         let dag = self.dag;
         let position = self.position_of(event);
         for &value in dag.needs(self.node_of(event)) {
-            let serving = self.serving(value, position).expect("inputs ran before");
+            let serving = self
+                .serving(value, position)
+                .expect("first runs stay behind those of their inputs");
             if self.end_of(serving, value) == event {
                 let last = self
                     .last_use(value, self.position_of(serving), position)

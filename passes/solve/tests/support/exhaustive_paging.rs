@@ -14,7 +14,7 @@ pub(crate) fn exhaustive(problem: &Problem, budget: u64) -> Option<u64> {
         resident.map(bytes).sum()
     };
     let structure = Structure::of(problem);
-    let paging = problem.paging.unwrap();
+    let paging = problem.paging.expect("there is a second memory");
     let mut best: BTreeMap<(u32, u32, usize), u64> = BTreeMap::new();
     let mut queue = BinaryHeap::from([Reverse((0, (0u32, 0u32, 0usize)))]);
     while let Some(Reverse((energy, (resident, copies, next)))) = queue.pop() {

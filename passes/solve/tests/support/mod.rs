@@ -1,10 +1,4 @@
 //! Random problems with everything a solver has to cope with.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::allow_attributes,
-    reason = "several test binaries and the unit tests share this file, none uses all of it"
-)]
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -16,7 +10,7 @@ use typed_index_collections::TiVec;
 
 /// What an op is, before its operands are chosen among the tensors that exist by then.
 #[derive(Clone, Debug)]
-pub struct OpDraw {
+pub(crate) struct OpDraw {
     duration: u64,
     workspace: u64,
     recomputable: bool,
@@ -34,33 +28,33 @@ enum Results {
 
 /// What may occur in a problem.
 #[derive(Clone, Copy, Debug)]
-pub struct Features {
+pub(crate) struct Features {
     /// Several results, kept storages, workspace, ops that may run only once.
-    pub models: bool,
+    pub(crate) models: bool,
     /// Views: lazy ones, and such that may not run again.
-    pub views: bool,
+    pub(crate) views: bool,
     /// Views that may run again only, of no duration.
-    pub free_views: bool,
+    pub(crate) free_views: bool,
     /// How far back operands are.
-    pub reach: usize,
+    pub(crate) reach: usize,
 }
 
 impl Features {
-    pub const ALL: Self = Self {
+    pub(crate) const ALL: Self = Self {
         models: true,
         views: true,
         free_views: false,
         reach: 8,
     };
     /// All but what an exhaustive search over scheduled ops does not see.
-    pub const EXACT: Self = Self {
+    pub(crate) const EXACT: Self = Self {
         models: true,
         views: true,
         free_views: true,
         reach: 8,
     };
     /// The setting of the papers: one result per op, nothing else.
-    pub const PAPER: Self = Self {
+    pub(crate) const PAPER: Self = Self {
         models: false,
         views: false,
         free_views: false,
@@ -98,12 +92,12 @@ fn op_draw(features: Features) -> impl Strategy<Value = OpDraw> {
 }
 
 /// Valid problems in fixed order, without a budget.
-pub fn problems(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
+pub(crate) fn problems(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
     prop::collection::vec(op_draw(features), ops).prop_map(move |draws| build(&draws, features.reach))
 }
 
 /// A problem in the setting of the papers: duration, bytes and operands of each op.
-pub fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
+pub(crate) fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
     let op = |(id, &(duration, _, reads)): (usize, &(u64, u64, &[usize]))| ProblemOp {
         name: format!("op{id}"),
         duration,
@@ -139,12 +133,12 @@ pub fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
 }
 
 /// The same problems, each in fixed or in free order.
-pub fn in_either_order(problems: impl Strategy<Value = Problem>) -> impl Strategy<Value = Problem> {
+pub(crate) fn in_either_order(problems: impl Strategy<Value = Problem>) -> impl Strategy<Value = Problem> {
     (problems, any::<bool>()).prop_map(|(problem, free)| if free { in_free_order(problem) } else { problem })
 }
 
 /// The problem without its order.
-pub fn in_free_order(problem: Problem) -> Problem {
+pub(crate) fn in_free_order(problem: Problem) -> Problem {
     Problem {
         order: OrderMode::Free,
         ..problem
@@ -152,7 +146,7 @@ pub fn in_free_order(problem: Problem) -> Problem {
 }
 
 /// Problems with a budget between what one op needs and the peak of the reference order.
-pub fn budgeted(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
+pub(crate) fn budgeted(ops: std::ops::Range<usize>, features: Features) -> impl Strategy<Value = Problem> {
     (problems(ops, features), 0.0..1.0f64).prop_map(|(mut problem, share)| {
         let least = problem
             .bottleneck(&Structure::of(&problem))

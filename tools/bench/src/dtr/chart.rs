@@ -1,11 +1,10 @@
 //! The curves as a drawing, one panel for each log.
 
-use anyhow::anyhow;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use remat::dtr::SimulateStatus;
 
 use super::{Curve, Panel};
+use crate::panels::{self, Area, DrawResult};
 
 /// Width and height of one panel in pixels.
 const PANEL: (u32, u32) = (440, 320);
@@ -18,26 +17,10 @@ const RANGE: std::ops::Range<f64> = 0.98..2.0;
 /// # Errors
 /// If the drawing library fails, which it does not in memory.
 pub(super) fn svg(panels: &[Panel]) -> anyhow::Result<String> {
-    let mut text = String::new();
-    draw(&mut text, panels).map_err(|error| anyhow!("the chart cannot be drawn: {error}"))?;
-    Ok(text)
+    panels::svg(panels, PANEL, draw_panel)
 }
 
-type DrawResult = Result<(), Box<dyn std::error::Error>>;
-
-fn draw(text: &mut String, panels: &[Panel]) -> DrawResult {
-    let rows = panels.len().div_ceil(2).max(1);
-    let size = (2 * PANEL.0, PANEL.1 * u32::try_from(rows)?);
-    let area = SVGBackend::with_string(text, size).into_drawing_area();
-    area.fill(&WHITE)?;
-    for (place, panel) in area.split_evenly((rows, 2)).iter().zip(panels) {
-        draw_panel(place, panel)?;
-    }
-    area.present()?;
-    Ok(())
-}
-
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> DrawResult {
+fn draw_panel(area: &Area<'_>, panel: &Panel) -> DrawResult {
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.name, ("sans-serif", 15))
         .margin(8)

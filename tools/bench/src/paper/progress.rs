@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anyhow::anyhow;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::published::{Figures, Row};
 use crate::measure::{Improvement, Run};
+use crate::panels::{self, Area, DrawResult};
 
 /// Width and height of one panel in pixels.
 const PANEL: (u32, u32) = (440, 300);
@@ -65,28 +64,12 @@ pub(super) fn csv(panels: &[Panel]) -> String {
 /// # Errors
 /// If the drawing library fails, which it does not in memory.
 pub(super) fn svg(panels: &[Panel]) -> anyhow::Result<String> {
-    let mut text = String::new();
     let found = |panel: &&Panel| panel.runs.iter().any(|(_, improvements)| !improvements.is_empty());
     let panels: Vec<&Panel> = panels.iter().filter(found).collect();
-    draw(&mut text, &panels).map_err(|error| anyhow!("the chart cannot be drawn: {error}"))?;
-    Ok(text)
+    panels::svg(&panels, PANEL, |area, panel| draw_panel(area, panel))
 }
 
-type DrawResult = Result<(), Box<dyn std::error::Error>>;
-
-fn draw(text: &mut String, panels: &[&Panel]) -> DrawResult {
-    let rows = panels.len().div_ceil(2).max(1);
-    let size = (2 * PANEL.0, PANEL.1 * u32::try_from(rows)?);
-    let area = SVGBackend::with_string(text, size).into_drawing_area();
-    area.fill(&WHITE)?;
-    for (place, panel) in area.split_evenly((rows, 2)).iter().zip(panels) {
-        draw_panel(place, panel)?;
-    }
-    area.present()?;
-    Ok(())
-}
-
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> DrawResult {
+fn draw_panel(area: &Area<'_>, panel: &Panel) -> DrawResult {
     let all = || panel.runs.iter().flat_map(|(_, improvements)| improvements);
     let last = panel
         .paper

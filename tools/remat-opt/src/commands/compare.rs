@@ -7,15 +7,21 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::solver::SolveControl;
 use remat::{CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
-use crate::{interrupt, units};
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
+use crate::units;
 
+// Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("memory_limit", |arg| arg.help(
+        "Most memory the process may take, such as `4GiB`: a solver stops there with the best plan so far"
+    )),
+    mut_arg("seed", |arg| arg.help("Seed of all random choices")),
+)]
 pub(crate) struct CompareArgs {
     /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
     #[arg(value_name = "IN")]
@@ -38,15 +44,8 @@ pub(crate) struct CompareArgs {
     /// Most search steps for one solver under one budget.
     #[arg(long, value_name = "N")]
     step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: a solver stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    memory_limit: Option<u64>,
-    /// Seed of all random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    search: SearchArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -55,12 +54,8 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let started = Instant::now();
-    let model = Model::open(&args.input, &args.load.options()?)?;
-    let mut control = SolveControl::new()
-        .threads(super::threads(args.threads))
-        .seed(args.seed)
-        .cancel(interrupt::flag());
-    control.memory_limit = args.memory_limit;
+    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
+    let mut control = args.search.control();
     control.step_limit = args.step_limit;
     let request = CompareRequest {
         budgets: Budgets::all(&args.budgets),

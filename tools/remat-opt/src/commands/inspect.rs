@@ -16,7 +16,7 @@ const CHART_ROWS: usize = 10;
 const CHART_COLUMNS: usize = 100;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
-    let mut options = args.load.options()?;
+    let mut options = args.load.options(&args.input)?;
     let Some(path) = &args.plan else {
         let model = Model::open(&args.input, &options)?;
         return show(args, &model, model.baseline_plan(), model.baseline());

@@ -76,7 +76,7 @@ pub(crate) struct MaxBatchArgs {
 
 pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
     let started = Instant::now();
-    let options = args.load.options()?;
+    let options = args.load.options(&args.input)?;
     let mut control = SolveControl::new()
         .threads(super::threads(args.threads))
         .seed(args.seed)

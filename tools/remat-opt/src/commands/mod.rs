@@ -5,10 +5,13 @@ pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod max_batch;
+pub(crate) mod measure_child;
 pub(crate) mod optimize;
+pub(crate) mod profile;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod verify;
+pub(crate) mod verify_models;
 
 use std::io::Write;
 

@@ -7,16 +7,19 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::solver::SolveControl;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use serde_json::json;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration};
+use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
 use crate::progress::Spinner;
-use crate::{front_chart, interrupt, units};
+use crate::{front_chart, units};
 
+// Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
+#[command(mut_arg("memory_limit", |arg| arg.help(
+    "Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far"
+)))]
 pub(crate) struct SweepArgs {
     /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
     #[arg(value_name = "IN")]
@@ -43,15 +46,8 @@ pub(crate) struct SweepArgs {
     /// Most search steps to take for one budget.
     #[arg(long, value_name = "N")]
     step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    memory_limit: Option<u64>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    search: SearchArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
@@ -60,18 +56,13 @@ pub(crate) struct SweepArgs {
 
 pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
-    let model = Model::open(&args.input, &args.load.options()?)?;
+    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
     let resume = match &args.output {
         Some(path) if path.exists() => Some(read_front(path)?),
         _ => None,
     };
     let spinner = Spinner::start(quiet, model.baseline().duration);
-    let mut control = SolveControl::new()
-        .threads(super::threads(args.threads))
-        .seed(args.seed)
-        .cancel(interrupt::flag())
-        .observer(&spinner);
-    control.memory_limit = args.memory_limit;
+    let mut control = args.search.control().observer(&spinner);
     if let Some(limit) = args.total_time_limit {
         control = control.time_limit(limit);
     }
@@ -156,7 +147,7 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         String::new(),
     ];
     for point in &front.points {
-        if let Finding::Impossible { reason } | Finding::NotFound { reason } = &point.finding {
+        if let Some(reason) = point.finding.reason() {
             lines.push(format!("{}: {reason}", point.spec));
         }
     }
@@ -183,15 +174,11 @@ fn state(point: &FrontPoint) -> &'static str {
 fn json(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> serde_json::Value {
     let point = |point: &FrontPoint| {
         let solution = point.solution();
-        let reason = match &point.finding {
-            Finding::Impossible { reason } | Finding::NotFound { reason } => Some(reason),
-            Finding::Untried | Finding::Plan(_) => None,
-        };
         json!({
             "budget": point.spec.to_string(),
             "budget_bytes": point.budget,
             "found": state(point),
-            "reason": reason,
+            "reason": point.finding.reason(),
             "peak_bytes": solution.map(|solution| solution.replay.peak),
             "duration": solution.map(|solution| solution.replay.duration),
             "overhead_percent": solution.map(|solution| solution.overhead.percent()),

@@ -1,4 +1,4 @@
-//! `remat-opt verify`: replays a plan with the independent checker.
+//! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
 use anyhow::Context;
 use remat::plan::Step;
@@ -11,8 +11,12 @@ use crate::cli::{ReportFormat, VerifyArgs};
 use crate::units;
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+    let extension = args.plan.extension().and_then(|extension| extension.to_str());
+    if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
+        return super::verify_models::run(args);
+    }
     let file = super::read_plan(&args.plan)?;
-    let mut options = args.load.options()?;
+    let mut options = args.load.options(&args.input)?;
     options.accounting = Some(options.accounting.unwrap_or(file.accounting));
     let model = Model::open(&args.input, &options)?;
     let result = remat::check_plan(&model, &file);

@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-dtr", &["remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
     ("remat-ort", &[]),
+    ("remat-target", &["remat-ir", "remat-onnx"]),
+    ("remat-ortsim", &["remat-ir"]),
     (
         "remat",
         &[
@@ -30,8 +32,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-profile",
             "remat-solve",
             "remat-rewrite",
+            "remat-ort",
             "remat-ortools",
             "remat-dtr",
+            "remat-target",
+            "remat-ortsim",
         ],
     ),
     ("remat-plugin", &["remat", "remat-mlir"]),

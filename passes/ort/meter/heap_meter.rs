@@ -1,0 +1,135 @@
+//! Preloaded into a process (`LD_PRELOAD`), counts the bytes that `malloc` and its kin hand out: the live sum, and its peak since
+//! the last reset.
+//!
+//! Bytes are those the allocator set aside (`malloc_usable_size`), so blocks cost what they really take. C++'s `operator new` and
+//! everything else that a dynamically linked program allocates from the heap goes through these functions. Memory that a program
+//! maps itself (`mmap`) is not seen.
+//!
+//! The crate's build script compiles this file to a shared library of its own, without the standard library: nothing in here may
+//! allocate. `__libc_malloc` and its kin are glibc's own names for the functions that this file stands before; `dlsym` would itself
+//! allocate.
+#![no_std]
+#![allow(non_camel_case_types, reason = "the names are C's")]
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+type size_t = usize;
+
+const ENOMEM: c_int = 12;
+const EINVAL: c_int = 22;
+
+static LIVE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn __libc_malloc(size: size_t) -> *mut c_void;
+    fn __libc_calloc(count: size_t, size: size_t) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: size_t) -> *mut c_void;
+    fn __libc_memalign(alignment: size_t, size: size_t) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+    fn malloc_usable_size(block: *mut c_void) -> size_t;
+    fn __errno_location() -> *mut c_int;
+}
+
+/// Bytes of a block; none of no block.
+unsafe fn bytes(block: *mut c_void) -> i64 {
+    if block.is_null() { 0 } else { unsafe { malloc_usable_size(block) as i64 } }
+}
+
+unsafe fn taken(block: *mut c_void) -> *mut c_void {
+    let bytes = unsafe { bytes(block) };
+    PEAK.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
+    unsafe { taken(__libc_malloc(size)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
+    unsafe { taken(__libc_calloc(count, size)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: size_t) -> *mut c_void {
+    unsafe {
+        let before = bytes(block);
+        let moved = __libc_realloc(block, size);
+        // A failed call leaves the block; a size of zero frees it.
+        if !moved.is_null() || size == 0 {
+            LIVE.fetch_sub(before, Relaxed);
+        }
+        taken(moved)
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: size_t, size: size_t) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(size) => unsafe { realloc(block, size) },
+        None => {
+            unsafe { *__errno_location() = ENOMEM };
+            null_mut()
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memalign(alignment: size_t, size: size_t) -> *mut c_void {
+    unsafe { taken(__libc_memalign(alignment, size)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aligned_alloc(alignment: size_t, size: size_t) -> *mut c_void {
+    unsafe { taken(__libc_memalign(alignment, size)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: size_t, size: size_t) -> c_int {
+    if !alignment.is_power_of_two() || alignment % size_of::<*mut c_void>() != 0 {
+        return EINVAL;
+    }
+    let block = unsafe { taken(__libc_memalign(alignment, size)) };
+    if block.is_null() {
+        return ENOMEM;
+    }
+    unsafe { *out = block };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    unsafe {
+        LIVE.fetch_sub(bytes(block), Relaxed);
+        __libc_free(block);
+    }
+}
+
+/// Bytes handed out and not given back.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_live() -> i64 {
+    LIVE.load(Relaxed)
+}
+
+/// Largest number of live bytes since the last reset.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_peak() -> i64 {
+    PEAK.load(Relaxed)
+}
+
+/// Starts a new peak at what is live now.
+#[unsafe(no_mangle)]
+pub extern "C" fn remat_heap_reset() {
+    PEAK.store(LIVE.load(Relaxed), Relaxed);
+}
+
+/// Never called: nothing in here can panic.
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

@@ -1,0 +1,46 @@
+//! The runtime at hand: which library there is, and how to run models in it.
+
+use std::path::PathBuf;
+
+use crate::child::{ChildCommand, Request, Task, ask};
+use crate::library::{Surroundings, candidates};
+use crate::{OptimizationLevel, RuntimeError, SessionSettings};
+
+/// A library of the runtime that can be loaded. The program itself never loads it, its children do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// The library; a bare name is looked up by the system's loader.
+    pub library: PathBuf,
+    /// The version that it states, `1.31.1` for instance.
+    pub version: String,
+    /// How to start a process that runs models.
+    pub child: ChildCommand,
+}
+
+impl Host {
+    /// The first of the [`candidates`] that can be loaded.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Library`] of the first candidate, if there is none.
+    pub fn find(child: ChildCommand, surroundings: &Surroundings) -> Result<Self, RuntimeError> {
+        let mut first = None;
+        for library in candidates(surroundings) {
+            let request = Request {
+                library: library.clone(),
+                settings: SessionSettings::exact(OptimizationLevel::Off),
+                task: Task::Version,
+            };
+            match ask(&child, &request) {
+                Ok(version) => {
+                    return Ok(Self {
+                        library,
+                        version,
+                        child,
+                    });
+                }
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.expect("the bare name is always a candidate"))
+    }
+}

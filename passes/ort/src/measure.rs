@@ -1,0 +1,254 @@
+//! What a run of a model takes, measured in a process of its own: memory at its peak, time, and the bits of its outputs.
+
+use std::path::Path;
+use std::time::Instant;
+
+use ort::session::Session;
+use serde::{Deserialize, Serialize};
+
+use crate::arena::Arena;
+use crate::child::{ChildCommand, Request, Task, ask};
+use crate::meter::HeapMeter;
+use crate::session::take;
+use crate::{Output, Provider, Runtime, RuntimeError, SessionSettings};
+
+/// How often and on what a model runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MeasureOptions {
+    /// Warm runs after the first; at least one is done.
+    pub runs: u32,
+    /// Seeds of the inputs: memory and time are measured on those of the first, outputs are taken of each.
+    pub seeds: Vec<u64>,
+}
+
+impl Default for MeasureOptions {
+    /// Three warm runs, seed 0.
+    fn default() -> Self {
+        Self {
+            runs: 3,
+            seeds: vec![0],
+        }
+    }
+}
+
+/// Most bytes that were taken at once, above those that were taken before the first run (weights and inputs).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Peaks {
+    /// In the first run.
+    pub first: u64,
+    /// In the runs after it. What the session kept after the first run counts: an arena's memory, blocks of a memory pattern.
+    pub steady: u64,
+}
+
+/// The bits of one output, as a digest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OutputDigest {
+    /// Name in the model's signature.
+    pub name: String,
+    /// Element type, as in [`Output::element`].
+    pub element: String,
+    /// Dimensions, as in [`Output::shape`].
+    pub shape: Vec<i64>,
+    /// BLAKE3 of the bytes, in hexadecimal. NaNs compare by their bits.
+    pub digest: String,
+}
+
+/// The outputs for one seed, in the order of the signature.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SeededOutputs {
+    /// The seed of the inputs.
+    pub seed: u64,
+    /// The outputs.
+    pub outputs: Vec<OutputDigest>,
+}
+
+/// What runs of a model took.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Memory: of the process's heap, or on a GPU of the provider's arena. Otherwise why it is not known.
+    pub peaks: Result<Peaks, String>,
+    /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
+    /// arena itself is larger: that is in `peaks`.
+    pub arena_peak: Option<u64>,
+    /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
+    pub loaded_bytes: u64,
+    /// Median of the warm runs, in nanoseconds.
+    pub median_ns: u64,
+    /// Fastest warm run, in nanoseconds.
+    pub min_ns: u64,
+    /// The outputs for each seed.
+    pub outputs: Vec<SeededOutputs>,
+    /// Whether all floating-point outputs were free of NaN and infinity.
+    pub finite: bool,
+}
+
+impl Measurement {
+    /// The first output in which two measurements with the same seeds differ: by name, type, shape or any bit.
+    #[must_use]
+    pub fn first_difference<'m>(&'m self, other: &Self) -> Option<(u64, &'m str)> {
+        let pairs = self.outputs.iter().zip(&other.outputs);
+        let differs = |(here, there): (&'m SeededOutputs, &SeededOutputs)| {
+            let mut outputs = here.outputs.iter().enumerate();
+            let (_, output) = outputs.find(|&(index, output)| there.outputs.get(index) != Some(output))?;
+            Some((here.seed, output.name.as_str()))
+        };
+        pairs.into_iter().find_map(differs)
+    }
+}
+
+/// Runs a model in a process of its own and measures it there. `library` is the runtime's library.
+///
+/// # Errors
+/// [`RuntimeError`]; [`RuntimeError::Child`] if the process ends without an answer, for want of memory for instance.
+pub fn measure(
+    child: &ChildCommand,
+    library: &Path,
+    model: &Path,
+    settings: &SessionSettings,
+    options: &MeasureOptions,
+) -> Result<Measurement, RuntimeError> {
+    let request = Request {
+        library: library.to_owned(),
+        settings: settings.clone(),
+        task: Task::Measure {
+            model: model.to_owned(),
+            options: options.clone(),
+        },
+    };
+    ask(child, &request)
+}
+
+/// The child's part of [`measure`].
+pub(crate) fn measure_here(
+    runtime: &Runtime,
+    model: &Path,
+    settings: &SessionSettings,
+    options: &MeasureOptions,
+) -> Result<Measurement, RuntimeError> {
+    let mut loaded = runtime.open(model, settings)?;
+    let first_seed = options.seeds.first().copied().unwrap_or(0);
+    let feed = loaded.seeded(first_seed)?;
+    let meter = Meter::of(&loaded.session, settings.provider);
+    let arena = Arena::of(&loaded.session, settings.provider).ok();
+    let arena_before = arena.as_ref().and_then(|arena| arena.stats().ok());
+
+    let before = meter.live();
+    meter.reset();
+    let names = loaded.outputs().to_vec();
+    let outputs = loaded.run(&feed)?;
+    let first = meter.peak();
+    let failed = |why| RuntimeError::Run {
+        model: model.to_owned(),
+        why,
+    };
+    let outputs = take(outputs, names).map_err(failed)?;
+    let mut finite = outputs.iter().all(Output::is_finite);
+    let mut seeded = vec![digests(first_seed, &outputs)];
+    drop(outputs);
+
+    let mut times = Vec::new();
+    let mut steady = 0;
+    for _ in 0..options.runs.max(1) {
+        meter.reset();
+        let start = Instant::now();
+        let outputs = loaded.run(&feed)?;
+        times.push(nanoseconds(start));
+        steady = steady.max(meter.peak());
+        drop(outputs);
+    }
+    for &seed in options.seeds.iter().skip(1) {
+        let feed = loaded.seeded(seed)?;
+        let outputs = loaded.bits(&feed)?;
+        finite &= outputs.iter().all(Output::is_finite);
+        seeded.push(digests(seed, &outputs));
+    }
+    let above = |peak: i64| u64::try_from(peak - before).unwrap_or(0);
+    let peaks = Peaks {
+        first: above(first),
+        steady: above(steady),
+    };
+    let arena_after = arena.as_ref().and_then(|arena| arena.stats().ok());
+    let arena_peak = arena_before
+        .zip(arena_after)
+        .map(|(before, after)| after.max_in_use - before.in_use);
+    Ok(Measurement {
+        arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
+        peaks: meter.is_there().map(|()| peaks),
+        loaded_bytes: u64::try_from(before).unwrap_or(0),
+        median_ns: median(&mut times),
+        min_ns: times.first().copied().unwrap_or(0),
+        outputs: seeded,
+        finite,
+    })
+}
+
+/// Nanoseconds since `start`.
+pub(crate) fn nanoseconds(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Sorts the times; the one in the middle, the lower of two: what disturbs a run only makes it longer.
+pub(crate) fn median(times: &mut [u64]) -> u64 {
+    times.sort_unstable();
+    times.get(times.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
+fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {
+    let digest = |output: &Output| OutputDigest {
+        name: output.name.clone(),
+        element: output.element.clone(),
+        shape: output.shape.clone(),
+        digest: blake3::hash(&output.bytes).to_hex().to_string(),
+    };
+    SeededOutputs {
+        seed,
+        outputs: outputs.iter().map(digest).collect(),
+    }
+}
+
+/// What memory is read off.
+enum Meter {
+    Heap(HeapMeter),
+    Device(Arena),
+    Unknown(String),
+}
+
+impl Meter {
+    fn of(session: &Session, provider: Provider) -> Self {
+        let found = match provider {
+            Provider::Cpu => HeapMeter::find().map(Self::Heap),
+            Provider::Cuda(_) => Arena::of(session, provider).map(Self::Device),
+        };
+        found.unwrap_or_else(Self::Unknown)
+    }
+
+    fn is_there(&self) -> Result<(), String> {
+        match self {
+            Self::Heap(_) | Self::Device(_) => Ok(()),
+            Self::Unknown(why) => Err(why.clone()),
+        }
+    }
+
+    fn live(&self) -> i64 {
+        match self {
+            Self::Heap(meter) => meter.live(),
+            Self::Device(arena) => arena.stats().map_or(0, |stats| stats.in_use),
+            Self::Unknown(_) => 0,
+        }
+    }
+
+    /// Most bytes since the last reset; those of a device since it exists, which has no reset.
+    fn peak(&self) -> i64 {
+        match self {
+            Self::Heap(meter) => meter.peak(),
+            Self::Device(arena) => arena.stats().map_or(0, |stats| stats.max_in_use),
+            Self::Unknown(_) => 0,
+        }
+    }
+
+    fn reset(&self) {
+        if let Self::Heap(meter) = self {
+            meter.reset();
+        }
+    }
+}

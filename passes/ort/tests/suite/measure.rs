@@ -1,0 +1,186 @@
+//! Memory, time and bits of a run, in a process of its own. The child is this test program, in which one ignored test answers.
+
+use std::path::{Path, PathBuf};
+
+use remat_ort::{
+    ChildCommand, MeasureOptions, Measurement, OptimizationLevel, Provider, RuntimeError, SessionSettings,
+    compare_bits, compare_time, measure, optimize, run_seeded, serve,
+};
+
+use crate::common::{runtime, workspace};
+
+/// Answers a request; started by the other tests of this file.
+#[test]
+#[ignore = "it is the child of the other tests"]
+fn child() {
+    serve(std::io::stdin().lock(), std::io::stdout().lock()).expect("the streams are those of the parent");
+}
+
+/// This program, with the test above selected.
+pub(crate) fn this_program() -> ChildCommand {
+    let arguments = ["--quiet", "--ignored", "--exact", "measure::child", "--nocapture"];
+    ChildCommand {
+        program: std::env::current_exe().expect("the test program is a file"),
+        arguments: arguments.map(Into::into).into(),
+    }
+}
+
+fn unet() -> PathBuf {
+    workspace().join("test/models/unet_tiny_train.onnx")
+}
+
+fn exact() -> SessionSettings {
+    SessionSettings::exact(OptimizationLevel::All)
+}
+
+fn measured(library: &Path, model: &Path, settings: &SessionSettings) -> Measurement {
+    let options = MeasureOptions {
+        runs: 2,
+        seeds: vec![7, 8],
+    };
+    measure(&this_program(), library, model, settings, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn two_measurements_of_one_model_agree_in_memory_and_bits() {
+    let Some(runtime) = runtime() else { return };
+    let once = measured(runtime.library(), &unet(), &exact());
+    let again = measured(runtime.library(), &unet(), &exact());
+    assert_eq!(once.outputs, again.outputs);
+    assert_eq!(once.first_difference(&again), None);
+    assert_ne!(
+        once.outputs[0].outputs, once.outputs[1].outputs,
+        "two seeds, two answers"
+    );
+    assert!(once.finite);
+    assert!(once.min_ns > 0 && once.min_ns <= once.median_ns);
+    if cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
+        assert!(once.peaks.is_err());
+        return;
+    }
+    let (once, again) = (
+        once.peaks.expect("there is a meter"),
+        again.peaks.expect("there is a meter"),
+    );
+    // Its largest result has 1 MiB.
+    assert!(once.first > 1 << 20, "{once:?}");
+    assert!(once.first.abs_diff(again.first) < 300_000, "{once:?} {again:?}");
+    assert!(once.first.abs_diff(once.steady) < 300_000, "{once:?}");
+}
+
+#[test]
+fn an_arena_takes_more_than_the_tensors_and_keeps_it() {
+    let Some(runtime) = runtime() else { return };
+    let measured = |settings| measured(runtime.library(), &unet(), settings);
+    let (exact, stock) = (measured(&exact()), measured(&SessionSettings::stock()));
+    assert_eq!(exact.arena_peak, None);
+    let in_use = stock.arena_peak.expect("the arena states what is in use");
+    let (Ok(exact), Ok(stock)) = (exact.peaks, stock.peaks) else {
+        eprintln!("skipped: there is no heap meter here");
+        return;
+    };
+    assert!(stock.first > exact.first, "{stock:?} {exact:?}");
+    assert!(stock.steady > exact.steady, "{stock:?} {exact:?}");
+    assert!(in_use > 1 << 20 && in_use <= stock.steady, "{in_use} {stock:?}");
+}
+
+#[test]
+fn times_of_a_model_and_itself_are_about_the_same() {
+    let Some(runtime) = runtime() else { return };
+    let model = unet();
+    let pair = (model.as_path(), model.as_path());
+    let times = compare_time(&this_program(), runtime.library(), pair, &exact(), 4, 0).expect("it runs");
+    assert!(
+        times.base_min_ns > 0 && times.base_min_ns <= times.base_median_ns,
+        "{times:?}"
+    );
+    assert!(times.other_min_ns > 0 && times.ratio > 0.0, "{times:?}");
+}
+
+#[test]
+fn a_model_that_cannot_be_loaded_and_a_child_that_dies_are_errors() {
+    let Some(runtime) = runtime() else { return };
+    let options = MeasureOptions::default();
+    let missing = Path::new("no/such/model.onnx");
+    let error = measure(&this_program(), runtime.library(), missing, &exact(), &options).unwrap_err();
+    assert!(matches!(error, RuntimeError::Load { .. }), "{error}");
+
+    let mut silent = this_program();
+    silent.arguments = vec!["--no-such-option".into()];
+    let error = measure(&silent, runtime.library(), &unet(), &exact(), &options).unwrap_err();
+    assert!(
+        matches!(&error, RuntimeError::Child { why, .. } if why.contains("no-such-option")),
+        "{error}"
+    );
+}
+
+#[test]
+fn elements_that_differ_are_counted() {
+    let Some(runtime) = runtime() else { return };
+    let (here, there) = (unet(), workspace().join("test/models/mlp_tiny_train.onnx"));
+    let compare = |other: &Path| compare_bits(&this_program(), runtime.library(), (&here, other), &exact(), 0);
+    assert_eq!(compare(&here).expect("it runs"), []);
+    let found = compare(&there).expect("they run");
+    assert!(found.iter().any(|difference| difference.form.is_some()), "{found:?}");
+}
+
+#[test]
+fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
+    let Some(runtime) = runtime() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["unet_tiny_train", "features/external_data", "features/dynamic_batch"] {
+        let model = workspace().join(format!("test/models/{name}.onnx"));
+        let out = folder.path().join("out.onnx");
+        optimize(
+            &this_program(),
+            runtime.library(),
+            &model,
+            OptimizationLevel::Extended,
+            &out,
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        let run = |model: &Path, level| {
+            let outputs = run_seeded(runtime, model, &SessionSettings::exact(level), 3);
+            outputs.unwrap_or_else(|error| panic!("{error}"))
+        };
+        assert_eq!(
+            run(&model, OptimizationLevel::Extended),
+            run(&out, OptimizationLevel::Off),
+            "{name}"
+        );
+        let data = folder.path().join("out.onnx.data");
+        assert_eq!(data.exists(), name.ends_with("external_data"), "{name}");
+        let _ = std::fs::remove_file(data);
+    }
+    let error = optimize(
+        &this_program(),
+        runtime.library(),
+        Path::new("no/model.onnx"),
+        OptimizationLevel::Basic,
+        folder.path(),
+    )
+    .unwrap_err();
+    assert!(matches!(error, RuntimeError::Load { .. }), "{error}");
+}
+
+#[test]
+fn a_provider_that_the_library_lacks_is_named() {
+    let Some(runtime) = runtime() else { return };
+    let settings = SessionSettings {
+        provider: Provider::Cuda(0),
+        ..exact()
+    };
+    let options = MeasureOptions::default();
+    match measure(&this_program(), runtime.library(), &unet(), &settings, &options) {
+        Ok(measured) => {
+            let peaks = measured.peaks.as_ref().expect("the provider's arena states its peak");
+            assert!(peaks.first > 1 << 20, "{peaks:?}");
+            assert_eq!(measured.first_difference(&measured), None);
+        }
+        Err(RuntimeError::Provider { provider, .. }) => {
+            assert_eq!(provider, "cuda:0");
+            eprintln!("skipped in part: the library has no CUDA, only the error was looked at");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,240 @@
+//! Best fit with coalescing: chunks of regions, split when handed out, merged with free neighbours when given back.
+
+use std::collections::BTreeSet;
+
+use super::{ArenaSettings, Growth};
+
+/// Sizes are multiples of this.
+const GRAIN: u64 = 256;
+
+/// A handle to memory that was handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Chunk(usize);
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// Regions lie at descending addresses, as the C library maps them.
+    address: u64,
+    size: u64,
+    free: bool,
+    previous: Option<usize>,
+    next: Option<usize>,
+}
+
+/// The arena.
+#[derive(Debug)]
+pub(super) struct Bfc {
+    settings: ArenaSettings,
+    /// Size of the next region.
+    next_region: u64,
+    held: u64,
+    regions: u64,
+    chunks: Vec<Node>,
+    /// Handles of merged chunks, to be used again.
+    spare: Vec<usize>,
+    /// Free chunks by size, then address: bins of doubling sizes come to the same.
+    free: BTreeSet<(u64, u64, usize)>,
+}
+
+impl Bfc {
+    pub(super) fn new(settings: &ArenaSettings) -> Self {
+        Self {
+            settings: *settings,
+            next_region: settings.initial_bytes.max(GRAIN).next_multiple_of(GRAIN),
+            held: 0,
+            regions: 0,
+            chunks: Vec::new(),
+            spare: Vec::new(),
+            free: BTreeSet::new(),
+        }
+    }
+
+    /// Bytes taken from the system: regions, and a table with an entry of 8 bytes per grain of each.
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Hands out the smallest free chunk that fits, after growing if none does; `None` for 0 bytes and for sizes no machine
+    /// has.
+    pub(super) fn alloc(&mut self, bytes: u64) -> Option<Chunk> {
+        if bytes == 0 {
+            return None;
+        }
+        let size = bytes.checked_next_multiple_of(GRAIN)?;
+        if self.fit(size).is_none() {
+            self.extend(size)?;
+        }
+        let id = self.fit(size)?;
+        self.take(id);
+        let found = self.chunks[id].size;
+        if found / 2 >= size || found - size >= self.settings.largest_waste {
+            self.split(id, size);
+        }
+        self.chunks[id].free = false;
+        Some(Chunk(id))
+    }
+
+    /// Takes a chunk back and merges it with its free neighbours.
+    pub(super) fn free(&mut self, Chunk(id): Chunk) {
+        self.chunks[id].free = true;
+        let mut id = id;
+        if let Some(next) = self.chunks[id].next.filter(|&next| self.chunks[next].free) {
+            self.take(next);
+            self.merge(id, next);
+        }
+        if let Some(previous) = self.chunks[id].previous.filter(|&previous| self.chunks[previous].free) {
+            self.take(previous);
+            self.merge(previous, id);
+            id = previous;
+        }
+        self.give(id);
+    }
+
+    fn fit(&self, size: u64) -> Option<usize> {
+        self.free.range((size, 0, 0)..).next().map(|&(_, _, id)| id)
+    }
+
+    fn extend(&mut self, size: u64) -> Option<()> {
+        let bytes = match self.settings.growth {
+            Growth::SameAsRequested => size,
+            Growth::NextPowerOfTwo => {
+                let mut grown = false;
+                while size > self.next_region {
+                    self.next_region = self.next_region.checked_mul(2)?;
+                    grown = true;
+                }
+                let bytes = self.next_region;
+                if !grown {
+                    self.next_region = self.next_region.saturating_mul(2);
+                }
+                bytes
+            }
+        };
+        self.held = self.held.checked_add(bytes)?.checked_add(bytes / GRAIN * 8)?;
+        self.regions += 1;
+        let node = Node {
+            // Far enough apart that no two regions overlap.
+            address: (u64::MAX >> 1).checked_sub(self.held)?,
+            size: bytes,
+            free: true,
+            previous: None,
+            next: None,
+        };
+        let id = self.add(node);
+        self.give(id);
+        Some(())
+    }
+
+    /// Cuts a chunk that is in no bin to `size`; the rest becomes free.
+    fn split(&mut self, id: usize, size: u64) {
+        let whole = self.chunks[id].clone();
+        let rest = self.add(Node {
+            address: whole.address + size,
+            size: whole.size - size,
+            free: true,
+            previous: Some(id),
+            next: whole.next,
+        });
+        if let Some(next) = whole.next {
+            self.chunks[next].previous = Some(rest);
+        }
+        self.chunks[id].size = size;
+        self.chunks[id].next = Some(rest);
+        self.give(rest);
+    }
+
+    /// Joins two neighbours that are in no bin.
+    fn merge(&mut self, first: usize, second: usize) {
+        let Node { size, next, .. } = self.chunks[second];
+        self.chunks[first].size += size;
+        self.chunks[first].next = next;
+        if let Some(next) = next {
+            self.chunks[next].previous = Some(first);
+        }
+        self.spare.push(second);
+    }
+
+    fn add(&mut self, node: Node) -> usize {
+        if let Some(id) = self.spare.pop() {
+            self.chunks[id] = node;
+            return id;
+        }
+        self.chunks.push(node);
+        self.chunks.len() - 1
+    }
+
+    fn give(&mut self, id: usize) {
+        let Node { size, address, .. } = self.chunks[id];
+        self.free.insert((size, address, id));
+    }
+
+    fn take(&mut self, id: usize) {
+        let Node { size, address, .. } = self.chunks[id];
+        self.free.remove(&(size, address, id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arena() -> Bfc {
+        Bfc::new(&ArenaSettings::default())
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    fn with_table(bytes: u64) -> u64 {
+        bytes + bytes / 32
+    }
+
+    #[test]
+    fn regions_double_and_large_requests_skip_sizes() {
+        let mut arena = arena();
+        arena.alloc(1).unwrap();
+        assert_eq!(arena.held(), with_table(MIB));
+        // The region after the first is of 2 MiB, a request of 5 MiB makes one of 8 MiB.
+        arena.alloc(MIB).unwrap();
+        assert_eq!(arena.held(), with_table(3 * MIB));
+        arena.alloc(5 * MIB).unwrap();
+        assert_eq!(arena.held(), with_table(11 * MIB));
+        // It was grown to fit, so the next one is as large again.
+        arena.alloc(8 * MIB).unwrap();
+        assert_eq!(arena.held(), with_table(19 * MIB));
+        assert!(arena.alloc(0).is_none());
+        assert!(arena.alloc(u64::MAX).is_none());
+    }
+
+    #[test]
+    fn neighbours_merge_so_that_the_whole_region_can_be_handed_out_again() {
+        let mut arena = arena();
+        let chunks: Vec<Chunk> = (0..4).map(|_| arena.alloc(MIB / 4).unwrap()).collect();
+        assert_eq!(arena.held(), with_table(MIB));
+        for index in [1, 3, 0, 2] {
+            arena.free(chunks[index]);
+        }
+        arena.alloc(MIB).unwrap();
+        assert_eq!(arena.held(), with_table(MIB));
+    }
+
+    #[test]
+    fn a_chunk_is_split_only_if_half_of_it_is_left() {
+        let mut arena = arena();
+        let first = arena.alloc(600 << 10).unwrap();
+        assert_eq!(arena.chunks[first.0].size, MIB);
+        arena.free(first);
+        let first = arena.alloc(512 << 10).unwrap();
+        assert_eq!(arena.chunks[first.0].size, 512 << 10);
+    }
+
+    #[test]
+    fn growing_as_requested_takes_no_more() {
+        let mut arena = Bfc::new(&ArenaSettings {
+            growth: Growth::SameAsRequested,
+            ..ArenaSettings::default()
+        });
+        arena.alloc(1000).unwrap();
+        arena.alloc(5000).unwrap();
+        assert_eq!(arena.held(), with_table(1024 + 5120));
+    }
+}

@@ -1,0 +1,163 @@
+//! Bytes the memory arena of the CPU provider takes from the system, when it is left on.
+//!
+//! Results, graph outputs and kernel workspace come out of regions that the arena never gives back while the session lives.
+//! With the memory pattern on, the first run records sizes and lives of all results that no graph output and no scalar
+//! needs, and later runs of the same input shapes take one block for all of them.
+//!
+//! Source: `bfc_arena.cc`, `execution_frame.cc`, `mem_pattern_planner.h`.
+
+mod bfc;
+mod pattern;
+
+use std::collections::BTreeMap;
+
+use bfc::{Bfc, Chunk};
+use pattern::Pattern;
+
+use crate::kernels::packed_in_arena;
+use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
+use crate::{Allocation, NodeIndex, Program, ValueClass, ValueId};
+
+/// How the arena grows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Growth {
+    /// By regions whose sizes double (the default).
+    NextPowerOfTwo,
+    /// By what is asked for.
+    SameAsRequested,
+}
+
+/// How the arena is set up; the default is the runtime's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArenaSettings {
+    /// How it grows.
+    pub growth: Growth,
+    /// Size of the first region.
+    pub initial_bytes: u64,
+    /// A free chunk is handed out whole unless at least so much of it would be left over, or half of it.
+    pub largest_waste: u64,
+    /// `enable_mem_pattern`: whether later runs take one block for all results.
+    pub pattern: bool,
+}
+
+impl Default for ArenaSettings {
+    fn default() -> Self {
+        Self {
+            growth: Growth::NextPowerOfTwo,
+            initial_bytes: 1 << 20,
+            largest_waste: 128 << 20,
+            pattern: true,
+        }
+    }
+}
+
+/// What the arena takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ArenaTrace {
+    /// Bytes held by the arena once the session is loaded.
+    pub loaded: u64,
+    /// Bytes held by the arena after the first run.
+    pub first_run: u64,
+    /// Bytes held by the arena after any number of runs.
+    pub steady: u64,
+    /// Heap peak of the first run over what the loaded session holds: the arena and what the run keeps beside it.
+    pub first_peak: u64,
+    /// Heap peak of later runs.
+    pub steady_peak: u64,
+    /// The block of the memory pattern; 0 with the pattern off.
+    pub pattern_block: u64,
+}
+
+/// Runs the program until the arena grows no more. `order` and `allocation` are as for [`heap`](crate::heap()).
+#[must_use]
+pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, settings: &ArenaSettings) -> ArenaTrace {
+    /// Fragmentation settles within a few runs.
+    const MOST_RUNS: usize = 8;
+    let run = Run {
+        program,
+        steps: steps(program, order, allocation),
+    };
+    let mut arena = Bfc::new(settings);
+    pack(program, &mut arena);
+    let mut trace = ArenaTrace {
+        loaded: arena.held(),
+        first_peak: run.once(&mut arena, None),
+        first_run: arena.held(),
+        ..ArenaTrace::default()
+    };
+    let pattern = settings
+        .pattern
+        .then(|| Pattern::record(program, allocation, &run.steps));
+    trace.pattern_block = pattern.as_ref().map_or(0, Pattern::bytes);
+    for _ in 0..MOST_RUNS {
+        let before = arena.held();
+        trace.steady_peak = run.once(&mut arena, pattern.as_ref());
+        if arena.held() == before {
+            break;
+        }
+    }
+    trace.steady = arena.held();
+    trace.first_peak = trace.first_peak.saturating_sub(trace.loaded);
+    trace.steady_peak = trace.steady_peak.saturating_sub(trace.loaded);
+    trace
+}
+
+/// Copies of weights that kernels make at load, for good.
+fn pack(program: &Program, arena: &mut Bfc) {
+    for node in &program.nodes {
+        let weight = packed_in_arena(node).and_then(|operand| node.inputs.get(operand).copied().flatten());
+        if let Some(value) = weight.map(|weight| &program.values[weight])
+            && value.class == ValueClass::Initializer
+        {
+            arena.alloc(value.bytes.unwrap_or(0));
+        }
+    }
+}
+
+struct Run<'p> {
+    program: &'p Program,
+    steps: Vec<Step>,
+}
+
+impl Run<'_> {
+    /// Runs once; gives the most bytes that the arena and the tables of the run hold at once. All memory of the run is given
+    /// back at its end.
+    fn once(&self, arena: &mut Bfc, pattern: Option<&Pattern>) -> u64 {
+        let mut chunks: BTreeMap<ValueId, Chunk> = BTreeMap::new();
+        let block = pattern.and_then(|pattern| arena.alloc(pattern.bytes()));
+        let mut tables = tables(self.program);
+        let mut peak = arena.held().saturating_add(tables);
+        for step in &self.steps {
+            tables = tables.saturating_add(step.tables);
+            for &value in &step.created {
+                tables = tables.saturating_add(TENSOR_OBJECT);
+                if pattern.is_none_or(|pattern| !pattern.covers(value))
+                    && let Some(chunk) = arena.alloc(self.program.values[value].bytes.unwrap_or(0))
+                {
+                    chunks.insert(value, chunk);
+                }
+            }
+            let mut beside = tables;
+            if step.bypasses_arena {
+                beside = beside.saturating_add(step.workspace);
+            } else {
+                let piece = step.workspace / step.pieces.max(1);
+                let taken: Vec<Chunk> = (0..step.pieces).filter_map(|_| arena.alloc(piece)).collect();
+                for chunk in taken {
+                    arena.free(chunk);
+                }
+            }
+            peak = peak.max(arena.held().saturating_add(beside));
+            for value in &step.released {
+                tables = tables.saturating_sub(TENSOR_OBJECT);
+                if let Some(chunk) = chunks.remove(value) {
+                    arena.free(chunk);
+                }
+            }
+        }
+        for chunk in chunks.into_values().chain(block) {
+            arena.free(chunk);
+        }
+        peak
+    }
+}

@@ -1,0 +1,35 @@
+//! What ONNX Runtime 1.31 does with a graph on a CPU, simulated, so that a peak can be promised before anything runs.
+//!
+//! A [`Program`] is the graph as the runtime sees it once its optimizers are through: nodes in the order of the file, and
+//! of each value the size it will have (the truth) apart from the shape the runtime knows when it loads the model (what its
+//! decisions rest on). From there:
+//!
+//! 1. [`default_order`] or [`priority_order`]: in which order the nodes run;
+//! 2. [`allocate`]: where each result lives, in memory of its own, in that of an operand, or in that of a dead result;
+//! 3. [`heap`]: bytes at and after each node, without the memory arena;
+//! 4. [`arena`]: bytes with it.
+//!
+//! The rules were read in the runtime's sources (`graph.cc`, `allocation_planner.cc`, `execution_frame.cc`) and compared with
+//! what it does, node by node, in the tests of this crate.
+//!
+//! # Limits
+//! One stream on one CPU. What subgraphs of If, Loop and Scan hold while they run counts only as far as
+//! [`Node::workspace`] states it. What optimizers do to the graph is not simulated: the program is to be built from the
+//! graph they leave.
+
+mod allocate;
+mod arena;
+mod from_graph;
+mod heap;
+mod ids;
+mod kernels;
+mod order;
+mod program;
+mod steps;
+
+pub use allocate::{Allocation, Home, Settings, allocate};
+pub use arena::{ArenaSettings, ArenaTrace, Growth, arena};
+pub use heap::{Trace, heap, heap_bytes};
+pub use ids::{NodeIndex, ValueId};
+pub use order::{default_order, priority_order};
+pub use program::{Node, Program, Shape, Value, ValueClass, ValueKind};

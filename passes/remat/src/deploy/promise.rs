@@ -1,0 +1,110 @@
+//! The peak of a file in the runtime, simulated on the file as it is written.
+
+use remat_ir::{Graph, OpKind, TensorId};
+use remat_onnx::{ImportOptions, OnnxModel};
+use remat_ortsim::{ArenaSettings, Program, Settings, allocate, arena, default_order, heap, priority_order};
+use remat_target::{Lowered, OrderHint};
+use serde::Serialize;
+use std::collections::HashMap;
+
+use crate::{Error, Model};
+
+/// What a run of the written file takes, as the simulation of the runtime has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Promise {
+    /// Most heap bytes at once, with the memory arena off.
+    pub peak_bytes: u64,
+    /// Most bytes at once in the first run, with the memory arena and the memory pattern left on.
+    pub arena_bytes: u64,
+    /// The same in later runs.
+    pub arena_steady_bytes: u64,
+    /// Whether the nodes run in the order of the plan.
+    pub follows_plan: bool,
+    /// Values whose size is not known: they count as nothing.
+    pub unsized_values: Vec<String>,
+}
+
+impl Promise {
+    /// What a session comes to hold where the arena is left on, sooner or later.
+    pub(crate) fn arena_footprint(&self) -> u64 {
+        self.arena_bytes.max(self.arena_steady_bytes)
+    }
+}
+
+/// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
+///
+/// # Errors
+/// [`Error::Onnx`] if the file cannot be read back, which would be a bug.
+pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order: OrderHint) -> Result<Promise, Error> {
+    let looked_at = ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    };
+    let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at)?;
+    let graph = written.graph();
+    let workspace = workspaces(model, rewritten);
+    let mut program = Program::from_graph(graph, |op| {
+        let first = graph.ops[op].results().next();
+        let of = |result: TensorId| workspace.get(graph.tensors[result].name.as_str()).copied();
+        first.and_then(of).unwrap_or(0)
+    });
+    // The file hides sizes from the runtime; the graph it was made from knows them.
+    let tensors = rewritten.tensors.iter();
+    let sizes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.bytes().ok().flatten()?)));
+    let mut sizes: HashMap<&str, u64> = sizes.collect();
+    sizes.extend(lowered.reserve.as_deref().map(|name| (name, lowered.report.reserved)));
+    for value in &mut program.values {
+        value.bytes = sizes.get(value.name.as_str()).copied().or(value.bytes);
+    }
+    let executed = match order {
+        OrderHint::Any => default_order(&program),
+        OrderHint::Priority => priority_order(&program),
+    };
+    let allocation = allocate(&program, &executed, &Settings { reuse: true });
+    let trace = heap(&program, &executed, &allocation);
+    let left_on = arena(&program, &executed, &allocation, &ArenaSettings::default());
+    let planned: HashMap<&str, usize> = rewritten
+        .ops
+        .iter()
+        .filter(|op| op.kind != OpKind::Dealloc)
+        .filter_map(|op| op.results().next())
+        .enumerate()
+        .map(|(place, result)| (rewritten.tensors[result].name.as_str(), place))
+        .collect();
+    let places = executed.iter().filter_map(|&node| {
+        let first = program.nodes[node].results().next()?;
+        planned.get(program.values[first].name.as_str()).copied()
+    });
+    Ok(Promise {
+        peak_bytes: trace.peak,
+        arena_bytes: left_on.first_peak,
+        arena_steady_bytes: left_on.steady_peak,
+        follows_plan: places.is_sorted(),
+        unsized_values: trace
+            .unsized_values
+            .iter()
+            .map(|&value| program.values[value].name.clone())
+            .collect(),
+    })
+}
+
+/// The kernel workspace of each op of `rewritten`, by the name of its first result.
+fn workspaces<'g>(model: &Model, rewritten: &'g Graph) -> HashMap<&'g str, u64> {
+    let (Some(graph), Some(profile)) = (model.graph(), model.profile()) else {
+        return HashMap::new();
+    };
+    let costs = graph.ops.iter().zip(&profile.ops);
+    let by_op: HashMap<&str, u64> = costs
+        .map(|(op, cost)| (op.name.as_str(), cost.workspace_bytes))
+        .collect();
+    let of = |op: &'g remat_ir::Op| {
+        let original = match op.kind {
+            OpKind::Recompute { of } => &rewritten.ops[of],
+            OpKind::Compute | OpKind::Dealloc => op,
+        };
+        let result = op.results().next()?;
+        let name = rewritten.tensors[result].name.as_str();
+        Some((name, by_op.get(original.name.as_str()).copied()?))
+    };
+    rewritten.ops.iter().filter_map(of).collect()
+}

@@ -1,0 +1,56 @@
+//! Ways to write a model for the runtime, from the one that gains most to the one that changes least.
+
+use std::fmt;
+
+use remat_target::{LoweringOptions, OrderHint};
+use serde::Serialize;
+
+/// How a model is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// The runtime fuses what it can first; order, clones and shapes are fixed in the result.
+    Fused,
+    /// The model's own nodes; order, clones and shapes are fixed.
+    Plain,
+    /// The model's own nodes; order and clones are fixed, shapes are left to the runtime, which reuses buffers.
+    ShapesShown,
+}
+
+impl Variant {
+    /// All of them, in the order in which they are tried.
+    pub(crate) const ALL: [Self; 3] = [Self::Fused, Self::Plain, Self::ShapesShown];
+
+    /// What is written, without a reserve.
+    pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
+        LoweringOptions {
+            order,
+            hide_shapes: self != Self::ShapesShown,
+            reserve: 0,
+        }
+    }
+
+    /// Whether the runtime goes over the model first.
+    pub(crate) fn is_fused(self) -> bool {
+        self == Self::Fused
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fused => "fused first",
+            Self::Plain => "not fused",
+            Self::ShapesShown => "not fused, shapes shown",
+        })
+    }
+}
+
+/// A variant that was tried and given up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Abandoned {
+    /// The variant.
+    pub variant: Variant,
+    /// What was wrong with it.
+    pub why: String,
+}

@@ -1,0 +1,307 @@
+//! Shapes that a runtime does not learn before it runs.
+//!
+//! ONNX Runtime's allocation planner hands a dead buffer to a later result of the same shape, and keeps it until then: buffers
+//! outlive their tensors. A result whose shape is not known at load is left alone, it gets memory of its own and gives it back after
+//! its last reader. So this makes the shape of every large result depend on a value known at run time only, with as few nodes as
+//! possible: a result is unknown already where one of its operands is, with two exceptions, operands that state a shape and constants
+//! as large as the result.
+//!
+//! What is inserted are views (no copy, no memory), and sums of a shape and zeros (a few bytes).
+
+use remat_ir::ValueType;
+use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::build::{byte_zero, constant, node};
+use crate::names::Names;
+use crate::readers;
+use crate::zeros::Zeros;
+
+/// Results below this size may be known: what is lost to their reuse does not count.
+const SMALL: u64 = 16 << 10;
+
+/// Ops with an operand that states the shape of the result.
+const STATES_SHAPE: &[(&str, usize)] = &[
+    ("CenterCropPad", 1),
+    ("ConstantOfShape", 0),
+    ("Expand", 1),
+    ("MaxUnpool", 2),
+    ("Reshape", 1),
+    ("Resize", 3),
+];
+
+/// Ops whose result has every dimension of each operand that is not one.
+const BROADCASTS: &[&str] = &[
+    "Add",
+    "And",
+    "BiasGelu",
+    "BitShift",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Mean",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "PRelu",
+    "Pow",
+    "Sub",
+    "Sum",
+    "Where",
+    "Xor",
+];
+
+/// What the runtime can know of a value when it loads the model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// The value.
+    Value,
+    /// The shape.
+    Shape,
+    /// Neither.
+    Nothing,
+}
+
+/// Rewrites nodes as they come.
+pub(crate) struct Hider<'t> {
+    types: &'t FxHashMap<String, ValueType>,
+    known: FxHashMap<String, Known>,
+    /// Values that exist before any node runs.
+    external: FxHashSet<String>,
+    hidden: FxHashMap<String, String>,
+    zeros: Zeros,
+    /// Nodes on values that exist before any node runs.
+    first: Vec<NodeProto>,
+    views: usize,
+}
+
+impl<'t> Hider<'t> {
+    /// `types` has the true types of all values.
+    pub(crate) fn new(graph: &GraphProto, types: &'t FxHashMap<String, ValueType>, zeros: Zeros) -> Self {
+        let mut known = FxHashMap::default();
+        for input in &graph.input {
+            known.insert(input.name.clone(), Known::Shape);
+        }
+        let sparse = graph.sparse_initializer.iter().map(|s| &s.values.get_or_default().name);
+        for name in graph.initializer.iter().map(|tensor| &tensor.name).chain(sparse) {
+            known.insert(name.clone(), Known::Value);
+        }
+        Self {
+            types,
+            external: known.keys().cloned().collect(),
+            known,
+            hidden: FxHashMap::default(),
+            zeros,
+            first: Vec::new(),
+            views: 0,
+        }
+    }
+
+    /// `node` with operands hidden where that is needed, after the nodes that hide them.
+    pub(crate) fn node(&mut self, mut node: NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        if node.op_type == "Constant" {
+            for output in &node.output {
+                self.known.insert(output.clone(), Known::Value);
+                self.external.insert(output.clone());
+            }
+            self.first.push(node);
+            return;
+        }
+        let operands = node.input.iter().filter(|name| !name.is_empty());
+        let all_values = operands.clone().all(|name| self.of(name) == Known::Value);
+        let has_body = !remat_onnx::captures(&node).is_empty();
+        let result = if all_values && !has_body && !node.input.is_empty() {
+            Known::Value
+        } else if !self.shape_is_known(&node) {
+            Known::Nothing
+        } else if self.is_small(&node) {
+            Known::Shape
+        } else {
+            self.hide_operands(&mut node, names, out);
+            Known::Nothing
+        };
+        for output in node.output.iter().filter(|name| !name.is_empty()) {
+            self.known.insert(output.clone(), result);
+        }
+        out.push(node);
+    }
+
+    /// A node that makes `bytes` bytes called `name`, of a size known at run time only.
+    pub(crate) fn block(&mut self, bytes: i64, name: &str, names: &mut Names) -> NodeProto {
+        let (length, late) = (
+            names.fresh(&format!("{name}_bytes")),
+            names.fresh(&format!("{name}_late")),
+        );
+        let zero = self.zeros.vector(1, names);
+        self.first.push(constant(&[bytes], &length));
+        self.first.push(node("Add", &[&length, &zero], &late, Vec::new()));
+        node("ConstantOfShape", &[&late], name, vec![byte_zero()])
+    }
+
+    /// The nodes that come before all others, and how many values are hidden.
+    pub(crate) fn finish(self) -> (Vec<NodeProto>, usize) {
+        let mut nodes = self.zeros.into_nodes();
+        nodes.extend(self.first);
+        (nodes, self.views)
+    }
+
+    fn of(&self, name: &str) -> Known {
+        self.known.get(name).copied().unwrap_or(Known::Nothing)
+    }
+
+    fn rank(&self, name: &str) -> Option<usize> {
+        let ValueType::Tensor { shape, .. } = self.types.get(name)? else {
+            return None;
+        };
+        Some(shape.as_ref()?.len())
+    }
+
+    fn is_small(&self, node: &NodeProto) -> bool {
+        if readers::makes_a_few_bytes(node) {
+            return true;
+        }
+        let mut outputs = node.output.iter().filter(|name| !name.is_empty());
+        outputs.all(|name| {
+            let bytes = self.types.get(name).map(ValueType::bytes);
+            matches!(bytes, Some(Ok(Some(bytes))) if bytes < SMALL)
+        })
+    }
+
+    /// Whether the shape of the node's result follows from what is known at load.
+    fn shape_is_known(&self, node: &NodeProto) -> bool {
+        if let Some(operand) = shape_operand(node) {
+            return self.of(operand) == Known::Value;
+        }
+        let mut operands = node.input.iter().filter(|name| !name.is_empty());
+        if operands.clone().all(|name| self.of(name) != Known::Nothing) {
+            return true;
+        }
+        let broadcasts = BROADCASTS.contains(&node.op_type.as_str());
+        broadcasts && operands.any(|name| self.of(name) != Known::Nothing && self.fills(name, node))
+    }
+
+    /// Whether `operand` of a broadcasting node has every dimension of the result.
+    fn fills(&self, operand: &str, node: &NodeProto) -> bool {
+        let shape = |name: &str| self.types.get(name).and_then(ValueType::known_shape);
+        let result = node.output.first().and_then(|name| shape(name));
+        match (shape(operand), result) {
+            (Some(operand), Some(result)) => operand.len() == result.len() && operand.iter().all(|&dim| dim != 1),
+            _ => true,
+        }
+    }
+
+    fn hide_operands(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        if let Some(operand) = shape_operand(node).map(str::to_owned) {
+            let hidden = self.hidden_values(&operand, names);
+            replace(node, &operand, hidden);
+            return;
+        }
+        let broadcasts = BROADCASTS.contains(&node.op_type.as_str());
+        let mut operands: Vec<String> = node.input.iter().filter(|name| !name.is_empty()).cloned().collect();
+        operands.dedup();
+        for operand in operands {
+            let wanted = match self.of(&operand) {
+                Known::Nothing => false,
+                Known::Shape => true,
+                // A weight stays what it is, so that kernels can prepare it.
+                Known::Value => broadcasts && self.fills(&operand, node),
+            };
+            if wanted {
+                let hidden = self.view(&operand, names, out);
+                replace(node, &operand, hidden);
+            }
+        }
+    }
+
+    /// A view of `operand` whose shape is known at run time only; `None` for scalars.
+    fn view(&mut self, operand: &str, names: &mut Names, out: &mut Vec<NodeProto>) -> Option<String> {
+        if let Some(view) = self.hidden.get(operand) {
+            return Some(view.clone());
+        }
+        let rank = self.rank(operand).filter(|&rank| rank > 0)?;
+        let zeros = self.zeros.vector(rank, names);
+        let name = names.fresh(&format!("{operand}__view"));
+        self.insert(node("Reshape", &[operand, &zeros], &name, Vec::new()), operand, out);
+        Some(name)
+    }
+
+    /// The same values as those of the constant vector `operand`, known at run time only.
+    fn hidden_values(&mut self, operand: &str, names: &mut Names) -> Option<String> {
+        if let Some(values) = self.hidden.get(operand) {
+            return Some(values.clone());
+        }
+        let ValueType::Tensor { .. } = self.types.get(operand)? else {
+            return None;
+        };
+        let shape = self.types.get(operand)?.known_shape()?;
+        let &[length] = shape.as_slice() else { return None };
+        let length = usize::try_from(length).ok().filter(|&length| length > 0)?;
+        let zeros = self.zeros.vector(length, names);
+        let name = names.fresh(&format!("{operand}__late"));
+        self.insert(
+            node("Add", &[operand, &zeros], &name, Vec::new()),
+            operand,
+            &mut Vec::new(),
+        );
+        Some(name)
+    }
+
+    fn insert(&mut self, node: NodeProto, operand: &str, out: &mut Vec<NodeProto>) {
+        let name = node.name.clone();
+        self.views += 1;
+        self.known.insert(name.clone(), Known::Nothing);
+        if self.external.contains(operand) {
+            self.first.push(node);
+        } else {
+            out.push(node);
+        }
+        self.hidden.insert(operand.to_owned(), name);
+    }
+}
+
+/// The operand of the node that states the shape of its result.
+fn shape_operand(node: &NodeProto) -> Option<&str> {
+    let (_, position) = STATES_SHAPE.iter().find(|(op_type, _)| *op_type == node.op_type)?;
+    node.input
+        .get(*position)
+        .map(String::as_str)
+        .filter(|name| !name.is_empty())
+}
+
+fn replace(node: &mut NodeProto, operand: &str, by: Option<String>) {
+    let Some(by) = by else { return };
+    let operands = node.input.iter_mut().filter(|name| name.as_str() == operand);
+    operands.for_each(|name| name.clone_from(&by));
+}
+
+/// Takes the shapes off the types that the file states for intermediate values.
+pub(crate) fn forget_stated_shapes(graph: &mut GraphProto) {
+    for value in &mut graph.value_info {
+        forget_shape(value.type_.mut_or_insert_default());
+    }
+}
+
+fn forget_shape(ty: &mut TypeProto) {
+    match &mut ty.value {
+        Some(type_proto::Value::TensorType(tensor)) => tensor.shape = None.into(),
+        Some(type_proto::Value::SequenceType(sequence)) => {
+            if let Some(element) = sequence.elem_type.as_mut() {
+                forget_shape(element);
+            }
+        }
+        Some(type_proto::Value::OptionalType(optional)) => {
+            if let Some(element) = optional.elem_type.as_mut() {
+                forget_shape(element);
+            }
+        }
+        _ => {}
+    }
+}

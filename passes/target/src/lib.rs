@@ -1,0 +1,29 @@
+//! A rewritten graph as a file that ONNX Runtime runs as planned, under the settings that users have.
+//!
+//! By default ONNX Runtime chooses an order of its own, merges equal nodes and keeps a dead buffer for a later result of the same
+//! shape. A plan survives all three, without any option being set, because of what [`lower`] does to the file:
+//!
+//! | the runtime | the file |
+//! |---|---|
+//! | merges equal nodes | every clone has an attribute of its own, `__remat` (`clones`) |
+//! | fuses what has one reader only | what had more readers in the model keeps a further one (`readers`) |
+//! | reuses buffers of equal shape | shapes of large results follow from values known at run time only (`hide`) |
+//! | runs what the leaves need, the leaf of the highest index first | small leaves after all other nodes ask for results in the order of the plan (`readers`) |
+//!
+//! The last row gives *exactly* the order of the plan: nodes stand in the order of the plan, and the leaves after them in reverse.
+//! So the same file holds under the runtime's default order, under its priority-based order, and in runtimes that follow the file.
+//!
+//! What is added are `Size` nodes (a few bytes, a microsecond each) and views. The signature of the model stays as it is, and so do
+//! the bits of its outputs.
+
+mod build;
+mod clones;
+mod hide;
+mod lower;
+mod names;
+mod readers;
+mod schedule;
+mod zeros;
+
+pub use clones::MARK;
+pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, lower};

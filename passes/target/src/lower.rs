@@ -1,0 +1,162 @@
+//! From a rewritten graph to the file.
+
+use remat_ir::{ElementType, Graph, ValueType};
+use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
+use remat_onnx::{OnnxError, OnnxModel};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::clones;
+use crate::hide::{self, Hider};
+use crate::names::Names;
+use crate::readers::{self, Arrangement};
+use crate::zeros::Zeros;
+
+/// The execution orders under which a file keeps its promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OrderHint {
+    /// The runtime's default order, its priority-based order, and the order of the file.
+    #[default]
+    Any,
+    /// The priority-based order and the order of the file: fewer nodes.
+    Priority,
+}
+
+/// What is done to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoweringOptions {
+    /// The orders that must keep the promise.
+    pub order: OrderHint,
+    /// Whether shapes are hidden from the runtime's reuse of buffers.
+    pub hide_shapes: bool,
+    /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
+    /// fit, and what comes later finds room there: fewer regions, less between them. Takes hidden shapes.
+    pub reserve: u64,
+}
+
+impl Default for LoweringOptions {
+    fn default() -> Self {
+        Self {
+            order: OrderHint::Any,
+            hide_shapes: true,
+            reserve: 0,
+        }
+    }
+}
+
+/// What was done to a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LoweringReport {
+    /// Clones that are marked.
+    pub clones: usize,
+    /// Values that are hidden behind a view.
+    pub hidden: usize,
+    /// Whether shapes could be hidden; `false` also where that was not asked for. It takes an input that is a tensor of numbers.
+    pub hides_shapes: bool,
+    /// Nodes that read a value to fix its place in the order.
+    pub readers: usize,
+    /// Bytes that are taken first of all and given back at once.
+    pub reserved: u64,
+}
+
+/// A file that runs as planned.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The model.
+    pub proto: ModelProto,
+    /// What was done to it.
+    pub report: LoweringReport,
+    /// The value that takes the reserved bytes.
+    pub reserve: Option<String>,
+}
+
+/// Writes `rewritten`, which stems from `model`, as a file that ONNX Runtime runs in the order of its ops, without merging or fusing
+/// what it recomputes and without keeping buffers longer than their tensors. Its outputs have the bits of [`OnnxModel::export_proto`].
+///
+/// # Errors
+/// Those of [`OnnxModel::export_proto`].
+pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) -> Result<Lowered, OnnxError> {
+    let mut proto = model.export_without_readers(rewritten)?;
+    let mut names = Names::new(model, &proto);
+    let mut types = types(rewritten);
+    let opset = default_opset(&proto);
+    let graph = proto.graph.mut_or_insert_default();
+    let mut report = LoweringReport {
+        clones: clones::mark(graph),
+        ..LoweringReport::default()
+    };
+    let mut guarded: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
+    guarded.extend(
+        readers::with_fewer_readers(model.graph(), rewritten)
+            .into_iter()
+            .map(str::to_owned),
+    );
+
+    let mut nodes = std::mem::take(&mut graph.node);
+    let mut first = Vec::new();
+    let mut reserve = None;
+    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.hide_shapes);
+    if let Some(zeros) = zeros {
+        if options.reserve > 0 {
+            let name = names.fresh("remat_reserve");
+            types.insert(name.clone(), ValueType::tensor(ElementType::Uint8, &[options.reserve]));
+            guarded.insert(name.clone());
+            reserve = Some(name);
+            report.reserved = options.reserve;
+        }
+        let block = reserve.as_deref().map(|name| (name, options.reserve));
+        (first, nodes) = hide_shapes(graph, nodes, &types, zeros, block, &mut names, &mut report);
+    }
+    if opset > 0 {
+        let arrangement = Arrangement {
+            types: &types,
+            guarded: &guarded,
+        };
+        (nodes, report.readers) = match options.order {
+            OrderHint::Any => arrangement.arrange(nodes, &mut names),
+            OrderHint::Priority => arrangement.guard(nodes, &mut names),
+        };
+    }
+    first.append(&mut nodes);
+    graph.node = first;
+    Ok(Lowered { proto, report, reserve })
+}
+
+/// The nodes that hide values which are there before any node runs, and all others; `block` is taken first of all.
+fn hide_shapes(
+    graph: &mut GraphProto,
+    nodes: Vec<NodeProto>,
+    types: &FxHashMap<String, ValueType>,
+    zeros: Zeros,
+    block: Option<(&str, u64)>,
+    names: &mut Names,
+    report: &mut LoweringReport,
+) -> (Vec<NodeProto>, Vec<NodeProto>) {
+    let mut hider = Hider::new(graph, types, zeros);
+    let mut hidden = Vec::with_capacity(nodes.len());
+    if let Some((name, bytes)) = block {
+        hidden.push(hider.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
+    }
+    for node in nodes {
+        hider.node(node, names, &mut hidden);
+    }
+    let (first, views) = hider.finish();
+    hide::forget_stated_shapes(graph);
+    report.hidden = views;
+    report.hides_shapes = true;
+    (first, hidden)
+}
+
+/// The true type of every value.
+fn types(graph: &Graph) -> FxHashMap<String, ValueType> {
+    let tensors = graph.tensors.iter();
+    tensors.map(|tensor| (tensor.name.clone(), tensor.ty.clone())).collect()
+}
+
+/// The version of the default operator set; 0 where the model does not use it.
+fn default_opset(proto: &ModelProto) -> i64 {
+    let default = proto
+        .opset_import
+        .iter()
+        .find(|set| matches!(&*set.domain, "" | "ai.onnx"));
+    default.map_or(0, |set| set.version)
+}

@@ -1,0 +1,162 @@
+//! Small readers: leaves that fix the order, and that keep what must not be fused from being fused.
+//!
+//! A `Size` node looks at no element and makes eight bytes. (`Shape` would do, were it not folded where the shape is known, and
+//! moved in front of a Transpose.)
+
+use remat_ir::{ElementType, Graph, OpKind, TensorId, ValueType};
+use remat_onnx::proto::NodeProto;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::build;
+use crate::names::Names;
+use crate::schedule;
+
+/// What is appended to the name of the value that a reader reads.
+const SUFFIX: &str = "__read";
+
+/// Whether the node looks at no element of what it reads, and makes a few bytes.
+pub(crate) fn makes_a_few_bytes(node: &NodeProto) -> bool {
+    matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty()
+}
+
+/// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such a
+/// node in ONNX Runtime.
+pub(crate) fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
+    let op_type = match ty {
+        ValueType::Tensor { element, .. } => tensor_reader(*element)?,
+        ValueType::Sequence(_) => "SequenceLength",
+        ValueType::SparseTensor { .. } | ValueType::Optional(_) | ValueType::Map { .. } | ValueType::Unknown => {
+            return None;
+        }
+    };
+    Some(build::node(op_type, &[value], name, Vec::new()))
+}
+
+/// The op that ONNX Runtime 1.31 has a kernel of for tensors of this type (tried out).
+fn tensor_reader(element: ElementType) -> Option<&'static str> {
+    use ElementType as T;
+    match element {
+        // `Size` has no kernel for it.
+        T::Bfloat16 => Some("Shape"),
+        T::Complex64 | T::Complex128 | T::Float8E4M3Fn | T::Float8E4M3Fnuz | T::Float8E5M2 | T::Float8E5M2Fnuz => None,
+        T::Uint4 | T::Int4 | T::Float4E2M1 | T::Float8E8M0 | T::Uint2 | T::Int2 => None,
+        T::Float16 | T::Float32 | T::Float64 | T::Bool | T::String => Some("Size"),
+        T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Uint8 | T::Uint16 | T::Uint32 | T::Uint64 => Some("Size"),
+    }
+}
+
+/// Values that have fewer readers than the value of the model that they stand for, or are no graph output where that is one. What
+/// could not be fused then could be now.
+pub(crate) fn with_fewer_readers<'g>(model: &'g Graph, rewritten: &'g Graph) -> FxHashSet<&'g str> {
+    let count = |graph: &'g Graph| {
+        let mut readers: FxHashMap<&'g str, usize> = FxHashMap::default();
+        let ops = graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc);
+        for tensor in ops.flat_map(remat_ir::Op::reads) {
+            *readers.entry(&graph.tensors[tensor].name).or_default() += 1;
+        }
+        // A graph output counts as read by more than any pattern allows.
+        for &tensor in &graph.outputs {
+            *readers.entry(&graph.tensors[tensor].name).or_default() += 1_000;
+        }
+        readers
+    };
+    let (before, after) = (count(model), count(rewritten));
+    let name = |tensor: TensorId| rewritten.tensors[tensor].name.as_str();
+    let mut fewer = FxHashSet::default();
+    for op in rewritten.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+        let first_run = match op.kind {
+            OpKind::Recompute { of } => &rewritten.ops[of],
+            OpKind::Compute | OpKind::Dealloc => op,
+        };
+        for (result, original) in op.outputs.iter().zip(&first_run.outputs) {
+            let (Some(result), Some(original)) = (*result, *original) else {
+                continue;
+            };
+            let readers = |counts: &FxHashMap<&str, usize>, name| counts.get(name).copied().unwrap_or(0);
+            if readers(&after, name(result)) < readers(&before, name(original)) {
+                fewer.insert(name(result));
+            }
+        }
+    }
+    fewer
+}
+
+/// Nodes in the order of a plan, with what is needed to append readers.
+pub(crate) struct Arrangement<'a> {
+    /// The true types of all values.
+    pub(crate) types: &'a FxHashMap<String, ValueType>,
+    /// Values that get a reader whatever the order is.
+    pub(crate) guarded: &'a FxHashSet<String>,
+}
+
+impl Arrangement<'_> {
+    /// The nodes in the order of the plan and readers after them, such that a depth-first order runs the nodes as they stand.
+    /// Returns how many readers there are.
+    pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
+        let mut readers = self.guards(&nodes, names);
+        let is_readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
+        let ends: Vec<bool> = readers.iter().map(|readers| !readers.is_empty()).collect();
+        let unreadable: Vec<bool> = nodes.iter().map(|node| !is_readable(node)).collect();
+        for leaf in schedule::leaves(&sources(&nodes), &ends, &unreadable) {
+            if readers[leaf].is_empty() {
+                let output = nodes[leaf].output.iter().find(|output| self.is_readable(output));
+                readers[leaf].extend(output.and_then(|output| self.reader(output, names)));
+            }
+        }
+        let count = readers.iter().map(Vec::len).sum();
+        let mut arranged = nodes;
+        arranged.extend(readers.into_iter().rev().flatten());
+        (arranged, count)
+    }
+
+    /// The nodes as they stand, each followed by the readers of guarded values. Returns how many readers there are.
+    pub(crate) fn guard(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
+        let readers = self.guards(&nodes, names);
+        let count = readers.iter().map(Vec::len).sum();
+        let followed = nodes.into_iter().zip(readers);
+        let guarded = followed.flat_map(|(node, readers)| std::iter::once(node).chain(readers));
+        (guarded.collect(), count)
+    }
+
+    /// The readers of guarded values, by the node that makes the value.
+    fn guards(&self, nodes: &[NodeProto], names: &mut Names) -> Vec<Vec<NodeProto>> {
+        let mut readers = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let guarded = node.output.iter().filter(|output| self.guarded.contains(*output));
+            readers.push(guarded.filter_map(|output| self.reader(output, names)).collect());
+        }
+        readers
+    }
+
+    fn is_readable(&self, value: &str) -> bool {
+        let ty = self.types.get(value);
+        ty.is_some_and(|ty| reader(value, ty, "").is_some())
+    }
+
+    fn reader(&self, value: &str, names: &mut Names) -> Option<NodeProto> {
+        let ty = self.types.get(value).filter(|_| self.is_readable(value))?;
+        reader(value, ty, &names.fresh(&format!("{value}{SUFFIX}")))
+    }
+}
+
+/// By node the nodes that it reads from, sorted.
+fn sources(nodes: &[NodeProto]) -> Vec<Vec<usize>> {
+    let outputs = |(index, node): (usize, &'_ NodeProto)| -> Vec<(String, usize)> {
+        let named = node.output.iter().filter(|output| !output.is_empty());
+        named.map(|output| (output.clone(), index)).collect()
+    };
+    let producers: FxHashMap<String, usize> = nodes.iter().enumerate().flat_map(outputs).collect();
+    let of = |node: &NodeProto| {
+        let mut sources: Vec<usize> = reads(node).filter_map(|name| producers.get(name).copied()).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        sources
+    };
+    nodes.iter().map(of).collect()
+}
+
+/// The values that a node and its subgraphs read.
+fn reads(node: &NodeProto) -> impl Iterator<Item = &str> {
+    let operands = node.input.iter().map(String::as_str).filter(|name| !name.is_empty());
+    operands.chain(remat_onnx::captures(node))
+}

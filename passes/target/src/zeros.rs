@@ -1,0 +1,132 @@
+//! Zeros of which a runtime learns only when it runs.
+//!
+//! `ArgMax` over one element is zero, whatever the element is, NaN included; no optimizer knows. A `Reshape` to zeros keeps every
+//! dimension of its operand, copies nothing, and has a result of unknown shape.
+
+use std::collections::BTreeMap;
+
+use remat_ir::{ElementType, ValueType};
+use remat_onnx::proto::{GraphProto, NodeProto, tensor_proto};
+
+use crate::build::{constant, int, ints, node};
+use crate::names::Names;
+
+/// The first opset in which Reshape takes its shape from an operand and Add broadcasts as it does today.
+const OLDEST_OPSET: i64 = 7;
+/// The first opset in which Slice takes its bounds from operands.
+const SLICE_OPERANDS: i64 = 10;
+
+/// Whether every version of Cast knows the type.
+fn is_number(element: ElementType) -> bool {
+    use ElementType as T;
+    matches!(
+        element,
+        T::Float32 | T::Float64 | T::Float16 | T::Bool | T::Int8 | T::Int16 | T::Int32 | T::Int64
+    ) || matches!(element, T::Uint8 | T::Uint16 | T::Uint32 | T::Uint64)
+}
+
+/// Makes vectors of zeros, from one element of a graph input.
+pub(crate) struct Zeros {
+    anchor: String,
+    rank: usize,
+    element: ElementType,
+    opset: i64,
+    made: BTreeMap<usize, String>,
+    nodes: Vec<NodeProto>,
+}
+
+impl Zeros {
+    /// `None` where the model has no input that serves: a tensor of numbers that has an element.
+    pub(crate) fn new<'t>(
+        graph: &GraphProto,
+        opset: i64,
+        type_of: impl Fn(&str) -> Option<&'t ValueType>,
+    ) -> Option<Self> {
+        if opset < OLDEST_OPSET {
+            return None;
+        }
+        let weights: Vec<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+        let inputs = graph.input.iter().map(|input| input.name.as_str());
+        let candidates = inputs.filter(|name| !weights.contains(name)).filter_map(|name| {
+            let ty = type_of(name)?;
+            let ValueType::Tensor {
+                element,
+                shape: Some(dims),
+            } = ty
+            else {
+                return None;
+            };
+            let serves = is_number(*element) && ty.bytes() != Ok(Some(0));
+            serves.then_some((name, dims.len(), *element))
+        });
+        // Numbers that need no cast first.
+        let (name, rank, element) = candidates.min_by_key(|&(_, _, element)| element != ElementType::Float32)?;
+        Some(Self {
+            anchor: name.to_owned(),
+            rank,
+            element,
+            opset,
+            made: BTreeMap::new(),
+            nodes: Vec::new(),
+        })
+    }
+
+    /// The name of a vector of `length` zeros.
+    pub(crate) fn vector(&mut self, length: usize, names: &mut Names) -> String {
+        if let Some(name) = self.made.get(&length) {
+            return name.clone();
+        }
+        let name = if length == 1 {
+            self.one(names)
+        } else {
+            let one = self.vector(1, names);
+            let name = names.fresh(&format!("remat_zeros_{length}"));
+            let parts = vec![one.as_str(); length];
+            self.nodes.push(node("Concat", &parts, &name, vec![int("axis", 0)]));
+            name
+        };
+        self.made.insert(length, name.clone());
+        name
+    }
+
+    /// One element of the anchor, made into a zero.
+    fn one(&mut self, names: &mut Names) -> String {
+        let mut value = self.anchor.clone();
+        if self.rank > 0 {
+            let (starts, ends) = (vec![0; self.rank], vec![1; self.rank]);
+            let name = names.fresh("remat_element");
+            if self.opset < SLICE_OPERANDS {
+                let bounds = vec![ints("starts", &starts), ints("ends", &ends)];
+                self.nodes.push(node("Slice", &[&value], &name, bounds));
+            } else {
+                let (from, to) = (names.fresh("remat_starts"), names.fresh("remat_ends"));
+                self.nodes.push(constant(&starts, &from));
+                self.nodes.push(constant(&ends, &to));
+                self.nodes.push(node("Slice", &[&value, &from, &to], &name, Vec::new()));
+            }
+            value = name;
+        }
+        if self.element != ElementType::Float32 {
+            let name = names.fresh("remat_number");
+            let to = int("to", i64::from(tensor_proto::DataType::FLOAT as i32));
+            self.nodes.push(node("Cast", &[&value], &name, vec![to]));
+            value = name;
+        }
+        let (length, vector, zero) = (
+            names.fresh("remat_one"),
+            names.fresh("remat_vector"),
+            names.fresh("remat_zero"),
+        );
+        self.nodes.push(constant(&[1], &length));
+        self.nodes
+            .push(node("Reshape", &[&value, &length], &vector, Vec::new()));
+        let first = vec![int("axis", 0), int("keepdims", 1)];
+        self.nodes.push(node("ArgMax", &[&vector], &zero, first));
+        zero
+    }
+
+    /// The nodes that make the zeros, each after those it reads from.
+    pub(crate) fn into_nodes(self) -> Vec<NodeProto> {
+        self.nodes
+    }
+}

@@ -1,0 +1,108 @@
+"""A model under construction, and the list of all of them."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+SHAPE = [4, 256]
+IMAGE = [1, 4, 16, 16]
+
+
+def value(name, shape=SHAPE, element=FLOAT):
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def body(name, nodes, inputs, outputs, constants=()):
+    """A subgraph."""
+    return helper.make_graph(nodes, name, inputs, outputs, list(constants))
+
+
+class Feature:
+    """A model under construction: nodes in the order of execution, and what tests should know of it."""
+
+    def __init__(self, name, shape=SHAPE, opset=20, ir_version=9):
+        self.name = name
+        self.ir_version = ir_version
+        self.opsets = {"": opset}
+        self.nodes = []
+        self.inputs = [value("x", shape)]
+        self.outputs = []
+        self.constants = []
+        self.sparse = []
+        self.functions = []
+        self.annotations = []
+        self.facts = {}
+        self.outside = b""
+
+    def op(self, kind, inputs, outputs, name=None, **attributes):
+        """Adds a node, named like its first result unless `name` says otherwise; returns the first result."""
+        outputs = [outputs] if isinstance(outputs, str) else outputs
+        name = next(o for o in outputs if o) if name is None else name
+        self.nodes.append(helper.make_node(kind, inputs, outputs, name=name, **attributes))
+        if attributes.get("domain"):
+            self.opsets.setdefault(attributes["domain"], 1)
+        return outputs[0]
+
+    def constant(self, name, values, dtype=np.float32):
+        self.constants.append(numpy_helper.from_array(np.array(values, dtype), name))
+        return name
+
+    def keep_outside(self, tensor):
+        """Moves the values of a constant to a file beside the model."""
+        self.outside = tensor.raw_data
+        onnx.external_data_helper.set_external_data(tensor, f"{self.name}.bin", 0, len(self.outside))
+        tensor.ClearField("raw_data")
+
+    def output(self, name, shape=SHAPE, element=FLOAT):
+        self.outputs.append(value(name, shape, element))
+
+    def pressure(self, tensor, name="pressure"):
+        """Takes four times the memory of `tensor` beside it, and leaves a number."""
+        self.op("Concat", [tensor, tensor], f"{name}.wide", axis=0)
+        self.op("Sigmoid", [f"{name}.wide"], f"{name}.sigmoid")
+        return self.op("ReduceMean", [f"{name}.sigmoid"], f"{name}.mean", keepdims=0)
+
+    def finish(self, *tensors, name="y"):
+        """Adds the tensors up; all of them broadcast."""
+        self.op("Sum", list(tensors), name)
+        return name
+
+    def state(self, recomputed=(), never=(), dims=None, sizes=None):
+        """What tests need to know: nodes that a tight plan recomputes, that no plan does; open dimensions and sizes."""
+        facts = {"recomputed": " ".join(recomputed), "never": " ".join(never)}
+        for key, given in (("dims", dims), ("sizes", sizes)):
+            facts[key] = " ".join(f"{name}={number}" for name, number in (given or {}).items())
+        self.facts = {f"test.{key}": text for key, text in facts.items() if text}
+
+    def proto(self):
+        graph = helper.make_graph(
+            self.nodes, self.name, self.inputs, self.outputs, self.constants, sparse_initializer=self.sparse
+        )
+        graph.quantization_annotation.extend(self.annotations)
+        imports = [helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
+        model = helper.make_model(
+            graph,
+            opset_imports=imports,
+            functions=self.functions,
+            producer_name="generate_features.py",
+            ir_version=self.ir_version,
+        )
+        helper.set_model_props(model, self.facts)
+        return model
+
+
+FEATURES = []
+
+
+def feature_of(shape):
+    """Registers a function that fills a `Feature` whose input has this shape; its name is that of the model."""
+
+    def register(build):
+        FEATURES.append((build, shape))
+        return build
+
+    return register
+
+
+feature = feature_of(SHAPE)

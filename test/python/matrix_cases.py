@@ -1,0 +1,88 @@
+"""What the matrix is made of: models, with the budget each is rewritten for, and variants of rewriting, with what each promises."""
+
+import dataclasses
+import pathlib
+
+import models
+from runtime import LEVELS, ORDERS, Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A model of the matrix."""
+
+    name: str
+    budget: str
+    path: pathlib.Path | None = None
+    """Where the model lies; nowhere yet if it is generated."""
+    pays: bool = False
+    """Recomputing is known to lower the peak by a fifth at least."""
+
+
+def cases():
+    """All models: those of the repository, generated ones, those of the `onnx` package, larger ones where they are present."""
+    own = [Case(path.stem, "70%", path) for path in models.OWN]
+    generated = [Case(build.__name__, "70%", pays=True) for build in models.BUILDERS]
+    others = [Case(path.stem, "auto", path) for path in models.LIGHT + models.SHARED]
+    return own + generated + others
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """A peak that the report promises."""
+
+    settings: Settings
+    key: str
+    """Key of the report that holds it, in bytes."""
+    measured: str = "peak_bytes"
+    """Key of the measured one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A way to rewrite."""
+
+    name: str
+    arguments: tuple
+    promises: tuple
+    settings: tuple
+    """Under which the model has to load and to keep its bits."""
+
+
+def grid(order):
+    """All levels with and without the arena, and in the other order, too."""
+    both = [Settings(level, order, arena) for level in LEVELS for arena in (False, True)]
+    other = next(other for other in ORDERS if other != order)
+    return (*both, *(Settings(level, other, arena=False) for level in LEVELS))
+
+
+BASELINE = "baseline_peak_bytes"
+"""Key of the report that holds the peak of the original in its own order."""
+PROMISED = "promised_peak_bytes"
+"""Key of the report that holds the promised peak without the arena."""
+
+
+def reference_level(report, level):
+    """The level at which the original computes the bits that the rewritten model computes at `level`: what the runtime
+    fused before stays fused."""
+    return "extended" if report["variant"] == "fused" and level in ("off", "basic") else level
+
+
+VARIANTS = (
+    Variant(
+        "any-order",
+        arguments=("--target", "ort"),
+        promises=(
+            Promise(Settings(arena=False), PROMISED),
+            Promise(Settings(), "promised_arena_bytes"),
+            Promise(Settings(), "promised_arena_steady_bytes", measured="later_peak_bytes"),
+        ),
+        settings=grid("default"),
+    ),
+    Variant(
+        "file-order",
+        arguments=("--target", "ort", "--order-hint", "priority"),
+        promises=(Promise(Settings("off", "priority", arena=False), PROMISED),),
+        settings=grid("priority"),
+    ),
+)

@@ -1,0 +1,77 @@
+"""Rewrites the models of the matrix and measures them, several at a time and each once."""
+
+import concurrent.futures
+import dataclasses
+import json
+
+import heap
+import pytest
+from matrix_cases import VARIANTS
+from models import Facts, generate
+from runtime import LEVELS, Settings
+
+TIME_LIMIT = "1s"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewritten:
+    """What came of a model."""
+
+    report: dict
+    original: dict
+    measured: dict
+    """Both by `Settings`: peak and bits, or the error that the runtime gave."""
+
+
+class Lab:
+    """Runs ahead of the tests: what is prepared is on its way, and asking for it waits until it is there."""
+
+    def __init__(self, remat_opt, folder, workers):
+        self.remat_opt = remat_opt
+        self.folder = folder
+        self.executor = concurrent.futures.ThreadPoolExecutor(workers)
+        self.originals = {}
+        self.rewritten = {}
+
+    def __enter__(self):
+        generate(self.folder)
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown(cancel_futures=True)
+
+    def prepare(self, cases):
+        for case in cases:
+            self.originals[case] = self.executor.submit(self.measure_original, case)
+            for variant in VARIANTS:
+                self.rewritten[case, variant] = self.executor.submit(self.rewrite, case, variant)
+
+    def result(self, case, variant):
+        """Raises what went wrong on the way."""
+        report, measured = self.rewritten[case, variant].result()
+        return Rewritten(report, self.originals[case].result(), measured)
+
+    def path(self, case):
+        return case.path or self.folder / f"{case.name}.onnx"
+
+    def measure_original(self, case):
+        path = self.path(case)
+        settings = [Settings(level, arena=False) for level in LEVELS]
+        results = heap.measure_each(path, settings, Facts(path).dims, runs=0)
+        return dict(zip(settings, results, strict=True))
+
+    def rewrite(self, case, variant):
+        path = self.path(case)
+        out = self.folder / f"{case.name}.{variant.name}.out.onnx"
+        facts = Facts(path)
+        limits = ["--budget", case.budget, "--time-limit", TIME_LIMIT, "--format", "json"]
+        run = self.remat_opt(path, "-o", out, *limits, *variant.arguments, *facts.arguments)
+        if not run.stdout:
+            pytest.fail(f"{' '.join(run.args[1:])}\n{run.stderr}", pytrace=False)
+        # A memory pattern works from the second run on.
+        promised = dict.fromkeys(promise.settings for promise in variant.promises)
+        others = [settings for settings in variant.settings if settings not in promised]
+        measured = {}
+        for settings, runs in ((promised, 1), (others, 0)):
+            measured |= zip(settings, heap.measure_each(out, settings, facts.dims, runs), strict=True)
+        return json.loads(run.stdout), measured

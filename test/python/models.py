@@ -1,0 +1,32 @@
+"""The models that there are to test with, and what they say of themselves."""
+
+import pathlib
+import sys
+
+import onnx
+import onnx.backend.test
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OWN = sorted((ROOT / "test" / "models").glob("*.onnx"))
+FEATURES = sorted((ROOT / "test" / "models" / "features").glob("*.onnx"))
+SHARED = sorted((ROOT.parent / "shared" / "models").glob("*.onnx"))
+LIGHT = sorted((pathlib.Path(onnx.backend.test.__file__).parent / "data" / "light").glob("*.onnx"))
+"""Well-known networks of the `onnx` package, their weights filled with one number each."""
+
+sys.path.insert(0, str(ROOT / "test" / "models"))
+from generate_matrix import BUILDERS, generate  # noqa: E402
+
+__all__ = ["BUILDERS", "FEATURES", "LIGHT", "OWN", "ROOT", "SHARED", "Facts", "generate"]
+
+
+class Facts:
+    """What a generated model states in its metadata: names by kind, and what it has to be run with."""
+
+    def __init__(self, path):
+        properties = onnx.load(str(path), load_external_data=False).metadata_props
+        stated = {p.key.removeprefix("test."): p.value.split() for p in properties}
+        self.recomputed = set(stated.get("recomputed", []))
+        self.never = set(stated.get("never", []))
+        dims, sizes = stated.get("dims", []), stated.get("sizes", [])
+        self.arguments = [f"--dim={dim}" for dim in dims] + [f"--size={size}" for size in sizes]
+        self.dims = {name: int(number) for name, number in (dim.rsplit("=", 1) for dim in dims)}

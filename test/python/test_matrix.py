@@ -1,0 +1,59 @@
+"""Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those
+that the promise names it keeps the promise."""
+
+import heap
+import pytest
+from matrix_cases import BASELINE, PROMISED, VARIANTS, reference_level
+from runtime import Settings
+
+pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter needs a C compiler")
+
+SHARE, BYTES = 0.03, 500_000
+"""How far a measured peak may be off the promised one: a share of it, and a fixed part."""
+
+
+@pytest.fixture(params=VARIANTS, ids=lambda variant: variant.name)
+def variant(request):
+    return request.param
+
+
+def report(findings):
+    """Fails with one line for each finding."""
+    if findings:
+        pytest.fail("\n".join(findings), pytrace=False)
+
+
+def test_it_loads_and_keeps_its_bits_under_all_settings(lab, case, variant):
+    rewritten = lab.result(case, variant)
+    wrong = []
+    for settings in variant.settings:
+        result = rewritten.measured[settings]
+        level = reference_level(rewritten.report, settings.level)
+        if result.get("bits") != rewritten.original[Settings(level, arena=False)]["bits"]:
+            wrong.append(f"{settings}: {result.get('error', 'other bits')}")
+    report(wrong)
+
+
+def test_the_measured_peak_is_the_promised_one(lab, case, variant):
+    rewritten = lab.result(case, variant)
+    broken = []
+    for promise in variant.promises:
+        promised = rewritten.report[promise.key]
+        measured = rewritten.measured[promise.settings].get(promise.measured, 0)
+        if abs(measured - promised) > SHARE * promised + BYTES:
+            broken.append(f"{promise.settings}: `{promise.key}` is {promised}, measured {measured}")
+    report(broken)
+
+
+def test_the_peak_is_no_higher_than_that_of_the_original(lab, case, variant):
+    rewritten = lab.result(case, variant)
+    before = rewritten.original[Settings(arena=False)]["peak_bytes"]
+    after = rewritten.measured[variant.promises[0].settings].get("peak_bytes", 0)
+    assert after <= before + BYTES
+
+
+def test_recomputing_pays(lab, case, variant):
+    if not case.pays:
+        pytest.skip("nothing is known about what this model can gain")
+    figures = lab.result(case, variant).report
+    assert figures[PROMISED] <= 0.8 * figures[BASELINE]

@@ -1,0 +1,140 @@
+//! `remat-bench ort`: models before and after in ONNX Runtime, what was promised beside what was measured.
+
+mod dims;
+mod row;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use remat::deploy::{DeployRequest, deploy};
+use remat::ort::{ChildCommand, Host, Surroundings};
+use remat::plan::BudgetSpec;
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
+use remat::{LoadOptions, SolveRequest};
+
+use crate::document::replace_in;
+use crate::models::models;
+use crate::table::{Form, Table};
+
+/// Name of the hidden command that runs models for this one, in a process of its own.
+pub(crate) const CHILD: &str = "measure-child";
+
+/// Name of the table in documents.
+const MARK: &str = "ort";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Models, or folders of models.
+    #[arg(value_name = "MODEL", required = true)]
+    models: Vec<PathBuf>,
+    /// Budgets, as on the command line of remat-opt.
+    #[arg(long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "auto,60%")]
+    budgets: Vec<BudgetSpec>,
+    /// Most overhead for the budget `auto`, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    max_overhead: u64,
+    /// Value of a symbolic dimension, for the models that have it; may be repeated.
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = dims::parse)]
+    dims: Vec<(String, u64)>,
+    /// Seconds to search.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    time: f64,
+    /// Threads to search with.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Shared library of ONNX Runtime [default: `third_party/onnxruntime/lib` here, the wheel in the active virtual environment, the
+    /// system's].
+    #[arg(long, value_name = "PATH")]
+    ort_library: Option<PathBuf>,
+    /// Keep the rewritten models in this folder, named after model and budget.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Form of the table.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+    /// Also write the table into this document, between its marks.
+    #[arg(long, value_name = "DOCUMENT")]
+    write: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let host = host(args)?;
+    if let Some(folder) = &args.keep {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    }
+    let mut rows = Vec::new();
+    for path in models(&args.models)? {
+        for &budget in &args.budgets {
+            rows.push(measure(&path, budget, &host, args)?);
+        }
+    }
+    let table = Table {
+        text_columns: 1,
+        header: row::HEADER,
+        rows,
+    };
+    table.print(args.format);
+    match &args.write {
+        Some(document) => replace_in(document, MARK, &table.render(Form::Markdown)),
+        None => Ok(()),
+    }
+}
+
+/// Answers one request on standard input.
+pub(crate) fn child() -> anyhow::Result<()> {
+    Ok(remat::ort::serve(std::io::stdin().lock(), std::io::stdout().lock())?)
+}
+
+/// The runtime, and this program as the one that runs models in it.
+fn host(args: &Args) -> anyhow::Result<Host> {
+    let surroundings = Surroundings {
+        named: args.ort_library.clone(),
+        working_directory: std::env::current_dir().ok(),
+        virtual_env: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from),
+        ..Surroundings::default()
+    };
+    let child = ChildCommand {
+        program: std::env::current_exe()?,
+        arguments: vec![CHILD.into()],
+    };
+    Host::find(child, &surroundings).context("run `make setup`, or name the library with `--ort-library`")
+}
+
+/// The row of a model and a budget. What is impossible, or not found in time, is a row, too.
+fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
+    let named = format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%'));
+    let output = args.keep.as_ref().map(|folder| folder.join(named));
+    let load = LoadOptions {
+        dims: dims::of(path, &args.dims)?,
+        ..LoadOptions::default()
+    };
+    let request = DeployRequest {
+        input: path,
+        output: output.as_deref(),
+        load: &load,
+        solve: &SolveRequest {
+            budget,
+            max_overhead: args.max_overhead * 10_000,
+            solver: "auto".to_owned(),
+        },
+        plan: None,
+        profile: None,
+        order: OrderHint::Any,
+        arena: true,
+        measure: true,
+    };
+    let control = SolveControl::new()
+        .time_limit(Duration::from_secs_f64(args.time))
+        .threads(args.threads);
+    let figures = match deploy(&request, Some(host), &control) {
+        Ok(deployment) => row::figures(&deployment),
+        Err(error) => row::refusal(error)?,
+    };
+    Ok([stem.to_owned(), budget.to_string()]
+        .into_iter()
+        .chain(figures)
+        .collect())
+}

@@ -1,0 +1,60 @@
+//! A row of the table: figures of one model at one budget.
+
+use remat::deploy::Deployment;
+use remat::{Error, ErrorKind};
+
+/// The columns. Peaks are those of the process's heap while the model runs once, above what its weights and inputs take, under the
+/// runtime's default optimization level and order; with the arena on, the first run. Per cent are those of added time.
+pub(super) const HEADER: &[&str] = &[
+    "model",
+    "budget",
+    "before MB",
+    "promised MB",
+    "after MB",
+    "arena: before MB",
+    "arena: after MB",
+    "promised %",
+    "measured %",
+    "bits",
+];
+
+/// What stands where nothing was measured.
+const UNKNOWN: &str = "?";
+
+fn megabytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6))
+}
+
+/// All columns after the budget.
+pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
+    let check = deployment.check.as_ref();
+    let before = check.map(|check| check.before);
+    let after = check.map(|check| check.after);
+    vec![
+        megabytes(before.and_then(|before| before.exact)),
+        megabytes(Some(deployment.promise.peak_bytes)),
+        megabytes(after.and_then(|after| after.exact)),
+        megabytes(before.and_then(|before| before.stock)),
+        megabytes(after.and_then(|after| after.stock)),
+        format!("{:+.1}", deployment.solution.overhead.percent()),
+        check.map_or_else(
+            || UNKNOWN.to_owned(),
+            |check| format!("{:+.1}", 100.0 * (check.time_ratio - 1.0)),
+        ),
+        // A model with other bits is never written.
+        check.map_or(UNKNOWN, |_| "same").to_owned(),
+    ]
+}
+
+/// The columns after the budget where there is no model to measure.
+///
+/// # Errors
+/// The error itself, where it is about the input or a defect.
+pub(super) fn refusal(error: Error) -> Result<Vec<String>, Error> {
+    let why = match error.kind() {
+        ErrorKind::Negative => "impossible",
+        ErrorKind::Limit => "none found",
+        ErrorKind::Input | ErrorKind::Internal => return Err(error),
+    };
+    Ok(vec![String::new(), why.to_owned()])
+}

@@ -1,0 +1,113 @@
+//! What is printed of a model that was made for ONNX Runtime.
+
+use remat::deploy::{Check, Deployment};
+use serde_json::json;
+
+use super::report;
+use crate::cli::{OptimizeArgs, OrderHintArg};
+use crate::units::{bytes, percent};
+
+/// The lines a person wants at the end.
+pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
+    let mut lines = report::plan_lines(&found.model, &found.solution);
+    for given_up in &found.abandoned {
+        lines.push(format!("given up  {}: {}", given_up.variant, given_up.why));
+    }
+    lines.push(format!(
+        "promised  {} in ONNX Runtime, whatever its order{}; {} clones marked, {} shapes hidden, {} readers ({})",
+        bytes(found.promise.peak_bytes),
+        if found.promise.follows_plan {
+            ""
+        } else {
+            ", which is not quite that of the plan"
+        },
+        found.lowering.clones,
+        found.lowering.hidden,
+        found.lowering.readers,
+        found.variant,
+    ));
+    match &found.check {
+        Some(check) => lines.extend(measured(check)),
+        None => lines.push("measured  nothing".to_owned()),
+    }
+    lines.push(format!("time      {seconds:.2} s"));
+    if let Some(output) = &args.output {
+        lines.push(format!("written   {}", output.display()));
+    }
+    lines.extend(advice(args, found));
+    lines.join("\n") + "\n"
+}
+
+fn measured(check: &Check) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(before), Some(after)) = (check.before.exact, check.after.exact) {
+        lines.push(format!(
+            "measured  {} -> {} ({:.1} %), time {:+.1} %, outputs bit-identical",
+            bytes(before),
+            bytes(after),
+            percent(after, before),
+            100.0 * (check.time_ratio - 1.0),
+        ));
+    } else {
+        let why = check.unmeasured.as_deref().unwrap_or("no figure");
+        lines.push(format!(
+            "measured  time {:+.1} %, outputs bit-identical; memory: {why}",
+            100.0 * (check.time_ratio - 1.0)
+        ));
+    }
+    if let (Some(before), Some(after)) = (check.before.stock, check.after.stock) {
+        lines.push(format!(
+            "          {} -> {} ({:.1} %) where the memory arena is left on",
+            bytes(before),
+            bytes(after),
+            percent(after, before)
+        ));
+    }
+    lines
+}
+
+/// What the user can set in the runtime to get more.
+fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
+    let mut lines = Vec::new();
+    if args.target.order_hint == OrderHintArg::Priority {
+        lines.push("in ONNX Runtime set: execution_order = PRIORITY_BASED".to_owned());
+    }
+    if !found.lowering.hides_shapes {
+        lines.push("in ONNX Runtime set: enable_mem_reuse = False (shapes could not be hidden from it)".to_owned());
+    }
+    let after = found.check.as_ref().map(|check| check.after);
+    if let Some((exact, stock)) = after
+        .and_then(|after| after.exact.zip(after.stock))
+        .filter(|(exact, stock)| stock > exact)
+    {
+        lines.push(format!(
+            "in ONNX Runtime, enable_cpu_mem_arena = False and enable_mem_pattern = False give back {}",
+            bytes(stock - exact)
+        ));
+    }
+    lines
+}
+
+pub(super) fn json(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> serde_json::Value {
+    let mut value = report::json(args, &found.model, &found.solution, seconds);
+    let check = found.check.as_ref();
+    let more = json!({
+        "target": "ort",
+        "variant": found.variant,
+        "abandoned": found.abandoned,
+        "promised_peak_bytes": found.promise.peak_bytes,
+        "promised_arena_bytes": found.promise.arena_bytes,
+        "promised_arena_steady_bytes": found.promise.arena_steady_bytes,
+        "follows_plan": found.promise.follows_plan,
+        "hides_shapes": found.lowering.hides_shapes,
+        "readers": found.lowering.readers,
+        "reserved_bytes": found.lowering.reserved,
+        "promised_overhead_percent": found.solution.overhead.percent(),
+        "measured": check,
+        "keeps_promise": check.map(|_| !found.breaks_promise()),
+    });
+    if let (Some(all), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
+        all.extend(more);
+    }
+    value
+}

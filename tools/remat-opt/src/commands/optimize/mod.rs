@@ -1,0 +1,184 @@
+//! `remat-opt IN -o OUT`: the main job.
+
+mod deployed;
+mod report;
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use remat::deploy::{DeployRequest, Deployment};
+use remat::ort::Host;
+use remat::solver::SolveControl;
+use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
+
+use crate::cli::{ArenaArg, OptimizeArgs, ReportFormat, TargetArg};
+use crate::progress::Spinner;
+
+pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let input = args.input.as_ref().context("no input is given")?;
+    if args.output.as_ref().is_some_and(|output| same_file(output, input)) {
+        bail!("`{}` is the input: write to another file", input.display());
+    }
+    let format = Format::of(input)?;
+    if let Some(output) = &args.output {
+        Output::of(output, format)?;
+    }
+    if let Some(host) = host(args, format)? {
+        return deploy(args, input, host.as_ref(), started, quiet);
+    }
+    let model = Model::open(input, &args.load.options(input)?)?;
+    let solution = match &args.plan {
+        Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
+        None => search(args, &model, quiet)?,
+    };
+    if let Some(output) = &args.output {
+        remat::save(&model, &solution, &Target::Onnx, output)?;
+    }
+    emit_plan(args, &model, &solution)?;
+    let seconds = started.elapsed().as_secs_f64();
+    super::print(&match args.report.format {
+        ReportFormat::Text => report::text(args, &model, &solution, seconds),
+        ReportFormat::Json => format!("{:#}\n", report::json(args, &model, &solution, seconds)),
+    })
+}
+
+/// Whether the model is made for ONNX Runtime, and then the runtime if it is here.
+fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Host>>> {
+    let is_wanted = args.target.target == Some(TargetArg::Ort);
+    if is_wanted && format != Format::Onnx {
+        bail!(
+            "`--target ort` is for ONNX models, and the input is {}",
+            format.describe()
+        );
+    }
+    let is_special = args.load.paging.second_memory().is_some() || args.goal.goal() != Goal::default();
+    if is_special && is_wanted {
+        bail!(
+            "`--target ort` plans for least time in one memory: leave out `--paging`, `--objective` and `--deadline`"
+        );
+    }
+    let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
+    if is_special
+        || args.target.target == Some(TargetArg::Onnx)
+        || !(is_wanted || writes_model && format == Format::Onnx)
+    {
+        return Ok(None);
+    }
+    match args.load.runtime.host() {
+        Ok(host) => Ok(Some(Some(host))),
+        Err(error) if is_wanted => {
+            tracing::warn!("{error}: nothing is fused and nothing is measured");
+            Ok(Some(None))
+        }
+        Err(error) => {
+            tracing::info!("{error}: the model is written for any runtime");
+            Ok(None)
+        }
+    }
+}
+
+fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Instant, quiet: bool) -> anyhow::Result<()> {
+    let is_measured = args.load.profile_is_measured();
+    let load = if is_measured {
+        args.load.options_without_profile()
+    } else {
+        args.load.options(input)?
+    };
+    // What the search says on the way is about the model as it came.
+    let model = Model::open(input, &load)?;
+    let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
+    let (written, other) = match args.output.as_deref() {
+        Some(output) if is_model(output) => (Some(output), None),
+        output => (None, output),
+    };
+    let profiler = |path: &Path| {
+        let host = host.ok_or(remat::Error::NoRuntime)?;
+        args.load.measured(host, path)
+    };
+    let request = DeployRequest {
+        input,
+        output: written,
+        load: &load,
+        solve: &solve_request(args),
+        plan: plan.as_ref(),
+        profile: if is_measured { Some(&profiler) } else { None },
+        order: args.target.order_hint.hint(),
+        arena: args.target.arena == ArenaArg::On,
+        measure: !args.target.no_measure,
+    };
+    let found = with_spinner(args, &model, quiet, |control| {
+        remat::deploy::deploy(&request, host, control)
+    })?;
+    if let Some(other) = other {
+        remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
+    }
+    emit_plan(args, &found.model, &found.solution)?;
+    let seconds = started.elapsed().as_secs_f64();
+    super::print(&match args.report.format {
+        ReportFormat::Text => deployed::text(args, &found, seconds),
+        ReportFormat::Json => format!("{:#}\n", deployed::json(args, &found, seconds)),
+    })?;
+    kept(&found)
+}
+
+/// A promise that was not kept is a finding.
+fn kept(found: &Deployment) -> anyhow::Result<()> {
+    let measured = found.check.as_ref().and_then(|check| check.after.exact);
+    match measured.filter(|_| found.breaks_promise()) {
+        None => Ok(()),
+        Some(measured) => Err(remat::Error::BrokenPromise {
+            promised: found.promise.peak_bytes,
+            measured,
+        }
+        .into()),
+    }
+}
+
+/// Whether the extension is that of a model.
+fn is_model(output: &Path) -> bool {
+    Output::of(output, Format::Onnx).is_ok_and(|output| output == Output::Onnx)
+}
+
+fn emit_plan(args: &OptimizeArgs, model: &Model, solution: &Solution) -> anyhow::Result<()> {
+    let Some(path) = &args.emit_plan else { return Ok(()) };
+    std::fs::write(path, solution.plan_file(model).to_json())
+        .with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+fn solve_request(args: &OptimizeArgs) -> SolveRequest {
+    SolveRequest {
+        budget: args.budget,
+        max_overhead: args.max_overhead,
+        solver: args.goal.solver(&args.solver),
+    }
+}
+
+fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
+    let request = solve_request(args);
+    with_spinner(args, model, quiet, |control| {
+        remat::solve_for(model, &request, args.goal.goal(), control)
+    })
+}
+
+/// Does `work` with the limits of the command line, while a person sees how far the search is.
+fn with_spinner<T>(
+    args: &OptimizeArgs,
+    model: &Model,
+    quiet: bool,
+    work: impl FnOnce(&SolveControl<'_>) -> Result<T, remat::Error>,
+) -> anyhow::Result<T> {
+    let spinner = Spinner::start(quiet, model.baseline().duration);
+    let mut control = args.search.control().time_limit(args.time_limit).observer(&spinner);
+    if let Some(steps) = args.step_limit {
+        control = control.step_limit(steps);
+    }
+    let result = work(&control);
+    spinner.finish();
+    Ok(result?)
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}

@@ -1,0 +1,150 @@
+//! What is printed of a plan.
+
+use remat::plan::{Objective, OrderMode, Step, Structure};
+use remat::{Format, Model, Output, Solution};
+use serde_json::json;
+
+use crate::cli::OptimizeArgs;
+use crate::units;
+
+/// The lines a person wants at the end.
+pub(super) fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> String {
+    let mut lines = plan_lines(model, solution);
+    lines.push(format!("time      {seconds:.2} s"));
+    if let Some(output) = &args.output {
+        lines.push(format!("written   {}", output.display()));
+        if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
+            lines.push(
+                "in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
+                 PRIORITY_BASED; buffers die with their tensors with: enable_mem_reuse = False, enable_cpu_mem_arena = False; \
+                 a model made with --target ort needs none of these"
+                    .to_owned(),
+            );
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What the plan gains and costs, and how good it is.
+pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
+    let (before, after) = (model.baseline(), &solution.replay);
+    let is_model = model.format() == Format::Onnx;
+    let time = |duration: u64| {
+        if is_model {
+            units::nanoseconds(duration)
+        } else {
+            duration.to_string()
+        }
+    };
+    let mut lines = vec![
+        format!(
+            "peak      {} -> {} ({:.1} %), {} accounting",
+            units::bytes(before.peak),
+            units::bytes(after.peak),
+            units::percent(after.peak, before.peak),
+            format!("{:?}", solution.problem.accounting).to_lowercase(),
+        ),
+        format!(
+            "overhead  {:+.2} %{} ({} -> {}), {} recomputes among {} ops",
+            solution.overhead.percent(),
+            if is_model { " estimated" } else { "" },
+            time(before.duration),
+            time(after.duration),
+            solution.plan.recomputes(),
+            solution.problem.ops.len(),
+        ),
+    ];
+    let problem = &solution.problem;
+    lines.extend(paging_lines(solution, &time));
+    if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
+        lines.push(format!(
+            "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
+            units::bytes(bottleneck.bytes),
+            units::percent(bottleneck.bytes, before.peak),
+            if problem.order == OrderMode::Fixed {
+                " in this order"
+            } else {
+                ""
+            },
+            problem.ops[bottleneck.op].name,
+        ));
+    }
+    if let Some(certificate) = &solution.certificate {
+        let bound = remat::Overhead {
+            duration: certificate.bound,
+            baseline: match problem.objective {
+                Objective::Time => before.duration,
+                Objective::Energy => problem.total_energy(),
+                Objective::Peak => before.peak,
+            },
+        };
+        lines.push(format!(
+            "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
+            plain(&certificate.status),
+            certificate.solver,
+            bound.percent(),
+            plain(&certificate.bound_covers),
+            100.0 * certificate.gap.unwrap_or(0.0),
+            plain(&certificate.stop),
+        ));
+    }
+    lines
+}
+
+/// What the second memory and energy come to, where there are such.
+fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<String> {
+    let (problem, replay) = (&solution.problem, &solution.replay);
+    let mut lines = Vec::new();
+    if problem.paging.is_some() {
+        let back = solution
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::PageIn(_)));
+        lines.push(format!(
+            "moved     {} back from the second memory, {} there at most, {} on the bus",
+            back.count(),
+            units::bytes(replay.second_peak),
+            time(replay.paging_duration),
+        ));
+    }
+    let energy = problem.total_energy();
+    if energy > 0 {
+        let added = 100.0 * (replay.energy as f64 / energy as f64 - 1.0);
+        lines.push(format!(
+            "energy    {added:+.2} % ({} -> {})",
+            units::picojoules(energy),
+            units::picojoules(replay.energy)
+        ));
+    }
+    lines
+}
+
+/// An enumeration's name as it stands in JSON.
+pub(super) fn plain(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+pub(super) fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> serde_json::Value {
+    json!({
+        "model": solution.problem.name,
+        "input": args.input,
+        "output": args.output,
+        "accounting": solution.problem.accounting,
+        "budget_bytes": solution.problem.budget,
+        "baseline_peak_bytes": model.baseline().peak,
+        "peak_bytes": solution.replay.peak,
+        "baseline_duration": model.baseline().duration,
+        "duration": solution.replay.duration,
+        "overhead_percent": solution.overhead.percent(),
+        "ops": solution.problem.ops.len(),
+        "recomputes": solution.plan.recomputes(),
+        "energy_pj": solution.replay.energy,
+        "second_memory_bytes": solution.replay.second_peak,
+        "certificate": solution.certificate,
+        "seconds": seconds,
+    })
+}

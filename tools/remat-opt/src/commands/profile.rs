@@ -1,0 +1,172 @@
+//! `remat-opt profile`: what each op of a model takes in ONNX Runtime.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
+use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
+use remat::profile::ProfileFile;
+use remat::{ProfileRequest, measured_profile};
+
+use crate::runtime::RuntimeArgs;
+use crate::{cli, machine, runtime, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    /// Model (`.onnx`).
+    #[arg(value_name = "MODEL")]
+    input: PathBuf,
+    /// Where to write the profile, as JSON for `--profile`. Without it, the slowest ops are listed.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Warm runs, whose medians are taken.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    runs: u32,
+    /// Seed of the inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "inputs")]
+    seed: u64,
+    /// Folder with the inputs, in the form of the `onnx` package's test data: `input_N.pb` holds the N-th input. Inputs without a
+    /// file are made from seed 0.
+    #[arg(long, value_name = "DIR")]
+    inputs: Option<PathBuf>,
+    /// Value of a symbolic dimension; may be repeated.
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = cli::parse_assignment)]
+    dims: Vec<(String, u64)>,
+    /// Bytes of a tensor whose size cannot be inferred; may be repeated.
+    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = cli::parse_assignment)]
+    sizes: Vec<(String, u64)>,
+    /// What executes the nodes: `cpu`, `cuda` or `cuda:N`.
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    device: String,
+    /// Threads within one node; 0 for as many as the runtime wants.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    intra_threads: usize,
+    /// How many ops to list.
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    top: usize,
+    #[command(flatten)]
+    runtime: RuntimeArgs,
+}
+
+pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
+    let import = ImportOptions {
+        dims: args.dims.iter().cloned().collect(),
+        sizes: args.sizes.iter().cloned().collect(),
+        open_sizes: true,
+    };
+    let model = OnnxModel::open(&args.input, &import).map_err(remat::Error::from)?;
+    let inputs = match &args.inputs {
+        None => ProfileInputs::Seeded(args.seed),
+        Some(folder) => ProfileInputs::Given(given(&model, folder)?),
+    };
+    let request = ProfileRequest {
+        settings: SessionSettings {
+            threads: args.intra_threads,
+            dims: import.dims,
+            provider: runtime::provider(&args.device)?,
+            ..SessionSettings::exact(OptimizationLevel::Off)
+        },
+        options: ProfileOptions {
+            runs: args.runs,
+            inputs,
+        },
+        device: machine::processor(),
+        date: machine::today(),
+    };
+    let file = measured_profile(&args.runtime.host()?, &args.input, &model, &request)?;
+    match &args.output {
+        None => super::print(&text(&model, &file, args.top)),
+        Some(path) => {
+            std::fs::write(path, file.to_json()).with_context(|| format!("cannot write `{}`", path.display()))
+        }
+    }
+}
+
+/// The profile of a model on inputs of seed 0, for `--profile measured`.
+pub(crate) fn measured(host: &Host, input: &Path, import: &ImportOptions) -> Result<ProfileFile, remat::Error> {
+    let model = OnnxModel::open(input, import)?;
+    let request = ProfileRequest {
+        settings: SessionSettings {
+            dims: import.dims.clone(),
+            ..SessionSettings::exact(OptimizationLevel::Off)
+        },
+        options: ProfileOptions::default(),
+        device: machine::processor(),
+        date: machine::today(),
+    };
+    measured_profile(host, input, &model, &request)
+}
+
+/// The tensors in `input_N.pb`. The N-th input is the N-th of the model's inputs that are no weights.
+fn given(model: &OnnxModel, folder: &Path) -> anyhow::Result<Vec<InputTensor>> {
+    let graph = model.proto().graph.get_or_default();
+    let is_weight = |name: &str| graph.initializer.iter().any(|tensor| tensor.name == name);
+    let names = graph.input.iter().map(|input| input.name.as_str());
+    let mut tensors = Vec::new();
+    for (index, name) in names.filter(|name| !is_weight(name)).enumerate() {
+        let path = folder.join(format!("input_{index}.pb"));
+        if !path.exists() {
+            continue;
+        }
+        let bytes = std::fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        let file = TensorFile::read(&bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
+        if !file.name.is_empty() && file.name != name {
+            bail!(
+                "`{}` holds tensor `{}`, input {index} is `{name}`",
+                path.display(),
+                file.name
+            );
+        }
+        tensors.push(InputTensor {
+            name: name.to_owned(),
+            shape: file.shape,
+            bytes: file.bytes,
+        });
+    }
+    if tensors.is_empty() {
+        bail!("`{}` holds no file `input_0.pb` or the like", folder.display());
+    }
+    Ok(tensors)
+}
+
+fn text(model: &OnnxModel, file: &ProfileFile, top: usize) -> String {
+    let all: u64 = file.ops.iter().map(|op| op.duration_ns).fold(0, u64::saturating_add);
+    let mut slowest: Vec<_> = file.ops.iter().collect();
+    slowest.sort_by_key(|op| std::cmp::Reverse(op.duration_ns));
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_header(["time", "share", "op", "type", "bytes of results"]);
+    for op in slowest.into_iter().take(top) {
+        let node = model.graph().ops.iter().find(|node| node.name == op.node);
+        let bytes: Option<u64> = op.outputs.iter().map(|output| output.bytes).sum();
+        table.add_row([
+            units::nanoseconds(op.duration_ns),
+            format!("{:.1} %", units::percent(op.duration_ns, all)),
+            op.node.clone(),
+            node.map_or_else(String::new, |node| node.op_type.clone()),
+            bytes
+                .filter(|_| !op.outputs.is_empty())
+                .map_or_else(String::new, units::bytes),
+        ]);
+    }
+    for column in [0, 1, 4] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let run = file.run.as_ref().map_or(0, |run| run.run_ns);
+    format!(
+        "{}: {} ops take {}, a whole run {}\n{}, on {}\n\n{}\n",
+        model.graph().name,
+        file.ops.len(),
+        units::nanoseconds(all),
+        units::nanoseconds(run),
+        file.method,
+        file.device,
+        table.trim_fmt(),
+    )
+}

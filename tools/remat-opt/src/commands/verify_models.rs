@@ -1,0 +1,163 @@
+//! `remat-opt verify BASE.onnx REWRITTEN.onnx`: runs both and compares bits, memory and time.
+
+use std::path::Path;
+
+use anyhow::Context;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use remat::ort::{MeasureOptions, Measurement, ModelComparison, SessionSettings, compare_models};
+use serde_json::json;
+
+use crate::cli::{ReportFormat, VerifyArgs};
+use crate::units;
+
+pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+    let settings = args.session.settings(&args.load.device, &args.load.dims)?;
+    let options = MeasureOptions {
+        runs: args.runs,
+        seeds: (0..args.seeds.into())
+            .map(|offset| args.seed.wrapping_add(offset))
+            .collect(),
+    };
+    let host = args.load.runtime.host()?;
+    let pair = (args.input.as_path(), args.plan.as_path());
+    let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
+    let report = report(pair, &host.version, &settings, &found);
+    if let Some(path) = &args.emit_report {
+        std::fs::write(path, format!("{report:#}\n")).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    super::print(&match args.report.format {
+        ReportFormat::Text => text(pair, &found),
+        ReportFormat::Json => format!("{report:#}\n"),
+    })?;
+    match found.differing_seed.zip(found.differences.first()) {
+        None if found.differing_seed.is_none() => Ok(()),
+        Some((seed, first)) => Err(differ(pair, seed, first)),
+        None => anyhow::bail!(
+            "the outputs differ from run to run: `{}` or `{}` draws random numbers without a seed",
+            pair.0.display(),
+            pair.1.display()
+        ),
+    }
+}
+
+fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &remat::ort::OutputDifference) -> anyhow::Error {
+    let error = remat::Error::ModelsDiffer {
+        base: base.to_owned(),
+        rewritten: rewritten.to_owned(),
+        output: first.name.clone(),
+        differing: first.differing,
+        elements: first.elements,
+        form: first.form.clone(),
+        seed,
+    };
+    error.into()
+}
+
+fn report(
+    (base, rewritten): (&Path, &Path),
+    version: &str,
+    settings: &SessionSettings,
+    found: &ModelComparison,
+) -> serde_json::Value {
+    let model = |path: &Path, measured: &Measurement, median_ns: u64, min_ns: u64| {
+        let peaks = measured.peaks.as_ref();
+        json!({
+            "path": path,
+            "first_run_peak_bytes": peaks.ok().map(|peaks| peaks.first),
+            "later_runs_peak_bytes": peaks.ok().map(|peaks| peaks.steady),
+            "peaks_unknown_because": peaks.err(),
+            "arena_peak_bytes": measured.arena_peak,
+            "loaded_bytes": measured.loaded_bytes,
+            "median_ns": median_ns,
+            "min_ns": min_ns,
+            "finite": measured.finite,
+            "outputs": measured.outputs,
+        })
+    };
+    let times = &found.times;
+    json!({
+        "runtime": version,
+        "settings": settings,
+        "identical": found.differing_seed.is_none(),
+        "differing_seed": found.differing_seed,
+        "differences": found.differences,
+        "peak_ratio": peak_ratio(found),
+        "time_ratio": times.ratio,
+        "base": model(base, &found.base, times.base_median_ns, times.base_min_ns),
+        "rewritten": model(rewritten, &found.rewritten, times.other_median_ns, times.other_min_ns),
+    })
+}
+
+fn peak_ratio(found: &ModelComparison) -> Option<f64> {
+    let (base, rewritten) = (found.base.peaks.as_ref().ok()?, found.rewritten.peaks.as_ref().ok()?);
+    Some(rewritten.first as f64 / base.first as f64)
+}
+
+fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut table = Table::new();
+    let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
+    table.load_style(NOTHING).set_header(header);
+    let peaks = |which: fn(remat::ort::Peaks) -> u64| {
+        let figure = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| which(*peaks));
+        figure(&found.base).zip(figure(&found.rewritten))
+    };
+    for (what, figures) in [
+        ("peak, first run", peaks(|peaks| peaks.first)),
+        ("peak, later runs", peaks(|peaks| peaks.steady)),
+    ] {
+        if let Some((before, after)) = figures {
+            let ratio = after as f64 / before.max(1) as f64;
+            table.add_row([
+                what.to_owned(),
+                units::bytes(before),
+                units::bytes(after),
+                change(ratio),
+            ]);
+        }
+    }
+    let times = &found.times;
+    table.add_row([
+        "time, median".to_owned(),
+        units::nanoseconds(times.base_median_ns),
+        units::nanoseconds(times.other_median_ns),
+        change(times.ratio),
+    ]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut lines = vec![table.trim_fmt()];
+    if let Err(why) = &found.base.peaks {
+        lines.push(format!("peaks are not known: {why}"));
+    }
+    let count = found.base.outputs.first().map_or(0, |seeded| seeded.outputs.len());
+    let seeds = found.base.outputs.len();
+    if found.differing_seed.is_none() {
+        lines.push(format!(
+            "{count} outputs for each of {seeds} seeds: identical in every bit"
+        ));
+    }
+    for difference in &found.differences {
+        let form = difference
+            .form
+            .as_ref()
+            .map_or_else(String::new, |form| format!(", {form}"));
+        lines.push(format!(
+            "output `{}` differs in {} of {} elements{form}",
+            difference.name, difference.differing, difference.elements
+        ));
+    }
+    if !found.base.finite {
+        lines.push("outputs are not finite: on these inputs they say little".to_owned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A ratio as people read it, `-50.7 %`.
+fn change(ratio: f64) -> String {
+    let percent = 100.0 * (ratio - 1.0);
+    // No minus before what is shown as zero.
+    let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
+    format!("{percent:+.1} %")
+}

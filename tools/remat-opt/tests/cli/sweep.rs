@@ -1,0 +1,59 @@
+//! `remat-opt sweep`.
+
+use crate::{Folder, SEARCH, assert_contains_all, remat_opt, stdout_of};
+
+#[test]
+fn help_of_the_sweep_is_worth_reading() {
+    assert_run!("sweep --help");
+}
+
+#[test]
+fn a_sweep_prints_the_front_and_what_is_impossible() {
+    assert_run!("sweep cli/training_chain.json --budgets 90%..70%:10%,4MiB,50%,min {SEARCH}");
+}
+
+#[test]
+fn a_sweep_is_json_on_request() {
+    assert_run!("sweep cli/training_chain.json --budgets 80%,1% {SEARCH} --format json");
+}
+
+#[test]
+fn a_sweep_without_any_plan_is_a_finding() {
+    assert_run!("sweep cli/training_chain.json --budgets 1%,2%");
+}
+
+#[test]
+fn a_sweep_refuses_budgets_without_bytes() {
+    assert_run!("sweep cli/training_chain.json --budgets 90%,auto");
+}
+
+#[test]
+fn a_sweep_refuses_to_continue_what_is_no_front() {
+    assert_run!("sweep cli/training_chain.json -o cli/training_chain.json");
+}
+
+/// The second run takes everything from the file of the first one; the chart shows the floor and what is impossible.
+#[test]
+fn a_sweep_is_continued_and_drawn() {
+    let folder = Folder::new();
+    let run = || {
+        let mut command = remat_opt(&format!("sweep cli/training_chain.json --budgets 80%,60%,1% {SEARCH}"));
+        command.arg("-o").arg(folder.path("front.json"));
+        command.arg("--svg").arg(folder.path("front.svg"));
+        let stdout = stdout_of(&mut command);
+        let table: Vec<_> = stdout.lines().filter(|line| !line.starts_with("time")).collect();
+        (table.join("\n"), folder.read("front.json"))
+    };
+    let first = run();
+    assert_eq!(run(), first);
+    assert_contains_all(
+        &folder.read("front.svg"),
+        &[
+            "<svg",
+            "floor, 57.1 %",
+            "impossible",
+            "plans of `search`",
+            "training_chain: memory against time",
+        ],
+    );
+}
