@@ -77,11 +77,3 @@ pub enum RuntimeError {
         why: String,
     },
 }
-
-impl RuntimeError {
-    /// Whether the model at hand, and not the runtime or the machine, is at fault at loading.
-    #[must_use]
-    pub fn is_load(&self) -> bool {
-        matches!(self, Self::Load { .. })
-    }
-}

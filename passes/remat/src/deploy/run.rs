@@ -233,7 +233,7 @@ impl<'a> Effort<'a> {
     }
 
     /// For a search that begins now.
-    fn from_now(&self) -> SolveControl<'a> {
+    fn starting_now(&self) -> SolveControl<'a> {
         self.time.map_or(self.control, |time| self.control.time_limit(time))
     }
 }
@@ -257,7 +257,7 @@ fn plan(
     }
     let mut best: Option<(Solution, Lowered, Promise)> = None;
     for _ in 0..TIGHTENINGS {
-        let solution = match crate::solve(model, &asked, &effort.from_now()) {
+        let solution = match crate::solve(model, &asked, &effort.starting_now()) {
             Ok(solution) => solution,
             // What is found already is within the budget but for what the runtime adds.
             Err(error) => return best.ok_or(error),
@@ -287,7 +287,7 @@ fn beyond_the_plan(
         max_overhead: 0,
         solver: "search".to_owned(),
     };
-    let solution = crate::solve(model, &baseline, &effort.from_now())?;
+    let solution = crate::solve(model, &baseline, &effort.starting_now())?;
     let (_, promise) = lower(request, variant, model, &solution)?;
     Ok(promise.peak_bytes.saturating_sub(solution.replay.peak))
 }
