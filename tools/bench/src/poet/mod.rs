@@ -72,6 +72,7 @@ const BY_BUDGET: &[&str] = &[
     "paging-only",
     "remat-only",
     "capuchin",
+    "pofo",
     "dtr",
 ];
 const BY_DEADLINE: &[&str] = &[
@@ -140,7 +141,8 @@ fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 extra("paging-only")?,
                 extra("remat-only")?,
                 extra("capuchin")?,
-                extra("dtr:dtr")?,
+                extra("pofo")?,
+                extra("dtr")?,
             ]);
         }
     }
