@@ -43,12 +43,14 @@ bench-compare:
 	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
 	$(if $(LOGS),$(BENCH) dtr $(LOGS))
 
-# What ONNX Runtime takes before and after: the models of this repository, generated ones, and those in the folder MODELS=DIR. The table
-# goes into docs/ort-benchmarks.md with `WRITE="--write docs/ort-benchmarks.md"`. BUDGETS and TIME as on the command line.
+# What ONNX Runtime takes before and after: the models of this repository and those in the folder MODELS=DIR, then those of the test
+# matrix, which are generated. WRITE=1 puts the tables into README.md and docs/ort-benchmarks.md. BUDGETS and TIME as on the command line.
+ORT_MODELS = $(or $(MODELS),$(wildcard ../shared/models))
+ORT_EFFORT = --budgets $(or $(BUDGETS),auto$(comma)60%) --time $(or $(TIME),10)
 bench-ort: setup
+	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write README.md --write docs/ort-benchmarks.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
-	$(BENCH) ort test/models target/models $(or $(MODELS),$(wildcard ../shared/models)) --dim batch=8192 \
-	    --budgets $(or $(BUDGETS),auto$(comma)60%) --time $(or $(TIME),10) $(WRITE)
+	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
 
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
 bench-poet:

@@ -7,7 +7,7 @@ import subprocess
 
 import models
 import pytest
-from matrix_cases import cases
+from matrix_cases import matrix
 from matrix_lab import Lab
 
 
@@ -20,7 +20,8 @@ def pytest_generate_tests(metafunc):
     if "feature" in metafunc.fixturenames:
         metafunc.parametrize("feature", [pytest.param(m, id=m.stem) for m in models.FEATURES], scope="module")
     if "case" in metafunc.fixturenames:
-        metafunc.parametrize("case", [pytest.param(c, id=c.name) for c in cases()], scope="session")
+        pairs = [pytest.param(case, variant, id=f"{variant.name}-{case.name}") for case, variant in matrix()]
+        metafunc.parametrize(("case", "variant"), pairs, scope="session")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def remat_opt():
 def lab(request, remat_opt, tmp_path_factory):
     """Rewrites and measures what the selected tests of the matrix ask for, ahead of them."""
     selected = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    wanted = dict.fromkeys(params["case"] for params in selected if "case" in params)
+    wanted = dict.fromkeys((params["case"], params["variant"]) for params in selected if "case" in params)
     with Lab(remat_opt, tmp_path_factory.mktemp("matrix"), os.cpu_count()) as lab:
         lab.prepare(wanted)
         yield lab

@@ -6,7 +6,6 @@ import json
 
 import heap
 import pytest
-from matrix_cases import VARIANTS
 from models import Facts, generate
 from runtime import LEVELS, Settings
 
@@ -40,11 +39,12 @@ class Lab:
     def __exit__(self, *_):
         self.executor.shutdown(cancel_futures=True)
 
-    def prepare(self, cases):
-        for case in cases:
-            self.originals[case] = self.executor.submit(self.measure_original, case)
-            for variant in VARIANTS:
-                self.rewritten[case, variant] = self.executor.submit(self.rewrite, case, variant)
+    def prepare(self, pairs):
+        """Starts on pairs of a model and a variant."""
+        for case, variant in pairs:
+            if case not in self.originals:
+                self.originals[case] = self.executor.submit(self.measure_original, case)
+            self.rewritten[case, variant] = self.executor.submit(self.rewrite, case, variant)
 
     def result(self, case, variant):
         """Raises what went wrong on the way."""

@@ -5,7 +5,7 @@ import json
 import onnx
 import pytest
 from models import Facts
-from runtime import bits
+from runtime import ORDERS, bits
 
 
 def origin(node):
@@ -32,7 +32,9 @@ def read_names(nodes):
 def load(path):
     """The model without what may be written as empty or left out."""
     model = onnx.load(str(path))
-    for message, field in [(i, "domain") for i in model.opset_import] + [(t, "raw_data") for t in model.graph.initializer]:
+    for message, field in [(i, "domain") for i in model.opset_import] + [
+        (t, "raw_data") for t in model.graph.initializer
+    ]:
         if not getattr(message, field):
             message.ClearField(field)
     return model
@@ -42,7 +44,9 @@ def load(path):
 def rewritten(model_path, remat_opt, tmp_path_factory):
     """The model at the lowest peak that is found, with the report of the run."""
     out = tmp_path_factory.mktemp("model") / "out.onnx"
-    run = remat_opt(model_path, "-o", out, "--target", "onnx", "--budget", "min", "--time-limit", "2s", "--format", "json")
+    run = remat_opt(
+        model_path, "-o", out, "--target", "onnx", "--budget", "min", "--time-limit", "2s", "--format", "json"
+    )
     assert run.returncode == 0, run.stderr
     return model_path, out, json.loads(run.stdout)
 
@@ -78,7 +82,7 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     before = onnx.load(str(feature), load_external_data=False)
     facts = Facts(feature)
     out = tmp_path / "out.onnx"
-    arguments = ["--order", order, "--time-limit", "2s", *facts.arguments]
+    arguments = ["--target", "onnx", "--order", order, "--time-limit", "2s", *facts.arguments]
     for budget in ("60%", "70%", "80%", "90%"):
         run = remat_opt(feature, "-o", out, "--budget", budget, *arguments)
         if run.returncode == 0:
@@ -97,3 +101,14 @@ def test_each_feature_survives_the_recompute_of_what_it_touches(feature, order, 
     onnx.checker.check_model(str(out), full_check=not before.graph.sparse_initializer)
     assert bits(out, "off", "priority", facts.dims) == bits(feature, "off", "priority", facts.dims)
     assert bits(out, "all", dims=facts.dims) == bits(feature, "all", dims=facts.dims)
+
+
+def test_each_feature_keeps_its_bits_where_it_is_made_for_the_runtime(feature, remat_opt, tmp_path):
+    facts = Facts(feature)
+    out = tmp_path / "out.onnx"
+    arguments = ["--target", "ort", "--budget", "min", "--time-limit", "1s"]
+    run = remat_opt(feature, "-o", out, *arguments, *facts.arguments)
+    assert run.returncode == 0, run.stderr
+    for level in ("extended", "all"):
+        for order in ORDERS:
+            assert bits(out, level, order, facts.dims) == bits(feature, level, dims=facts.dims), (level, order)

@@ -3,18 +3,13 @@ that the promise names it keeps the promise."""
 
 import heap
 import pytest
-from matrix_cases import BASELINE, PROMISED, VARIANTS, reference_level
+from matrix_cases import BASELINE, PROMISED, reference_level
 from runtime import Settings
 
 pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter needs a C compiler")
 
 SHARE, BYTES = 0.03, 500_000
 """How far a measured peak may be off the promised one: a share of it, and a fixed part."""
-
-
-@pytest.fixture(params=VARIANTS, ids=lambda variant: variant.name)
-def variant(request):
-    return request.param
 
 
 def report(findings):

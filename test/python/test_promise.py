@@ -11,7 +11,9 @@ pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter 
 @pytest.mark.parametrize("budget", ["80%", "60%", "min"])
 def test_the_heap_falls_by_what_is_promised(model_path, remat_opt, tmp_path, budget):
     out = tmp_path / "out.onnx"
-    run = remat_opt(model_path, "-o", out, "--target", "onnx", "--budget", budget, "--time-limit", "5s", "--format", "json")
+    run = remat_opt(
+        model_path, "-o", out, "--target", "onnx", "--budget", budget, "--time-limit", "5s", "--format", "json"
+    )
     if run.returncode in (1, 4):
         assert budget != "min", run.stderr
         why = "op `" if run.returncode == 1 else "lowest peak reached"

@@ -2,6 +2,7 @@
 //! it finds what an exhaustive search finds.
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
+#[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
 #[path = "support/exhaustive_paging.rs"]

@@ -149,10 +149,10 @@ pub(crate) struct TargetArgs {
     /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
     #[arg(long, value_name = "ORDER", default_value = "any")]
     pub(crate) order_hint: OrderHintArg,
-    /// For `ort`: whether the runtime's memory arena will be `on`, as it is where nothing is set, or `off`. Where it is on, room is reserved
-    /// for it at the start of a run if that makes it smaller, which costs the time to fill the room.
-    #[arg(long, value_name = "STATE", default_value = "on")]
-    pub(crate) arena: ArenaArg,
+    /// For `ort`: the runtime's memory arena will be off (`enable_cpu_mem_arena = False`). Otherwise room is reserved for it at the start of
+    /// a run if that makes it smaller, which costs the time to fill the room.
+    #[arg(long)]
+    pub(crate) no_arena: bool,
     /// For `ort`: do not run the two models to compare bits, memory and time.
     #[arg(long)]
     pub(crate) no_measure: bool,
@@ -164,14 +164,6 @@ pub(crate) enum TargetArg {
     Ort,
     /// Any runtime.
     Onnx,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ArenaArg {
-    /// It is left on.
-    On,
-    /// `enable_cpu_mem_arena = False`.
-    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

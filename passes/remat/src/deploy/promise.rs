@@ -25,9 +25,9 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// What a session comes to hold where the arena is left on, sooner or later.
-    pub(crate) fn arena_footprint(&self) -> u64 {
-        self.arena_bytes.max(self.arena_steady_bytes)
+    /// What a session comes to hold where the arena is left on, and what it holds in its first run: smaller is better.
+    pub(crate) fn arena_footprint(&self) -> (u64, u64) {
+        (self.arena_bytes.max(self.arena_steady_bytes), self.arena_bytes)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_ort::{Host, OptimizationLevel};
-use remat_plan::{BudgetSpec, PlanFile};
+use remat_plan::{BudgetSpec, PlanFile, Status};
 use remat_profile::ProfileFile;
 use remat_solve::SolveControl;
 use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
@@ -19,6 +19,9 @@ use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
 
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
+
+/// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
+const OTHER_PLANS: u64 = 3;
 
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
 const LEAST_GAIN_PERMILLE: u64 = 900;
@@ -271,7 +274,32 @@ fn plan(
         };
         asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
     }
-    best.ok_or_else(|| Error::NoVariant { abandoned: Vec::new() })
+    let mut best = best.ok_or_else(|| Error::NoVariant { abandoned: Vec::new() })?;
+    if request.arena && is_quickly_optimal(&best.0, effort) {
+        for seed in 1..=OTHER_PLANS {
+            let control = effort.starting_now();
+            let Ok(solution) = crate::solve(model, &asked, &control.seed(control.seed + seed)) else {
+                continue;
+            };
+            let (lowered, promise) = lower(request, variant, model, &solution)?;
+            let is_kept = budget.is_none_or(|budget| promise.peak_bytes <= budget.max(best.2.peak_bytes));
+            let is_as_fast = solution.replay.duration <= best.0.replay.duration;
+            if is_kept && is_as_fast && promise.arena_footprint() < best.2.arena_footprint() {
+                best = (solution, lowered, promise);
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// Whether other plans are to be had that are as good, in a fraction of the time.
+fn is_quickly_optimal(solution: &Solution, effort: &Effort<'_>) -> bool {
+    let time = effort.time.unwrap_or(Duration::MAX);
+    let proved = solution
+        .certificate
+        .as_ref()
+        .filter(|proof| proof.status == Status::Optimal);
+    proved.is_some_and(|proof| Duration::from_millis(proof.elapsed_ms) * 4 < time)
 }
 
 /// What the runtime takes on top of the plan's peak (tables, small results of nodes that were added), as far as the baseline shows it.
@@ -316,16 +344,19 @@ fn lower(
     let mut best = plain.clone();
     for reserve in reserves(plain.1.peak_bytes) {
         let tried = write(reserve)?;
+        tracing::debug!(
+            reserve,
+            first = tried.1.arena_bytes,
+            steady = tried.1.arena_steady_bytes,
+            "a reserve for the arena"
+        );
         if tried.0.report.reserved > 0 && tried.1.arena_footprint() < best.1.arena_footprint() {
             best = tried;
         }
     }
-    let enough = plain.1.arena_footprint() / 1_000 * LEAST_GAIN_PERMILLE;
-    Ok(if best.1.arena_footprint() <= enough {
-        best
-    } else {
-        plain
-    })
+    let ((before, _), (after, _)) = (plain.1.arena_footprint(), best.1.arena_footprint());
+    let is_worth_it = after <= before / 1_000 * LEAST_GAIN_PERMILLE;
+    Ok(if is_worth_it { best } else { plain })
 }
 
 /// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.

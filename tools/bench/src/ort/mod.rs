@@ -21,9 +21,6 @@ use crate::table::{Form, Table};
 /// Name of the hidden command that runs models for this one, in a process of its own.
 pub(crate) const CHILD: &str = "measure-child";
 
-/// Name of the table in documents.
-const MARK: &str = "ort";
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Models, or folders of models.
@@ -54,9 +51,12 @@ pub(crate) struct Args {
     /// Form of the table.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Also write the table into this document, between its marks.
+    /// Also write the table into this document, between its marks; may be repeated.
     #[arg(long, value_name = "DOCUMENT")]
-    write: Option<PathBuf>,
+    write: Vec<PathBuf>,
+    /// Name of the marks.
+    #[arg(long, value_name = "NAME", default_value = "ort")]
+    mark: String,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -76,10 +76,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         rows,
     };
     table.print(args.format);
-    match &args.write {
-        Some(document) => replace_in(document, MARK, &table.render(Form::Markdown)),
-        None => Ok(()),
-    }
+    let markdown = table.render(Form::Markdown);
+    args.write
+        .iter()
+        .try_for_each(|document| replace_in(document, &args.mark, &markdown))
 }
 
 /// Answers one request on standard input.

@@ -12,6 +12,7 @@ pub(super) const HEADER: &[&str] = &[
     "promised MB",
     "after MB",
     "arena: before MB",
+    "arena: promised MB",
     "arena: after MB",
     "promised %",
     "measured %",
@@ -35,6 +36,7 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
         megabytes(Some(deployment.promise.peak_bytes)),
         megabytes(after.and_then(|after| after.exact)),
         megabytes(before.and_then(|before| before.stock)),
+        megabytes(Some(deployment.promise.arena_bytes)),
         megabytes(after.and_then(|after| after.stock)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
         check.map_or_else(

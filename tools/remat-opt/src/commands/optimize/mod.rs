@@ -12,7 +12,7 @@ use remat::ort::Host;
 use remat::solver::SolveControl;
 use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
 
-use crate::cli::{ArenaArg, OptimizeArgs, ReportFormat, TargetArg};
+use crate::cli::{OptimizeArgs, ReportFormat, TargetArg};
 use crate::progress::Spinner;
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
@@ -105,7 +105,7 @@ fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Insta
         plan: plan.as_ref(),
         profile: if is_measured { Some(&profiler) } else { None },
         order: args.target.order_hint.hint(),
-        arena: args.target.arena == ArenaArg::On,
+        arena: !args.target.no_arena,
         measure: !args.target.no_measure,
     };
     let found = with_spinner(args, &model, quiet, |control| {
