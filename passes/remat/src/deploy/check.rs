@@ -36,9 +36,11 @@ pub struct Check {
     pub before: Measured,
     /// What was written.
     pub after: Measured,
-    /// Time of the written model over that of the model as it came: median of runs in turns, arena off.
+    /// Time of the written model over that of the model as it came, where nothing is set: median of runs in turns.
     pub time_ratio: f64,
-    /// Median time of the model as it came, in nanoseconds.
+    /// The same with arena and pattern off, where every buffer is fresh memory.
+    pub exact_time_ratio: f64,
+    /// Median time of the model as it came where nothing is set, in nanoseconds.
     pub before_ns: u64,
     /// Why peaks are missing, where they are.
     pub unmeasured: Option<String>,
@@ -66,6 +68,8 @@ pub(crate) enum Fault {
     Runtime(RuntimeError),
     /// An output has other bits.
     Bits { output: String, seed: u64 },
+    /// It takes more memory.
+    Higher { before: u64, after: u64 },
 }
 
 impl std::fmt::Display for Fault {
@@ -73,6 +77,7 @@ impl std::fmt::Display for Fault {
         match self {
             Self::Runtime(error) => error.fmt(f),
             Self::Bits { output, seed } => write!(f, "output `{output}` has other bits on inputs of seed {seed}"),
+            Self::Higher { before, after } => write!(f, "it takes {after} bytes, the model as it came {before}"),
         }
     }
 }
@@ -127,16 +132,27 @@ impl Baseline {
                 });
             }
         }
-        let [exact, _] = settings(dims);
-        let times = compare_time(&host.child, &host.library, (model, written), &exact, PAIRS, SEEDS[0]);
-        let times = times.map_err(Fault::Runtime)?;
+        if let Some((before, after)) = self.measured().exact.zip(after.measured().exact)
+            && after > tolerated(before)
+        {
+            return Err(Fault::Higher { before, after });
+        }
+        let [exact, stock] = settings(dims)
+            .map(|settings| compare_time(&host.child, &host.library, (model, written), &settings, PAIRS, SEEDS[0]));
+        let (exact, stock) = (exact.map_err(Fault::Runtime)?, stock.map_err(Fault::Runtime)?);
         Ok(Check {
             before: self.measured(),
             after: after.measured(),
-            time_ratio: times.ratio,
-            before_ns: times.base_median_ns,
+            time_ratio: stock.ratio,
+            exact_time_ratio: exact.ratio,
+            before_ns: stock.base_median_ns,
             unmeasured: after.exact.peaks.err(),
         })
+    }
+
+    /// The heap peak of the model as it came, arena off.
+    pub(crate) fn peak(&self) -> Option<u64> {
+        self.measured().exact
     }
 
     fn measured(&self) -> Measured {

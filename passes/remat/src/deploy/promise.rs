@@ -1,8 +1,8 @@
 //! The peak of a file in the runtime, simulated on the file as it is written.
 
-use remat_ir::{Graph, OpKind, TensorId};
+use remat_ir::{Graph, OpKind, TensorId, ValueType};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ortsim::{ArenaSettings, Program, Settings, allocate, arena, default_order, heap, priority_order};
+use remat_ortsim::{ArenaSettings, Program, Settings, ValueKind, allocate, arena, default_order, heap, priority_order};
 use remat_target::{Lowered, OrderHint};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -25,9 +25,21 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// What a session comes to hold where the arena is left on, and what it holds in its first run: smaller is better.
-    pub(crate) fn arena_footprint(&self) -> (u64, u64) {
-        (self.arena_bytes.max(self.arena_steady_bytes), self.arena_bytes)
+    /// Counts bytes in that the simulation leaves out.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        for figure in [
+            &mut self.peak_bytes,
+            &mut self.arena_bytes,
+            &mut self.arena_steady_bytes,
+        ] {
+            *figure = figure.saturating_add(bytes);
+        }
+    }
+
+    /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
+    /// and later ones take.
+    pub(crate) fn arena_square(&self) -> u128 {
+        u128::from(self.arena_bytes) * u128::from(self.arena_steady_bytes)
     }
 }
 
@@ -48,14 +60,7 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
         let of = |result: TensorId| workspace.get(graph.tensors[result].name.as_str()).copied();
         first.and_then(of).unwrap_or(0)
     });
-    // The file hides sizes from the runtime; the graph it was made from knows them.
-    let tensors = rewritten.tensors.iter();
-    let sizes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.bytes().ok().flatten()?)));
-    let mut sizes: HashMap<&str, u64> = sizes.collect();
-    sizes.extend(lowered.reserve.as_deref().map(|name| (name, lowered.report.reserved)));
-    for value in &mut program.values {
-        value.bytes = sizes.get(value.name.as_str()).copied().or(value.bytes);
-    }
+    state_the_truth(&mut program, rewritten, lowered);
     let executed = match order {
         OrderHint::Any => default_order(&program),
         OrderHint::Priority => priority_order(&program),
@@ -63,6 +68,7 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     let allocation = allocate(&program, &executed, &Settings { reuse: true });
     let trace = heap(&program, &executed, &allocation);
     let left_on = arena(&program, &executed, &allocation, &ArenaSettings::default());
+    tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
     let planned: HashMap<&str, usize> = rewritten
         .ops
         .iter()
@@ -86,6 +92,39 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
             .map(|&value| program.values[value].name.clone())
             .collect(),
     })
+}
+
+/// The heap peak of a model as it stands, in the runtime's default order with reuse of buffers.
+pub(crate) fn explained(model: &Model) -> u64 {
+    let (Some(graph), Some(profile)) = (model.graph(), model.profile()) else {
+        return 0;
+    };
+    let program = Program::from_graph(graph, |op| profile.ops[op].workspace_bytes);
+    let order = default_order(&program);
+    let allocation = allocate(&program, &order, &Settings { reuse: true });
+    heap(&program, &order, &allocation).peak
+}
+
+/// Puts in what the file hides from the runtime and what its shapes would tell an importer: types and sizes, which the graph it was made
+/// from knows. What was added to that graph are tensors.
+fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) {
+    let tensors = rewritten.tensors.iter();
+    let types: HashMap<&str, &ValueType> = tensors.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
+    for value in &mut program.values {
+        match types.get(value.name.as_str()) {
+            Some(ty) => {
+                value.bytes = ty.bytes().ok().flatten().or(value.bytes);
+                value.element = ty.element().or(value.element);
+                if matches!(ty, ValueType::Tensor { .. }) {
+                    value.kind = ValueKind::Tensor;
+                }
+            }
+            None => value.kind = ValueKind::Tensor,
+        }
+        if lowered.reserve.as_deref() == Some(value.name.as_str()) {
+            value.bytes = Some(lowered.report.reserved);
+        }
+    }
 }
 
 /// The kernel workspace of each op of `rewritten`, by the name of its first result.

@@ -5,15 +5,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use remat_ir::{Effects, Graph};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_ort::{Host, OptimizationLevel};
 use remat_plan::{BudgetSpec, PlanFile, Status};
-use remat_profile::ProfileFile;
+use remat_profile::{Device, ProfileFile};
 use remat_solve::SolveControl;
 use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
 use super::check::{Baseline, Check};
-use super::promise::{Promise, promise};
+use super::promise::{self, Promise};
 use super::variant::{Abandoned, Variant};
 use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
 
@@ -23,8 +24,11 @@ const TIGHTENINGS: usize = 3;
 /// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
 const OTHER_PLANS: u64 = 3;
 
+/// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
+const MOST_FILLING_PERMILLE: u64 = 10;
+
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
-const LEAST_GAIN_PERMILLE: u64 = 900;
+const LEAST_GAIN_PERMILLE: u128 = 900;
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -130,7 +134,13 @@ pub fn deploy(
             }
             Err(error) => return Err(error),
         };
-        let (solution, lowered, promise) = plan(request, variant, &model, &effort)?;
+        if variant == Variant::Untouched && request.is_bounded() {
+            break;
+        }
+        let (solution, lowered, mut promise) = plan(request, variant, &model, &effort)?;
+        if let Some(measured) = baseline.as_ref().and_then(Baseline::peak) {
+            promise.add(bodies(&model, measured));
+        }
         let written = scratch.path().join("remat-written.onnx");
         let onnx = onnx(&model, request)?;
         let mut check = None;
@@ -162,6 +172,24 @@ pub fn deploy(
         });
     }
     Err(Error::NoVariant { abandoned })
+}
+
+impl DeployRequest<'_> {
+    /// Whether a number of bytes, or a plan, is asked for.
+    fn is_bounded(&self) -> bool {
+        self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
+    }
+}
+
+/// What the bodies of loops and branches take, which no plan knows: what the model as it came was measured to take beyond what the
+/// simulation of it explains. 0 for a model without any.
+fn bodies(model: &Model, measured: u64) -> u64 {
+    let has_bodies = |graph: &Graph| graph.ops.iter().any(|op| op.effects == Effects::ControlFlow);
+    let explained = model
+        .graph()
+        .filter(|graph| has_bodies(graph))
+        .map(|_| promise::explained(model));
+    explained.map_or(0, |explained| measured.saturating_sub(explained))
 }
 
 /// A folder for files on the way, which goes with the value.
@@ -248,6 +276,17 @@ fn plan(
     model: &Model,
     effort: &Effort<'_>,
 ) -> Result<(Solution, Lowered, Promise), Error> {
+    if variant == Variant::Untouched {
+        let solution = crate::solve(model, &without_budget(), &effort.starting_now())?;
+        let lowered = Lowered {
+            proto: onnx(model, request)?.proto().clone(),
+            report: LoweringReport::default(),
+            reserve: None,
+        };
+        let graph = crate::rewrite(model, &solution)?.unwrap_or_default();
+        let promise = promise::promise(model, &graph, &lowered, request.order)?;
+        return Ok((solution, lowered, promise));
+    }
     if let Some(file) = request.plan {
         let solution = crate::check_plan(model, file)?;
         let (lowered, promise) = lower(request, variant, model, &solution)?;
@@ -284,7 +323,7 @@ fn plan(
             let (lowered, promise) = lower(request, variant, model, &solution)?;
             let is_kept = budget.is_none_or(|budget| promise.peak_bytes <= budget.max(best.2.peak_bytes));
             let is_as_fast = solution.replay.duration <= best.0.replay.duration;
-            if is_kept && is_as_fast && promise.arena_footprint() < best.2.arena_footprint() {
+            if is_kept && is_as_fast && promise.arena_square() < best.2.arena_square() {
                 best = (solution, lowered, promise);
             }
         }
@@ -309,15 +348,18 @@ fn beyond_the_plan(
     model: &Model,
     effort: &Effort<'_>,
 ) -> Result<u64, Error> {
-    // The search has nothing to look for without a budget.
-    let baseline = SolveRequest {
+    let solution = crate::solve(model, &without_budget(), &effort.starting_now())?;
+    let (_, promise) = lower(request, variant, model, &solution)?;
+    Ok(promise.peak_bytes.saturating_sub(solution.replay.peak))
+}
+
+/// What asks for nothing: the search has nothing to look for.
+fn without_budget() -> SolveRequest {
+    SolveRequest {
         budget: BudgetSpec::None,
         max_overhead: 0,
         solver: "search".to_owned(),
-    };
-    let solution = crate::solve(model, &baseline, &effort.starting_now())?;
-    let (_, promise) = lower(request, variant, model, &solution)?;
-    Ok(promise.peak_bytes.saturating_sub(solution.replay.peak))
+    }
 }
 
 /// The file, and what the simulated runtime makes of it.
@@ -332,31 +374,51 @@ fn lower(
     };
     let graph = crate::rewrite(model, solution)?.ok_or_else(refused)?;
     let options = variant.options(request.order);
-    let write = |reserve: u64| {
-        let lowered = remat_target::lower(onnx(model, request)?, &graph, &LoweringOptions { reserve, ..options })?;
-        let promise = promise(model, &graph, &lowered, request.order)?;
+    let write_as = |options: &LoweringOptions| {
+        let lowered = remat_target::lower(onnx(model, request)?, &graph, options)?;
+        let promise = promise::promise(model, &graph, &lowered, request.order)?;
         Ok::<_, Error>((lowered, promise))
+    };
+    // Where the runtime's order is as good without readers, they are left out: they cost time, and blocked layouts are undone for them.
+    let mut order = request.order;
+    if order == OrderHint::Any {
+        let lean = LoweringOptions {
+            order: OrderHint::Priority,
+            ..options
+        };
+        let (with, without) = (write_as(&options)?.1, write_as(&lean)?.1);
+        if without.peak_bytes <= with.peak_bytes && without.arena_square() <= with.arena_square() {
+            order = OrderHint::Priority;
+        }
+    }
+    let write = |reserve: u64| {
+        write_as(&LoweringOptions {
+            order,
+            reserve,
+            ..options
+        })
     };
     let plain = write(0)?;
     if !(request.arena && options.hide_shapes) {
         return Ok(plain);
     }
     let mut best = plain.clone();
-    for reserve in reserves(plain.1.peak_bytes) {
+    for reserve in reserves(plain.1.peak_bytes.min(fillable(request, model))) {
         let tried = write(reserve)?;
-        tracing::debug!(
-            reserve,
-            first = tried.1.arena_bytes,
-            steady = tried.1.arena_steady_bytes,
-            "a reserve for the arena"
-        );
-        if tried.0.report.reserved > 0 && tried.1.arena_footprint() < best.1.arena_footprint() {
+        if tried.0.report.reserved > 0 && tried.1.arena_square() < best.1.arena_square() {
             best = tried;
         }
     }
-    let ((before, _), (after, _)) = (plain.1.arena_footprint(), best.1.arena_footprint());
-    let is_worth_it = after <= before / 1_000 * LEAST_GAIN_PERMILLE;
-    Ok(if is_worth_it { best } else { plain })
+    let enough = plain.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
+    Ok(if best.1.arena_square() <= enough { best } else { plain })
+}
+
+/// Bytes that are filled in the time that a reserve may take.
+fn fillable(request: &DeployRequest<'_>, model: &Model) -> u64 {
+    let bandwidth = Device::preset(&request.load.device).map_or(0, |device| device.memory_bytes_per_s / 10);
+    let nanoseconds = model.baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
+    let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.

@@ -15,11 +15,13 @@ pub enum Variant {
     Plain,
     /// The model's own nodes; order and clones are fixed, shapes are left to the runtime, which reuses buffers.
     ShapesShown,
+    /// As it came. Only where no budget asks for more.
+    Untouched,
 }
 
 impl Variant {
     /// All of them, in the order in which they are tried.
-    pub(crate) const ALL: [Self; 3] = [Self::Fused, Self::Plain, Self::ShapesShown];
+    pub(crate) const ALL: [Self; 4] = [Self::Fused, Self::Plain, Self::ShapesShown, Self::Untouched];
 
     /// What is written, without a reserve.
     pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
@@ -42,6 +44,7 @@ impl fmt::Display for Variant {
             Self::Fused => "fused first",
             Self::Plain => "not fused",
             Self::ShapesShown => "not fused, shapes shown",
+            Self::Untouched => "as it came",
         })
     }
 }

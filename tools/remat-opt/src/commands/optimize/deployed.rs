@@ -14,17 +14,23 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
         lines.push(format!("given up  {}: {}", given_up.variant, given_up.why));
     }
     lines.push(format!(
-        "promised  {} in ONNX Runtime, whatever its order{}; {} clones marked, {} shapes hidden, {} readers ({})",
+        "promised  {} in ONNX Runtime with the memory arena off, {} with it ({} in later runs){}",
         bytes(found.promise.peak_bytes),
+        bytes(found.promise.arena_bytes),
+        bytes(found.promise.arena_steady_bytes),
         if found.promise.follows_plan {
             ""
         } else {
-            ", which is not quite that of the plan"
+            "; the order is not quite that of the plan"
         },
+    ));
+    lines.push(format!(
+        "          {}: {} clones marked, {} shapes hidden, {} readers, {} reserved",
+        found.variant,
         found.lowering.clones,
         found.lowering.hidden,
         found.lowering.readers,
-        found.variant,
+        bytes(found.lowering.reserved),
     ));
     match &found.check {
         Some(check) => lines.extend(measured(check)),
@@ -42,11 +48,12 @@ fn measured(check: &Check) -> Vec<String> {
     let mut lines = Vec::new();
     if let (Some(before), Some(after)) = (check.before.exact, check.after.exact) {
         lines.push(format!(
-            "measured  {} -> {} ({:.1} %), time {:+.1} %, outputs bit-identical",
+            "measured  {} -> {} ({:.1} %), outputs bit-identical; time {:+.1} %, {:+.1} % where the arena is off",
             bytes(before),
             bytes(after),
             percent(after, before),
             100.0 * (check.time_ratio - 1.0),
+            100.0 * (check.exact_time_ratio - 1.0),
         ));
     } else {
         let why = check.unmeasured.as_deref().unwrap_or("no figure");
@@ -55,13 +62,17 @@ fn measured(check: &Check) -> Vec<String> {
             100.0 * (check.time_ratio - 1.0)
         ));
     }
-    if let (Some(before), Some(after)) = (check.before.stock, check.after.stock) {
-        lines.push(format!(
-            "          {} -> {} ({:.1} %) where the memory arena is left on",
-            bytes(before),
-            bytes(after),
-            percent(after, before)
-        ));
+    let stock = check.before.stock.zip(check.after.stock);
+    let steady = check.before.stock_steady.zip(check.after.stock_steady);
+    for (what, figures) in [("first run", stock), ("later runs", steady)] {
+        if let Some((before, after)) = figures {
+            lines.push(format!(
+                "          {} -> {} ({:.1} %) with the memory arena, {what}",
+                bytes(before),
+                bytes(after),
+                percent(after, before)
+            ));
+        }
     }
     lines
 }
