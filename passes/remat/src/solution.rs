@@ -8,7 +8,7 @@ use remat_plan::{
 };
 use remat_profile::Device;
 use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
-use remat_verify::{CheckError, Replay, replay};
+use remat_verify::{CheckError, Code, Replay, replay};
 
 use crate::auto::Auto;
 use crate::goal::{Goal, is_special};
@@ -174,7 +174,17 @@ pub fn solve_for(
         return Err(no_plan(&problem, &outcome));
     };
     let (problem, plan) = prune(problem, plan);
+    let knows_deadlines =
+        || solver.name() == Auto.name() || paging_solvers().any(|known| known.name() == solver.name());
+    if problem.deadline.is_some() && !knows_deadlines() && is_only_late(&problem, &plan) {
+        return Err(no_plan(&problem, &outcome));
+    }
     accept(model, problem, plan, outcome.certificate)
+}
+
+/// Whether a plan misses the deadline and is right otherwise: what comes of a solver that knows no deadlines.
+fn is_only_late(problem: &Problem, plan: &Plan) -> bool {
+    replay(problem, plan).is_err_and(|rejection| rejection.codes() == [Code::V019])
 }
 
 /// Does `work` with a control that shows checked improvements only and watches the memory.
@@ -435,6 +445,24 @@ mod tests {
         problem.budget = Some(model.baseline().peak - 1);
         let result = accept(&model, problem, model.baseline_plan().clone(), certificate());
         assert!(matches!(result, Err(Error::Rejected(_))));
+    }
+
+    #[test]
+    fn a_solver_that_knows_no_deadline_finds_nothing_where_its_plan_is_late() {
+        let model = model();
+        let goal = Goal {
+            deadline: Some(crate::Deadline::Factor(1_000_000)),
+            ..Goal::default()
+        };
+        let request = SolveRequest {
+            budget: BudgetSpec::Share(600_000),
+            max_overhead: 0,
+            solver: "search".to_owned(),
+        };
+        let control = SolveControl::new().step_limit(2_000);
+        let error = solve_for(&model, &request, goal, &control).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(solve(&model, &request, &control).is_ok());
     }
 
     #[test]
