@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test lint bench bench-compare bench-ort setup deny clean
+.PHONY: all build test lint bench bench-compare bench-ort bench-poet setup deny clean
 
 all: build
 
@@ -51,6 +51,10 @@ bench-ort: setup
 	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write README.md --write docs/ort-benchmarks.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
+
+# Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
+bench-poet:
+	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)
 
 deny:
 	$(CARGO) deny check

@@ -63,6 +63,8 @@ pub fn problem_of(trace: &Trace, name: &str) -> Problem {
         max_computes: None,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         tensors: trace.tensors.iter_enumerated().map(tensor).collect(),
         ops,
         storages,
@@ -76,6 +78,7 @@ fn problem_op(name: String, op: &TraceOp) -> ProblemOp {
     ProblemOp {
         name,
         duration: op.duration,
+        energy_pj: 0,
         workspace: op.workspace,
         recomputable: true,
         reads,

@@ -1,7 +1,7 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
-//! model on CP-SAT, HiGHS and SCIP, and the formulations of the Moccasin and Checkmate papers; without it nothing is linked and the list is empty
+//! [`solvers`] and [`paging_solvers`] list what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
+//! model on CP-SAT, HiGHS and SCIP, and the formulations of the Moccasin and Checkmate papers; without it nothing is linked and the lists are empty
 //! ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
 //!
 //! | module | holds |
@@ -14,6 +14,7 @@
 //! | `program` | 0/1 programs: for CP-SAT, for `milp`, and bounds on them proved in integers |
 //! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
+//! | `poet` | the integer program of the POET paper: that of `checkmate` with a second memory |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 //! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
@@ -37,6 +38,8 @@ mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
 #[cfg(feature = "cp-sat")]
+mod poet;
+#[cfg(feature = "cp-sat")]
 mod program;
 #[cfg(feature = "cp-sat")]
 mod run;
@@ -53,6 +56,8 @@ pub use gap::{Backend, Candidates, Gap, GapReport, Round};
 pub use instance::Refusal;
 #[cfg(feature = "cp-sat")]
 pub use moccasin::{Moccasin, MoccasinReport};
+#[cfg(feature = "cp-sat")]
+pub use poet::{DeadlineCovers, Poet};
 #[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 
@@ -88,6 +93,20 @@ pub fn solvers() -> &'static [&'static dyn Solver] {
     }
 }
 
+/// The solvers of this crate for problems with a second memory, a deadline or energy as the objective; empty unless [`AVAILABLE`].
+#[must_use]
+pub fn paging_solvers() -> &'static [&'static dyn Solver] {
+    #[cfg(feature = "cp-sat")]
+    {
+        static SOLVERS: [&dyn Solver; 3] = [&Poet::NEW, &Poet::ON_SCIP, &Poet::ON_CP_SAT];
+        &SOLVERS
+    }
+    #[cfg(not(feature = "cp-sat"))]
+    {
+        &[]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +129,13 @@ mod tests {
                 "checkmate-lp-random",
                 "checkmate-lp-randomized",
             ]
+        } else {
+            &[]
+        };
+        assert_eq!(names, expected);
+        let names: Vec<_> = paging_solvers().iter().map(|solver| solver.name()).collect();
+        let expected: &[&str] = if AVAILABLE {
+            &["poet", "poet-scip", "poet-cp"]
         } else {
             &[]
         };

@@ -266,7 +266,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn certificate(
+    pub(crate) fn certificate(
         &self,
         status: Status,
         objective: Option<u64>,

@@ -57,9 +57,10 @@ pub enum StopReason {
 pub struct Certificate {
     /// How the search ended.
     pub status: Status,
-    /// Duration of the plan; absent where there is none.
+    /// What the problem's objective measures of the plan: its duration, its energy in picojoules, or its peak in bytes; absent where
+    /// there is no plan.
     pub objective: Option<u64>,
-    /// Lower bound on the duration of every plan that `bound_covers` speaks about.
+    /// Lower bound on the objective of every plan that `bound_covers` speaks about.
     pub bound: u64,
     /// The plans the bound speaks about.
     pub bound_covers: BoundCovers,
@@ -82,19 +83,19 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// States the duration that the checker found for the plan, of the problem with this digest.
+    /// States the objective that the checker found for the plan, of the problem with this digest.
     ///
     /// A plan that meets a bound on all plans is optimal. Where the plan was changed since the solver claimed optimality among fewer
     /// plans, the claim is taken back.
-    pub fn restate(&mut self, duration: u64, problem: String) {
+    pub fn restate(&mut self, objective: u64, problem: String) {
         let covers_all = self.bound_covers == BoundCovers::AllPlans;
-        if covers_all && duration <= self.bound {
+        if covers_all && objective <= self.bound {
             self.status = Status::Optimal;
-        } else if !covers_all && self.status == Status::Optimal && self.objective != Some(duration) {
+        } else if !covers_all && self.status == Status::Optimal && self.objective != Some(objective) {
             self.status = Status::Feasible;
         }
-        self.objective = Some(duration);
-        self.gap = Some(Self::relative_gap(duration, self.bound));
+        self.objective = Some(objective);
+        self.gap = Some(Self::relative_gap(objective, self.bound));
         self.problem = problem;
     }
 

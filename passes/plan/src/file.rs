@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Accounting, Certificate, OpId, OrderMode, Plan, Problem, Step, StorageId};
+use crate::{Accounting, Certificate, Objective, OpId, OrderMode, Plan, Problem, Step, StorageId};
 
 /// The value of [`PlanFile::format`] that this version writes and reads.
 pub const PLAN_FORMAT: &str = "remat-plan/1";
@@ -61,6 +61,15 @@ pub struct PlanFile {
     pub peak_bytes: u64,
     /// Time of all steps, in the unit of the problem (nanoseconds for models).
     pub duration: u64,
+    /// What the plan was sought for; the certificate's objective is in its unit.
+    #[serde(default, skip_serializing_if = "Objective::is_default")]
+    pub objective: Objective,
+    /// The deadline it was sought for, in the unit of the problem; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
+    /// Energy of all runs and transfers, in picojoules; absent where the problem states none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_pj: Option<u64>,
     /// Peak of running every op once in reference order.
     pub baseline_peak_bytes: u64,
     /// Time of running every op once.

@@ -9,12 +9,40 @@
 //! the op defines, and the op's workspace. The peak of a plan is the largest such sum over its compute steps, in bytes.
 //! Where an op is recomputed while one of its results is still resident, the twin it makes of that result takes memory
 //! during the step only, and readers keep reading the resident one.
+//!
+//! # The second memory
+//! Where a problem has [`Paging`], a plan may also move transient storages. `PageOut` takes a resident storage out of memory, and
+//! `PageIn` brings it back with all its tensors; a storage that is out cannot be read.
+//!
+//! *Copies.* A storage that comes back, by a page-in or because its op runs again, leaves a copy behind exactly if the next step
+//! that takes it out of memory is another `PageOut`. That one then moves nothing: it takes no time and no energy, and the memory is
+//! free at once. Otherwise the copy is dropped. The bytes of a copy count in the second memory from the `PageOut` that moves
+//! it on; they must fit its capacity then.
+//!
+//! *The bus.* There is one, for both directions. Steps begin in the order of the plan. A transfer begins when its step does and all
+//! transfers before it have ended, and takes [`Transfer::duration`]. In [`PagingMode::Sync`] the next step begins when the transfer
+//! has ended, in [`PagingMode::Dma`] at once. A plan has ended when its last run and its last transfer have; its duration
+//! must not exceed the deadline.
+//!
+//! *Waiting.* A run begins when the run before it has ended and all its operands have arrived. If memory would
+//! exceed the budget from then on, with what the run takes and all transfers that are under way or wait for the bus, it waits until
+//! enough storages that are on their way out have left, if that helps; without budget nothing waits for memory. A `Free` or `PageOut` of
+//! a storage that is still on its way in begins when it has arrived. So a plan that keeps the budget with [`PagingMode::Sync`] keeps
+//! it with [`PagingMode::Dma`], too.
+//!
+//! *Memory in time.* A storage on its way out takes its bytes until its transfer has ended, one on its way in from the
+//! beginning of its transfer. During a run these count together with what the run takes; a transfer that begins at the very moment at
+//! which a run ends still meets the memory of that run. The peak is taken over all runs and over the beginnings of all transfers into
+//! memory.
+//!
+//! *Energy* is the sum over all runs and over all transfers that move something, in picojoules.
 
 mod budget;
 mod certificate;
 mod feasibility;
 mod file;
 mod lower;
+mod paging;
 mod plan;
 mod problem;
 mod prune;
@@ -24,10 +52,11 @@ pub use budget::{BudgetParseError, BudgetSpec};
 pub use certificate::{BoundCovers, Certificate, Status, StopReason};
 pub use feasibility::{Bottleneck, Infeasible};
 pub use file::{PLAN_FORMAT, PlanFile, PlanFileError, StepKind, StepRecord};
-pub use lower::{LowerError, baseline, lower_sequence};
+pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
+pub use paging::{Objective, Paging, PagingMode, Transfer};
 pub use plan::{Plan, Step};
 pub use problem::{
-    Accounting, OrderMode, Paging, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
+    Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
 };
 pub use prune::prune_sequence;
 pub use remat_ir::{OpId, StorageId, TensorId};

@@ -1,4 +1,4 @@
-//! From a sequence of ops to a plan: views are run on demand, storages are freed after their last use.
+//! From a sequence of ops to a plan: views are run on demand, storages leave memory after their last use.
 
 use thiserror::Error;
 use typed_index_collections::TiVec;
@@ -16,13 +16,23 @@ pub enum LowerError {
         /// What it reads.
         tensor: String,
     },
+    /// A storage is brought back that was not computed before, or that must not be moved.
+    #[error("`{0}` is paged in, but it was not computed before, or it is not transient")]
+    NotPaged(String),
+}
+
+/// What brings storages into memory. Their instances last from one event to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Event {
+    /// An op runs.
+    Run(OpId),
+    /// A storage comes back from the second memory.
+    Fetch(StorageId),
 }
 
 /// The plan that runs the scheduled ops in the order of `sequence` (an op that stands there again is recomputed).
 ///
-/// A use is served by the latest run before it: a storage is freed after its last use before its op runs again, at once where
-/// there is no use. Lazy views run right before their first reader after each run of what they look at. The result is valid
-/// but for the budget and the number of computes, which only the checker judges.
+/// [`lower_events`] without paging.
 ///
 /// # Errors
 /// [`LowerError`] if an op stands before an op whose result it reads.
@@ -31,11 +41,32 @@ pub fn lower_sequence(
     structure: &Structure,
     sequence: impl IntoIterator<Item = OpId>,
 ) -> Result<Plan, LowerError> {
+    lower_events(problem, structure, sequence.into_iter().map(Event::Run))
+}
+
+/// The plan in which the scheduled ops run and storages come back in the order of `events`.
+///
+/// A use is served by the latest event before it that brought its storage into memory: a storage leaves after its last use before
+/// the next one, at once where there is no use. It is paged out if that next event fetches it, or if it was paged out before
+/// and a later event fetches it, so that its copy stays; else it is freed. Lazy views run right before their first reader after each
+/// run of what they look at. The result is valid but for budget, deadline, capacity and the number of computes, which only the
+/// checker judges.
+///
+/// # Errors
+/// [`LowerError`] if an op stands before an op whose result it reads, or a storage is fetched that cannot be there.
+pub fn lower_events(
+    problem: &Problem,
+    structure: &Structure,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<Plan, LowerError> {
     let mut expansion = Expansion::new(problem, structure);
-    for op in sequence {
-        expansion.run(op)?;
+    for event in events {
+        match event {
+            Event::Run(op) => expansion.run(op)?,
+            Event::Fetch(storage) => expansion.fetch(storage)?,
+        }
     }
-    Ok(with_frees(problem, &expansion.runs))
+    Ok(with_departures(problem, &expansion.runs))
 }
 
 /// The plan that runs every op once, in reference order: what a runtime does without rematerialization.
@@ -102,6 +133,15 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
+    fn fetch(&mut self, storage: StorageId) -> Result<(), LowerError> {
+        let entry = &self.problem.storages[storage];
+        if self.epoch[storage] == 0 || entry.role != StorageRole::Transient {
+            return Err(LowerError::NotPaged(self.problem.storage_name(storage).to_owned()));
+        }
+        self.runs.push(Step::PageIn(storage));
+        Ok(())
+    }
+
     fn emit(&mut self, op: OpId) {
         let again = std::mem::replace(&mut self.ran[op], true);
         self.runs
@@ -117,41 +157,99 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Adds a `Free` after the last use of every instance of a transient storage.
-fn with_frees(problem: &Problem, runs: &[Step]) -> Plan {
-    let mut last_use: TiVec<StorageId, Option<usize>> = TiVec::from(vec![None; problem.storages.len()]);
-    let mut dead_after: Vec<Vec<StorageId>> = vec![Vec::new(); runs.len()];
+/// Adds a `Free`, or a `PageOut` where a `PageIn` follows, after the last use of every instance of a transient storage.
+fn with_departures(problem: &Problem, runs: &[Step]) -> Plan {
+    let mut departures = Departures::of(problem, runs);
     for (position, step) in runs.iter().enumerate() {
-        let (Step::Compute(op) | Step::Recompute(op)) = *step else {
-            continue;
+        let op = match *step {
+            Step::Compute(op) | Step::Recompute(op) => op,
+            Step::PageIn(storage) => {
+                departures.begin(storage, position, true);
+                continue;
+            }
+            Step::Free(_) | Step::PageOut(_) => continue,
         };
         for &tensor in &problem.ops[op].reads {
-            let last = &mut last_use[problem.tensors[tensor].storage];
-            if last.is_some() {
-                *last = Some(position);
-            }
+            departures.touch(problem.tensors[tensor].storage, position);
         }
         for &tensor in &problem.ops[op].defines {
             let storage = problem.tensors[tensor].storage;
             let is_root = problem.storages[storage].root == tensor;
-            if problem.storages[storage].role != StorageRole::Transient || !is_root {
-                continue;
-            }
-            if let Some(dead) = last_use[storage].replace(position) {
-                dead_after[dead].push(storage);
+            if problem.storages[storage].role == StorageRole::Transient && is_root {
+                departures.begin(storage, position, false);
             }
         }
     }
-    for (storage, last) in last_use.iter_enumerated() {
-        if let Some(position) = *last {
-            dead_after[position].push(storage);
-        }
-    }
+    let mut leave_after = departures.end();
     let mut steps = Vec::with_capacity(2 * runs.len());
-    for (&step, dead) in runs.iter().zip(&mut dead_after) {
+    for (&step, leaving) in runs.iter().zip(&mut leave_after) {
         steps.push(step);
-        dead.sort_unstable();
-        steps.extend(dead.iter().map(|&storage| Step::Free(storage)));
+        // Frees first: what follows them finds more memory.
+        leaving.sort_unstable_by_key(|step| match *step {
+            Step::Free(storage) => (0, storage),
+            Step::PageOut(storage) | Step::PageIn(storage) => (1, storage),
+            Step::Compute(_) | Step::Recompute(_) => (2, StorageId::new(0)),
+        });
+        steps.append(leaving);
     }
     Plan { steps }
+}
+
+/// Where storages leave memory.
+struct Departures {
+    last_use: TiVec<StorageId, Option<usize>>,
+    /// The last page-in of each storage.
+    last_fetch: TiVec<StorageId, Option<usize>>,
+    /// Whether the storage was paged out.
+    copied: TiVec<StorageId, bool>,
+    /// The steps to take after each run.
+    after: Vec<Vec<Step>>,
+}
+
+impl Departures {
+    fn of(problem: &Problem, runs: &[Step]) -> Self {
+        let mut last_fetch: TiVec<StorageId, Option<usize>> = TiVec::from(vec![None; problem.storages.len()]);
+        for (position, step) in runs.iter().enumerate() {
+            if let Step::PageIn(storage) = *step {
+                last_fetch[storage] = Some(position);
+            }
+        }
+        Self {
+            last_use: TiVec::from(vec![None; problem.storages.len()]),
+            last_fetch,
+            copied: TiVec::from(vec![false; problem.storages.len()]),
+            after: vec![Vec::new(); runs.len()],
+        }
+    }
+
+    fn touch(&mut self, storage: StorageId, position: usize) {
+        let last = &mut self.last_use[storage];
+        if last.is_some() {
+            *last = Some(position);
+        }
+    }
+
+    /// An instance begins, by a fetch or a run: the one before it ends.
+    fn begin(&mut self, storage: StorageId, position: usize, fetched: bool) {
+        let Some(last) = self.last_use[storage].replace(position) else {
+            return;
+        };
+        let fetched_later = || self.last_fetch[storage].is_some_and(|fetch| fetch > position);
+        let stays = fetched || self.copied[storage] && fetched_later();
+        self.copied[storage] = stays;
+        self.after[last].push(if stays {
+            Step::PageOut(storage)
+        } else {
+            Step::Free(storage)
+        });
+    }
+
+    fn end(mut self) -> Vec<Vec<Step>> {
+        for (storage, last) in self.last_use.iter_enumerated() {
+            if let Some(position) = *last {
+                self.after[position].push(Step::Free(storage));
+            }
+        }
+        self.after
+    }
 }

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use typed_index_collections::TiVec;
 
+use crate::{Objective, Paging};
+
 /// Which bytes count against the budget. The mode is applied when the problem is built (sizes, roles and workspace already
 /// follow it); it is kept for the reader of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,9 @@ pub struct ProblemOp {
     pub name: String,
     /// Time of one run, in nanoseconds for models; in the graph's own unit for graphs that state durations.
     pub duration: u64,
+    /// Energy of one run, in picojoules.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub energy_pj: u64,
     /// Bytes the kernel takes on top of operands and results while it runs.
     #[serde(default)]
     pub workspace: u64,
@@ -64,6 +69,11 @@ pub struct ProblemOp {
 
 fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// One tensor.
@@ -92,15 +102,6 @@ pub struct ProblemStorage {
     pub role: StorageRole,
 }
 
-/// Cost of moving storages to a second memory and back, in nanoseconds per mebibyte.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Paging {
-    /// Price of paging out.
-    pub out_ns_per_mib: u64,
-    /// Price of paging in.
-    pub in_ns_per_mib: u64,
-}
-
 /// A rematerialization problem. Ids are positions; the order of `ops` is the reference order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
@@ -116,9 +117,15 @@ pub struct Problem {
     /// Largest allowed peak in bytes; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u64>,
-    /// Price of paging; absent: paging steps are not allowed.
+    /// The second memory; absent: paging steps are not allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,
+    /// What a plan is to be good at.
+    #[serde(default, skip_serializing_if = "Objective::is_default")]
+    pub objective: Objective,
+    /// Longest allowed duration of a plan, in nanoseconds; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<u64>,
     /// The ops.
     #[schemars(with = "Vec<ProblemOp>")]
     pub ops: TiVec<OpId, ProblemOp>,
@@ -168,9 +175,12 @@ pub enum ProblemError {
     /// A view is defined before the memory it looks into is created.
     #[error("tensor `{0}` is a view, and is defined before the memory it looks into is created")]
     ViewBeforeBase(String),
-    /// Sizes or durations are so large that their sums do not fit 64 bits.
+    /// Sizes, durations or energies are so large that their sums do not fit 64 bits.
     #[error("the sum of all {0} overflows 63 bits")]
     Overflow(&'static str),
+    /// The bus to the second memory moves nothing.
+    #[error("the second memory has a bandwidth of 0 bytes per second")]
+    NoBandwidth,
 }
 
 impl Problem {
@@ -203,13 +213,19 @@ impl Problem {
         self.ops.iter().map(|op| op.duration).sum()
     }
 
+    /// Energy of computing every op once, in picojoules.
+    #[must_use]
+    pub fn total_energy(&self) -> u64 {
+        self.ops.iter().map(|op| op.energy_pj).sum()
+    }
+
     /// Name of a storage: that of its root tensor.
     #[must_use]
     pub fn storage_name(&self, storage: StorageId) -> &str {
         &self.tensors[self.storages[storage].root].name
     }
 
-    /// Checks ids, names, order, agreement of producers and roots, and that all sums fit 63 bits.
+    /// Checks ids, names, order, agreement of producers and roots, the bus, and that all sums fit 63 bits.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -235,6 +251,16 @@ impl Problem {
             .chain(self.ops.iter().map(|op| op.workspace));
         sum_fits("sizes", sizes)?;
         sum_fits("durations", self.ops.iter().map(|op| op.duration))?;
+        sum_fits("energies", self.ops.iter().map(|op| op.energy_pj))?;
+        let ways = self.paging.iter().flat_map(|paging| [paging.page_out, paging.page_in]);
+        for way in ways {
+            if way.bytes_per_s == 0 {
+                return Err(ProblemError::NoBandwidth);
+            }
+            let bytes = || self.storages.iter().map(|storage| storage.bytes);
+            sum_fits("transfer times", bytes().map(|bytes| way.duration(bytes)))?;
+            sum_fits("transfer energies", bytes().map(|bytes| way.energy(bytes)))?;
+        }
         Ok(())
     }
 

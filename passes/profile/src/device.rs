@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use remat_ir::ElementType;
+use remat_plan::Paging;
 use serde::{Deserialize, Serialize};
 
 use crate::KernelClass;
@@ -54,6 +55,17 @@ pub struct Efficiency {
     pub run_ps: u64,
 }
 
+/// What arithmetic and memory accesses take, in femtojoules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Energy {
+    /// Each operation.
+    pub fj_per_operation: u64,
+    /// Each byte that is read or written.
+    #[serde(default)]
+    pub fj_per_byte: u64,
+}
+
 /// A device that ops run on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Device {
@@ -75,6 +87,12 @@ pub struct Device {
     pub view_ns: u64,
     /// Allocations are rounded up to a multiple of this many bytes.
     pub alignment: u64,
+    /// Bytes of its memory; absent where there is as much as one installs.
+    pub memory_bytes: Option<u64>,
+    /// What runs take; absent where it is not known.
+    pub energy: Option<Energy>,
+    /// Where storages may be moved to, if anywhere.
+    pub second_memory: Option<Paging>,
     /// Whether kernels are like ONNX Runtime's CPU kernels: they unfold and pack operands in loops of their own, and take
     /// workspace for it. Otherwise neither is counted.
     pub cpu_kernels: bool,
@@ -96,6 +114,19 @@ impl Device {
     #[must_use]
     pub fn presets() -> &'static [Self] {
         &DEVICES
+    }
+
+    /// Energy of a run in picojoules, rounded to the nearest; 0 where the device states none. Saturates.
+    #[must_use]
+    pub fn energy_pj(&self, operations: u64, bytes: u64) -> u64 {
+        const FJ_PER_PJ: u128 = 1_000;
+        let energy = self.energy.unwrap_or(Energy {
+            fj_per_operation: 0,
+            fj_per_byte: 0,
+        });
+        let arithmetic = u128::from(operations) * u128::from(energy.fj_per_operation);
+        let memory = u128::from(bytes) * u128::from(energy.fj_per_byte);
+        u64::try_from((arithmetic.saturating_add(memory) + FJ_PER_PJ / 2) / FJ_PER_PJ).unwrap_or(u64::MAX)
     }
 
     /// The share of the peaks that kernels of `class` reach.
@@ -132,6 +163,9 @@ struct DeviceRow {
     view_ns: u64,
     alignment: u64,
     cpu_kernels: bool,
+    memory_bytes: Option<u64>,
+    energy: Option<Energy>,
+    second_memory: Option<Paging>,
 }
 
 /// The whole table: devices, and efficiencies by family of devices.
@@ -156,6 +190,9 @@ fn parse(text: &str) -> Result<Vec<Device>, toml::de::Error> {
         view_ns: row.view_ns,
         alignment: row.alignment,
         cpu_kernels: row.cpu_kernels,
+        memory_bytes: row.memory_bytes,
+        energy: row.energy,
+        second_memory: row.second_memory,
     };
     Ok(table.device.into_iter().map(device).collect())
 }

@@ -83,5 +83,56 @@ fn the_device_table_reads() {
     h100: 34000 / 67000 / 989000 / 1979000 Gop/s, 3350 GB/s, launch 4000 ns, aligned to 256
     h200: 34000 / 67000 / 989000 / 1979000 Gop/s, 4800 GB/s, launch 4000 ns, aligned to 256
     apple-m2: 100 / 3600 / 3600 / 3600 Gop/s, 100 GB/s, launch 10000 ns, aligned to 256
+    mkr1000: 0.00008 / 0.000166667 / 0.000166667 / 0.000166667 Gop/s, 0.192 GB/s, launch 2000 ns, aligned to 4
+    nrf52840: 0.00064 / 0.006369832 / 0.006369832 / 0.006369832 Gop/s, 0.256 GB/s, launch 2000 ns, aligned to 4
+    raspberry-pi-4: 1 / 2 / 2 / 2 Gop/s, 12.8 GB/s, launch 5000 ns, aligned to 64
+    jetson-tx2: 20.8 / 665.6 / 1331.2 / 1331.2 Gop/s, 59.7 GB/s, launch 10000 ns, aligned to 256
+    desktop: 1152 / 2304 / 2304 / 4608 Gop/s, 500 GB/s, launch 8000 ns, aligned to 64
+    ");
+}
+
+#[test]
+fn energy_is_rounded_to_picojoules_and_nothing_where_it_is_not_known() {
+    let device = |energy| Device {
+        energy,
+        ..Device::default()
+    };
+    let energy = Energy {
+        fj_per_operation: 300,
+        fj_per_byte: 100,
+    };
+    assert_eq!(device(Some(energy)).energy_pj(4, 2), 1);
+    assert_eq!(device(Some(energy)).energy_pj(4, 3), 2);
+    assert_eq!(
+        device(Some(energy)).energy_pj(u64::MAX, u64::MAX),
+        7_378_697_629_483_820_646
+    );
+    assert_eq!(device(None).energy_pj(u64::MAX, 1), 0);
+}
+
+#[test]
+fn second_memories_read() {
+    let row = |device: &Device| {
+        let paging = device.second_memory?;
+        let way = |way: remat_plan::Transfer| {
+            let mega = way.bytes_per_s as f64 / 1e6;
+            let nano = way.energy_pj_per_byte as f64 / 1e3;
+            format!("{mega} MB/s after {} us at {nano} nJ/B", way.latency_ns / 1_000)
+        };
+        let per_operation = device.energy?.fj_per_operation as f64 / 1e6;
+        let (name, mode) = (&device.name, paging.mode);
+        let (out, back) = (way(paging.page_out), way(paging.page_in));
+        Some(format!(
+            "{name}: {per_operation} nJ per operation, {mode:?}, out {out}, in {back}"
+        ))
+    };
+    let rows: Vec<String> = Device::presets().iter().filter_map(row).collect();
+    insta::assert_snapshot!(rows.join("\n"), @"
+    h200: 0.010448 nJ per operation, Dma, out 55000 MB/s after 10 us at 0.16 nJ/B, in 55000 MB/s after 10 us at 0.16 nJ/B
+    mkr1000: 396 nJ per operation, Sync, out 4.44 MB/s after 113 us at 74.324 nJ/B, in 4.61651 MB/s after 109 us at 71.483 nJ/B
+    nrf52840: 1.7241 nJ per operation, Sync, out 4.44 MB/s after 113 us at 74.324 nJ/B, in 4.61651 MB/s after 109 us at 71.483 nJ/B
+    raspberry-pi-4: 24.928 nJ per operation, Dma, out 24.5 MB/s after 18 us at 6.122 nJ/B, in 45.5 MB/s after 5 us at 3.297 nJ/B
+    jetson-tx2: 0.001918 nJ per operation, Dma, out 94.37 MB/s after 2396 us at 3.274 nJ/B, in 108.5 MB/s after 540 us at 2.848 nJ/B
+    desktop: 0.073785 nJ per operation, Dma, out 6900 MB/s after 30 us at 0.87 nJ/B, in 7450 MB/s after 60 us at 0.805 nJ/B
     ");
 }

@@ -83,7 +83,11 @@ pub fn problem(graph: &Graph, profile: &Profile, options: &ProblemOptions) -> Re
     };
     let cost = |op: OpId| {
         let cost = &profile.ops[op];
-        (cost.duration_ns, if runtime { cost.workspace_bytes } else { 0 })
+        Cost {
+            duration: cost.duration_ns,
+            energy_pj: cost.energy_pj,
+            workspace: if runtime { cost.workspace_bytes } else { 0 },
+        }
     };
     build(graph, options, alignment, cost)
 }
@@ -101,7 +105,11 @@ pub fn paper_problem(graph: &Graph, durations: &TiVec<OpId, u64>) -> Result<Prob
         max_computes: None,
         alignment: None,
     };
-    build(graph, &options, 1, |op| (durations[op], 0))
+    let cost = |op| Cost {
+        duration: durations[op],
+        ..Cost::default()
+    };
+    build(graph, &options, 1, cost)
 }
 
 fn check_count(graph: &Graph, profile: usize) -> Result<(), ProblemBuildError> {
@@ -113,12 +121,19 @@ fn check_count(graph: &Graph, profile: usize) -> Result<(), ProblemBuildError> {
     }
 }
 
-/// `cost` gives duration and workspace of an op.
+/// What one run of an op costs.
+#[derive(Default)]
+struct Cost {
+    duration: u64,
+    energy_pj: u64,
+    workspace: u64,
+}
+
 fn build(
     graph: &Graph,
     options: &ProblemOptions,
     alignment: u64,
-    cost: impl Fn(OpId) -> (u64, u64),
+    cost: impl Fn(OpId) -> Cost,
 ) -> Result<Problem, ProblemBuildError> {
     if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
         return Err(ProblemBuildError::AlreadyRewritten(op.name.clone()));
@@ -136,12 +151,17 @@ fn build(
     });
     let storages = storages.collect::<Result<_, ProblemBuildError>>()?;
     let ops = graph.ops.iter_enumerated().map(|(id, op)| {
-        let (duration, workspace) = if only_constants(graph, id) { (0, 0) } else { cost(id) };
+        let cost = if only_constants(graph, id) {
+            Cost::default()
+        } else {
+            cost(id)
+        };
         let mut seen = FxHashSet::default();
         ProblemOp {
             name: op.name.clone(),
-            duration,
-            workspace,
+            duration: cost.duration,
+            energy_pj: cost.energy_pj,
+            workspace: cost.workspace,
             recomputable: op.effects.recomputable(),
             reads: op.reads().filter(|&tensor| seen.insert(tensor)).collect(),
             defines: op.results().collect(),
@@ -159,6 +179,8 @@ fn build(
         max_computes: options.max_computes,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages,

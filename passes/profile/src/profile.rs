@@ -32,6 +32,8 @@ pub struct OpCost {
     pub class: KernelClass,
     /// Time in nanoseconds.
     pub duration_ns: u64,
+    /// Energy in picojoules; 0 where the device states none.
+    pub energy_pj: u64,
     /// Bytes the kernel takes on top of operands and results while it runs.
     pub workspace_bytes: u64,
     /// Arithmetic operations, a multiply-add counted as two; 0 where shapes are unknown.
@@ -75,6 +77,10 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
             node: op.name.clone(),
             class: work.class,
             duration_ns: time::duration_ns(&work, device),
+            energy_pj: device.energy_pj(
+                saturate(work.flops),
+                saturate(work.read_bytes.saturating_add(work.written_bytes)),
+            ),
             workspace_bytes: if device.cpu_kernels {
                 workspace::bytes(graph, op)
             } else {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
+use crate::goal::is_special;
 use crate::solution::{parts, prune};
 
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
@@ -38,7 +39,8 @@ enum Turn {
 /// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
 /// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
-/// has to be recomputed. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
+/// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the answer is that of the search
+/// with paging ([`remat_solve::paging`]), which the others are not made for. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -52,6 +54,9 @@ impl Solver for Auto {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        if is_special(problem) {
+            return remat_solve::paging::solvers()[0].solve(problem, control);
+        }
         let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");
         let parts = Parts {
             quick: parts().filter(|part| part.is_quick(problem)).collect(),

@@ -107,6 +107,23 @@ pub enum Error {
         /// The names that exist.
         known: String,
     },
+    /// Paging is asked for, but there is nowhere to move anything to.
+    #[error(
+        "{} states no second memory; those that do: {known}",
+        device.as_ref().map_or_else(|| "the input".to_owned(), |device| format!("device `{device}`"))
+    )]
+    NoSecondMemory {
+        /// The device; absent where the input is no model.
+        device: Option<String>,
+        /// The devices that have one.
+        known: String,
+    },
+    /// Energy is the objective, but nothing says what runs take.
+    #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do")]
+    NoEnergy {
+        /// The devices that state it.
+        known: String,
+    },
     /// There is no solver of this name.
     #[error("there is no solver `{name}`; known are {known}")]
     UnknownSolver {
@@ -124,6 +141,17 @@ pub enum Error {
         path: PathBuf,
         /// What the input is.
         input: &'static str,
+    },
+    /// The plan moves storages, which the output cannot say.
+    #[error(
+        "`{path}` cannot be written: the plan moves {storages} times to the second memory, which only a plan (`.json`) can say; \
+         write that, or leave out `--paging`"
+    )]
+    Paged {
+        /// The output.
+        path: PathBuf,
+        /// How often storages come back.
+        storages: usize,
     },
     /// The extension of the output names no format.
     #[error(
@@ -247,7 +275,10 @@ fn form_text(form: Option<&str>) -> String {
 
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
-        let known: Vec<_> = crate::solvers().map(|solver| format!("`{}`", solver.name())).collect();
+        let known: Vec<_> = crate::solvers()
+            .chain(crate::paging_solvers())
+            .map(|solver| format!("`{}`", solver.name()))
+            .collect();
         Self::UnknownSolver {
             name: name.to_owned(),
             known: known.join(", "),
@@ -279,6 +310,9 @@ impl Error {
             | Self::PlanFile(_)
             | Self::UnknownDevice { .. }
             | Self::UnknownSolver { .. }
+            | Self::NoSecondMemory { .. }
+            | Self::NoEnergy { .. }
+            | Self::Paged { .. }
             | Self::NothingToRewrite { .. }
             | Self::NotSwept { .. }
             | Self::NotCompared { .. }

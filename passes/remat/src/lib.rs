@@ -24,6 +24,8 @@
 //! [`sweep`] does the middle part for many budgets at once: the front of memory against time. [`compare`] does it for many solvers,
 //! and [`max_batch`] for many sizes of the model.
 //!
+//! [`solve_for`] takes a [`Goal`] besides: energy instead of time, and a deadline. A [`SecondMemory`] is part of how a model is opened.
+//!
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
@@ -32,6 +34,7 @@ mod compare;
 pub mod deploy;
 mod error;
 mod finding;
+mod goal;
 mod input;
 mod measured;
 mod model;
@@ -48,11 +51,12 @@ pub use compare::{
 };
 pub use error::{Error, ErrorKind, RejectedPlan};
 pub use finding::{Finding, FindingKind};
+pub use goal::{Deadline, DeadlineParseError, Goal, SecondMemory};
 pub use input::Format;
 pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, Target, rewrite, save};
-pub use solution::{Overhead, Solution, SolveRequest, check_plan, solve, solvers};
+pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
 pub use remat_dtr as dtr;

@@ -9,7 +9,7 @@ use remat_plan::{Accounting, OrderMode, Plan, Problem, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_verify::{Replay, replay};
 
-use crate::{Error, Format, RejectedPlan};
+use crate::{Error, Format, RejectedPlan, SecondMemory};
 
 /// How a model is read and what counts.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct LoadOptions {
     pub device: String,
     /// Measured durations that replace estimates.
     pub profile: Option<ProfileFile>,
+    /// Plans may move storages to the second memory of the device, or of the problem that is read.
+    pub second_memory: Option<SecondMemory>,
 }
 
 impl LoadOptions {
@@ -54,6 +56,7 @@ impl Default for LoadOptions {
             max_computes: None,
             device: "cpu".to_owned(),
             profile: None,
+            second_memory: None,
         }
     }
 }
@@ -117,6 +120,9 @@ impl Model {
                 let mut problem = Problem::from_json(&text)?;
                 problem.budget = None;
                 problem.order = options.order.unwrap_or(problem.order);
+                if let Some(second) = options.second_memory {
+                    second.apply(&mut problem, None)?;
+                }
                 Self::finish(Source::Problem, None, problem)
             }
             Format::Log => {
@@ -152,7 +158,10 @@ impl Model {
             max_computes: options.max_computes,
             alignment: None,
         };
-        let problem = remat_profile::problem(model.graph(), &profile, &problem_options)?;
+        let mut problem = remat_profile::problem(model.graph(), &profile, &problem_options)?;
+        if let Some(second) = options.second_memory {
+            second.apply(&mut problem, Some(&device))?;
+        }
         Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)
     }
 
@@ -160,13 +169,21 @@ impl Model {
         let read = remat_nodelink::read(bytes)?;
         let mut problem = remat_profile::paper_problem(&read.graph, &read.durations)?;
         problem.order = options.order.unwrap_or(OrderMode::Fixed);
+        if let Some(second) = options.second_memory {
+            second.apply(&mut problem, None)?;
+        }
         problem.max_computes = options.max_computes;
         Self::finish(Source::NodeLink(read.graph), None, problem)
     }
 
     fn finish(source: Source, profile: Option<Profile>, problem: Problem) -> Result<Self, Error> {
         let baseline_plan = baseline(&problem);
-        match replay(&problem, &baseline_plan) {
+        // That no plan meets a deadline is for the solver to say.
+        let timeless = Problem {
+            deadline: None,
+            ..problem.clone()
+        };
+        match replay(&timeless, &baseline_plan) {
             Ok(baseline) => Ok(Self {
                 source,
                 profile,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use remat_ir::Graph;
+use remat_plan::Step;
 use remat_target::{LoweringOptions, LoweringReport};
 
 use crate::{Error, Format, Model, Solution};
@@ -91,7 +92,23 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         path: path.to_owned(),
         input: model.format().describe(),
     };
-    let text = match (output, rewrite(model, solution)?) {
+    let transfers = solution
+        .plan
+        .steps
+        .iter()
+        .filter(|step| matches!(step, Step::PageIn(_)));
+    let storages = transfers.count();
+    if output != Output::Plan && storages > 0 {
+        return Err(Error::Paged {
+            path: path.to_owned(),
+            storages,
+        });
+    }
+    let rewritten = match output {
+        Output::Plan => None,
+        Output::Onnx | Output::Text | Output::Dot => rewrite(model, solution)?,
+    };
+    let text = match (output, rewritten) {
         (Output::Plan, _) => solution.plan_file(model).to_json(),
         (Output::Text, Some(graph)) => graph.to_string(),
         (Output::Dot, Some(graph)) => graph.to_dot(),

@@ -3,13 +3,15 @@
 use std::time::Instant;
 
 use remat_plan::{
-    BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem, Status, StopReason, Structure,
-    lower_sequence, prune_sequence,
+    BoundCovers, BudgetSpec, Certificate, Objective, OrderMode, Plan, PlanFile, Problem, Status, Step, StopReason,
+    Structure, lower_sequence, prune_sequence,
 };
+use remat_profile::Device;
 use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
-use remat_verify::{CheckError, Replay, replay};
+use remat_verify::{CheckError, Code, Replay, replay};
 
 use crate::auto::Auto;
+use crate::goal::{Goal, is_special};
 use crate::watch::{Checked, Guard};
 use crate::{Error, Model, RejectedPlan};
 
@@ -75,6 +77,9 @@ impl Solution {
             budget_bytes: self.problem.budget,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
+            energy_pj: (self.replay.energy > 0).then_some(self.replay.energy),
+            objective: self.problem.objective,
+            deadline: self.problem.deadline,
             baseline_peak_bytes: model.baseline().peak,
             baseline_duration: model.baseline().duration,
             certificate: self.certificate.clone(),
@@ -101,6 +106,14 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     std::iter::once(auto).chain(parts())
 }
 
+/// The solvers of this build for problems with a second memory, a deadline or energy as the objective; they solve others, too.
+pub fn paging_solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    let ours = remat_solve::paging::solvers()
+        .iter()
+        .map(|solver| solver as &dyn Solver);
+    ours.chain(remat_ortools::paging_solvers().iter().copied())
+}
+
 /// Every solver of this build that does not call others.
 pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::registry()
@@ -116,11 +129,33 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
 /// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
 /// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
+    solve_for(model, request, Goal::default(), control)
+}
+
+/// [`solve`] for another goal than least time.
+///
+/// # Errors
+/// As [`solve`]; [`Error::NoEnergy`] if energy is the objective and no op takes any.
+pub fn solve_for(
+    model: &Model,
+    request: &SolveRequest,
+    goal: Goal,
+    control: &SolveControl<'_>,
+) -> Result<Solution, Error> {
     let solver = solvers()
+        .chain(paging_solvers())
         .find(|solver| solver.name() == request.solver)
         .ok_or_else(|| Error::unknown_solver(&request.solver))?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
+    goal.apply(&mut problem);
+    if problem.objective == Objective::Energy && problem.total_energy() == 0 {
+        let with_energy = Device::presets().iter().filter(|device| device.energy.is_some());
+        let known: Vec<_> = with_energy.map(|device| device.name.clone()).collect();
+        return Err(Error::NoEnergy {
+            known: known.join("`, `"),
+        });
+    }
     let longest = match request.budget {
         BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::None => {
             problem.check(&Structure::of(&problem))?;
@@ -131,6 +166,7 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
     };
     let work = |control: &SolveControl<'_>| match longest {
         None => (problem.clone(), solver.solve(&problem, control)),
+        Some(longest) if is_special(&problem) => lowest_budget(&problem, longest, solver, control),
         Some(longest) => find_budget(&problem, longest, solver, control),
     };
     let (problem, mut outcome) = watched(&problem, control, work);
@@ -138,7 +174,17 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
         return Err(no_plan(&problem, &outcome));
     };
     let (problem, plan) = prune(problem, plan);
+    let knows_deadlines =
+        || solver.name() == Auto.name() || paging_solvers().any(|known| known.name() == solver.name());
+    if problem.deadline.is_some() && !knows_deadlines() && is_only_late(&problem, &plan) {
+        return Err(no_plan(&problem, &outcome));
+    }
     accept(model, problem, plan, outcome.certificate)
+}
+
+/// Whether a plan misses the deadline and is right otherwise: what comes of a solver that knows no deadlines.
+fn is_only_late(problem: &Problem, plan: &Plan) -> bool {
+    replay(problem, plan).is_err_and(|rejection| rejection.codes() == [Code::V019])
 }
 
 /// Does `work` with a control that shows checked improvements only and watches the memory.
@@ -192,9 +238,65 @@ fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &S
     }
 }
 
+/// The lowest budget at which a solver for problems with a second memory finds a plan no longer than that, by halving, each with a share of
+/// the time. Returns the problem with the budget.
+fn lowest_budget(
+    problem: &Problem,
+    longest: u64,
+    solver: &dyn Solver,
+    control: &SolveControl<'_>,
+) -> (Problem, Outcome) {
+    const TRIALS: u32 = 8;
+    let asked = problem.deadline;
+    let mut problem = problem.clone();
+    problem.deadline = Some(asked.unwrap_or(u64::MAX).min(longest));
+    let mut low = problem
+        .bottleneck(&Structure::of(&problem))
+        .map_or(0, |most| most.bytes);
+    let mut high = None;
+    let mut best: Option<(Problem, Outcome)> = None;
+    for trial in 0..TRIALS {
+        let mut own = *control;
+        if let Some(deadline) = control.deadline {
+            let now = Instant::now();
+            own.deadline = Some(now + deadline.saturating_duration_since(now) / (TRIALS - trial));
+        }
+        problem.budget = high.map(|high: u64| low + (high - low) / 2);
+        let outcome = solver.solve(&problem, &own);
+        let stopped = outcome.certificate.stop == StopReason::Cancelled;
+        match outcome.lowest_peak.filter(|_| outcome.plan.is_some()) {
+            Some(peak) => {
+                high = Some(problem.budget.unwrap_or(peak).min(peak));
+                let budgeted = Problem {
+                    budget: high,
+                    deadline: asked,
+                    ..problem.clone()
+                };
+                best = Some((budgeted, outcome));
+            }
+            None if best.is_none() => return (problem, outcome),
+            None => low = problem.budget.map_or(low, |budget| budget + 1),
+        }
+        if stopped || high.is_some_and(|high| low >= high) {
+            break;
+        }
+    }
+    best.unwrap_or_else(|| {
+        let outcome = solver.solve(&problem, control);
+        (
+            Problem {
+                deadline: asked,
+                ..problem
+            },
+            outcome,
+        )
+    })
+}
+
 /// Where the order is free, runs that only the reference order asked for are dropped.
 pub(crate) fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
-    if problem.order == OrderMode::Fixed {
+    let pages = |step: &Step| matches!(step, Step::PageOut(_) | Step::PageIn(_));
+    if problem.order == OrderMode::Fixed || plan.steps.iter().any(pages) {
         return (problem, plan);
     }
     let structure = Structure::of(&problem);
@@ -221,7 +323,7 @@ pub(crate) fn accept(
 ) -> Result<Solution, Error> {
     match replay(&problem, &plan) {
         Ok(replay) => {
-            certificate.restate(replay.duration, problem.digest());
+            certificate.restate(replay.objective(problem.objective), problem.digest());
             Ok(solution(model, problem, plan, replay, Some(certificate)))
         }
         Err(rejection) => {
@@ -244,6 +346,8 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     let mut problem = model.problem().clone();
     problem.budget = file.budget_bytes;
     problem.order = file.order;
+    problem.objective = file.objective;
+    problem.deadline = file.deadline;
     let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
         CheckError::File(error) => Error::PlanFile(error),
         CheckError::Rejected(rejection) => Error::PlanRejected(rejection),
@@ -341,6 +445,24 @@ mod tests {
         problem.budget = Some(model.baseline().peak - 1);
         let result = accept(&model, problem, model.baseline_plan().clone(), certificate());
         assert!(matches!(result, Err(Error::Rejected(_))));
+    }
+
+    #[test]
+    fn a_solver_that_knows_no_deadline_finds_nothing_where_its_plan_is_late() {
+        let model = model();
+        let goal = Goal {
+            deadline: Some(crate::Deadline::Factor(1_000_000)),
+            ..Goal::default()
+        };
+        let request = SolveRequest {
+            budget: BudgetSpec::Share(600_000),
+            max_overhead: 0,
+            solver: "search".to_owned(),
+        };
+        let control = SolveControl::new().step_limit(2_000);
+        let error = solve_for(&model, &request, goal, &control).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+        assert!(solve(&model, &request, &control).is_ok());
     }
 
     #[test]

@@ -68,6 +68,31 @@ fn every_solver_runs_under_every_budget_loose_ones_first() {
 }
 
 #[test]
+fn with_a_second_memory_the_solvers_that_use_it_take_part() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/mlp_tiny_train.onnx");
+    let options = LoadOptions {
+        device: "raspberry-pi-4".to_owned(),
+        second_memory: Some(remat::SecondMemory {
+            mode: remat::plan::PagingMode::Dma,
+            capacity: None,
+        }),
+        ..LoadOptions::default()
+    };
+    let model = Model::open(&path, &options).unwrap();
+    let comparison = compare(&model, &request(&["80%"], &[]), &SolveControl::new().step_limit(500)).unwrap();
+    let names: Vec<_> = comparison.solvers.iter().map(|solver| solver.name).collect();
+    let expected = remat::solvers().chain(remat::paging_solvers()).map(Solver::name);
+    assert_eq!(names, expected.collect::<Vec<_>>());
+    let paging = comparison
+        .solvers
+        .iter()
+        .find(|solver| solver.name == "paging")
+        .unwrap();
+    let found = paging.runs[0].solution().unwrap();
+    assert!(found.replay.peak <= comparison.budgets[0].1);
+}
+
+#[test]
 fn a_run_finds_what_the_solver_finds_alone() {
     let model = open(CHAIN);
     let comparison = compare(&model, &request(&BUDGETS, &["search"]), &control()).unwrap();

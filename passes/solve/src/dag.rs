@@ -28,6 +28,7 @@ pub(crate) struct Dag {
     value_start: Vec<u32>,
     value_bytes: Vec<i32>,
     value_node: Vec<u32>,
+    value_storage: Vec<StorageId>,
     needs: Lists,
     users: Lists,
     predecessors: Lists,
@@ -72,6 +73,7 @@ impl Dag {
             |s: StorageId| problem.storages[s].role == StorageRole::Transient && problem.storages[s].bytes > 0;
         let mut value_of: TiVec<StorageId, Option<u32>> = TiVec::from(vec![None; problem.storages.len()]);
         let (mut value_start, mut value_node, mut sizes) = (vec![0], Vec::new(), Vec::new());
+        let mut value_storage = Vec::new();
         let mut kept = Vec::with_capacity(ops.len());
         for (node, &op) in ops.iter().enumerate() {
             let mut kept_here = 0;
@@ -80,6 +82,7 @@ impl Dag {
                     value_of[storage] = Some(sizes.len() as u32);
                     sizes.push(problem.storages[storage].bytes);
                     value_node.push(node as u32);
+                    value_storage.push(storage);
                 } else if problem.storages[storage].role == StorageRole::Kept {
                     kept_here += problem.storages[storage].bytes;
                 }
@@ -154,6 +157,7 @@ impl Dag {
             value_start,
             value_bytes,
             value_node,
+            value_storage,
             needs: Lists::of(needs),
             users: Lists::of(users),
             predecessors: Lists::of(predecessors),
@@ -207,6 +211,18 @@ impl Dag {
     /// The op a node stands for.
     pub(crate) fn op(&self, node: u32) -> OpId {
         self.ops[node as usize]
+    }
+
+    /// The node of a scheduled op.
+    pub(crate) fn node_of(&self, op: OpId) -> Option<u32> {
+        // Ids of scheduled ops ascend.
+        let node = self.ops.binary_search(&op).ok()?;
+        u32::try_from(node).ok()
+    }
+
+    /// The storage of a value.
+    pub(crate) fn storage(&self, value: u32) -> StorageId {
+        self.value_storage[value as usize]
     }
 
     /// Time of a further run, and of running again every lazy view that looks at its results, whether it has a reader left or not.

@@ -19,6 +19,10 @@
 //! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
 //!    fails.
 //!
+//! # The second memory
+//! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
+//! is measured against.
+//!
 //! # The classics
 //! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
 //! which [`stages`] provides for whoever works on its matrices.
@@ -38,6 +42,7 @@ mod lns;
 mod measure;
 mod minimum;
 mod order;
+pub mod paging;
 mod price;
 mod repair;
 mod rng;

@@ -65,6 +65,12 @@ codes! {
     V016 "arithmetic overflow",
     /// A step names an op or a storage that the problem does not have.
     V017 "unknown name",
+    /// A page-out moves more into the second memory than it holds.
+    V018 "second memory full",
+    /// The plan, transfers included, takes longer than the deadline.
+    V019 "deadline missed",
+    /// The energy that the plan file claims is not the replayed one.
+    V020 "claimed energy differs",
 }
 
 impl Code {
@@ -79,7 +85,7 @@ impl Code {
     pub(crate) fn keeps_figures(self) -> bool {
         matches!(
             self,
-            Self::V001 | Self::V002 | Self::V006 | Self::V007 | Self::V008 | Self::V010
+            Self::V001 | Self::V002 | Self::V006 | Self::V007 | Self::V008 | Self::V010 | Self::V018 | Self::V019
         )
     }
 }
@@ -92,7 +98,7 @@ impl fmt::Display for Code {
 
 /// The text is not a code; it holds the text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("`{0}` is not a rule of the checker: they go from `V001` to `V017`")]
+#[error("`{0}` is not a rule of the checker: they go from `V001` to `V020`")]
 pub struct UnknownCode(String);
 
 impl FromStr for Code {
@@ -121,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_rejected() {
-        for text in ["", "V000", "V018", "6", "budget"] {
+        for text in ["", "V000", "V021", "6", "budget"] {
             assert_eq!(text.parse::<Code>(), Err(UnknownCode(text.to_owned())));
         }
         assert!(

@@ -1,6 +1,6 @@
 //! Plan files: the steps are replayed, the figures they claim are compared.
 
-use remat_plan::{PlanFile, PlanFileError, Problem};
+use remat_plan::{Objective, PlanFile, PlanFileError, Problem};
 use thiserror::Error;
 
 use crate::rejection::Findings;
@@ -18,8 +18,8 @@ pub enum CheckError {
     Rejected(#[from] Rejection),
 }
 
-/// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak and the
-/// durations that file and certificate claim must be the replayed ones.
+/// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak, the
+/// durations and the energy that file and certificate claim must be the replayed ones.
 ///
 /// Claims are only compared where the figures of the replay are those of the plan: not after a violation that made the replay
 /// assume something. The peak of the baseline is not compared, because it depends on how views are run.
@@ -64,6 +64,9 @@ fn compare(problem: &Problem, file: &PlanFile, replay: &Replay, findings: &mut F
     };
     claim(Code::V014, "the peak in bytes", file.peak_bytes, replay.peak);
     claim(Code::V015, "the duration", file.duration, replay.duration);
+    if let Some(energy) = file.energy_pj {
+        claim(Code::V020, "the energy in picojoules", energy, replay.energy);
+    }
     let baseline = problem
         .ops
         .iter()
@@ -72,12 +75,14 @@ fn compare(problem: &Problem, file: &PlanFile, replay: &Replay, findings: &mut F
         let what = "the duration of running every op once";
         claim(Code::V015, what, file.baseline_duration, baseline);
     }
-    if let Some(objective) = file.certificate.as_ref().and_then(|certificate| certificate.objective) {
-        claim(
-            Code::V015,
-            "the objective of the certificate",
-            objective,
-            replay.duration,
-        );
-    }
+    let Some(objective) = file.certificate.as_ref().and_then(|certificate| certificate.objective) else {
+        return;
+    };
+    let code = match problem.objective {
+        Objective::Time => Code::V015,
+        Objective::Energy => Code::V020,
+        Objective::Peak => Code::V014,
+    };
+    let found = replay.objective(problem.objective);
+    claim(code, "the objective of the certificate", objective, found);
 }

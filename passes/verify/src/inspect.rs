@@ -8,6 +8,8 @@ use crate::memory::{Location, Memory};
 /// makes a twin of stands twice. With the workspace of the op, the bytes add up to [`crate::StepTrace::during`]. Behind the
 /// last step: what is left at the end.
 ///
+/// Storages that DMA moves count from their step on, as if transfers took no time.
+///
 /// For a plan that [`crate::replay`] rejects, the answer follows the same rules of going on, without their messages.
 #[must_use]
 pub fn resident_at(problem: &Problem, plan: &Plan, step: usize) -> Vec<(StorageId, u64)> {

@@ -11,11 +11,13 @@
 //!   and drops a copy that lies in the second memory. Results that are views are defined by running their op while the storage
 //!   they look into is resident.
 //! - A *free* gives up a storage, and with it every tensor that lives there.
-//! - A *page-out* takes a storage away, a *page-in* brings it back with all its tensors.
+//! - A *page-out* takes a storage away, a *page-in* brings it back with all its tensors. What moves when, which copies stay in the
+//!   second memory, and what waits for what is [said with the plan](remat_plan#the-second-memory); the checker derives it anew.
 //! - External storages are never counted. A tensor in one is there once its op ran, a tensor without producer always.
 //!
 //! During a run these count: the resident storages, every storage the run creates (twins included), the op's workspace.
-//! During a page-in: the resident storages and the one that comes back. The peak is the largest such sum.
+//! During a page-in: the resident storages and the one that comes back. The peak is the largest such sum. With DMA storages on
+//! their way count too, each from or until the moment at which its bytes are taken.
 //!
 //! # What happens after a violation
 //! All violations are collected, and the replay goes on so that one mistake does not bring on others:
@@ -26,6 +28,7 @@
 //! - a sum that overflows stays at the largest number;
 //! - a step that names nothing known is left out.
 
+mod clock;
 mod code;
 mod explain;
 mod file;
@@ -35,6 +38,7 @@ mod rejection;
 mod replay;
 mod text;
 
+pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_file};
 pub use inspect::resident_at;

@@ -1,8 +1,12 @@
 //! The replay: every step in order, every rule at its step.
 
-use remat_plan::{OpId, OrderMode, Paging, Plan, Problem, Step, StorageId, StorageRole, TensorId};
+mod pages;
+
+use remat_plan::{Objective, OpId, OrderMode, Plan, Problem, Step, StorageId, StorageRole, TensorId};
 use typed_index_collections::TiVec;
 
+use self::pages::Pages;
+use crate::clock::{Arrival, Clock, Span};
 use crate::memory::{Location, Memory, Missing, roots};
 use crate::rejection::Findings;
 use crate::text::Bytes;
@@ -26,21 +30,44 @@ pub struct Replay {
     pub peak: u64,
     /// The first step at which the peak is reached; 0 for a plan without steps.
     pub peak_step: usize,
-    /// Time of all steps, in the unit of the problem.
+    /// Time until the last step has ended, in the unit of the problem.
     pub duration: u64,
-    /// The part of it that goes into recomputes.
+    /// Time of all recomputes.
     pub recompute_duration: u64,
-    /// The part of it that goes into paging.
+    /// Time of all transfers, which may overlap runs.
     pub paging_duration: u64,
+    /// Energy of all runs and transfers, in picojoules.
+    pub energy: u64,
+    /// The part of it that goes into recomputes.
+    pub recompute_energy: u64,
+    /// The part of it that goes into transfers.
+    pub paging_energy: u64,
+    /// Largest number of bytes in the second memory.
+    pub second_peak: u64,
     /// How many steps run an op again.
     pub recomputes: usize,
     /// Memory at each step.
     pub trace: Vec<StepTrace>,
+    /// When each step begins and ends; for paging steps, when their transfers do.
+    pub times: Vec<Span>,
 }
 
-/// Replays a plan and judges it by every rule but [`Code::V014`] and [`Code::V015`], which are about files.
+impl Replay {
+    /// What the problem's objective measures.
+    #[must_use]
+    pub fn objective(&self, objective: Objective) -> u64 {
+        match objective {
+            Objective::Time => self.duration,
+            Objective::Energy => self.energy,
+            Objective::Peak => self.peak,
+        }
+    }
+}
+
+/// Replays a plan and judges it by every rule but [`Code::V014`], [`Code::V015`] and [`Code::V020`], which are about files.
 ///
-/// `problem` must be valid, as [`Problem::validate`] says. Linear in the sizes of problem and plan.
+/// `problem` must be valid, as [`Problem::validate`] says. Linear in the sizes of problem and plan; with DMA each run also looks at
+/// the storages that are on their way.
 ///
 /// # Errors
 /// [`Rejection`] with all violations.
@@ -51,8 +78,9 @@ pub fn replay(problem: &Problem, plan: &Plan) -> Result<Replay, Rejection> {
 
 /// Replays a plan against a budget; the figures are those of the plan if [`Findings::keep_figures`] says so.
 pub(crate) fn judge(problem: &Problem, plan: &Plan, budget: Option<u64>) -> (Replay, Findings) {
-    let mut replayer = Replayer::new(problem, budget);
+    let mut replayer = Replayer::new(problem, plan, budget);
     replayer.replay.trace.reserve_exact(plan.steps.len());
+    replayer.replay.times.reserve_exact(plan.steps.len());
     for (position, &step) in plan.steps.iter().enumerate() {
         replayer.step(position, step);
     }
@@ -64,6 +92,8 @@ struct Replayer<'a> {
     problem: &'a Problem,
     budget: Option<u64>,
     memory: Memory<'a>,
+    clock: Clock,
+    pages: Pages,
     /// Bytes of the resident storages.
     resident: u64,
     /// How often each op ran.
@@ -79,11 +109,13 @@ struct Replayer<'a> {
 }
 
 impl<'a> Replayer<'a> {
-    fn new(problem: &'a Problem, budget: Option<u64>) -> Self {
+    fn new(problem: &'a Problem, plan: &Plan, budget: Option<u64>) -> Self {
         Self {
             problem,
             budget,
             memory: Memory::new(problem),
+            clock: Clock::default(),
+            pages: Pages::of(problem, plan),
             resident: 0,
             runs: TiVec::from(vec![0; problem.ops.len()]),
             latest: None,
@@ -95,43 +127,50 @@ impl<'a> Replayer<'a> {
     }
 
     fn step(&mut self, position: usize, step: Step) {
-        let before = self.resident;
-        let during = match step {
+        let now = self.clock.now;
+        let at_once = Span { start: now, end: now };
+        let (during, span) = match step {
             Step::Compute(op) | Step::Recompute(op) if op.index() >= self.problem.ops.len() => {
                 self.unknown(position, "op", op.index(), self.problem.ops.len());
-                before
+                (self.memory_now(), at_once)
             }
             Step::Free(storage) | Step::PageOut(storage) | Step::PageIn(storage)
                 if storage.index() >= self.problem.storages.len() =>
             {
                 self.unknown(position, "storage", storage.index(), self.problem.storages.len());
-                before
+                (self.memory_now(), at_once)
             }
             Step::Compute(op) => self.run(position, op, false),
             Step::Recompute(op) => self.run(position, op, true),
-            Step::Free(storage) => {
-                self.free(position, storage);
-                before
-            }
-            Step::PageOut(storage) => {
-                self.page_out(position, storage);
-                before
-            }
+            Step::Free(storage) => self.free(position, storage),
+            Step::PageOut(storage) => self.page_out(position, storage),
             Step::PageIn(storage) => self.page_in(position, storage),
         };
+        self.replay.trace.push(StepTrace {
+            step: position,
+            during,
+            after: self.memory_now(),
+        });
+        self.replay.times.push(span);
+        self.note_peak(position, during);
+    }
+
+    /// Bytes in memory now.
+    fn memory_now(&self) -> u64 {
+        self.clock
+            .memory_at(self.clock.now, self.resident)
+            .unwrap_or(self.resident)
+    }
+
+    fn note_peak(&mut self, position: usize, during: u64) {
         if during > self.replay.peak {
             self.replay.peak = during;
             self.replay.peak_step = position;
         }
-        self.replay.trace.push(StepTrace {
-            step: position,
-            during,
-            after: self.resident,
-        });
     }
 
-    /// Runs an op; returns the bytes that count during the run.
-    fn run(&mut self, position: usize, op: OpId, labelled_again: bool) -> u64 {
+    /// Runs an op; returns the bytes that count during the run, and when it happens.
+    fn run(&mut self, position: usize, op: OpId, labelled_again: bool) -> (u64, Span) {
         self.check_label(position, op, labelled_again);
         if self.runs[op] > 0 {
             self.check_repetition(position, op);
@@ -143,25 +182,50 @@ impl<'a> Replayer<'a> {
         let entry = &self.problem.ops[op];
         let demand = self.memory.demand(op);
         let demanded = demand.and_then(|demand| demand.total()?.checked_add(entry.workspace));
-        let during = demanded.and_then(|bytes| self.resident.checked_add(bytes));
+        let with_run = demanded.and_then(|bytes| self.resident.checked_add(bytes));
+        let with_run = self.fits(position, &entry.name, "memory", with_run);
+        let span = self.span_of_run(position, op, with_run);
+        let during = self.clock.most_memory_in(span, with_run);
         let during = self.fits(position, &entry.name, "memory", during);
         self.check_budget(position, &entry.name, during);
+        self.arrive(span.start.saturating_sub(1), self.resident, true);
+        self.arrive(span.end, with_run, false);
+        self.clock.advance(span.end);
 
         let again = self.runs[op] > 0;
-        self.spend(position, &entry.name, entry.duration, |replay| {
-            again.then_some(&mut replay.recompute_duration)
-        });
-        self.replay.recomputes += usize::from(again);
+        let energy = self.replay.energy.checked_add(entry.energy_pj);
+        self.replay.energy = self.fits(position, &entry.name, "energy", energy);
+        if again {
+            self.replay.recomputes += 1;
+            self.replay.recompute_duration = self.replay.recompute_duration.saturating_add(entry.duration);
+            self.replay.recompute_energy = self.replay.recompute_energy.saturating_add(entry.energy_pj);
+        }
         self.runs[op] = self.runs[op].saturating_add(1);
         for storage in Memory::creates(self.problem, op) {
             if self.memory.location(storage) != Location::Resident {
                 self.changes[storage] += 1;
+                self.come_back(position, storage);
             }
         }
         self.memory.run(op);
         let created = demand.map_or(u64::MAX, |demand| demand.created);
         self.resident = self.resident.saturating_add(created);
-        during
+        (during, span)
+    }
+
+    /// When an op runs that has so much in memory together with all storages that are there or have been let in.
+    fn span_of_run(&mut self, position: usize, op: OpId, with_run: u64) -> Span {
+        let entry = &self.problem.ops[op];
+        let arrived = entry
+            .reads
+            .iter()
+            .map(|&tensor| self.pages.arrived(self.problem.tensors[tensor].storage));
+        let earliest = arrived.fold(self.clock.now, u64::max);
+        let budget = self.budget.unwrap_or(u64::MAX);
+        let fit = self.clock.first_fit(earliest, with_run, budget);
+        let start = fit.unwrap_or(earliest);
+        let end = self.fits(position, &entry.name, "duration", start.checked_add(entry.duration));
+        Span { start, end }
     }
 
     fn check_label(&mut self, position: usize, op: OpId, labelled_again: bool) {
@@ -255,13 +319,20 @@ impl<'a> Replayer<'a> {
         });
     }
 
-    fn free(&mut self, position: usize, storage: StorageId) {
+    fn free(&mut self, position: usize, storage: StorageId) -> (u64, Span) {
+        let now = self.clock.now;
+        let left_out = (self.memory_now(), Span { start: now, end: now });
         if !self.may_give_up(position, storage, "frees") {
-            return;
+            return left_out;
         }
         let name = self.problem.storage_name(storage);
         let why = match self.memory.location(storage) {
-            Location::Resident => return self.leave(storage, Location::Absent),
+            Location::Resident => {
+                let span = self.wait_for(storage);
+                let before = self.memory_now();
+                self.leave(storage, Location::Absent);
+                return (before, span);
+            }
             Location::PagedOut => "paged out",
             Location::Absent if self.changes[storage] == 0 => "not computed",
             Location::Absent => "freed already",
@@ -269,53 +340,7 @@ impl<'a> Replayer<'a> {
         self.findings.add(Code::V005, Some(position), || {
             format!("step {position} frees `{name}`, which is {why}")
         });
-    }
-
-    fn page_out(&mut self, position: usize, storage: StorageId) {
-        let paging = self.paging(position, storage, "out");
-        if !self.may_give_up(position, storage, "pages out") {
-            return;
-        }
-        let name = self.problem.storage_name(storage);
-        if self.memory.location(storage) != Location::Resident {
-            self.findings.add(Code::V013, Some(position), || {
-                format!("step {position} pages out `{name}`, which is not resident")
-            });
-            return;
-        }
-        self.leave(storage, Location::PagedOut);
-        self.pay_paging(position, storage, paging.map(|paging| paging.out_ns_per_mib));
-    }
-
-    /// Brings a storage back; returns the bytes that count meanwhile.
-    fn page_in(&mut self, position: usize, storage: StorageId) -> u64 {
-        let paging = self.paging(position, storage, "in");
-        let name = self.problem.storage_name(storage);
-        if self.memory.location(storage) != Location::PagedOut {
-            self.findings.add(Code::V013, Some(position), || {
-                format!("step {position} pages in `{name}`, which is not paged out")
-            });
-            return self.resident;
-        }
-        let during = self.resident.checked_add(self.problem.storages[storage].bytes);
-        let during = self.fits(position, name, "memory", during);
-        self.check_budget(position, name, during);
-        self.memory.relocate(storage, Location::Resident);
-        self.changes[storage] += 1;
-        self.resident = during;
-        self.pay_paging(position, storage, paging.map(|paging| paging.in_ns_per_mib));
-        during
-    }
-
-    /// The price of paging; without one, paging is not allowed.
-    fn paging(&mut self, position: usize, storage: StorageId, direction: &str) -> Option<Paging> {
-        if self.problem.paging.is_none() {
-            let name = self.problem.storage_name(storage);
-            self.findings.add(Code::V012, Some(position), || {
-                format!("step {position} pages `{name}` {direction}, but the problem allows no paging")
-            });
-        }
-        self.problem.paging
+        left_out
     }
 
     /// Whether the plan may free or move the storage at all.
@@ -339,22 +364,6 @@ impl<'a> Replayer<'a> {
         self.resident = self.resident.saturating_sub(self.problem.storages[storage].bytes);
     }
 
-    fn pay_paging(&mut self, position: usize, storage: StorageId, ns_per_mib: Option<u64>) {
-        let name = self.problem.storage_name(storage);
-        let price = page_duration(self.problem.storages[storage].bytes, ns_per_mib.unwrap_or(0));
-        let price = self.fits(position, name, "duration", price);
-        self.spend(position, name, price, |replay| Some(&mut replay.paging_duration));
-    }
-
-    /// Adds to the duration and to the part of it that `part` picks.
-    fn spend(&mut self, position: usize, name: &str, time: u64, part: impl FnOnce(&mut Replay) -> Option<&mut u64>) {
-        let total = self.replay.duration.checked_add(time);
-        self.replay.duration = self.fits(position, name, "duration", total);
-        if let Some(part) = part(&mut self.replay) {
-            *part = part.saturating_add(time);
-        }
-    }
-
     /// The number, or the largest one with a violation where it does not fit.
     fn fits(&mut self, position: usize, name: &str, what: &str, value: Option<u64>) -> u64 {
         value.unwrap_or_else(|| {
@@ -365,6 +374,15 @@ impl<'a> Replayer<'a> {
         })
     }
 
+    fn check_deadline(&mut self) {
+        let duration = self.replay.duration;
+        if let Some(deadline) = self.problem.deadline.filter(|&deadline| duration > deadline) {
+            self.findings.add(Code::V019, None, || {
+                format!("deadline missed: the plan takes {duration}, the deadline is {deadline}")
+            });
+        }
+    }
+
     fn unknown(&mut self, position: usize, what: &str, id: usize, count: usize) {
         self.findings.add(Code::V017, Some(position), || {
             format!("step {position} names {what} {id}, but there are only {count}")
@@ -373,6 +391,9 @@ impl<'a> Replayer<'a> {
 
     /// The rules about the plan as a whole.
     fn end(&mut self) {
+        self.replay.duration = self.clock.end();
+        self.arrive(self.replay.duration, self.resident, true);
+        self.check_deadline();
         for (id, op) in self.problem.ops.iter_enumerated() {
             if self.runs[id] == 0 {
                 self.findings
@@ -390,12 +411,6 @@ impl<'a> Replayer<'a> {
             }
         }
     }
-}
-
-/// Time to move so many bytes, rounded up; `None` if it does not fit 64 bits.
-fn page_duration(bytes: u64, ns_per_mib: u64) -> Option<u64> {
-    const MIB: u128 = 1 << 20;
-    u64::try_from((u128::from(bytes) * u128::from(ns_per_mib)).div_ceil(MIB)).ok()
 }
 
 fn missing_message(problem: &Problem, position: usize, reader: &str, tensor: TensorId, missing: Missing) -> String {

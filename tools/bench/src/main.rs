@@ -1,6 +1,6 @@
 //! `remat-bench`: the measured tables of README and docs, and the generator of the graphs some of them are measured on.
 //!
-//! Every plan behind a figure has passed the checker: it comes from [`remat::solve`].
+//! Every plan behind a figure has passed the checker: it comes from [`remat::solve`], or is replayed here.
 
 mod compare;
 mod document;
@@ -13,6 +13,7 @@ mod models;
 mod ort;
 mod panels;
 mod paper;
+mod poet;
 mod scaling;
 mod table;
 
@@ -38,6 +39,8 @@ enum Command {
     Generate(generate::Args),
     /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
     Dtr(dtr::Args),
+    /// Energy, memory and time with a second memory, on the networks and devices of the POET paper.
+    Poet(poet::Args),
     /// Models before and after, and the time of everything around the solver.
     Models(models::Args),
     /// Models before and after in ONNX Runtime: what was promised beside what was measured.
@@ -54,6 +57,7 @@ fn main() -> anyhow::Result<()> {
         Command::Scaling(args) => scaling::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
+        Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),
         Command::OrtChild => ort::child(),

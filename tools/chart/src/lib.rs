@@ -1,8 +1,12 @@
 //! Charts that several tools draw.
 
+mod timeline;
+
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use thiserror::Error;
+
+pub use timeline::{Bar, BarKind, Timeline, timeline};
 
 /// Width and height in pixels, the list of names included.
 const SIZE: (u32, u32) = (900, 500);
@@ -18,7 +22,7 @@ const LEAST_TOP: f64 = 5.0;
 /// The drawing library failed, which it does not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the chart cannot be drawn: {0}")]
-pub struct DrawError(String);
+pub struct DrawError(pub(crate) String);
 
 /// One line of a chart.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,7 +47,7 @@ pub fn memory_against_time(title: &str, floor: f64, curves: &[Curve]) -> Result<
     Ok(text)
 }
 
-type DrawResult = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawResult {
     let lines = u32::try_from(curves.len() + 2)? * LINE.unsigned_abs();

@@ -109,6 +109,8 @@ pub(crate) struct OptimizeArgs {
     pub(crate) step_limit: Option<u64>,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) goal: crate::goal::GoalArgs,
     /// Apply this plan instead of searching for one.
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
     pub(crate) plan: Option<PathBuf>,
@@ -209,6 +211,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) paging: crate::goal::PagingArgs,
+    #[command(flatten)]
     pub(crate) runtime: crate::runtime::RuntimeArgs,
 }
 
@@ -269,6 +273,9 @@ pub(crate) struct VerifyArgs {
     /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
     #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
+    /// Also draw runs, transfers and memory over time here, as SVG.
+    #[arg(long, value_name = "SVG")]
+    pub(crate) timeline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -345,6 +352,7 @@ impl LoadArgs {
             max_computes: self.max_computes,
             device: self.device.clone(),
             profile: None,
+            second_memory: self.paging.second_memory(),
         }
     }
 

@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod failure;
 mod front_chart;
+mod goal;
 mod interrupt;
 mod machine;
 mod progress;

@@ -19,6 +19,19 @@ pub(crate) fn nanoseconds(ns: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Picojoules in the unit that keeps three digits, `12.3 mJ`.
+pub(crate) fn picojoules(pj: u64) -> String {
+    let (value, unit) = match pj {
+        0..1_000 => return format!("{pj} pJ"),
+        1_000..1_000_000 => (pj as f64 / 1e3, "nJ"),
+        1_000_000..1_000_000_000 => (pj as f64 / 1e6, "µJ"),
+        1_000_000_000..1_000_000_000_000 => (pj as f64 / 1e9, "mJ"),
+        _ => (pj as f64 / 1e12, "J"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
 /// `part` of `whole` in per cent.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
@@ -38,5 +51,9 @@ mod tests {
         assert_eq!(nanoseconds(12_345_678), "12.3 ms");
         assert_eq!(nanoseconds(1_500), "1.50 µs");
         assert_eq!(bytes(3 << 20), "3.0 MiB");
+        assert_eq!(
+            (picojoules(999), picojoules(7_889_000_000_000)),
+            ("999 pJ".to_owned(), "7.89 J".to_owned())
+        );
     }
 }

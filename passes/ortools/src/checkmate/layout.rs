@@ -59,7 +59,7 @@ impl Partition {
 }
 
 /// Which variable is which.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     partition: Partition,
     nodes: usize,
     /// Where `R`, `S` and `U` of each stage start; they are consecutive.
@@ -68,6 +68,8 @@ pub(super) struct Layout {
     memory: Vec<Variable>,
     /// Where `FREE` of each stage starts; for each node that may run the parents in order.
     freed: Vec<Variable>,
+    /// Where what lies in the second memory, what comes back and what is moved out start; empty without second memory.
+    pages: Vec<[Variable; 3]>,
     /// For each node, and for one more, how many edges lead to the nodes before it.
     edges_before: Vec<u32>,
 }
@@ -82,6 +84,7 @@ impl Layout {
             held: Vec::new(),
             memory: Vec::new(),
             freed: Vec::new(),
+            pages: Vec::new(),
             edges_before: Vec::new(),
         }
     }
@@ -108,11 +111,37 @@ impl Layout {
         self.memory.push(offset(first + computed + held + freed));
     }
 
-    pub(super) fn computed(&self, stage: usize, node: Node) -> Option<Variable> {
+    /// The variables of the stage's second memory start at `first`: so many of each kind.
+    pub(super) fn begin_pages(&mut self, first: usize, held: usize) {
+        self.pages.push([first, first + held, first + 2 * held].map(offset));
+    }
+
+    /// Whether a node's results lie in the second memory in a stage.
+    pub(super) fn second(&self, stage: usize, node: Node) -> Option<Variable> {
+        self.page(0, stage, node)
+    }
+
+    /// Whether they come back for the next stage.
+    pub(super) fn back(&self, stage: usize, node: Node) -> Option<Variable> {
+        self.page(1, stage, node)
+    }
+
+    /// Whether they are moved out for the next stage.
+    pub(super) fn out(&self, stage: usize, node: Node) -> Option<Variable> {
+        self.page(2, stage, node)
+    }
+
+    fn page(&self, kind: usize, stage: usize, node: Node) -> Option<Variable> {
+        let inside = node < self.partition.held(stage, self.nodes);
+        let starts = self.pages.get(stage).filter(|_| inside)?;
+        Some(starts[kind] + offset(node))
+    }
+
+    pub(crate) fn computed(&self, stage: usize, node: Node) -> Option<Variable> {
         (node < self.partition.width(stage, self.nodes)).then(|| self.computed[stage] + offset(node))
     }
 
-    pub(super) fn held(&self, stage: usize, node: Node) -> Option<Variable> {
+    pub(crate) fn held(&self, stage: usize, node: Node) -> Option<Variable> {
         let inside = stage < self.nodes && node < self.partition.held(stage, self.nodes);
         inside.then(|| self.held[stage] + offset(node))
     }

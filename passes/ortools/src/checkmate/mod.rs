@@ -23,22 +23,27 @@
 //! (not recomputable), or run more often than the problem allows. Graph outputs are added to `U` of the stages after their own,
 //! workspace and the twin of an output that is made again to `U[t,k]` of a run.
 //!
+//! With [`pages`] the program is that of the POET paper.
+//!
 //! A node with several results holds all of them or none, as in the paper; then the program does not cover all stage forms.
 
 mod ilp;
 mod layout;
 mod lp;
-mod model;
+pub(crate) mod model;
+pub(crate) mod pages;
 mod round;
 mod size;
 mod start;
 
 pub use ilp::CheckmateIlp;
+pub(crate) use layout::Layout;
 pub use layout::Partition;
 pub use lp::{CheckmateLp, LpReport};
 pub use model::Freeing;
 pub use round::Rounding;
 
+use pages::Pages;
 use remat_plan::BoundCovers;
 use remat_solve::stages::StageGraph;
 
@@ -47,10 +52,12 @@ use crate::instance::{Instance, Node, Refusal};
 use crate::run::Run;
 
 /// A problem as the program sees it, and what of it is refused.
-struct Setting {
-    instance: Instance,
-    graph: StageGraph,
+pub(crate) struct Setting {
+    pub(crate) instance: Instance,
+    pub(crate) graph: StageGraph,
     partition: Partition,
+    /// The program of POET, which is that of Checkmate with a second memory and prices of its own.
+    pub(crate) pages: Option<Pages>,
 }
 
 impl Setting {
@@ -62,16 +69,27 @@ impl Setting {
             instance,
             graph,
             partition,
+            pages: None,
         })
+    }
+
+    /// The same with advancing frontier, a second memory and prices of its own.
+    pub(crate) fn with_pages(run: &Run<'_>, pages: impl FnOnce(&Instance) -> Pages) -> Result<Self, Refusal> {
+        let setting = Self::of(run, Partition::Frontier)?;
+        let pages = Some(pages(&setting.instance));
+        Ok(Self { pages, ..setting })
     }
 
     /// The size of the program, without building it.
     fn size(&self, freeing: Freeing) -> ModelSize {
-        size::estimate(&self.instance, &self.graph, self.partition, freeing)
+        let size = size::estimate(&self.instance, &self.graph, self.partition, freeing);
+        self.pages
+            .as_ref()
+            .map_or(size, |pages| pages.enlarge(size, self.instance.len()))
     }
 
     /// Refuses a program that is too large for the caller, or for anybody.
-    fn allow(&self, run: &Run<'_>, freeing: Freeing) -> Result<(), Refusal> {
+    pub(crate) fn allow(&self, run: &Run<'_>, freeing: Freeing) -> Result<(), Refusal> {
         let size = self.size(freeing);
         let terms = u64::try_from(size.terms).unwrap_or(u64::MAX);
         tracing::info!(?size, bytes = size::bytes(terms), "stages");
@@ -102,7 +120,10 @@ impl Setting {
 
     /// The time, in units, that the objective of the program leaves out: that of first runs, where it is known when they happen. What a
     /// solver in floating point may be off by is a share of its objective, so a small one is proved better.
-    fn left_out(&self) -> i64 {
+    pub(crate) fn left_out(&self) -> i64 {
+        if let Some(pages) = &self.pages {
+            return pages.price.run.iter().sum();
+        }
         match self.partition {
             Partition::Frontier => self.instance.total_duration(),
             Partition::EveryNode | Partition::LastNode => 0,

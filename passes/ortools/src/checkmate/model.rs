@@ -18,7 +18,7 @@ pub enum Freeing {
 }
 
 /// The program within a budget in units; `None` where no stage can hold the graph outputs and its own node.
-pub(super) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<(Program, Layout)> {
+pub(crate) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<(Program, Layout)> {
     let mut builder = Builder {
         setting,
         freeing,
@@ -33,7 +33,9 @@ pub(super) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<
         builder.retention(stage);
         builder.memory(stage, budget);
         builder.freeing(stage);
+        builder.pages(stage);
     }
+    builder.deadline();
     debug_assert!(
         {
             let (known, built) = (setting.size(freeing), builder.program.size());
@@ -69,8 +71,9 @@ impl Builder<'_> {
             self.layout.begin_stage(self.program.cost.len(), starts);
             let is_first = |node: Node| partition == Partition::Frontier && node == stage;
             for node in 0..width {
-                let cost = if is_first(node) { 0 } else { instance.duration(node) };
-                self.program.variable(cost);
+                let pages = self.setting.pages.as_ref();
+                let price = pages.map_or_else(|| instance.duration(node), |pages| pages.price.run[node]);
+                self.program.variable(if is_first(node) { 0 } else { price });
             }
             for _ in 0..starts[1] + starts[2] {
                 self.program.variable(0);
@@ -84,6 +87,15 @@ impl Builder<'_> {
                 self.program.bounded(most);
             }
             outputs += instance.kept(stage);
+            if let Some(pages) = self.setting.pages.as_ref().filter(|pages| pages.moves) {
+                let held = starts[1];
+                self.layout.begin_pages(self.program.cost.len(), held);
+                let free = std::iter::repeat_n(&0, held);
+                let prices = free.chain(&pages.price.back[..held]).chain(&pages.price.out[..held]);
+                for &price in prices {
+                    self.program.variable(price);
+                }
+            }
         }
         Some(())
     }
@@ -134,13 +146,57 @@ impl Builder<'_> {
         }
         for node in 0..self.setting.partition.held(stage + 1, self.nodes) {
             if let Some(held) = self.layout.held(stage + 1, node) {
-                let before = [self.layout.held(stage, node), self.layout.computed(stage, node)];
+                let before = [
+                    self.layout.held(stage, node),
+                    self.layout.computed(stage, node),
+                    self.layout.back(stage, node),
+                ];
                 let before = before.into_iter().flatten().map(Literal::is);
                 self.program
                     .clauses
                     .push([Literal::not(held)].into_iter().chain(before).collect());
             }
         }
+    }
+
+    /// What lies in the second memory was there or is moved out; only that comes back, and only what is held is moved out.
+    fn pages(&mut self, stage: usize) {
+        if !self.setting.pages.as_ref().is_some_and(|pages| pages.moves) {
+            return;
+        }
+        for node in 0..=stage {
+            if let Some(second) = self.layout.second(stage + 1, node) {
+                let before = [self.layout.second(stage, node), self.layout.out(stage, node)];
+                let before = before.into_iter().flatten().map(Literal::is);
+                self.program
+                    .clauses
+                    .push([Literal::not(second)].into_iter().chain(before).collect());
+            }
+            let back = self.layout.back(stage, node).zip(self.layout.second(stage, node));
+            let out = self.layout.out(stage, node).zip(self.layout.held(stage, node));
+            for (moved, from) in back.into_iter().chain(out) {
+                self.program.clauses.push(vec![Literal::not(moved), Literal::is(from)]);
+            }
+        }
+    }
+
+    /// The times of further runs and of transfers together fit what the first runs leave of the deadline.
+    fn deadline(&mut self) {
+        let Some((times, left)) = self.setting.pages.as_ref().and_then(|pages| pages.deadline.as_ref()) else {
+            return;
+        };
+        let mut terms = Vec::new();
+        for stage in 0..self.nodes {
+            for node in 0..stage {
+                let timed = [
+                    (self.layout.computed(stage, node), times.run[node]),
+                    (self.layout.back(stage, node), times.back[node]),
+                    (self.layout.out(stage, node), times.out[node]),
+                ];
+                terms.extend(timed.into_iter().filter_map(|(variable, time)| Some((variable?, time))));
+            }
+        }
+        self.program.rows.push(Row { terms, most: *left });
     }
 
     /// Constraint 4.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use remat_ortools::{Candidates, Gap, Moccasin, Refusal};
-use remat_plan::{BoundCovers, OrderMode, Paging, Problem, Status, StopReason, baseline};
+use remat_plan::{BoundCovers, OrderMode, Paging, PagingMode, Problem, Status, StopReason, Transfer, baseline};
 use remat_solve::{SolveControl, Solver};
 
 use crate::brute;
@@ -59,12 +59,21 @@ fn in_free_order_a_bound_on_one_order_is_not_one_on_all() {
     assert!(certificate.bound_covers == BoundCovers::CandidateSet || certificate.bound == problem.total_duration());
 }
 
+const WAY: Transfer = Transfer {
+    latency_ns: 0,
+    bytes_per_s: 1,
+    energy_pj: 0,
+    energy_pj_per_byte: 0,
+};
+
 #[test]
 fn where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only() {
     let mut problem = with_budget(fan(), 30);
     problem.paging = Some(Paging {
-        out_ns_per_mib: 1,
-        in_ns_per_mib: 1,
+        mode: PagingMode::Sync,
+        capacity: None,
+        page_out: WAY,
+        page_in: WAY,
     });
     let certificate = all_stages().solve(&problem, &SolveControl::new()).certificate;
     assert_eq!(certificate.bound_covers, BoundCovers::CandidateSet);

@@ -14,6 +14,9 @@ mod checkmate;
 mod claims;
 mod control;
 mod exact;
+#[path = "../../../solve/tests/support/exhaustive_paging.rs"]
+mod exhaustive;
 mod graphs;
 mod nets;
+mod poet;
 mod sizes;

@@ -40,6 +40,8 @@ pub(crate) fn problem(ops: &[Op]) -> Problem {
         max_computes: Some(2),
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops: Vec::new().into(),
         tensors: Vec::new().into(),
         storages: Vec::new().into(),
@@ -83,6 +85,7 @@ pub(crate) fn problem(ops: &[Op]) -> Problem {
         problem.ops.push(ProblemOp {
             name: format!("op{}", id.index()),
             duration: op.duration,
+            energy_pj: 0,
             workspace: op.workspace,
             recomputable: op.recomputable,
             reads,

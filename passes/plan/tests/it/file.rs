@@ -1,8 +1,6 @@
 //! Plan files: read what was written, refuse what is none.
 
-use remat_plan::{
-    BoundCovers, Certificate, PLAN_FORMAT, Paging, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason,
-};
+use remat_plan::{BoundCovers, Certificate, PLAN_FORMAT, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason};
 
 use crate::net::{PLAIN, RECOMPUTING, example, file, plan};
 
@@ -47,10 +45,7 @@ fn what_is_written_is_read_back() {
 fn names_stand_for_the_ids_of_every_kind_of_step() {
     let problem = example()
         .with(|problem| {
-            problem.paging = Some(Paging {
-                out_ns_per_mib: 1,
-                in_ns_per_mib: 1,
-            });
+            problem.paging = Some(crate::net::paging());
         })
         .done();
     let steps = "compute conv, recompute conv, page_out a, page_in a, free a";

@@ -127,6 +127,7 @@ fn long_chains_of_views_do_not_overflow_the_stack() {
         net.0.ops.push(remat_plan::ProblemOp {
             name: format!("view{index}"),
             duration: 0,
+            energy_pj: 0,
             workspace: 0,
             recomputable: true,
             reads: vec![last],
@@ -137,6 +138,7 @@ fn long_chains_of_views_do_not_overflow_the_stack() {
     let end = net.0.ops.push_and_get_key(remat_plan::ProblemOp {
         name: "end".into(),
         duration: 1,
+        energy_pj: 0,
         workspace: 0,
         recomputable: true,
         reads: vec![last],

@@ -13,10 +13,7 @@ fn a_problem_is_read_back_with_and_without_limits() {
     let limited = example().with(|problem| {
         problem.budget = Some(300);
         problem.max_computes = Some(2);
-        problem.paging = Some(remat_plan::Paging {
-            out_ns_per_mib: 3,
-            in_ns_per_mib: 4,
-        });
+        problem.paging = Some(crate::net::paging());
     });
     for problem in [example().done(), limited.done(), Net::new().done()] {
         assert_eq!(Problem::from_json(&problem.to_json()), Ok(problem));
@@ -27,11 +24,15 @@ fn a_problem_is_read_back_with_and_without_limits() {
 fn the_digest_follows_every_field() {
     let problem = example().done();
     assert_eq!(problem.digest(), example().done().digest());
-    let changes: [fn(&mut Problem); 4] = [
+    let changes: [fn(&mut Problem); 8] = [
         |problem| problem.budget = Some(300),
         |problem| problem.max_computes = Some(2),
         |problem| problem.ops[OpId::new(0)].duration += 1,
         |problem| problem.storages[StorageId::new(1)].bytes += 1,
+        |problem| problem.ops[OpId::new(0)].energy_pj += 1,
+        |problem| problem.deadline = Some(300),
+        |problem| problem.objective = remat_plan::Objective::Energy,
+        |problem| problem.paging = Some(crate::net::paging()),
     ];
     for change in changes {
         assert_ne!(problem.digest(), example().with(change).done().digest());
@@ -142,4 +143,41 @@ fn a_view_before_the_memory_it_looks_into_is_rejected() {
         "storages": [{"root": 1, "bytes": 8, "role": "transient"}]}"#;
     let error = Problem::from_json(text).unwrap_err();
     assert_eq!(error, ProblemError::ViewBeforeBase("v".into()));
+}
+
+#[test]
+fn a_second_memory_needs_a_bus_that_moves_something_and_times_and_energies_that_fit() {
+    let with = |change: fn(&mut remat_plan::Paging)| {
+        let mut paging = crate::net::paging();
+        change(&mut paging);
+        example().with(|problem| problem.paging = Some(paging)).0.validate()
+    };
+    assert_eq!(with(|_| {}), Ok(()));
+    assert_eq!(
+        with(|paging| paging.page_in.bytes_per_s = 0),
+        Err(ProblemError::NoBandwidth)
+    );
+    let slow = with(|paging| paging.page_out.latency_ns = u64::MAX / 8);
+    assert_eq!(slow, Err(ProblemError::Overflow("transfer times")));
+    let hungry = with(|paging| paging.page_in.energy_pj_per_byte = u64::MAX / 8);
+    assert_eq!(hungry, Err(ProblemError::Overflow("transfer energies")));
+}
+
+#[test]
+fn a_problem_without_second_memory_is_written_as_before() {
+    let text = example().done().to_json();
+    assert!(
+        ["paging", "objective", "deadline", "energy"]
+            .iter()
+            .all(|word| !text.contains(word))
+    );
+}
+
+#[test]
+fn a_second_memory_in_other_words_is_no_problem() {
+    let text = example()
+        .done()
+        .to_json()
+        .replacen('{', r#"{"paging": {"out_ns_per_mib": 1, "in_ns_per_mib": 1},"#, 1);
+    assert!(matches!(Problem::from_json(&text), Err(ProblemError::Json(_))));
 }

@@ -8,12 +8,13 @@ mod file;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BudgetSpec, StopReason, Structure};
+use remat_plan::{BudgetSpec, Problem, StopReason, Structure};
 use remat_solve::{SolveControl, Solver};
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
-use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, solve, solvers};
+use crate::goal::is_special;
+use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, paging_solvers, solve, solvers};
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -171,7 +172,7 @@ impl Comparison {
 /// [`Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
 /// `Internal` if the checker rejects a plan. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
-    let (chosen, skipped) = choose(&request.solvers)?;
+    let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
     let budgets = bytes_of(model, &request.budgets)?;
     let problem = model.problem();
     let bottleneck = problem.bottleneck(&Structure::of(problem));
@@ -196,14 +197,15 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
     })
 }
 
-/// The solvers of these names, all where there are none, and the names that stand for nothing.
-fn choose(names: &[String]) -> Result<(Vec<&'static dyn Solver>, Vec<String>), Error> {
+/// The solvers of these names, all for such a problem where there are none, and the names that stand for nothing.
+fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solver>, Vec<String>), Error> {
     if names.is_empty() {
-        return Ok((solvers().collect(), Vec::new()));
+        let special = is_special(problem).then(paging_solvers);
+        return Ok((solvers().chain(special.into_iter().flatten()).collect(), Vec::new()));
     }
     let (mut chosen, mut skipped): (Vec<&'static dyn Solver>, _) = (Vec::new(), Vec::new());
     for name in names {
-        match solvers().find(|solver| solver.name() == name) {
+        match solvers().chain(paging_solvers()).find(|solver| solver.name() == name) {
             Some(solver) if chosen.iter().any(|known| known.name() == name) => {
                 tracing::debug!(solver = solver.name(), "named twice");
             }

@@ -32,6 +32,7 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
     let ops = graph.ops.iter().map(|op| ProblemOp {
         name: op.name.clone(),
         duration: 1,
+        energy_pj: 0,
         workspace: workspace(op),
         recomputable: op.effects.recomputable(),
         reads: distinct(op),
@@ -54,6 +55,8 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
         max_computes: None,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages: storages.collect(),

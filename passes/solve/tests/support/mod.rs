@@ -101,6 +101,7 @@ pub(crate) fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
     let op = |(id, &(duration, _, reads)): (usize, &(u64, u64, &[usize]))| ProblemOp {
         name: format!("op{id}"),
         duration,
+        energy_pj: 0,
         workspace: 0,
         recomputable: true,
         reads: reads.iter().map(|&read| TensorId::new(read)).collect(),
@@ -123,6 +124,8 @@ pub(crate) fn paper(ops: &[(u64, u64, &[usize])]) -> Problem {
         max_computes: None,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops: ops.iter().enumerate().map(op).collect(),
         tensors: (0..ops.len()).map(tensor).collect(),
         storages: ops.iter().enumerate().map(storage).collect(),
@@ -208,6 +211,7 @@ fn build(draws: &[OpDraw], reach: usize) -> Problem {
         ops.push(ProblemOp {
             name: format!("op{number}"),
             duration: draw.duration,
+            energy_pj: 0,
             workspace: draw.workspace,
             recomputable: draw.recomputable,
             reads,
@@ -221,6 +225,8 @@ fn build(draws: &[OpDraw], reach: usize) -> Problem {
         max_computes: None,
         budget: None,
         paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
         ops,
         tensors,
         storages,

@@ -1,9 +1,9 @@
 //! The long texts: their examples are run, so that they cannot be wrong.
 
-use remat_plan::{OrderMode, Paging, PlanFile, Problem};
+use remat_plan::{OrderMode, PlanFile, Problem};
 use remat_verify::{CheckError, Code, check_file};
 
-use crate::net::{example, file, op, plan, transient};
+use crate::net::{example, file, op, paging, plan, transient};
 use crate::oracle;
 
 /// The network as every text draws it.
@@ -24,12 +24,13 @@ fn problem(code: Code) -> Problem {
             Code::V007 => problem.ops[conv].recomputable = false,
             Code::V008 => problem.max_computes = Some(2),
             Code::V010 => problem.order = OrderMode::Fixed,
-            Code::V013 => {
-                problem.paging = Some(Paging {
-                    out_ns_per_mib: 1,
-                    in_ns_per_mib: 1,
-                });
+            Code::V013 => problem.paging = Some(paging()),
+            Code::V018 => {
+                problem.paging = Some(paging());
+                problem.paging.as_mut().unwrap().capacity = Some(150);
             }
+            Code::V019 => problem.deadline = Some(50),
+            Code::V020 => problem.ops[conv].energy_pj = 7,
             Code::V016 => problem.ops[conv].duration = 9_000_000_000_000_000_000,
             _ => {}
         }
@@ -59,6 +60,7 @@ fn variant(code: Code, problem: &Problem, sign: char) -> PlanFile {
         match field {
             "\"peak_bytes\"" => file.peak_bytes = value.parse().unwrap(),
             "\"duration\"" => file.duration = value.parse().unwrap(),
+            "\"energy_pj\"" => file.energy_pj = Some(value.parse().unwrap()),
             _ => panic!("no claim `{claim}`"),
         }
     }

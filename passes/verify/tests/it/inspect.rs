@@ -1,6 +1,6 @@
 //! What is resident at a step agrees with the trace.
 
-use remat_plan::{Paging, Plan};
+use remat_plan::Plan;
 use remat_verify::{replay, resident_at};
 
 use crate::net::{Net, RECOMPUTING, example, op, plan, storage, transient};
@@ -11,10 +11,7 @@ fn resident_storages_and_workspace_add_up_to_the_trace() {
         .with(|problem| {
             let gemm = op(problem, "gemm");
             problem.ops[gemm].workspace = 7;
-            problem.paging = Some(Paging {
-                out_ns_per_mib: 0,
-                in_ns_per_mib: 0,
-            });
+            problem.paging = Some(crate::net::paging());
         })
         .done();
     let paged = RECOMPUTING.replace("free a, compute relu", "page_out a, compute relu, page_in a, free a");

@@ -1,8 +1,8 @@
 //! Small problems and plans, as short texts.
 
 use remat_plan::{
-    Accounting, OpId, OrderMode, Plan, PlanFile, Problem, ProblemOp, ProblemStorage, ProblemTensor, Step, StorageId,
-    StorageRole, TensorId,
+    Accounting, OpId, OrderMode, Paging, PagingMode, Plan, PlanFile, Problem, ProblemOp, ProblemStorage, ProblemTensor,
+    Step, StorageId, StorageRole, TensorId, Transfer,
 };
 
 /// Builds a problem op by op.
@@ -36,6 +36,8 @@ impl Net {
             max_computes: None,
             budget: None,
             paging: None,
+            objective: remat_plan::Objective::Time,
+            deadline: None,
             ops: Vec::new().into(),
             tensors: Vec::new().into(),
             storages: Vec::new().into(),
@@ -57,6 +59,7 @@ impl Net {
         self.0.ops.push(ProblemOp {
             name: name.into(),
             duration,
+            energy_pj: 0,
             workspace: 0,
             recomputable: true,
             reads,
@@ -87,6 +90,22 @@ impl Net {
             producer,
         });
         root
+    }
+}
+
+/// A synchronous second memory without end: a nanosecond per byte out, two per byte in.
+pub(crate) fn paging() -> Paging {
+    let way = |bytes_per_s| Transfer {
+        latency_ns: 0,
+        bytes_per_s,
+        energy_pj: 0,
+        energy_pj_per_byte: 0,
+    };
+    Paging {
+        mode: PagingMode::Sync,
+        capacity: None,
+        page_out: way(1_000_000_000),
+        page_in: way(500_000_000),
     }
 }
 
@@ -154,6 +173,9 @@ pub(crate) fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u6
         budget_bytes: problem.budget,
         peak_bytes,
         duration,
+        energy_pj: None,
+        objective: problem.objective,
+        deadline: problem.deadline,
         baseline_peak_bytes: 0,
         baseline_duration: problem.total_duration(),
         certificate: None,

@@ -1,8 +1,10 @@
-//! The rules once more, stated over the whole history of a step instead of a state: slow and plain.
+//! The rules once more, stated over the whole history of a step instead of a state, and over every single nanosecond instead of
+//! events: slow and plain.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
-use remat_plan::{OpId, OrderMode, Plan, Problem, Step, StorageId, StorageRole, TensorId};
+use remat_plan::{OpId, OrderMode, PagingMode, Plan, Problem, Step, StorageId, StorageRole, TensorId, Transfer};
 use remat_verify::Code;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,46 @@ pub(crate) struct Verdict {
     pub(crate) codes: BTreeSet<Code>,
     pub(crate) peak: u128,
     pub(crate) duration: u128,
+    pub(crate) energy: u128,
+    pub(crate) second_peak: u128,
+}
+
+/// What happens on the bus.
+struct Moved {
+    bytes: u128,
+    inwards: bool,
+    storage: StorageId,
+    start: u128,
+    end: u128,
+}
+
+/// What happened so far, in time.
+#[derive(Default)]
+struct Past {
+    now: u128,
+    moved: Vec<Moved>,
+}
+
+impl Past {
+    fn bus(&self) -> u128 {
+        self.moved.iter().map(|moved| moved.end).max().unwrap_or(0)
+    }
+
+    /// When a storage that was paged in is there.
+    fn arrived(&self, storage: StorageId) -> u128 {
+        let ends = self
+            .moved
+            .iter()
+            .filter(|moved| moved.inwards && moved.storage == storage);
+        ends.map(|moved| moved.end).max().unwrap_or(0)
+    }
+
+    /// Bytes in memory at a moment, if `resident` storages are there or let in.
+    fn memory(&self, time: u128, resident: u128) -> u128 {
+        let leaving = self.moved.iter().filter(|moved| !moved.inwards && moved.end > time);
+        let to_come = self.moved.iter().filter(|moved| moved.inwards && moved.start > time);
+        resident + leaving.map(|moved| moved.bytes).sum::<u128>() - to_come.map(|moved| moved.bytes).sum::<u128>()
+    }
 }
 
 /// Judges a plan whose ids are all known.
@@ -26,9 +68,18 @@ pub(crate) fn judge(problem: &Problem, plan: &Plan) -> Verdict {
         codes: BTreeSet::new(),
         peak: 0,
         duration: 0,
+        energy: 0,
+        second_peak: 0,
     };
+    let mut past = Past::default();
     for (i, &step) in plan.steps.iter().enumerate() {
-        history.judge_step(i, step, &mut verdict);
+        history.judge_step(i, step, &mut past, &mut verdict);
+    }
+    let last = past.now.max(past.bus());
+    history.look(plan.steps.len(), &past, past.now..=last, 0, &mut verdict);
+    verdict.duration = last;
+    if problem.deadline.is_some_and(|deadline| last > u128::from(deadline)) {
+        verdict.codes.insert(Code::V019);
     }
     let end = plan.steps.len();
     if problem.ops.keys().any(|op| history.runs(op, end) == 0) {
@@ -47,6 +98,14 @@ pub(crate) fn judge(problem: &Problem, plan: &Plan) -> Verdict {
     verdict
 }
 
+impl Verdict {
+    fn broken(&mut self, code: Code, is_broken: bool) {
+        if is_broken {
+            self.codes.insert(code);
+        }
+    }
+}
+
 /// A plan whose every moment is looked up from the beginning.
 struct History<'a> {
     problem: &'a Problem,
@@ -54,77 +113,164 @@ struct History<'a> {
 }
 
 impl History<'_> {
-    fn judge_step(&self, i: usize, step: Step, verdict: &mut Verdict) {
-        let problem = self.problem;
-        let mut broken = |code: Code, is_broken: bool| {
-            if is_broken {
-                verdict.codes.insert(code);
-            }
-        };
-        let mut memory = self.resident(i);
+    fn judge_step(&self, i: usize, step: Step, past: &mut Past, verdict: &mut Verdict) {
         match step {
-            Step::Compute(op) | Step::Recompute(op) => {
-                let earlier = self.runs(op, i);
-                let labelled_again = matches!(step, Step::Recompute(_));
-                let roots = self.roots(op);
-                let entry = &problem.ops[op];
-                broken(Code::V001, earlier > 0 && !labelled_again);
-                broken(Code::V002, earlier == 0 && labelled_again);
-                broken(Code::V003, entry.reads.iter().any(|&tensor| !self.readable(tensor, i)));
-                broken(Code::V007, earlier > 0 && !entry.recomputable);
-                let over = problem.max_computes.is_some_and(|most| earlier + 1 > most as usize);
-                broken(Code::V008, earlier > 0 && over && !roots.is_empty());
-                let overtaken = problem
-                    .ops
-                    .keys()
-                    .any(|later| later > op && !self.roots(later).is_empty() && self.runs(later, i) > 0);
-                let fixed = problem.order == OrderMode::Fixed;
-                broken(Code::V010, fixed && earlier == 0 && !roots.is_empty() && overtaken);
-                let counted = roots
-                    .iter()
-                    .filter(|&&s| problem.storages[s].role != StorageRole::External);
-                memory += counted.map(|&s| u128::from(problem.storages[s].bytes)).sum::<u128>();
-                memory += u128::from(entry.workspace);
-                broken(
-                    Code::V006,
-                    problem.budget.is_some_and(|budget| memory > u128::from(budget)),
-                );
-                verdict.duration += u128::from(entry.duration);
-            }
+            Step::Compute(op) | Step::Recompute(op) => self.judge_run(i, op, past, verdict),
             Step::Free(storage) => {
-                let transient = problem.storages[storage].role == StorageRole::Transient;
-                broken(Code::V009, !transient);
-                broken(Code::V005, transient && self.location(storage, i) != Location::Resident);
+                let transient = self.problem.storages[storage].role == StorageRole::Transient;
+                let resident = self.location(storage, i) == Location::Resident;
+                verdict.broken(Code::V009, !transient);
+                verdict.broken(Code::V005, transient && !resident);
+                if transient && resident {
+                    self.wait(i, storage, past, verdict);
+                }
             }
             Step::PageOut(storage) => {
-                let transient = problem.storages[storage].role == StorageRole::Transient;
+                let transient = self.problem.storages[storage].role == StorageRole::Transient;
                 let resident = self.location(storage, i) == Location::Resident;
-                broken(Code::V012, problem.paging.is_none());
-                broken(Code::V009, !transient);
-                broken(Code::V013, transient && !resident);
-                if transient && resident {
-                    verdict.duration += self.price(storage, problem.paging.map_or(0, |p| p.out_ns_per_mib));
+                verdict.broken(Code::V012, self.problem.paging.is_none());
+                verdict.broken(Code::V009, !transient);
+                verdict.broken(Code::V013, transient && !resident);
+                if !transient || !resident {
+                    return;
+                }
+                self.wait(i, storage, past, verdict);
+                if let Some(paging) = self.problem.paging.filter(|_| !self.is_copied(storage, i)) {
+                    self.transfer(storage, false, &paging.page_out, past, verdict);
+                    let all = self.problem.storages.iter_enumerated();
+                    let held = all.filter(|&(id, _)| self.is_copied(id, i + 1));
+                    let held = held.map(|(_, storage)| u128::from(storage.bytes)).sum();
+                    verdict.second_peak = verdict.second_peak.max(held);
+                    let full = paging.capacity.is_some_and(|capacity| held > u128::from(capacity));
+                    verdict.broken(Code::V018, full);
                 }
             }
             Step::PageIn(storage) => {
                 let out = self.location(storage, i) == Location::PagedOut;
-                broken(Code::V012, problem.paging.is_none());
-                broken(Code::V013, !out);
-                if out {
-                    memory += u128::from(problem.storages[storage].bytes);
-                    broken(
-                        Code::V006,
-                        problem.budget.is_some_and(|budget| memory > u128::from(budget)),
-                    );
-                    verdict.duration += self.price(storage, problem.paging.map_or(0, |p| p.in_ns_per_mib));
+                verdict.broken(Code::V012, self.problem.paging.is_none());
+                verdict.broken(Code::V013, !out);
+                if !out {
+                    return;
                 }
+                let begun = past.now;
+                if let Some(paging) = self.problem.paging {
+                    self.transfer(storage, true, &paging.page_in, past, verdict);
+                }
+                self.look(i + 1, past, begun..=begun, 0, verdict);
             }
         }
-        verdict.peak = verdict.peak.max(memory);
     }
 
-    fn price(&self, storage: StorageId, ns_per_mib: u64) -> u128 {
-        (u128::from(self.problem.storages[storage].bytes) * u128::from(ns_per_mib)).div_ceil(1024 * 1024)
+    fn judge_run(&self, i: usize, op: OpId, past: &mut Past, verdict: &mut Verdict) {
+        let problem = self.problem;
+        let earlier = self.runs(op, i);
+        let labelled_again = matches!(self.plan.steps[i], Step::Recompute(_));
+        let roots = self.roots(op);
+        let entry = &problem.ops[op];
+        verdict.broken(Code::V001, earlier > 0 && !labelled_again);
+        verdict.broken(Code::V002, earlier == 0 && labelled_again);
+        verdict.broken(Code::V003, entry.reads.iter().any(|&tensor| !self.readable(tensor, i)));
+        verdict.broken(Code::V007, earlier > 0 && !entry.recomputable);
+        let over = problem.max_computes.is_some_and(|most| earlier + 1 > most as usize);
+        verdict.broken(Code::V008, earlier > 0 && over && !roots.is_empty());
+        let overtaken = problem
+            .ops
+            .keys()
+            .any(|later| later > op && !self.roots(later).is_empty() && self.runs(later, i) > 0);
+        let fixed = problem.order == OrderMode::Fixed;
+        verdict.broken(Code::V010, fixed && earlier == 0 && !roots.is_empty() && overtaken);
+        let counted = roots
+            .iter()
+            .filter(|&&s| problem.storages[s].role != StorageRole::External);
+        let takes: u128 = counted.map(|&s| u128::from(problem.storages[s].bytes)).sum();
+        let takes = takes + u128::from(entry.workspace);
+
+        let operands = entry.reads.iter().map(|&tensor| problem.tensors[tensor].storage);
+        let earliest = operands.map(|storage| past.arrived(storage)).fold(past.now, u128::max);
+        let duration = u128::from(entry.duration);
+        let fits = |&start: &u128| {
+            let memory = |time| past.memory(time, self.resident(i)) + takes;
+            let mut moments = self.moments(start..=start.max(past.bus())).into_iter();
+            moments.all(|time| problem.budget.is_none_or(|budget| memory(time) <= u128::from(budget)))
+        };
+        let latest = if self.is_dma() {
+            earliest.max(past.bus())
+        } else {
+            earliest
+        };
+        let start = (earliest..=latest).find(fits).unwrap_or(earliest);
+        if past.now < start {
+            self.look(i, past, past.now..=start - 1, 0, verdict);
+        }
+        self.look(i, past, start..=start + duration, takes, verdict);
+        past.now = start + duration;
+        verdict.energy += u128::from(entry.energy_pj);
+    }
+
+    fn is_dma(&self) -> bool {
+        self.problem.paging.is_some_and(|paging| paging.mode == PagingMode::Dma)
+    }
+
+    /// The moments of a span at which memory may differ: with DMA all.
+    fn moments(&self, span: RangeInclusive<u128>) -> Vec<u128> {
+        if self.is_dma() {
+            span.collect()
+        } else {
+            vec![*span.start()]
+        }
+    }
+
+    /// Looks at memory before step `i` while a run takes something on top.
+    fn look(&self, i: usize, past: &Past, span: RangeInclusive<u128>, takes: u128, verdict: &mut Verdict) {
+        for time in self.moments(span) {
+            let memory = past.memory(time, self.resident(i)) + takes;
+            verdict.peak = verdict.peak.max(memory);
+            let over = self.problem.budget.is_some_and(|budget| memory > u128::from(budget));
+            verdict.broken(Code::V006, over);
+        }
+    }
+
+    /// Until the storage has arrived.
+    fn wait(&self, i: usize, storage: StorageId, past: &mut Past, verdict: &mut Verdict) {
+        let until = past.arrived(storage).max(past.now);
+        self.look(i, past, past.now..=until, 0, verdict);
+        past.now = until;
+    }
+
+    fn transfer(&self, storage: StorageId, inwards: bool, way: &Transfer, past: &mut Past, verdict: &mut Verdict) {
+        let bytes = u128::from(self.problem.storages[storage].bytes);
+        let time = (bytes * 1_000_000_000).div_ceil(u128::from(way.bytes_per_s)) + u128::from(way.latency_ns);
+        let start = past.now.max(past.bus());
+        past.moved.push(Moved {
+            bytes,
+            inwards,
+            storage,
+            start,
+            end: start + time,
+        });
+        if !self.is_dma() {
+            past.now = start + time;
+        }
+        verdict.energy += bytes * u128::from(way.energy_pj_per_byte) + u128::from(way.energy_pj);
+    }
+
+    /// Whether the second memory has a copy right before step `i`.
+    fn is_copied(&self, storage: StorageId, i: usize) -> bool {
+        let mut copied = false;
+        for j in 0..i {
+            let (before, after) = (self.location(storage, j), self.location(storage, j + 1));
+            if before != Location::PagedOut && after == Location::PagedOut {
+                copied = true;
+            } else if before != Location::Resident && after == Location::Resident {
+                let mut exits = self.plan.steps[j + 1..].iter().filter_map(|step| match *step {
+                    Step::Free(s) if s == storage => Some(false),
+                    Step::PageOut(s) if s == storage => Some(true),
+                    _ => None,
+                });
+                copied = copied && exits.next() == Some(true);
+            }
+        }
+        copied
     }
 
     fn is_run(&self, i: usize, op: OpId) -> bool {

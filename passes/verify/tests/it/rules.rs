@@ -1,9 +1,9 @@
 //! Every rule: a plan that breaks it beside the nearest one that keeps it.
 
-use remat_plan::{OrderMode, Paging, Plan, Problem, Step, StorageId, StorageRole};
+use remat_plan::{Objective, OrderMode, Plan, Problem, Step, StorageId, StorageRole};
 use remat_verify::{CheckError, Code, MAX_VIOLATIONS, Rejection, check_file, replay};
 
-use crate::net::{Net, PLAIN, Place, RECOMPUTING, example, file, kept, op, plan, storage, transient};
+use crate::net::{self, Net, PLAIN, Place, RECOMPUTING, example, file, kept, op, plan, storage, transient};
 
 /// The codes of a plan's violations, each once; none for a valid plan.
 fn codes(problem: &Problem, steps: &str) -> Vec<Code> {
@@ -25,10 +25,7 @@ fn invalid(problem: &Problem, steps: &str, expected: &[Code]) {
 }
 
 fn paging(problem: &mut Problem) {
-    problem.paging = Some(Paging {
-        out_ns_per_mib: 1 << 20,
-        in_ns_per_mib: 2 << 20,
-    });
+    problem.paging = Some(net::paging());
 }
 
 #[test]
@@ -328,21 +325,173 @@ fn v012_paging_needs_a_price() {
 }
 
 #[test]
-fn paging_costs_time_rounded_up_and_keeps_views() {
+fn paging_costs_time_rounded_up_and_energy_and_keeps_views() {
     let problem = example()
         .with(|problem| {
-            problem.paging = Some(Paging {
-                out_ns_per_mib: 1,
-                in_ns_per_mib: 20_000,
-            });
+            let mut paging = net::paging();
+            (paging.page_out.bytes_per_s, paging.page_in.bytes_per_s) = (99_000_000_000, 60_000_000_000);
+            (paging.page_out.latency_ns, paging.page_in.energy_pj) = (3, 11);
+            (paging.page_out.energy_pj_per_byte, paging.page_in.energy_pj_per_byte) = (2, 5);
+            problem.paging = Some(paging);
+            problem.ops.last_mut().unwrap().energy_pj = 1_000;
         })
         .done();
     let steps = "compute conv, compute flat, compute gemm, page_out a, compute relu, free b, page_in a, compute add";
     let replay = replay(&problem, &plan(&problem, steps)).unwrap();
-    // 100 bytes: 100 / 2^20 ns rounded up, and 2,000,000 / 2^20 ns rounded up.
-    assert_eq!((replay.paging_duration, replay.duration), (1 + 2, 41 + 3));
+    // 100 bytes: 100 / 99 and 100 / 60 ns, rounded up.
+    assert_eq!((replay.paging_duration, replay.duration), (3 + 2 + 2, 41 + 7));
+    assert_eq!((replay.paging_energy, replay.energy), (200 + 511, 200 + 511 + 1_000));
     assert_eq!((replay.trace[6].during, replay.trace[6].after), (200, 200));
-    assert_eq!(replay.peak, 300);
+    assert_eq!((replay.peak, replay.second_peak), (300, 100));
+    assert_eq!(replay.objective(Objective::Energy), 1_711);
+}
+
+/// Runs of 10 that make 100 bytes each, and one that reads them all; out 1 ns per byte, in 2.
+fn dma() -> Net {
+    let make = |net: Net, name: &str| net.op(name, 10, &["x"], &[(&format!("t{name}"), transient(100))]);
+    let net = ["a", "b", "c"].into_iter().fold(Net::new().input("x"), make);
+    net.op("sum", 10, &["ta", "tb", "tc"], &[("y", transient(100))])
+        .with(|problem| {
+            let mut paging = net::paging();
+            paging.mode = remat_plan::PagingMode::Dma;
+            problem.paging = Some(paging);
+        })
+}
+
+#[track_caller]
+fn spans(problem: &Problem, steps: &str) -> (Vec<(u64, u64)>, u64, u64) {
+    let replay = replay(problem, &plan(problem, steps)).unwrap();
+    let spans = replay.times.iter().map(|span| (span.start, span.end)).collect();
+    (spans, replay.duration, replay.peak)
+}
+
+#[test]
+fn with_dma_transfers_overlap_runs_and_a_storage_takes_memory_until_it_has_left() {
+    let problem = dma().done();
+    let steps = "compute a, page_out ta, compute b, compute c, page_in ta, compute sum";
+    let (times, duration, peak) = spans(&problem, steps);
+    // The page-out ends at 110, and the page-in waits for the bus until then.
+    assert_eq!(times, [(0, 10), (10, 110), (10, 20), (20, 30), (110, 310), (310, 320)]);
+    assert_eq!((duration, peak), (320, 400));
+    let mut sync = problem;
+    sync.paging.as_mut().unwrap().mode = remat_plan::PagingMode::Sync;
+    let (times, duration, _) = spans(&sync, steps);
+    assert_eq!(
+        times,
+        [(0, 10), (10, 110), (110, 120), (120, 130), (130, 330), (330, 340)]
+    );
+    assert_eq!(duration, 340);
+}
+
+#[test]
+fn with_dma_a_run_waits_for_memory_until_a_storage_has_left_and_no_longer() {
+    let steps = "compute a, page_out ta, compute b, compute c";
+    let of = |budget| {
+        let net = dma().with(|problem| {
+            problem.budget = Some(budget);
+            problem.ops.pop();
+            problem.tensors.pop();
+            problem.storages.pop();
+        });
+        net.done()
+    };
+    let (times, duration, peak) = spans(&of(200), steps);
+    assert_eq!(times, [(0, 10), (10, 110), (10, 20), (110, 120)]);
+    assert_eq!((duration, peak), (120, 200));
+    let (times, duration, peak) = spans(&of(300), steps);
+    assert_eq!(times[3], (20, 30));
+    assert_eq!((duration, peak), (110, 300));
+    invalid(&of(199), steps, &[Code::V006]);
+}
+
+#[test]
+fn a_copy_stays_where_the_storage_is_paged_out_again_and_moves_nothing_then() {
+    let problem = example().with(paging).done();
+    let steps = "compute conv, page_out a, page_in a, compute flat, compute gemm, page_out a, compute relu, free b, \
+                 page_in a, compute add";
+    let twice = replay(&problem, &plan(&problem, steps)).unwrap();
+    assert_eq!(twice.paging_duration, 100 + 200 + 200);
+    let again = steps.replace("page_in a, compute flat", "recompute conv, compute flat");
+    let recomputed = replay(&problem, &plan(&problem, &again)).unwrap();
+    assert_eq!((recomputed.paging_duration, recomputed.second_peak), (100 + 200, 100));
+    // Freed in between, the copy is gone.
+    let freed = steps.replace(
+        "page_in a, compute flat",
+        "page_in a, free a, recompute conv, compute flat",
+    );
+    assert_eq!(
+        replay(&problem, &plan(&problem, &freed)).unwrap().paging_duration,
+        100 + 200 + 100 + 200
+    );
+}
+
+#[test]
+fn a_storage_on_its_way_in_is_waited_for_before_it_leaves() {
+    let problem = dma().done();
+    let steps = "compute a, compute b, compute c, compute sum, page_out ta, page_in ta, free ta, free tb";
+    let (times, duration, _) = spans(&problem, steps);
+    assert_eq!(times[4..], [(40, 140), (140, 340), (40, 340), (340, 340)]);
+    assert_eq!(duration, 340);
+}
+
+#[test]
+fn v006_a_transfer_that_begins_while_nothing_runs_is_held_to_the_budget_itself() {
+    let steps = "compute a, page_out ta, compute b, compute c, page_in ta, compute sum";
+    let figures = |budget| {
+        let problem = dma().with(|problem| {
+            problem.budget = Some(budget);
+            problem.storages.last_mut().unwrap().bytes = 0;
+        });
+        replay(&problem.done(), &plan(&dma().done(), steps)).map(|replay| replay.peak)
+    };
+    assert_eq!(figures(300), Ok(300));
+    let rejection = figures(299).unwrap_err();
+    let steps: Vec<_> = rejection.violations.iter().map(|violation| violation.step).collect();
+    assert_eq!((rejection.codes(), steps), (vec![Code::V006], vec![Some(4), Some(5)]));
+}
+
+#[test]
+fn v018_what_lies_in_the_second_memory_fits_its_capacity() {
+    let of = |capacity| {
+        let net = dma().with(|problem| problem.paging.as_mut().unwrap().capacity = Some(capacity));
+        net.done()
+    };
+    let both = "compute a, compute b, page_out ta, page_out tb, compute c, page_in ta, page_in tb, compute sum";
+    valid(&of(200), both);
+    invalid(&of(199), both, &[Code::V018]);
+    // The way back makes room.
+    let in_turn = "compute a, page_out ta, page_in ta, compute b, page_out tb, compute c, page_in tb, compute sum";
+    valid(&of(100), in_turn);
+}
+
+#[test]
+fn v019_the_deadline_holds_for_runs_and_transfers() {
+    let with = |deadline| dma().with(|problem| problem.deadline = Some(deadline)).done();
+    let steps = "compute a, page_out ta, compute b, compute c, page_in ta, compute sum";
+    valid(&with(320), steps);
+    invalid(&with(319), steps, &[Code::V019]);
+    let trailing = "compute a, compute b, compute c, compute sum, page_out ta";
+    valid(&with(140), trailing);
+    invalid(&with(139), trailing, &[Code::V019]);
+}
+
+#[test]
+fn v020_a_claimed_energy_must_be_the_replayed_one() {
+    let problem = example()
+        .with(|problem| {
+            problem.ops.first_mut().unwrap().energy_pj = 7;
+            problem.objective = Objective::Energy;
+        })
+        .done();
+    let mut file = file(&problem, &plan(&problem, RECOMPUTING), 300, 52);
+    assert!(check_file(&problem, &file).is_ok());
+    file.energy_pj = Some(14);
+    assert!(check_file(&problem, &file).is_ok());
+    file.energy_pj = Some(7);
+    let Err(CheckError::Rejected(rejection)) = check_file(&problem, &file) else {
+        panic!("accepted");
+    };
+    assert_eq!(rejection.codes(), [Code::V020]);
 }
 
 #[test]
@@ -425,19 +574,21 @@ fn v016_a_duration_that_overflows_is_rejected_and_the_largest_one_is_not() {
 }
 
 #[test]
-fn v016_a_price_of_paging_that_overflows_is_rejected() {
-    let problem = example()
-        .with(|problem| {
+fn v016_a_transfer_that_overflows_is_rejected() {
+    let of = |bytes_per_s| {
+        let net = example().with(|problem| {
             let a = storage(problem, "a");
             problem.storages[a].bytes = 1 << 60;
-            problem.paging = Some(Paging {
-                out_ns_per_mib: u64::MAX,
-                in_ns_per_mib: 0,
-            });
-        })
-        .done();
+            let mut paging = net::paging();
+            paging.page_out.bytes_per_s = bytes_per_s;
+            paging.page_in.bytes_per_s = u64::MAX;
+            problem.paging = Some(paging);
+        });
+        net.0
+    };
     let steps = "compute conv, compute flat, compute gemm, page_out a, compute relu, page_in a, compute add";
-    invalid(&problem, steps, &[Code::V016]);
+    valid(&of(u64::MAX), steps);
+    invalid(&of(1), steps, &[Code::V016]);
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
+use anyhow::Context;
+use remat::plan::Step;
+use remat::verify::Span;
+use remat::{Format, Model, Solution};
+use remat_chart::{Bar, BarKind, Timeline};
 use serde_json::json;
 
 use crate::cli::{ReportFormat, VerifyArgs};
@@ -13,7 +18,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let file = super::read_plan(&args.plan)?;
     let mut options = args.load.options(&args.input)?;
     options.accounting = Some(options.accounting.unwrap_or(file.accounting));
-    let model = remat::Model::open(&args.input, &options)?;
+    let model = Model::open(&args.input, &options)?;
     let result = remat::check_plan(&model, &file);
     if args.report.format == ReportFormat::Json {
         let report = match &result {
@@ -36,6 +41,11 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
         }
     }
     let solution = result?;
+    if let Some(path) = &args.timeline {
+        let title = format!("{}: {}", solution.problem.name, args.plan.display());
+        std::fs::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
     if args.report.format == ReportFormat::Text {
         let budget = solution
             .problem
@@ -50,6 +60,41 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
         ))?;
     }
     Ok(())
+}
+
+/// What the plan does over time; in milliseconds for models.
+fn timeline(model: &Model, solution: &Solution) -> Timeline {
+    let is_model = model.format() == Format::Onnx;
+    let time = |time: u64| time as f64 / if is_model { 1e6 } else { 1.0 };
+    let kibibytes = |bytes: u64| bytes as f64 / 1024.0;
+    let replay = &solution.replay;
+    let spans = || solution.plan.steps.iter().zip(&replay.times);
+    let bar = |(step, span): (&Step, &Span)| {
+        let kind = match step {
+            Step::Compute(_) => BarKind::Run,
+            Step::Recompute(_) => BarKind::Again,
+            Step::PageOut(_) => BarKind::Out,
+            Step::PageIn(_) => BarKind::In,
+            Step::Free(_) => return None,
+        };
+        (span.start < span.end).then(|| Bar {
+            kind,
+            start: time(span.start),
+            end: time(span.end),
+        })
+    };
+    let mut memory: Vec<(f64, f64)> = spans()
+        .zip(&replay.trace)
+        .map(|((_, span), at)| (time(span.start), kibibytes(at.during)))
+        .collect();
+    memory.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Timeline {
+        bars: spans().filter_map(bar).collect(),
+        memory,
+        budget: solution.problem.budget.map(kibibytes),
+        time_unit: if is_model { "ms" } else { "units of the input" }.to_owned(),
+        memory_unit: "KiB".to_owned(),
+    }
 }
 
 fn violation(violation: &remat::verify::Violation) -> serde_json::Value {

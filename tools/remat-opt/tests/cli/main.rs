@@ -26,6 +26,7 @@ mod compare;
 mod inspect;
 mod max_batch;
 mod optimize;
+mod paging;
 mod runtime;
 mod simulate;
 mod sweep;

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use remat::deploy::{DeployRequest, Deployment};
 use remat::ort::Host;
 use remat::solver::SolveControl;
-use remat::{Format, Model, Output, Solution, SolveRequest, Target};
+use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
 
 use crate::cli::{OptimizeArgs, ReportFormat, TargetArg};
 use crate::progress::Spinner;
@@ -53,8 +53,17 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
             format.describe()
         );
     }
+    let is_special = args.load.paging.second_memory().is_some() || args.goal.goal() != Goal::default();
+    if is_special && is_wanted {
+        bail!(
+            "`--target ort` plans for least time in one memory: leave out `--paging`, `--objective` and `--deadline`"
+        );
+    }
     let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
-    if args.target.target == Some(TargetArg::Onnx) || !(is_wanted || writes_model && format == Format::Onnx) {
+    if is_special
+        || args.target.target == Some(TargetArg::Onnx)
+        || !(is_wanted || writes_model && format == Format::Onnx)
+    {
         return Ok(None);
     }
     match args.load.runtime.host() {
@@ -138,13 +147,15 @@ fn solve_request(args: &OptimizeArgs) -> SolveRequest {
     SolveRequest {
         budget: args.budget,
         max_overhead: args.max_overhead,
-        solver: args.solver.clone(),
+        solver: args.goal.solver(&args.solver),
     }
 }
 
 fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
     let request = solve_request(args);
-    with_spinner(args, model, quiet, |control| remat::solve(model, &request, control))
+    with_spinner(args, model, quiet, |control| {
+        remat::solve_for(model, &request, args.goal.goal(), control)
+    })
 }
 
 /// Does `work` with the limits of the command line, while a person sees how far the search is.

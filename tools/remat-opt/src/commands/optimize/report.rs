@@ -1,6 +1,6 @@
 //! What is printed of a plan.
 
-use remat::plan::{OrderMode, Structure};
+use remat::plan::{Objective, OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
 use serde_json::json;
 
@@ -55,6 +55,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
         ),
     ];
     let problem = &solution.problem;
+    lines.extend(paging_lines(solution, &time));
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
             "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
@@ -71,7 +72,11 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
     if let Some(certificate) = &solution.certificate {
         let bound = remat::Overhead {
             duration: certificate.bound,
-            baseline: before.duration,
+            baseline: match problem.objective {
+                Objective::Time => before.duration,
+                Objective::Energy => problem.total_energy(),
+                Objective::Peak => before.peak,
+            },
         };
         lines.push(format!(
             "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
@@ -81,6 +86,35 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             plain(&certificate.bound_covers),
             100.0 * certificate.gap.unwrap_or(0.0),
             plain(&certificate.stop),
+        ));
+    }
+    lines
+}
+
+/// What the second memory and energy come to, where there are such.
+fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<String> {
+    let (problem, replay) = (&solution.problem, &solution.replay);
+    let mut lines = Vec::new();
+    if problem.paging.is_some() {
+        let back = solution
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::PageIn(_)));
+        lines.push(format!(
+            "moved     {} back from the second memory, {} there at most, {} on the bus",
+            back.count(),
+            units::bytes(replay.second_peak),
+            time(replay.paging_duration),
+        ));
+    }
+    let energy = problem.total_energy();
+    if energy > 0 {
+        let added = 100.0 * (replay.energy as f64 / energy as f64 - 1.0);
+        lines.push(format!(
+            "energy    {added:+.2} % ({} -> {})",
+            units::picojoules(energy),
+            units::picojoules(replay.energy)
         ));
     }
     lines
@@ -108,6 +142,8 @@ pub(super) fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seco
         "overhead_percent": solution.overhead.percent(),
         "ops": solution.problem.ops.len(),
         "recomputes": solution.plan.recomputes(),
+        "energy_pj": solution.replay.energy,
+        "second_memory_bytes": solution.replay.second_peak,
         "certificate": solution.certificate,
         "seconds": seconds,
     })

@@ -1,0 +1,279 @@
+//! The integer program of the POET paper (Patil et al., "POET: Training Neural Networks on Tiny Devices with Integrated
+//! Rematerialization and Paging", ICML 2022).
+//!
+//! The program is that of [`crate::checkmate`] with [`pages`](crate::checkmate::pages). This module prices it, solves it, and turns its
+//! solutions into plans: in each stage first what comes back, then what runs, in reference order. A plan gives up what nobody needs
+//! any more and moves out as late as possible, so it takes no more than the solution.
+
+mod prices;
+
+use remat_plan::{
+    BoundCovers, Certificate, Event, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason, StorageId,
+    StorageRole, lower_events,
+};
+use remat_solve::paging::{PagedFigures, simulate};
+use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
+
+use self::prices::Prices;
+use crate::checkmate::model;
+use crate::checkmate::{Freeing, Layout, Setting};
+use crate::cpsat::{Ended, minimize};
+use crate::gap::Backend;
+use crate::instance::Refusal;
+use crate::program::cp;
+use crate::program::mip::{self, MipSolver};
+use crate::run::Run;
+
+/// Which times the deadline holds for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeadlineCovers {
+    /// Runs and transfers one after another, which is what the checker asks for without DMA, and more than it asks for with it.
+    #[default]
+    Everything,
+    /// Runs only, as in the paper's program: plans may miss the deadline of the problem by the time of their transfers.
+    Runs,
+}
+
+/// The integer program of the POET paper.
+///
+/// First computes keep the reference order. Minimizes time or energy, as the problem says, for which transfers follow one another and
+/// overlap no runs; prices are rounded down to about a hundred-millionth of the sum of all. The capacity of the second memory is
+/// not part of the program, and plans that exceed it are not taken. Without a second memory it only recomputes. The bound covers the
+/// plans that the program can express ([`BoundCovers::CandidateSet`]): in stage form, with transfers back between stages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Poet {
+    /// What solves the program.
+    pub backend: Backend,
+    /// Which times the deadline holds for.
+    pub deadline: DeadlineCovers,
+}
+
+impl Poet {
+    /// On HiGHS.
+    pub const NEW: Self = Self::on(Backend::Highs);
+    /// On SCIP.
+    pub const ON_SCIP: Self = Self::on(Backend::Scip);
+    /// On CP-SAT.
+    pub const ON_CP_SAT: Self = Self::on(Backend::CpSat);
+
+    const fn on(backend: Backend) -> Self {
+        Self {
+            backend,
+            deadline: DeadlineCovers::Everything,
+        }
+    }
+
+    fn attempt(self, run: &Run<'_>) -> Result<Outcome, Refusal> {
+        let mut prices = None;
+        let setting = Setting::with_pages(run, |instance| {
+            let (pages, found) = Prices::of(run.problem, &run.structure, instance, self.deadline);
+            prices = Some(found);
+            pages
+        })?;
+        let Some(prices) = prices else {
+            return Err(Refusal::Partition("there are no prices"));
+        };
+        let mut work = Work {
+            run,
+            setting: &setting,
+            prices,
+            deadline: self.deadline,
+            best: None,
+        };
+        if run.problem.check(&run.structure).is_err() || work.prices.is_late {
+            let mut outcome = work.outcome(Ended::Infeasible, 0, 0);
+            outcome.certificate.bound_covers = match run.problem.order {
+                OrderMode::Fixed => BoundCovers::FixedOrder,
+                OrderMode::Free => BoundCovers::AllPlans,
+            };
+            return Ok(outcome);
+        }
+        setting.allow(run, Freeing::Hazards)?;
+        let plain = remat_plan::baseline(run.problem);
+        work.consider(plain, 0);
+        if work.is_settled() {
+            return Ok(work.outcome(Ended::Optimal, 0, 0));
+        }
+        if let Some(warm) = run.clock.control.warm_start {
+            work.consider(warm.clone(), 0);
+        }
+        let budget = setting.instance.scaled_budget(run.problem.budget);
+        let Some((program, layout)) = model::build(&setting, budget, Freeing::Hazards) else {
+            return Ok(work.outcome(Ended::Infeasible, 0, 0));
+        };
+        let mut improved = |solution: &[i64], _: i64, bound: i64| match work.decode(&layout, solution) {
+            Some(plan) => work.consider(plan, bound),
+            None => tracing::error!("a solution of the stages is no schedule"),
+        };
+        let clock = &run.clock;
+        let answer = match self.backend {
+            Backend::Highs => mip::minimize(&program, MipSolver::Highs, None, clock, &mut improved),
+            Backend::Scip => mip::minimize(&program, MipSolver::Scip, None, clock, &mut improved),
+            Backend::CpSat => {
+                let proto = cp::model(&program, None);
+                minimize(proto, cp::parameters(clock.control), 0, clock, &mut improved)
+            }
+        };
+        Ok(work.outcome(answer.ended, answer.bound, answer.conflicts))
+    }
+}
+
+impl Solver for Poet {
+    fn name(&self) -> &'static str {
+        match self.backend {
+            Backend::Highs => "poet",
+            Backend::Scip => "poet-scip",
+            Backend::CpSat => "poet-cp",
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self.backend {
+            Backend::Highs => "the POET paper's integer program of recomputes and transfers on HiGHS; a reference",
+            Backend::Scip => "the integer program of `poet` on SCIP",
+            Backend::CpSat => "the integer program of `poet` on CP-SAT",
+        }
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let run = Run::new(self.name(), problem, control);
+        self.attempt(&run).unwrap_or_else(|refusal| run.refused(&refusal))
+    }
+}
+
+/// One call of the solver.
+struct Work<'a> {
+    run: &'a Run<'a>,
+    setting: &'a Setting,
+    prices: Prices,
+    deadline: DeadlineCovers,
+    best: Option<(PagedFigures, Plan)>,
+}
+
+impl Work<'_> {
+    /// The plan of a solution.
+    fn decode(&self, layout: &Layout, solution: &[i64]) -> Option<Plan> {
+        let instance = &self.setting.instance;
+        let is_on =
+            |variable: Option<u32>| variable.is_some_and(|variable| solution.get(variable as usize) == Some(&1));
+        let mut events = Vec::new();
+        for stage in 0..instance.len() {
+            for node in 0..stage {
+                let here = is_on(layout.held(stage, node));
+                let before = is_on(layout.held(stage - 1, node)) || is_on(layout.computed(stage - 1, node));
+                if here && !before {
+                    let problem = self.run.problem;
+                    let owned = self.run.structure.owns(instance.op(node)).iter().copied();
+                    let moves = |&storage: &StorageId| {
+                        let storage = &problem.storages[storage];
+                        storage.role == StorageRole::Transient && storage.bytes > 0
+                    };
+                    events.extend(owned.filter(moves).map(Event::Fetch));
+                }
+            }
+            let runs = (0..=stage).filter(|&node| is_on(layout.computed(stage, node)));
+            events.extend(runs.map(|node| Event::Run(instance.op(node))));
+        }
+        lower_events(self.run.problem, &self.run.structure, events).ok()
+    }
+
+    /// Keeps a plan within all limits that is better than the best one so far.
+    fn consider(&mut self, plan: Plan, bound: i64) {
+        let problem = self.run.problem;
+        let figures = simulate(problem, &self.run.structure, &plan);
+        let late = problem.deadline.is_some_and(|deadline| figures.time > deadline);
+        let late = late && self.deadline == DeadlineCovers::Everything;
+        let capacity = problem.paging.and_then(|paging| paging.capacity);
+        let full = capacity.is_some_and(|capacity| figures.second_peak > capacity);
+        if late || full || problem.budget.is_some_and(|budget| figures.peak > budget) {
+            return;
+        }
+        let objective = objective(problem, &figures);
+        if self
+            .best
+            .as_ref()
+            .is_some_and(|(best, _)| self::objective(problem, best) <= objective)
+        {
+            return;
+        }
+        if let Some(observer) = self.run.clock.control.observer {
+            let bound = self.prices.bound(bound);
+            let progress = Progress {
+                objective,
+                bound,
+                gap: Certificate::relative_gap(objective, bound),
+                peak: figures.peak,
+                elapsed: self.run.clock.elapsed(),
+                steps: 0,
+                phase: Phase::Exact,
+            };
+            observer.improved(&progress, &|| Some(plan.clone()));
+        }
+        self.best = Some((figures, plan));
+    }
+
+    /// Whether nothing better can be found.
+    fn is_settled(&self) -> bool {
+        let found = self
+            .best
+            .as_ref()
+            .map(|(figures, _)| objective(self.run.problem, figures));
+        found.is_some_and(|found| found <= self.prices.base)
+    }
+
+    /// `bound` is that of the program, in units of its prices, without first runs.
+    fn outcome(self, ended: Ended, bound: i64, steps: u64) -> Outcome {
+        let problem = self.run.problem;
+        let objective = self.best.as_ref().map(|(figures, _)| objective(problem, figures));
+        let bound = match objective {
+            // A rounded price may be exceeded by nothing but what was rounded.
+            Some(objective) => self.prices.bound(bound).min(objective),
+            None => self.prices.bound(bound),
+        };
+        let covers = if bound <= self.prices.base {
+            BoundCovers::AllPlans
+        } else {
+            BoundCovers::CandidateSet
+        };
+        let status = match objective {
+            Some(objective) if objective <= bound => Status::Optimal,
+            Some(_) => Status::Feasible,
+            None if ended == Ended::Infeasible => Status::Infeasible,
+            None => Status::Unknown,
+        };
+        let covers = if status == Status::Infeasible {
+            BoundCovers::CandidateSet
+        } else {
+            covers
+        };
+        let stop = match ended {
+            _ if status == Status::Optimal => StopReason::Proved,
+            Ended::Optimal | Ended::Infeasible => StopReason::Proved,
+            Ended::TimeLimit => StopReason::TimeLimit,
+            Ended::StepLimit => StopReason::StepLimit,
+            Ended::Cancelled => StopReason::Cancelled,
+            Ended::Failed => StopReason::Refused,
+        };
+        let by_dma = problem
+            .budget
+            .filter(|_| problem.paging.is_some_and(|paging| paging.mode == PagingMode::Dma));
+        let lowest_peak = self
+            .best
+            .as_ref()
+            .map(|(figures, _)| figures.peak.max(by_dma.unwrap_or(0)));
+        Outcome {
+            certificate: self.run.certificate(status, objective, bound, covers, stop, steps),
+            plan: self.best.map(|(_, plan)| plan),
+            lowest_peak,
+        }
+    }
+}
+
+/// What the objective measures; the peak is not its to minimize, so it minimizes time.
+fn objective(problem: &Problem, figures: &PagedFigures) -> u64 {
+    match problem.objective {
+        Objective::Time => figures.time,
+        Objective::Energy => figures.energy,
+        Objective::Peak => figures.peak,
+    }
+}

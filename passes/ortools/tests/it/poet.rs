@@ -1,0 +1,185 @@
+//! The program of POET: its plans pass the checker, and its optimum is where it should be.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use remat_ortools::{CheckmateIlp, DeadlineCovers, Poet};
+use remat_plan::{Objective, OpId, Paging, PagingMode, Problem, Status, StopReason, Transfer};
+use remat_profile::{Device, TrainingNet};
+use remat_solve::{SolveControl, Solver, paging};
+use remat_verify::{Code, Replay, replay};
+
+use crate::exhaustive::exhaustive;
+use crate::nets::{Op, problem, with_budget};
+
+/// A second memory that costs so many picojoules for each byte and way, and a nanosecond for each byte.
+fn second_memory(out_pj: u64, in_pj: u64) -> Paging {
+    let way = |energy_pj_per_byte| Transfer {
+        latency_ns: 0,
+        bytes_per_s: 1_000_000_000,
+        energy_pj: 0,
+        energy_pj_per_byte,
+    };
+    Paging {
+        mode: PagingMode::Sync,
+        capacity: None,
+        page_out: way(out_pj),
+        page_in: way(in_pj),
+    }
+}
+
+/// Chains with skips, energies, a budget and a second memory.
+fn paged() -> impl Strategy<Value = Problem> {
+    let op = (
+        1u64..20,
+        1u64..9,
+        prop::collection::vec(any::<prop::sample::Index>(), 1..3),
+    );
+    let energies = prop::collection::vec(1u64..30, 8);
+    (prop::collection::vec(op, 4..7), energies, 0u64..100, (0u64..4, 0u64..4)).prop_map(
+        |(draws, energies, hundredths, (out, back))| {
+            let ops: Vec<Op> = draws
+                .iter()
+                .enumerate()
+                .map(|(id, (duration, bytes, reads))| {
+                    let mut reads: Vec<usize> = if id == 0 {
+                        Vec::new()
+                    } else {
+                        reads.iter().map(|read| id - 1 - read.index(id)).collect()
+                    };
+                    reads.sort_unstable();
+                    reads.dedup();
+                    Op::plain(*duration, *bytes, &reads)
+                })
+                .collect();
+            let mut problem = with_budget(problem(&ops), hundredths);
+            problem.max_computes = None;
+            problem.objective = Objective::Energy;
+            problem.paging = Some(second_memory(out, back));
+            for (op, energy) in problem.ops.iter_mut().zip(energies) {
+                op.energy_pj = energy;
+            }
+            problem
+        },
+    )
+}
+
+fn checked(solver: &dyn Solver, problem: &Problem) -> Option<Replay> {
+    let outcome = solver.solve(problem, &SolveControl::new());
+    let found = replay(problem, &outcome.plan?).unwrap();
+    assert_eq!(outcome.certificate.objective, Some(found.objective(problem.objective)));
+    assert!(outcome.certificate.bound <= found.objective(problem.objective));
+    assert_eq!(outcome.certificate.stop, StopReason::Proved);
+    Some(found)
+}
+
+#[test]
+fn the_optimum_lies_between_that_of_all_plans_and_that_without_transfers() {
+    let mut runner = TestRunner::deterministic();
+    let (mut possible, mut equal) = (0, 0);
+    for _ in 0..40 {
+        let problem = paged().new_tree(&mut runner).unwrap().current();
+        let least = exhaustive(&problem, problem.budget.unwrap());
+        let found = checked(&Poet::NEW, &problem).map(|found| found.energy);
+        let mut alone = problem.clone();
+        alone.paging = None;
+        let without = checked(&Poet::NEW, &alone).map(|found| found.energy);
+        assert!(least.unwrap_or(u64::MAX) <= found.unwrap_or(u64::MAX), "{problem:?}");
+        assert!(found.unwrap_or(u64::MAX) <= without.unwrap_or(u64::MAX), "{problem:?}");
+        possible += u32::from(least.is_some());
+        equal += u32::from(least.is_some() && least == found);
+        let ours = paging::solvers()[0].solve(&problem, &SolveControl::new().step_limit(20_000));
+        let ours = ours.certificate.objective.unwrap_or(u64::MAX);
+        assert!(ours <= found.unwrap_or(u64::MAX), "{problem:?}");
+    }
+    assert!(possible > 25 && equal * 2 > possible, "{equal} of {possible}");
+}
+
+#[test]
+fn all_backends_find_the_same_optimum() {
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..6 {
+        let problem = paged().new_tree(&mut runner).unwrap().current();
+        let energy = |solver: Poet| checked(&solver, &problem).map(|found| found.energy);
+        let expected = energy(Poet::NEW);
+        assert_eq!(energy(Poet::ON_SCIP), expected);
+        assert_eq!(energy(Poet::ON_CP_SAT), expected);
+    }
+}
+
+#[test]
+fn without_a_second_memory_and_with_time_as_the_objective_it_is_checkmate() {
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..20 {
+        let mut problem = paged().new_tree(&mut runner).unwrap().current();
+        problem.paging = None;
+        problem.objective = Objective::Time;
+        let poet = Poet::NEW.solve(&problem, &SolveControl::new());
+        let checkmate = CheckmateIlp::NEW.solve(&problem, &SolveControl::new());
+        let figures = |outcome: &remat_solve::Outcome| (outcome.certificate.objective, outcome.certificate.bound);
+        assert_eq!(figures(&poet), figures(&checkmate));
+    }
+}
+
+/// A value that is dear to make is needed again behind one that fills the budget. There is a stage between the two, since the program
+/// moves out only what is in memory throughout a stage.
+fn dear() -> Problem {
+    let ops = [
+        Op::plain(100, 4, &[]),
+        Op::plain(1, 1, &[]),
+        Op::plain(1, 9, &[]),
+        Op::plain(1, 1, &[2]),
+        Op::plain(1, 1, &[0, 3]),
+    ];
+    let mut problem = problem(&ops);
+    problem.budget = Some(11);
+    problem.objective = Objective::Energy;
+    problem.paging = Some(second_memory(1, 1));
+    problem.ops[OpId::new(0)].energy_pj = 50;
+    problem
+}
+
+#[test]
+fn what_is_dear_to_make_is_moved_and_the_deadline_counts_transfers() {
+    let mut problem = dear();
+    let found = checked(&Poet::NEW, &problem).unwrap();
+    // Four bytes out and back.
+    assert_eq!((found.energy, found.duration), (50 + 8, 104 + 8));
+    problem.deadline = Some(104 + 8);
+    assert_eq!(checked(&Poet::NEW, &problem).unwrap().energy, 58);
+    problem.deadline = Some(104 + 7);
+    assert_eq!(
+        Poet::NEW.solve(&problem, &SolveControl::new()).certificate.status,
+        Status::Infeasible
+    );
+    // The deadline of the paper knows no transfers: its plan is late.
+    let paper = Poet {
+        deadline: DeadlineCovers::Runs,
+        ..Poet::NEW
+    };
+    let plan = paper.solve(&problem, &SolveControl::new()).plan.unwrap();
+    assert_eq!(replay(&problem, &plan).unwrap_err().codes(), [Code::V019]);
+}
+
+#[test]
+fn a_plan_that_exceeds_the_capacity_is_not_taken() {
+    let mut problem = dear();
+    problem.paging.as_mut().unwrap().capacity = Some(4);
+    assert!(checked(&Poet::NEW, &problem).is_some());
+    problem.deadline = Some(104 + 8);
+    problem.paging.as_mut().unwrap().capacity = Some(3);
+    assert_eq!(Poet::NEW.solve(&problem, &SolveControl::new()).plan, None);
+}
+
+#[test]
+fn the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more() {
+    let mut problem = TrainingNet::Linear.problem(&Device::preset("mkr1000").unwrap());
+    problem.objective = Objective::Energy;
+    problem.budget = Some(3_708);
+    let outcome = Poet::NEW.solve(&problem, &SolveControl::new());
+    assert_eq!(outcome.certificate.stop, StopReason::Proved);
+    assert!(outcome.certificate.gap.unwrap() < 1e-6, "{:?}", outcome.certificate);
+    let found = replay(&problem, &outcome.plan.unwrap()).unwrap();
+    let ours = paging::solvers()[0].solve(&problem, &SolveControl::new().step_limit(60_000));
+    assert!(ours.certificate.objective.unwrap() <= found.energy);
+}

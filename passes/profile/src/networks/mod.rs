@@ -1,0 +1,158 @@
+//! The training steps that the POET paper (Patil et al., ICML 2022) schedules, as problems.
+//!
+//! They are built from its layer model, not from real models: each layer is an op with a number of operations and one result of
+//! 4-byte elements; parameters are outside the budget. The backward pass is a chain over the list of layers: the gradient of a
+//! layer reads the layer, the one after it and the gradient before, is as large as the layer after it, and takes twice the
+//! operations of the layer. So gradients do not follow skip connections. The layers, and the sizes and operations that
+//! their authors count, are those of the published program (`poet/architectures`, `poet/power_computation.py`), its
+//! simplifications included.
+
+mod convolutional;
+mod layer;
+mod transformer;
+
+use remat_ir::{OpId, StorageId, TensorId};
+use remat_plan::{Accounting, Objective, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
+
+use self::layer::{Layer, Layers};
+use crate::{Device, KernelClass, time};
+
+/// Bytes of an element.
+const ELEMENT: u64 = 4;
+
+/// A training step of batch size 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TrainingNet {
+    /// Six fully connected layers on MNIST.
+    Linear,
+    /// ResNet-18 on CIFAR-10: three stages of two blocks.
+    Resnet18Cifar,
+    /// VGG16 on CIFAR-10.
+    Vgg16Cifar,
+    /// ResNet-18 on ImageNet.
+    Resnet18,
+    /// ResNet-50 on ImageNet.
+    Resnet50,
+    /// VGG16 on ImageNet.
+    Vgg16,
+    /// One block of BERT base, 512 tokens.
+    Transformer,
+    /// BERT base, 12 blocks, 512 tokens.
+    Bert,
+}
+
+impl TrainingNet {
+    /// All of them, small ones first.
+    pub const ALL: [Self; 8] = [
+        Self::Linear,
+        Self::Resnet18Cifar,
+        Self::Vgg16Cifar,
+        Self::Transformer,
+        Self::Resnet18,
+        Self::Vgg16,
+        Self::Resnet50,
+        Self::Bert,
+    ];
+
+    /// Short name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Resnet18Cifar => "resnet18-cifar",
+            Self::Vgg16Cifar => "vgg16-cifar",
+            Self::Resnet18 => "resnet18",
+            Self::Resnet50 => "resnet50",
+            Self::Vgg16 => "vgg16",
+            Self::Transformer => "transformer",
+            Self::Bert => "bert",
+        }
+    }
+
+    /// The network of that name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|net| net.name() == name)
+    }
+
+    /// Operations of the whole step.
+    #[must_use]
+    pub fn operations(self) -> u64 {
+        self.layers().iter().map(|layer| layer.operations).sum()
+    }
+
+    /// The problem of scheduling it on `device`, in fixed order and paper accounting, without budget: time and energy follow the
+    /// operations alone, at the share of the peak that convolutions reach. The second memory is that of the device.
+    #[must_use]
+    pub fn problem(self, device: &Device) -> Problem {
+        let layers = self.layers();
+        let efficiency = device.efficiency(KernelClass::Conv);
+        let op = |(id, layer): (usize, &Layer)| ProblemOp {
+            name: layer.name.clone(),
+            duration: time::arithmetic_ns(layer.operations, device.peak.bits32, efficiency),
+            energy_pj: device.energy_pj(layer.operations, 0),
+            workspace: 0,
+            recomputable: true,
+            reads: layer.reads.iter().map(|&read| TensorId::new(read)).collect(),
+            defines: vec![TensorId::new(id)],
+        };
+        let tensor = |(id, layer): (usize, &Layer)| ProblemTensor {
+            name: format!("{}:0", layer.name),
+            storage: StorageId::new(id),
+            producer: Some(OpId::new(id)),
+        };
+        let storage = |(id, layer): (usize, &Layer)| ProblemStorage {
+            root: TensorId::new(id),
+            bytes: layer.elements() * ELEMENT,
+            role: StorageRole::Transient,
+        };
+        Problem {
+            name: self.name().to_owned(),
+            accounting: Accounting::Paper,
+            order: OrderMode::Fixed,
+            max_computes: None,
+            budget: None,
+            paging: device.second_memory,
+            objective: Objective::Time,
+            deadline: None,
+            ops: layers.iter().enumerate().map(op).collect(),
+            tensors: layers.iter().enumerate().map(tensor).collect(),
+            storages: layers.iter().enumerate().map(storage).collect(),
+        }
+    }
+
+    /// Forward layers, then gradients.
+    fn layers(self) -> Vec<Layer> {
+        let forward = match self {
+            Self::Linear => convolutional::linear(),
+            Self::Resnet18Cifar => convolutional::resnet18_cifar(),
+            Self::Vgg16Cifar => convolutional::vgg16(32, 10),
+            Self::Resnet18 => convolutional::resnet18(),
+            Self::Resnet50 => convolutional::resnet50(),
+            Self::Vgg16 => convolutional::vgg16(224, 1000),
+            Self::Transformer => transformer::bert(1),
+            Self::Bert => transformer::bert(12),
+        };
+        with_gradients(forward)
+    }
+}
+
+fn with_gradients(forward: Layers) -> Vec<Layer> {
+    let mut layers = forward.into_vec();
+    for of in (0..layers.len() - 1).rev() {
+        let next = of + 1;
+        let mut reads = vec![of, next, layers.len() - 1];
+        reads.dedup();
+        layers.push(Layer {
+            name: format!("{}_grad", layers[of].name),
+            shape: layers[next].shape.clone(),
+            operations: 2 * layers[of].operations,
+            reads,
+        });
+    }
+    layers
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

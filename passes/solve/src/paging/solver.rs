@@ -1,0 +1,425 @@
+//! The solvers that move storages to a second memory.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use remat_plan::{BoundCovers, Certificate, Objective, Plan, Problem, Status, StopReason, Structure};
+
+use super::anneal::Round;
+use super::candidates::Allowed;
+use super::capuchin::capuchin;
+use super::evaluate::{Evaluator, Figures};
+use super::model::Model;
+use super::planner::place;
+use super::pofo::pofo;
+use super::repair::{Budgeted, cleanup, repair};
+use super::sequence::{Item, every_node_once, lower, raise};
+use super::simulate::simulate;
+use crate::control::Meter;
+use crate::{Outcome, Phase, Progress, Rng, SolveControl, Solver};
+
+/// Steps of the first round of annealing; each further one takes half as many again, up to the longest.
+const FIRST_ROUND: u64 = 10_000;
+const LONGEST_ROUND: u64 = 200_000;
+/// What either half of the search takes at most before the whole one starts: steps, and share of the time.
+const HALF_STEPS: u64 = 60_000;
+const HALF_SHARE: f64 = 0.15;
+/// How often greedy additions are tried with random choices, before annealing.
+const NOISY_STARTS: usize = 4;
+
+/// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
+///
+/// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. Takes the answers of its
+/// two halves along, transfers alone and recomputes alone, and those of the policy of Capuchin and of the dynamic program over chains: under the
+/// same step limit of up to 60,000 it is never worse than one of them. Without a second memory it only recomputes. Where the objective is the peak, it searches for the least
+/// time, as the budget is not its to choose.
+#[derive(Clone, Copy, Debug)]
+pub struct PagingSearch {
+    name: &'static str,
+    describe: &'static str,
+    method: Method,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Method {
+    Both,
+    Pages,
+    Runs,
+    Capuchin,
+    Pofo,
+}
+
+static SOLVERS: [PagingSearch; 5] = [
+    PagingSearch {
+        name: "paging",
+        describe: "greedy and annealing of recomputes and transfers to a second memory, for time or energy",
+        method: Method::Both,
+    },
+    PagingSearch {
+        name: "paging-only",
+        describe: "the same with transfers alone",
+        method: Method::Pages,
+    },
+    PagingSearch {
+        name: "remat-only",
+        describe: "the same with recomputes alone",
+        method: Method::Runs,
+    },
+    PagingSearch {
+        name: "capuchin",
+        describe: "Capuchin's policy: hidden transfers first, then what saves most memory per second",
+        method: Method::Capuchin,
+    },
+    PagingSearch {
+        name: "pofo",
+        describe: "training steps whose forward pass is a chain: a dynamic program over checkpoints that stay or move",
+        method: Method::Pofo,
+    },
+];
+
+/// The solvers for problems with a second memory, a deadline or energy as the objective, the one to prefer first.
+#[must_use]
+pub fn solvers() -> &'static [PagingSearch] {
+    &SOLVERS
+}
+
+const BOTH: Allowed = Allowed {
+    pages: true,
+    runs: true,
+};
+const PAGES: Allowed = Allowed {
+    pages: true,
+    runs: false,
+};
+const RUNS: Allowed = Allowed {
+    pages: false,
+    runs: true,
+};
+
+impl Solver for PagingSearch {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+        let structure = Structure::of(problem);
+        let model = Model::of(problem, &structure);
+        let (started, done) = (Instant::now(), AtomicBool::new(false));
+        let mut work = Work {
+            solver: self,
+            control,
+            started,
+            done: &done,
+            model: &model,
+            search: Budgeted {
+                evaluator: Evaluator::new(&model),
+                model: &model,
+                meter: Meter::new(control, &done, started, model.dag.len()),
+                steps: 0,
+                until: u64::MAX,
+            },
+            rng: Rng::new(control.seed, 0),
+            best: None,
+            lowest: i32::MAX,
+            improved_at: 0,
+        };
+        work.solve()
+    }
+}
+
+/// A sequence that keeps all limits.
+struct Best {
+    items: Vec<Item>,
+    plan: Plan,
+    /// What the objective measures of the plan.
+    objective: u64,
+    /// Most memory at a position, in bytes.
+    peak: u64,
+}
+
+/// One call of a solver.
+struct Work<'a, 'm> {
+    solver: &'a PagingSearch,
+    control: &'a SolveControl<'a>,
+    started: Instant,
+    done: &'a AtomicBool,
+    model: &'m Model<'m>,
+    search: Budgeted<'a, 'm>,
+    rng: Rng,
+    best: Option<Best>,
+    /// The lowest peak of any sequence, in units of the graph.
+    lowest: i32,
+    /// Steps at the last improvement.
+    improved_at: u64,
+}
+
+impl Work<'_, '_> {
+    fn solve(&mut self) -> Outcome {
+        let problem = self.model.problem;
+        let too_late = problem
+            .deadline
+            .is_some_and(|deadline| problem.total_duration() > deadline);
+        if too_late || problem.check(self.model.structure).is_err() {
+            return self.outcome(None, Status::Infeasible, StopReason::Proved);
+        }
+        let plain = every_node_once(self.model);
+        self.consider(&plain);
+        if self.best.is_none() {
+            if let Some(warm) = self.control.warm_start.and_then(|plan| raise(self.model, plan)) {
+                self.consider(&warm);
+            }
+            match self.solver.method {
+                Method::Capuchin => self.capuchin(),
+                Method::Pofo => self.pofo(),
+                Method::Pages => self.half(PAGES, u64::MAX),
+                Method::Runs => self.half(RUNS, u64::MAX),
+                Method::Both => self.both(),
+            }
+        }
+        let stop = self.search.meter.reason().unwrap_or(StopReason::Converged);
+        self.place();
+        let best = self.best.take();
+        self.outcome(best, Status::Unknown, stop)
+    }
+
+    fn both(&mut self) {
+        self.capuchin();
+        self.pofo();
+        // The halves get steps of their own, so that the whole is never worse than one of them with as many.
+        for allowed in [PAGES, RUNS] {
+            let before = (self.best.take(), self.improved_at, self.rng.clone());
+            self.rng = Rng::new(self.control.seed, 0);
+            self.half(allowed, HALF_STEPS);
+            self.rng = before.2;
+            let found = self.best.take();
+            self.best = before.0;
+            self.best = match (self.best.take(), found) {
+                (Some(best), Some(found)) if found.objective < best.objective => Some(found),
+                (best, found) => best.or(found),
+            };
+            self.improved_at = self.improved_at.max(before.1);
+        }
+        self.begin();
+        if self.model.has_second_memory() {
+            self.construct(BOTH);
+        }
+        self.rounds(BOTH, u64::MAX);
+    }
+
+    /// One half of the search, with so many steps at most.
+    fn half(&mut self, allowed: Allowed, most: u64) {
+        if allowed == PAGES && !self.model.has_second_memory() {
+            return;
+        }
+        self.begin();
+        self.construct(allowed);
+        self.rounds(allowed, most);
+    }
+
+    /// Counts steps anew.
+    fn begin(&mut self) {
+        self.search.meter = Meter::new(self.control, self.done, self.started, self.model.dag.len());
+        self.search.steps = 0;
+        self.improved_at = 0;
+    }
+
+    fn capuchin(&mut self) {
+        if let Some(items) = capuchin(&mut self.search, BOTH) {
+            self.consider(&items);
+        }
+    }
+
+    /// Every table of the dynamic program; nothing where the forward pass is no chain.
+    fn pofo(&mut self) {
+        for mut items in pofo(self.model, BOTH) {
+            cleanup(&mut self.search, &mut items);
+            self.consider(&items);
+        }
+    }
+
+    /// Greedy additions to every node once, first without and then with randomness.
+    fn construct(&mut self, allowed: Allowed) {
+        for start in 0..=NOISY_STARTS {
+            let mut items = every_node_once(self.model);
+            let noise = if start == 0 { 0.0 } else { 2.0 };
+            if repair(&mut self.search, &mut items, allowed, noise, &mut self.rng) {
+                cleanup(&mut self.search, &mut items);
+            }
+            self.consider(&items);
+            if self.search.is_over() {
+                return;
+            }
+        }
+    }
+
+    /// Annealing until a limit is reached, or nothing is gained any more.
+    fn rounds(&mut self, allowed: Allowed, most: u64) {
+        let halfway = most < u64::MAX;
+        let deadline = self.control.deadline.filter(|_| halfway);
+        let half_time = deadline.map(|end| {
+            let now = Instant::now();
+            now + end.saturating_duration_since(now).mul_f64(HALF_SHARE)
+        });
+        let mut length = FIRST_ROUND;
+        loop {
+            let from = match &self.best {
+                Some(best) => best.items.clone(),
+                None => every_node_once(self.model),
+            };
+            let steps = length.min(most.saturating_sub(self.search.steps));
+            if steps == 0 || self.search.is_over() || half_time.is_some_and(|end| Instant::now() >= end) {
+                return;
+            }
+            let mut round = Round {
+                allowed,
+                steps,
+                rng: &mut self.rng,
+            };
+            if let Some((figures, mut items)) = round.anneal(&mut self.search, &from) {
+                cleanup(&mut self.search, &mut items);
+                let figures = self.search.evaluate(&items).unwrap_or(figures);
+                if figures.keeps_limits(self.model) {
+                    self.keep(&figures, items);
+                }
+            }
+            let patience = self.search.meter.patience();
+            if patience.is_over(self.search.steps, self.improved_at) {
+                if !halfway {
+                    self.search.meter.stop(StopReason::Converged);
+                }
+                return;
+            }
+            length = (length + length / 2).min(LONGEST_ROUND);
+        }
+    }
+
+    /// Places the transfers of the best sequence: time is saved for nothing.
+    fn place(&mut self) {
+        let Some(best) = self.best.as_mut().filter(|_| self.model.is_dma()) else {
+            return;
+        };
+        let mut items = best.items.clone();
+        place(self.model, &mut items);
+        let Ok(plan) = lower(self.model, &items) else { return };
+        let (problem, structure) = (self.model.problem, self.model.structure);
+        let [before, after] = [&best.plan, &plan].map(|plan| simulate(problem, structure, plan));
+        if after.energy > before.energy || after.time >= before.time {
+            return;
+        }
+        if problem.objective == Objective::Time {
+            best.objective = after.time;
+        }
+        (best.items, best.plan, best.peak) = (items, plan, best.peak.max(after.peak));
+    }
+
+    /// Keeps a sequence if it is the best one so far.
+    fn consider(&mut self, items: &[Item]) {
+        let Some(figures) = self.search.evaluate(items) else {
+            return;
+        };
+        self.lowest = self.lowest.min(figures.peak);
+        if figures.keeps_limits(self.model) {
+            self.keep(&figures, items.to_vec());
+        }
+    }
+
+    /// Keeps a sequence whose plan is better than the best one so far. Where views run again, figures of sequences are upper bounds, so
+    /// plans are compared.
+    fn keep(&mut self, figures: &Figures, items: Vec<Item>) {
+        let plan = match lower(self.model, &items) {
+            Ok(plan) => plan,
+            Err(error) => {
+                tracing::error!(%error, "a sequence of the search could not be lowered");
+                return;
+            }
+        };
+        let problem = self.model.problem;
+        let exact = simulate(problem, self.model.structure, &plan);
+        let peak = self.model.dag.unscaled(figures.peak);
+        let objective = match problem.objective {
+            Objective::Time => exact.time,
+            Objective::Energy => exact.energy,
+            Objective::Peak => peak,
+        };
+        let is_late = problem.deadline.is_some_and(|deadline| exact.time > deadline);
+        if is_late || self.best.as_ref().is_some_and(|best| best.objective <= objective) {
+            return;
+        }
+        self.improved_at = self.search.steps;
+        if let Some(observer) = self.control.observer {
+            let bound = self.bound();
+            let progress = Progress {
+                objective,
+                bound,
+                gap: Certificate::relative_gap(objective, bound),
+                peak,
+                elapsed: self.started.elapsed(),
+                steps: self.search.steps,
+                phase: Phase::Annealing,
+            };
+            observer.improved(&progress, &|| Some(plan.clone()));
+        }
+        self.best = Some(Best {
+            items,
+            plan,
+            objective,
+            peak,
+        });
+    }
+
+    /// No plan takes less.
+    fn bound(&self) -> u64 {
+        let problem = self.model.problem;
+        match problem.objective {
+            Objective::Time => problem.total_duration(),
+            Objective::Energy => problem.total_energy(),
+            Objective::Peak => problem
+                .bottleneck(self.model.structure)
+                .map_or(0, |bottleneck| bottleneck.bytes),
+        }
+    }
+
+    fn outcome(&self, best: Option<Best>, status: Status, stop: StopReason) -> Outcome {
+        let problem = self.model.problem;
+        let objective = best.as_ref().map(|best| best.objective);
+        let bound = self.bound();
+        let (status, stop) = match objective {
+            Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
+            Some(_) => (Status::Feasible, stop),
+            None => (status, stop),
+        };
+        // What leaves by DMA may take its bytes up to the budget.
+        let by_dma = problem.budget.filter(|_| self.model.is_dma()).unwrap_or(0);
+        let lowest_peak = match &best {
+            Some(best) => Some(best.peak.max(by_dma)),
+            None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
+        };
+        let fixed = status == Status::Infeasible && problem.order == remat_plan::OrderMode::Fixed;
+        Outcome {
+            plan: best.map(|best| best.plan),
+            certificate: Certificate {
+                status,
+                objective,
+                bound,
+                bound_covers: if fixed {
+                    BoundCovers::FixedOrder
+                } else {
+                    BoundCovers::AllPlans
+                },
+                gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+                stop,
+                solver: self.solver.name.to_owned(),
+                seed: self.control.seed,
+                threads: 1,
+                steps: self.search.steps,
+                elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+                problem: problem.digest(),
+            },
+            lowest_peak,
+        }
+    }
+}

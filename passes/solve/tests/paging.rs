@@ -1,0 +1,244 @@
+//! Solvers with a second memory: every plan passes the checker, the whole search is never worse than its parts, and on small problems
+//! it finds what an exhaustive search finds.
+#![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
+
+#[expect(dead_code, reason = "the tests beside these use the rest")]
+mod support;
+
+#[path = "support/exhaustive_paging.rs"]
+mod exhaustive_paging;
+
+use exhaustive_paging::exhaustive;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use remat_plan::Step::{Compute, Free, PageIn, PageOut};
+use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Status, StorageId, Transfer};
+use remat_profile::{Device, TrainingNet};
+use remat_solve::{SolveControl, Solver, paging};
+use remat_verify::{Replay, replay};
+use support::{Features, budgeted};
+
+/// Draws for a second memory: about as expensive as the runs of the problems, which take up to 20.
+fn second_memory() -> impl Strategy<Value = Paging> {
+    let way = (0u64..4, 100_000_000u64..4_000_000_000, 0u64..4, 0u64..3);
+    let way = way.prop_map(|(latency_ns, bytes_per_s, energy_pj, energy_pj_per_byte)| Transfer {
+        latency_ns,
+        bytes_per_s,
+        energy_pj,
+        energy_pj_per_byte,
+    });
+    let mode = prop_oneof![Just(PagingMode::Sync), Just(PagingMode::Dma)];
+    let capacity = prop::option::weighted(0.3, 0u64..20);
+    (mode, capacity, [way.clone(), way]).prop_map(|(mode, capacity, [page_out, page_in])| Paging {
+        mode,
+        capacity,
+        page_out,
+        page_in,
+    })
+}
+
+/// A problem with a budget, and perhaps a second memory, a deadline, and energies unlike the durations.
+fn problem(features: Features) -> impl Strategy<Value = Problem> {
+    let paging = prop::option::weighted(0.8, second_memory());
+    let deadline = prop::option::weighted(0.4, 100u64..200);
+    let objective = prop_oneof![Just(Objective::Time), Just(Objective::Energy)];
+    let energies = prop::collection::vec(0u64..20, 16);
+    (budgeted(4..14, features), paging, objective, deadline, energies).prop_map(
+        |(mut problem, paging, objective, deadline, energies)| {
+            problem.paging = paging;
+            problem.objective = objective;
+            problem.deadline = deadline.map(|percent| problem.total_duration() * percent / 100);
+            for (op, energy) in problem.ops.iter_mut().zip(energies) {
+                op.energy_pj = energy;
+            }
+            problem
+        },
+    )
+}
+
+/// The figures that the checker finds for the plan of a solver, if it found one; its claims are compared.
+fn solved(solver: &dyn Solver, problem: &Problem, steps: u64) -> Option<Replay> {
+    let outcome = solver.solve(problem, &SolveControl::new().step_limit(steps));
+    let name = solver.name();
+    let plan = outcome.plan?;
+    let found = replay(problem, &plan).unwrap_or_else(|rejection| panic!("{name}: {rejection}\n{problem:?}"));
+    let claimed = outcome.certificate.objective;
+    assert_eq!(claimed, Some(found.objective(problem.objective)), "{name}");
+    assert!(outcome.lowest_peak.is_some_and(|peak| found.peak <= peak), "{name}");
+    Some(found)
+}
+
+fn by_name(name: &str) -> &'static dyn Solver {
+    let found = paging::solvers().iter().find(|solver| solver.name() == name);
+    found.expect("a solver of this name")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn plans_pass_the_checker_with_the_claimed_figures_and_the_whole_is_never_worse_than_its_parts(
+        problem in problem(Features::ALL),
+    ) {
+        let objective = |name| solved(by_name(name), &problem, 3_000).map(|found| found.objective(problem.objective));
+        let whole = objective("paging").unwrap_or(u64::MAX);
+        for part in ["paging-only", "remat-only", "capuchin", "pofo"] {
+            let part = objective(part).unwrap_or(u64::MAX);
+            prop_assert!(whole <= part);
+        }
+    }
+
+    #[test]
+    fn placing_transfers_never_takes_longer_and_keeps_all_limits(problem in problem(Features::ALL)) {
+        let outcome = by_name("capuchin").solve(&problem, &SolveControl::new().step_limit(2_000));
+        if let Some(plan) = outcome.plan {
+            let before = replay(&problem, &plan).unwrap();
+            let after = replay(&problem, &paging::place_transfers(&problem, plan)).unwrap();
+            prop_assert!(after.duration <= before.duration && after.energy <= before.energy);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_and_step_limit_give_the_same_plan(problem in problem(Features::PAPER)) {
+        let solve = || by_name("paging").solve(&problem, &SolveControl::new().step_limit(2_000).seed(3)).plan;
+        prop_assert_eq!(solve(), solve());
+    }
+}
+
+#[test]
+fn a_deadline_that_no_plan_meets_is_proved_and_one_that_every_run_fills_is_met() {
+    let mut problem = TrainingNet::Linear.problem(&Device::preset("nrf52840").unwrap());
+    problem.objective = Objective::Energy;
+    problem.deadline = Some(problem.total_duration());
+    assert!(solved(by_name("paging"), &problem, 1_000).is_some());
+    problem.deadline = Some(problem.total_duration() - 1);
+    let outcome = by_name("paging").solve(&problem, &SolveControl::new().step_limit(1_000));
+    assert_eq!((outcome.plan, outcome.certificate.status), (None, Status::Infeasible));
+}
+
+#[test]
+fn the_dynamic_program_keeps_the_budget_on_chains_and_refuses_what_is_none() {
+    let device = Device::preset("raspberry-pi-4").unwrap();
+    for (net, percent) in [
+        (TrainingNet::Linear, 60),
+        (TrainingNet::Vgg16Cifar, 60),
+        (TrainingNet::Vgg16Cifar, 50),
+    ] {
+        let mut problem = net.problem(&device);
+        problem.objective = Objective::Energy;
+        let peak = replay(&problem, &remat_plan::baseline(&problem)).unwrap().peak;
+        problem.budget = Some(peak * percent / 100);
+        let found = solved(by_name("pofo"), &problem, 60_000).unwrap();
+        assert!(found.peak <= peak * percent / 100);
+        // It finds far better plans than one that recomputes everything.
+        assert!(
+            found.energy < problem.total_energy() * 11 / 10,
+            "{} {percent}",
+            net.name()
+        );
+    }
+    let mut skips = TrainingNet::Resnet18Cifar.problem(&device);
+    skips.budget = Some(1_000_000);
+    assert_eq!(by_name("pofo").solve(&skips, &SolveControl::new()).plan, None);
+}
+
+#[test]
+fn the_linear_network_runs_within_half_its_peak_and_within_the_memory_of_its_device() {
+    let device = Device::preset("mkr1000").unwrap();
+    let mut problem = TrainingNet::Linear.problem(&device);
+    problem.objective = Objective::Energy;
+    problem.budget = Some(3_708);
+    let found = solved(by_name("paging"), &problem, 60_000).unwrap();
+    assert!(found.peak <= 3_708 && found.peak <= device.memory_bytes.unwrap());
+    // Less than a thousandth of the energy goes into keeping the budget.
+    assert!(found.energy - problem.total_energy() < problem.total_energy() / 500);
+}
+
+#[test]
+fn the_search_is_never_better_than_an_exhaustive_one_and_nearly_always_as_good() {
+    let mut runner = TestRunner::deterministic();
+    let energies = prop::collection::vec(1u64..20, 8);
+    let strategy = (budgeted(4..7, Features::PAPER), second_memory(), energies);
+    let (mut possible, mut best) = (0, 0);
+    for _ in 0..150 {
+        let (mut problem, mut paging, energies) = strategy.new_tree(&mut runner).unwrap().current();
+        paging.capacity = None;
+        problem.order = OrderMode::Fixed;
+        problem.objective = Objective::Energy;
+        problem.paging = Some(paging);
+        for (op, energy) in problem.ops.iter_mut().zip(energies) {
+            op.energy_pj = energy;
+        }
+        let least = exhaustive(&problem, problem.budget.unwrap());
+        let found = solved(by_name("paging"), &problem, 15_000).map(|found| found.energy);
+        if let Some(found) = found {
+            assert!(
+                least.is_some_and(|least| least <= found),
+                "{least:?} {found} {problem:?}"
+            );
+        }
+        possible += u32::from(least.is_some());
+        best += u32::from(least.is_some() && least == found);
+    }
+    assert!(possible > 75, "{possible}");
+    assert!(best + 2 >= possible, "{best} of {possible}");
+}
+
+#[test]
+fn a_transfer_back_begins_early_enough_to_hide_behind_runs_where_memory_allows() {
+    // Runs of 10 that make 100 bytes each; the first result is needed again by the last run.
+    let ops: Vec<(u64, u64, &[usize])> = vec![
+        (10, 100, &[]),
+        (10, 100, &[0]),
+        (10, 100, &[1]),
+        (10, 10, &[2]),
+        (10, 110, &[3]),
+        (10, 10, &[4]),
+        (10, 10, &[0, 5]),
+    ];
+    let mut problem = support::paper(&ops);
+    let way = Transfer {
+        latency_ns: 0,
+        bytes_per_s: 10_000_000_000,
+        energy_pj: 0,
+        energy_pj_per_byte: 0,
+    };
+    problem.paging = Some(Paging {
+        mode: PagingMode::Dma,
+        capacity: None,
+        page_out: way,
+        page_in: way,
+    });
+    let s = |id: usize| StorageId::new(id);
+    let run = |id: usize| Compute(OpId::new(id));
+    let steps = vec![
+        run(0),
+        run(1),
+        PageOut(s(0)),
+        run(2),
+        Free(s(1)),
+        run(3),
+        Free(s(2)),
+        run(4),
+        Free(s(3)),
+        run(5),
+        Free(s(4)),
+        PageIn(s(0)),
+        run(6),
+        Free(s(0)),
+        Free(s(5)),
+        Free(s(6)),
+    ];
+    let plan = Plan { steps };
+    let duration = |problem: &Problem, plan: &Plan| replay(problem, plan).unwrap().duration;
+    // The page-in takes 10 that nothing hides.
+    assert_eq!(duration(&problem, &plan), 80);
+    assert_eq!(duration(&problem, &paging::place_transfers(&problem, plan.clone())), 70);
+    // Within a budget the third run waits for 10 until the first result has left; beside the last run but one there must be room.
+    for (budget, expected) in [(220, 80), (219, 90)] {
+        problem.budget = Some(budget);
+        let placed = paging::place_transfers(&problem, plan.clone());
+        assert_eq!(duration(&problem, &placed), expected);
+    }
+}

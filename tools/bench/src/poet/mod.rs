@@ -1,0 +1,210 @@
+//! `remat-bench poet`: energy, memory and time with a second memory, on the networks and devices of the POET paper.
+//!
+//! Three tables, in form the paper's Figures 3 and 5, its Figure 4, and its Table 3: extra energy by budget for all solvers; the
+//! two halves of the search by deadline; memory and time. Every plan has passed the checker, with transfers in its time.
+
+mod trial;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use remat::plan::{Objective, PagingMode};
+use remat::profile::{Device, TrainingNet};
+
+use self::trial::{Setting, Trial};
+use crate::document::replace_in;
+use crate::table::{Form, Table};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Networks.
+    #[arg(
+        long,
+        value_name = "NET,...",
+        value_delimiter = ',',
+        default_value = "linear,resnet18-cifar,vgg16-cifar,bert"
+    )]
+    nets: Vec<String>,
+    /// Devices.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "mkr1000,nrf52840,raspberry-pi-4,jetson-tx2"
+    )]
+    devices: Vec<String>,
+    /// Budgets in per cent of the peak.
+    #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', default_value = "80,60,40")]
+    budgets: Vec<u64>,
+    /// Deadlines in per cent of the time of running every op once.
+    #[arg(
+        long,
+        value_name = "PERCENT,...",
+        value_delimiter = ',',
+        default_value = "100,101,105,150"
+    )]
+    deadlines: Vec<u64>,
+    /// Deadline of the first table, in the same measure; none by default.
+    #[arg(long, value_name = "PERCENT")]
+    deadline: Option<u64>,
+    /// Whether transfers overlap runs: `sync`, `dma`, or as the device does.
+    #[arg(long, value_name = "MODE")]
+    paging: Option<String>,
+    /// Seconds for each solver.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    time: f64,
+    /// Form of the tables.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+    /// Also write the tables into this document, between their marks.
+    #[arg(long, value_name = "DOCUMENT")]
+    write: Option<PathBuf>,
+}
+
+const BY_BUDGET: &[&str] = &[
+    "network",
+    "device",
+    "budget %",
+    "paging",
+    "time %",
+    "poet",
+    "gap %",
+    "paging-only",
+    "remat-only",
+    "capuchin",
+    "pofo",
+    "dtr",
+];
+const BY_DEADLINE: &[&str] = &[
+    "network",
+    "device",
+    "deadline %",
+    "paging",
+    "paging-only",
+    "remat-only",
+    "least energy %",
+];
+const BY_MEMORY: &[&str] = &["network", "device", "budget %", "memory kB", "time ms", "energy mJ"];
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let nets = args
+        .nets
+        .iter()
+        .map(|name| TrainingNet::by_name(name).with_context(|| format!("there is no network `{name}`")));
+    let nets = nets.collect::<anyhow::Result<Vec<_>>>()?;
+    let devices = args
+        .devices
+        .iter()
+        .map(|name| Device::preset(name).with_context(|| format!("there is no device `{name}`")));
+    let devices = devices.collect::<anyhow::Result<Vec<_>>>()?;
+    let mode = match args.paging.as_deref() {
+        None => None,
+        Some("sync") => Some(PagingMode::Sync),
+        Some("dma") => Some(PagingMode::Dma),
+        Some(other) => anyhow::bail!("`{other}` is no mode of paging: it is `sync` or `dma`"),
+    };
+    let settings: Vec<Setting> = nets
+        .iter()
+        .flat_map(|&net| devices.iter().map(move |device| Setting::new(net, device, mode)))
+        .collect();
+    for (name, table) in [
+        ("poet-budgets", by_budget(args, &settings)?),
+        ("poet-deadlines", by_deadline(args, &settings)?),
+        ("poet-memory", by_memory(args, &settings)?),
+    ] {
+        table.print(args.format);
+        if let Some(document) = &args.write {
+            replace_in(document, name, &table.render(Form::Markdown))?;
+        }
+    }
+    Ok(())
+}
+
+/// Extra energy of every solver.
+fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
+    let mut rows = Vec::new();
+    for setting in settings {
+        for &budget in &args.budgets {
+            let problem = setting.problem(Objective::Energy, budget, args.deadline);
+            let ours = Trial::of("paging", &problem, args.time)?;
+            let poet = Trial::of("poet", &problem, args.time)?;
+            let extra =
+                |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
+            rows.push(vec![
+                setting.net.name().to_owned(),
+                setting.device.name.clone(),
+                budget.to_string(),
+                ours.extra_energy(&problem),
+                ours.extra_time(&problem),
+                poet.extra_energy(&problem),
+                poet.gap(),
+                extra("paging-only")?,
+                extra("remat-only")?,
+                extra("capuchin")?,
+                extra("pofo")?,
+                extra("dtr")?,
+            ]);
+        }
+    }
+    Ok(Table {
+        text_columns: 2,
+        header: BY_BUDGET,
+        rows,
+    })
+}
+
+/// Extra energy of the search and its halves, at half the peak.
+fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
+    const BUDGET: u64 = 50;
+    let mut rows = Vec::new();
+    for setting in settings {
+        for &deadline in &args.deadlines {
+            let problem = setting.problem(Objective::Energy, BUDGET, Some(deadline));
+            let extra =
+                |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
+            let free = setting.problem(Objective::Energy, BUDGET, None);
+            rows.push(vec![
+                setting.net.name().to_owned(),
+                setting.device.name.clone(),
+                deadline.to_string(),
+                extra("paging")?,
+                extra("paging-only")?,
+                extra("remat-only")?,
+                Trial::of("paging", &free, args.time)?.extra_energy(&free),
+            ]);
+        }
+    }
+    Ok(Table {
+        text_columns: 2,
+        header: BY_DEADLINE,
+        rows,
+    })
+}
+
+/// Memory, time and energy of the shortest plans.
+fn by_memory(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
+    let mut rows = Vec::new();
+    for setting in settings {
+        for &budget in &args.budgets {
+            let problem = setting.problem(Objective::Time, budget, None);
+            let mut row = vec![
+                setting.net.name().to_owned(),
+                setting.device.name.clone(),
+                budget.to_string(),
+            ];
+            if let Some(found) = Trial::of("paging", &problem, args.time)?.replay {
+                row.extend([
+                    format!("{:.1}", found.peak as f64 / 1e3),
+                    format!("{:.3}", found.duration as f64 / 1e6),
+                    format!("{:.3}", found.energy as f64 / 1e9),
+                ]);
+            }
+            rows.push(row);
+        }
+    }
+    Ok(Table {
+        text_columns: 2,
+        header: BY_MEMORY,
+        rows,
+    })
+}

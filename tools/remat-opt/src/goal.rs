@@ -1,0 +1,87 @@
+//! What a plan is to be good at, and the second memory it may use, on the command line.
+
+use clap::{Args, ValueEnum};
+use remat::plan::{Objective, PagingMode};
+use remat::{Deadline, Goal, SecondMemory};
+
+use crate::cli::parse_bytes;
+
+/// What a plan is to be good at.
+#[derive(Debug, Args)]
+pub(crate) struct GoalArgs {
+    /// What the plan is to be good at, within the budget.
+    #[arg(long, value_name = "GOAL", default_value = "time")]
+    objective: ObjectiveArg,
+    /// When the plan has to have ended, transfers included: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<Deadline>,
+    /// Keep the budget by `--paging` alone: nothing is computed twice.
+    #[arg(long, conflicts_with = "solver")]
+    no_remat: bool,
+}
+
+/// Where a plan may move results.
+#[derive(Debug, Args)]
+pub(crate) struct PagingArgs {
+    /// Whether results may move to the second memory of the device and back: `off`, `sync` (the processor moves them) or `dma`
+    /// (beside it).
+    #[arg(long = "paging", value_name = "MODE", default_value = "off")]
+    mode: PagingArg,
+    /// What the second memory holds, `32GB` for instance [default: what the device says].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    tier_capacity: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ObjectiveArg {
+    /// Least time.
+    Time,
+    /// Least energy.
+    Energy,
+    /// Lowest peak; as `time` within a budget.
+    Peak,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum PagingArg {
+    /// Nothing moves.
+    Off,
+    /// Transfers and runs take turns.
+    Sync,
+    /// Transfers and runs overlap.
+    Dma,
+}
+
+impl GoalArgs {
+    /// What the plan is to be good at.
+    pub(crate) fn goal(&self) -> Goal {
+        Goal {
+            objective: match self.objective {
+                ObjectiveArg::Time => Objective::Time,
+                ObjectiveArg::Energy => Objective::Energy,
+                ObjectiveArg::Peak => Objective::Peak,
+            },
+            deadline: self.deadline,
+        }
+    }
+
+    /// The solver to use where the caller names this one.
+    pub(crate) fn solver(&self, named: &str) -> String {
+        if self.no_remat { "paging-only" } else { named }.to_owned()
+    }
+}
+
+impl PagingArgs {
+    /// The second memory, if there is to be one.
+    pub(crate) fn second_memory(&self) -> Option<SecondMemory> {
+        let mode = match self.mode {
+            PagingArg::Off => return None,
+            PagingArg::Sync => PagingMode::Sync,
+            PagingArg::Dma => PagingMode::Dma,
+        };
+        Some(SecondMemory {
+            mode,
+            capacity: self.tier_capacity,
+        })
+    }
+}

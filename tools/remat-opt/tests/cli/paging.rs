@@ -1,0 +1,46 @@
+//! Results that move to a second memory, energy and deadlines.
+
+use crate::{Folder, remat_opt};
+
+/// A model on a board, searched in the same way in every run.
+const ON_A_BOARD: &str = "models/unet_tiny_train.onnx --device raspberry-pi-4 --budget 70% --step-limit 2000 --time-limit 10m --threads 1 -q";
+
+#[test]
+fn results_move_and_the_plan_is_verified_with_a_timeline() {
+    let folder = Folder::new();
+    let mut make = remat_opt(&format!("{ON_A_BOARD} --paging dma --objective energy --deadline 1.5x"));
+    make.arg("-o").arg(folder.path("out.json"));
+    assert_run!(make);
+    let mut verify = remat_opt("verify models/unet_tiny_train.onnx --device raspberry-pi-4 --paging dma");
+    verify.arg(folder.path("out.json"));
+    verify.arg("--timeline").arg(folder.path("out.svg"));
+    assert_run!(verify);
+    crate::assert_contains_all(&folder.read("out.svg"), &["processor", "bus", "memory, KiB"]);
+}
+
+#[test]
+fn a_plan_that_moves_results_is_not_written_as_a_model() {
+    let folder = Folder::new();
+    let mut make = remat_opt(&format!("{ON_A_BOARD} --paging sync --no-remat"));
+    let output = make.arg("-o").arg(folder.path("out.onnx")).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
+    crate::assert_contains_all(&message, &["only a plan (`.json`) can say"]);
+    assert!(!folder.path("out.onnx").exists());
+}
+
+#[test]
+fn a_second_memory_and_energies_have_to_be_known() {
+    assert_run!("models/unet_tiny_train.onnx --paging dma");
+    assert_run!("models/unet_tiny_train.onnx --objective energy --budget 80%");
+    assert_run!("models/unet_tiny_train.onnx --deadline soon");
+}
+
+#[test]
+fn a_deadline_that_no_plan_meets_is_a_finding() {
+    let output = remat_opt(&format!("{ON_A_BOARD} --deadline 0.9x"))
+        .output()
+        .expect("it runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+}
