@@ -30,6 +30,8 @@ def test_it_loads_and_keeps_its_bits_under_all_settings(lab, case, variant):
 
 
 def test_the_measured_peak_is_the_promised_one(lab, case, variant):
+    if variant.name == "file-order" and not case.is_simulated:
+        pytest.skip("only measuring shows what this model takes, and the program measures the default order only")
     rewritten = lab.result(case, variant)
     broken = []
     for promise in variant.promises:

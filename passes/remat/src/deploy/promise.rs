@@ -43,7 +43,7 @@ impl Promise {
         self.learned_bytes = self.peak_bytes - simulated;
     }
 
-    /// Promises what was measured, for a file that is the model as it came: the simulation knows nothing of what the runtime fuses in it.
+    /// Promises what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
     pub(crate) fn be(&mut self, measured: &Measured) {
         self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
         self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);

@@ -223,11 +223,11 @@ impl Attempt<'_> {
         let Some((mut planned, check)) = best else {
             return Err(Error::NoVariant { abandoned: Vec::new() });
         };
-        // What is still above its promise was measured on this very file.
-        if self.variant == Variant::Untouched {
-            planned.promise.be(&check.after);
-        } else {
+        // What is still above its promise was measured on this very file. What the runtime fuses in it at load is not simulated.
+        if self.variant.is_fused() {
             planned.promise.settle(&check.after);
+        } else {
+            planned.promise.be(&check.after);
         }
         Ok(Ok((planned, Some(check))))
     }
