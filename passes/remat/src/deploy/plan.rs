@@ -15,8 +15,11 @@ use crate::{Error, Model, Solution, SolveRequest};
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
 
+/// By how much of the peak, in thousandths, a plan may be higher that suits the arena.
+const LITTLE_MORE_PERMILLE: u64 = 15;
+
 /// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
-const OTHER_PLANS: u64 = 3;
+const OTHER_PLANS: u64 = 5;
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
 const MOST_FILLING_PERMILLE: u64 = 10;
@@ -91,7 +94,8 @@ pub(crate) fn plan(
         asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
     }
     let best = best.ok_or_else(|| Error::NoVariant { abandoned: Vec::new() })?;
-    if request.arena && is_quickly_optimal(&best.solution, effort) {
+    let is_free = best.solution.replay.duration == model.baseline().duration;
+    if request.arena && (is_free || is_quickly_optimal(&best.solution, effort)) {
         return suit_the_arena(request, variant, model, effort, &asked, best);
     }
     Ok(best)
@@ -114,7 +118,8 @@ fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_>) -
     })
 }
 
-/// A plan that is as good as `best` and takes less where the arena is left on, among a few.
+/// A plan that is as good as `best`, or higher by little where no budget is to be kept, and takes less where the arena is left on, among
+/// a few.
 fn suit_the_arena(
     request: &DeployRequest<'_>,
     variant: Variant,
@@ -123,14 +128,21 @@ fn suit_the_arena(
     asked: &SolveRequest,
     mut best: Planned,
 ) -> Result<Planned, Error> {
+    let little_more = best.promise.peak_bytes / 1_000 * (1_000 + LITTLE_MORE_PERMILLE);
+    let highest = request.solve.budget.bytes(model.baseline().peak).unwrap_or(little_more);
+    let mut asked = asked.clone();
+    if best.solution.problem.budget.is_some() && asked.budget.bytes(0).is_none() {
+        // The lowest budget is known now.
+        asked.budget = BudgetSpec::Bytes(best.solution.replay.peak / 1_000 * (1_000 + LITTLE_MORE_PERMILLE));
+    }
     for seed in 1..=OTHER_PLANS {
         let control = effort.starting_now();
-        let Ok(solution) = crate::solve(model, asked, &control.seed(control.seed + seed)) else {
+        let Ok(solution) = crate::solve(model, &asked, &control.seed(control.seed + seed)) else {
             continue;
         };
         let other = lower(request, variant, model, solution)?;
-        let is_as_good = other.promise.peak_bytes <= best.promise.peak_bytes
-            && other.solution.replay.duration <= best.solution.replay.duration;
+        let is_as_good =
+            other.promise.peak_bytes <= highest && other.solution.replay.duration <= best.solution.replay.duration;
         if is_as_good && other.promise.arena_square() < best.promise.arena_square() {
             best = other;
         }
