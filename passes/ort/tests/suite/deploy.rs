@@ -10,14 +10,14 @@ use remat::{Error, LoadOptions, SolveRequest};
 use remat_ort::{Host, OptimizationLevel, SessionSettings, run_seeded};
 
 use crate::common::{runtime, workspace};
-use crate::measure::this_program;
+use crate::measure::child_program;
 
 fn host() -> Option<Host> {
     let runtime = runtime()?;
     Some(Host {
         library: runtime.library().to_owned(),
         version: runtime.version().to_owned(),
-        child: this_program(),
+        child: child_program(),
     })
 }
 

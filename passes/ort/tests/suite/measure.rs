@@ -1,27 +1,19 @@
-//! Memory, time and bits of a run, in a process of its own. The child is this test program, in which one ignored test answers.
+//! Memory, time and bits of a run, in a process of its own. The child is a small program beside the tests.
 
 use std::path::{Path, PathBuf};
 
 use remat_ort::{
     ChildCommand, MeasureOptions, Measurement, OptimizationLevel, Provider, RuntimeError, SessionSettings,
-    compare_bits, compare_time, measure, optimize, run_seeded, serve,
+    compare_bits, compare_time, measure, optimize, run_seeded,
 };
 
 use crate::common::{runtime, workspace};
 
-/// Answers a request; started by the other tests of this file.
-#[test]
-#[ignore = "it is the child of the other tests"]
-fn child() {
-    serve(std::io::stdin().lock(), std::io::stdout().lock()).expect("the streams are those of the parent");
-}
-
-/// This program, with the test above selected.
-pub(crate) fn this_program() -> ChildCommand {
-    let arguments = ["--quiet", "--ignored", "--exact", "measure::child", "--nocapture"];
+/// The program that runs models for these tests.
+pub(crate) fn child_program() -> ChildCommand {
     ChildCommand {
-        program: std::env::current_exe().expect("the test program is a file"),
-        arguments: arguments.map(Into::into).into(),
+        program: env!("CARGO_BIN_EXE_remat-ort-child").into(),
+        arguments: Vec::new(),
     }
 }
 
@@ -38,7 +30,7 @@ fn measured(library: &Path, model: &Path, settings: &SessionSettings) -> Measure
         runs: 2,
         seeds: vec![7, 8],
     };
-    measure(&this_program(), library, model, settings, &options).unwrap_or_else(|error| panic!("{error}"))
+    measure(&child_program(), library, model, settings, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -89,7 +81,7 @@ fn times_of_a_model_and_itself_are_about_the_same() {
     let Some(runtime) = runtime() else { return };
     let model = unet();
     let pair = (model.as_path(), model.as_path());
-    let times = compare_time(&this_program(), runtime.library(), pair, &exact(), 4, 0).expect("it runs");
+    let times = compare_time(&child_program(), runtime.library(), pair, &exact(), 4, 0).expect("it runs");
     assert!(
         times.base_min_ns > 0 && times.base_min_ns <= times.base_median_ns,
         "{times:?}"
@@ -102,11 +94,13 @@ fn a_model_that_cannot_be_loaded_and_a_child_that_dies_are_errors() {
     let Some(runtime) = runtime() else { return };
     let options = MeasureOptions::default();
     let missing = Path::new("no/such/model.onnx");
-    let error = measure(&this_program(), runtime.library(), missing, &exact(), &options).unwrap_err();
+    let error = measure(&child_program(), runtime.library(), missing, &exact(), &options).unwrap_err();
     assert!(matches!(error, RuntimeError::Load { .. }), "{error}");
 
-    let mut silent = this_program();
-    silent.arguments = vec!["--no-such-option".into()];
+    let silent = ChildCommand {
+        program: std::env::current_exe().expect("the test program is a file"),
+        arguments: vec!["--no-such-option".into()],
+    };
     let error = measure(&silent, runtime.library(), &unet(), &exact(), &options).unwrap_err();
     assert!(
         matches!(&error, RuntimeError::Child { why, .. } if why.contains("no-such-option")),
@@ -118,7 +112,7 @@ fn a_model_that_cannot_be_loaded_and_a_child_that_dies_are_errors() {
 fn elements_that_differ_are_counted() {
     let Some(runtime) = runtime() else { return };
     let (here, there) = (unet(), workspace().join("test/models/mlp_tiny_train.onnx"));
-    let compare = |other: &Path| compare_bits(&this_program(), runtime.library(), (&here, other), &exact(), 0);
+    let compare = |other: &Path| compare_bits(&child_program(), runtime.library(), (&here, other), &exact(), 0);
     assert_eq!(compare(&here).expect("it runs"), []);
     let found = compare(&there).expect("they run");
     assert!(found.iter().any(|difference| difference.form.is_some()), "{found:?}");
@@ -132,7 +126,7 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
         let model = workspace().join(format!("test/models/{name}.onnx"));
         let out = folder.path().join("out.onnx");
         optimize(
-            &this_program(),
+            &child_program(),
             runtime.library(),
             &model,
             OptimizationLevel::Extended,
@@ -153,7 +147,7 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
         let _ = std::fs::remove_file(data);
     }
     let error = optimize(
-        &this_program(),
+        &child_program(),
         runtime.library(),
         Path::new("no/model.onnx"),
         OptimizationLevel::Basic,
@@ -171,7 +165,7 @@ fn a_provider_that_the_library_lacks_is_named() {
         ..exact()
     };
     let options = MeasureOptions::default();
-    match measure(&this_program(), runtime.library(), &unet(), &settings, &options) {
+    match measure(&child_program(), runtime.library(), &unet(), &settings, &options) {
         Ok(measured) => {
             let peaks = measured.peaks.as_ref().expect("the provider's arena states its peak");
             assert!(peaks.first > 1 << 20, "{peaks:?}");

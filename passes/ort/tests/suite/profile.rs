@@ -11,7 +11,7 @@ use remat_ort::{
 };
 
 use crate::common::{Facts, models, runtime, workspace};
-use crate::measure::this_program;
+use crate::measure::child_program;
 
 fn request(facts: &Facts) -> ProfileRequest {
     ProfileRequest {
@@ -35,7 +35,7 @@ fn host() -> Host {
         named: Some(library.to_owned()),
         ..Surroundings::default()
     };
-    Host::find(this_program(), &surroundings).expect("the library that is here can be loaded")
+    Host::find(child_program(), &surroundings).expect("the library that is here can be loaded")
 }
 
 /// What a profile of the model lacks: ops without a time, sizes that are not those of the graph.
@@ -103,7 +103,7 @@ fn fused_nodes_are_profiled_at_higher_levels() {
     let model = workspace().join("test/models/features/function_calls.onnx");
     let nodes = |level| {
         let found = profile(
-            &this_program(),
+            &child_program(),
             runtime.library(),
             &model,
             &SessionSettings::exact(level),
@@ -126,7 +126,7 @@ fn inputs_can_be_given_and_must_fit() {
             inputs: ProfileInputs::Given(vec![tensor]),
         };
         profile(
-            &this_program(),
+            &child_program(),
             runtime.library(),
             &model,
             &SessionSettings::exact(OptimizationLevel::Off),
@@ -170,7 +170,7 @@ fn what_is_no_library_of_the_runtime_is_named_in_the_error() {
         named: Some("no/such/library.so".into()),
         ..Surroundings::default()
     };
-    let error = Host::find(this_program(), &surroundings).unwrap_err();
+    let error = Host::find(child_program(), &surroundings).unwrap_err();
     assert!(
         matches!(&error, RuntimeError::Library { path, .. } if path.ends_with("library.so")),
         "{error}"
