@@ -31,8 +31,8 @@ const NOISY_STARTS: usize = 4;
 ///
 /// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. Takes the answers of its
 /// two halves along, transfers alone and recomputes alone, and those of the policy of Capuchin and of the dynamic program over chains: under the
-/// same step limit of up to 60,000 it is never worse than one of them. Without a second memory it only recomputes. Where the objective is the peak, it searches for the least
-/// time, as the budget is not its to choose.
+/// same step limit of up to 60,000 it is hardly ever worse than one of them. Without a second memory it only recomputes. Where the objective
+/// is the peak, it searches for the least time, as the budget is not its to choose.
 #[derive(Clone, Copy, Debug)]
 pub struct PagingSearch {
     name: &'static str,
@@ -189,7 +189,7 @@ impl Work<'_, '_> {
     fn both(&mut self) {
         self.capuchin();
         self.pofo();
-        // The halves get steps of their own, so that the whole is never worse than one of them with as many.
+        // The halves get steps of their own, so that the whole is hardly ever worse than one of them with as many.
         for allowed in [PAGES, RUNS] {
             let before = (self.best.take(), self.improved_at, self.rng.clone());
             self.rng = Rng::new(self.control.seed, 0);
