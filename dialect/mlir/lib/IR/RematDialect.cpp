@@ -7,6 +7,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace remat;
@@ -34,13 +36,44 @@ void RematDialect::initialize() {
       >();
 }
 
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Whether a data layout knows the size of a type by itself; it ends the process where it is asked for another one.
+static bool hasSize(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return hasSize(complex.getElementType());
+  return isa<IntegerType, FloatType, IndexType>(element);
+}
+
+std::optional<int64_t> remat::getElementStride(Type element, const DataLayout &layout) {
+  if (!hasSize(element))
+    return std::nullopt;
+  return llvm::alignTo(layout.getTypeSize(element).getFixedValue(), layout.getTypeABIAlignment(element));
+}
+
+std::optional<int64_t> remat::getBufferBytes(ShapedType type, const DataLayout &layout) {
+  if (!type.hasStaticShape())
+    return std::nullopt;
+  std::optional<int64_t> bytes = getElementStride(type.getElementType(), layout);
+  for (int64_t extent : type.getShape())
+    if (bytes)
+      bytes = llvm::checkedMul(*bytes, extent);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
 LogicalResult PageType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
   if (!tensor.hasStaticShape())
     return emitError() << "a page needs a static shape, got `" << tensor << "`";
   if (tensor.getEncoding())
     return emitError() << "a page needs a tensor without encoding, got `" << tensor << "`";
-  if (!MemRefType::isValidElementType(tensor.getElementType()))
-    return emitError() << "a page needs elements that a buffer can hold, got `" << tensor << "`";
+  if (!hasSize(tensor.getElementType()))
+    return emitError() << "a page needs elements with a size, got `" << tensor << "`";
   return success();
 }
 
