@@ -25,6 +25,8 @@ TO_BUFFERS = [
     "buffer-deallocation-pipeline",
     "func.func(optimize-allocation-liveness)",
 ]
+LOWER_PAGES = "remat-lower-pages"
+"""Between buffers and LLVM, for functions with pages."""
 TO_LLVM = [
     "func.func(convert-linalg-to-loops)",
     "expand-strided-metadata",
@@ -63,7 +65,8 @@ def lowered(text, stages, runs, plugin=None):
     plugins = [f"--load-pass-plugin={plugin}", f"--load-dialect-plugin={plugin}"] if plugin else []
     planned = tool("mlir-opt", *plugins, pipeline(*stages), input=text).stdout
     module = planned.rstrip().removesuffix("}") + driver(planned, runs) + "}\n"
-    return planned, tool("mlir-opt", *plugins, pipeline(*TO_BUFFERS, *TO_LLVM), input=module).stdout
+    pages = [LOWER_PAGES] if "remat.page_out" in planned else []
+    return planned, tool("mlir-opt", *plugins, pipeline(*TO_BUFFERS, *pages, *TO_LLVM), input=module).stdout
 
 
 def run(llvm, optimize="-O2", libraries=()):
@@ -77,19 +80,18 @@ def run(llvm, optimize="-O2", libraries=()):
     pairs = [line.split() for line in stated.splitlines()]
     values = lambda key: [value for k, value in pairs if k == key]
     times = [float(t) for t in values("seconds")]
-    return {
-        "peak_bytes": int(values("peak_bytes")[0]),
-        "output_bytes": int(values("output_bytes")[0]),
+    figures = ("peak_bytes", "output_bytes", "second_peak_bytes", "written_bytes", "read_bytes")
+    return {figure: int(values(figure)[0]) for figure in figures if values(figure)} | {
         "bits": values("bits"),
         "sums": [float(s) for s in values("sum")],
         "milliseconds": statistics.median(times) * 1e3 if times else None,
     }
 
 
-def measure(text, stages=None, runs=3, plugin=None):
+def measure(text, stages=None, runs=3, plugin=None, libraries=()):
     """Peak, time and bits of the function in `text`, lowered through `stages`."""
     _, llvm = lowered(text, stages or [f"func.func({','.join(TO_LINALG)})"], runs, plugin)
-    return run(llvm)
+    return run(llvm, libraries=libraries)
 
 
 def main():

@@ -2,7 +2,8 @@
 
 It is text in the standard dialects, appended to the module that holds the function, and goes with it through bufferization and
 lowering. Per call of `main`, lines of `key value` on stdout: `peak_bytes` and `output_bytes` above what was live before the call
-(arguments are the caller's), `bits` and `sum` of each result, and `seconds` of each of a few further calls.
+(arguments are the caller's), of a function with pages their `second_peak_bytes`, `written_bytes` and `read_bytes`, `bits` and `sum` of
+each result, and `seconds` of each of a few further calls.
 """
 
 import re
@@ -40,6 +41,16 @@ func.func private @digest(%values: tensor<?xf32>) -> (i64, f64) {
   }
   return %hash, %sum : i64, f64
 }
+"""
+
+PAGES = """
+  %one = arith.constant 1 : i64
+  %statistics = llvm.alloca %one x !llvm.array<7 x i64> : (i64) -> !llvm.ptr
+  func.call @remat_page_statistics(%statistics) : (!llvm.ptr) -> ()
+  %pages = llvm.load %statistics : !llvm.ptr -> !llvm.array<7 x i64>
+  %second_peak_bytes = llvm.extractvalue %pages[2] : !llvm.array<7 x i64>
+  %written_bytes = llvm.extractvalue %pages[4] : !llvm.array<7 x i64>
+  %read_bytes = llvm.extractvalue %pages[6] : !llvm.array<7 x i64>
 """
 
 FILL = """
@@ -120,6 +131,12 @@ def driver(text, runs):
         *stated("peak_bytes", "I64", "%peak_bytes", "i64"),
         *stated("output_bytes", "I64", "%output_bytes", "i64"),
     ]
+    helpers = HELPERS
+    if "remat.page_out" in text:
+        helpers += "func.func private @remat_page_statistics(!llvm.ptr)\n"
+        lines.append(PAGES)
+        for key in ("second_peak_bytes", "written_bytes", "read_bytes"):
+            lines += stated(key, "I64", f"%{key}", "i64")
     for i, type in enumerate(signature.results):
         sizes = shape(type)
         flat = f"tensor<{product(sizes)}xf32>"
@@ -141,7 +158,7 @@ def driver(text, runs):
         ]
     keys = {re.search(r"@key_(\w+)", line)[1] for line in lines if "@key_" in line}
     strings = [f'llvm.mlir.global constant @key_{k}("{k} \\00")' for k in sorted(keys)]
-    return HELPERS + "\n".join([*strings, "func.func @main() {", *lines, "  return", "}"]) + "\n"
+    return helpers + "\n".join([*strings, "func.func @main() {", *lines, "  return", "}"]) + "\n"
 
 
 def stated(key, kind, value, type):
