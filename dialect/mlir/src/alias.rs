@@ -1,30 +1,32 @@
-//! Where results live: operations whose result looks into the memory of an operand.
+//! Where results live: in the memory of an operand, or in memory of their own.
 //!
-//! `BufferizableOpInterface` says so for what can be bufferized as it is. The operations below are lowered to such ones first, by
-//! the passes of their dialects, and their results are views then.
+//! `BufferizableOpInterface` says so of operations that can be bufferized as they are. Those named below are lowered to such ones
+//! first, by the passes of their dialects, and their results are views then.
 
-use crate::ffi::Bufferization;
+use melior::ir::OperationRef;
+
+use crate::ffi::{self, Alias};
 
 /// Operations whose only result is a view of operand 0, by domain.
 const VIEWS: &[(&str, &[&str])] = &[
     ("tosa", &["identity", "reshape", "slice"]),
     ("stablehlo", &["reshape"]),
     ("", &["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"]),
-    ("remat", &["recompute"]),
 ];
 
-/// Whether result 0 of the operation looks into the memory of operand 0, by name.
-pub(crate) fn is_view(domain: &str, op_type: &str) -> bool {
-    VIEWS
+/// The operands and results of an operation of this domain and type that may share memory.
+pub(crate) fn aliases(op: OperationRef<'_, '_>, domain: &str, op_type: &str) -> Vec<Alias> {
+    let named = VIEWS
         .iter()
-        .any(|&(known, ops)| known == domain && ops.contains(&op_type))
-}
-
-/// What bufferization may make of operand `index`.
-pub(crate) fn operand(domain: &str, op_type: &str, index: usize, said: Bufferization) -> Bufferization {
-    if index == 0 && is_view(domain, op_type) {
-        Bufferization::View(0)
+        .any(|&(known, ops)| known == domain && ops.contains(&op_type));
+    if named {
+        let view = Alias {
+            operand: 0,
+            result: 0,
+            written: false,
+        };
+        vec![view]
     } else {
-        said
+        ffi::aliases(op)
     }
 }

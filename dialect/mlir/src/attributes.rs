@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use melior::ir::attribute::{IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute as MlirAttribute, OperationRef};
 use remat_ir::Attribute;
 
-use crate::ffi::OpFacts;
+use crate::ffi::{self, OpFacts};
 
 /// Longest list that is read: cost models want kernel sizes, not weights.
 const MAX_LIST: usize = 16;
@@ -18,10 +17,10 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
     let name = op.name();
     let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
     if name == "torch.operator"
-        && let Ok(carried) = op.attribute("name").and_then(StringAttribute::try_from)
-        && let Some(operator) = carried.value().strip_prefix("onnx.")
+        && let Some((_, carried)) = op.attributes().find(|(name, _)| name.as_string_ref().as_str() == Ok("name"))
+        && let Some(operator) = ffi::text(carried).and_then(|text| text.strip_prefix("onnx.").map(str::to_owned))
     {
-        return (String::new(), operator.to_owned());
+        return (String::new(), operator);
     }
     match name.split_once('.') {
         Some(("onnx", operator)) => (String::new(), operator.to_owned()),
@@ -56,26 +55,10 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<S
     read
 }
 
+/// An integer, a text, or a short list of integers.
 fn attribute(value: MlirAttribute<'_>) -> Option<Attribute> {
-    if let Ok(integer) = IntegerAttribute::try_from(value) {
-        return Some(Attribute::Int(integer.value()));
-    }
-    if let Ok(text) = StringAttribute::try_from(value) {
-        return Some(Attribute::String(text.value().as_bytes().to_vec()));
-    }
-    integers(value).map(Attribute::Ints)
-}
-
-/// A short list of integers, in either of the forms that lists have.
-fn integers(value: MlirAttribute<'_>) -> Option<Vec<i64>> {
-    use melior::ir::attribute::{ArrayAttribute, DenseI64ArrayAttribute};
-    if let Ok(dense) = DenseI64ArrayAttribute::try_from(value) {
-        return (dense.len() <= MAX_LIST).then(|| (0..dense.len()).filter_map(|index| dense.element(index).ok()).collect());
-    }
-    let array = ArrayAttribute::try_from(value).ok()?;
-    if array.len() > MAX_LIST {
-        return None;
-    }
-    let element = |index| Some(IntegerAttribute::try_from(array.element(index).ok()?).ok()?.value());
-    (0..array.len()).map(element).collect()
+    let number = || ffi::integer(value).map(Attribute::Int);
+    let text = || ffi::text(value).map(|text| Attribute::String(text.into_bytes()));
+    let list = || ffi::integers(value, MAX_LIST).map(Attribute::Ints);
+    number().or_else(text).or_else(list)
 }

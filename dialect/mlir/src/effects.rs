@@ -6,8 +6,6 @@
 
 use remat_ir::Effects;
 
-use crate::ffi::OpFacts;
-
 /// ONNX operators that draw random numbers. `Dropout` is one where it trains, which its operands say, not its name.
 const ONNX_RANDOM: &[&str] = &[
     "Bernoulli",
@@ -48,8 +46,9 @@ const STABLEHLO_STATEFUL: &[&str] = &[
     "while",
 ];
 
-/// The effects of an operation of this domain and type, as [`crate::attributes::identity`] names them.
-pub(crate) fn effects(domain: &str, op_type: &str, facts: OpFacts) -> Effects {
+/// The effects of an operation of this domain and type, as [`crate::attributes::identity`] names them. `effect_free` is what the operation
+/// says, if it is registered.
+pub(crate) fn effects(domain: &str, op_type: &str, effect_free: Option<bool>) -> Effects {
     let of_lists = |random: &[&str], stateful: &[&str]| {
         if random.contains(&op_type) {
             Effects::Random
@@ -61,8 +60,8 @@ pub(crate) fn effects(domain: &str, op_type: &str, facts: OpFacts) -> Effects {
     };
     match domain {
         "" => of_lists(ONNX_RANDOM, ONNX_STATEFUL),
-        "stablehlo" if !facts.registered => of_lists(STABLEHLO_RANDOM, STABLEHLO_STATEFUL),
-        _ if facts.effect_free => of_lists(STABLEHLO_RANDOM, &[]),
+        "stablehlo" if effect_free.is_none() => of_lists(STABLEHLO_RANDOM, STABLEHLO_STATEFUL),
+        _ if effect_free == Some(true) => of_lists(STABLEHLO_RANDOM, &[]),
         _ => Effects::Stateful,
     }
 }
@@ -71,33 +70,24 @@ pub(crate) fn effects(domain: &str, op_type: &str, facts: OpFacts) -> Effects {
 mod tests {
     use super::*;
 
-    fn of(domain: &str, op_type: &str, effect_free: bool) -> Effects {
-        let facts = OpFacts {
-            registered: effect_free,
-            effect_free,
-            ..OpFacts::default()
-        };
-        effects(domain, op_type, facts)
-    }
-
     #[test]
     fn operators_of_onnx_are_judged_by_name_even_where_their_dialect_calls_them_pure() {
-        assert_eq!(of("", "Conv", false), Effects::Pure);
-        assert_eq!(of("", "RandomNormal", true), Effects::Random);
-        assert_eq!(of("", "Loop", false), Effects::Stateful);
+        assert_eq!(effects("", "Conv", None), Effects::Pure);
+        assert_eq!(effects("", "RandomNormal", Some(true)), Effects::Random);
+        assert_eq!(effects("", "Loop", None), Effects::Stateful);
     }
 
     #[test]
     fn unknown_operations_are_stateful() {
-        assert_eq!(of("mine", "op", false), Effects::Stateful);
-        assert_eq!(of("stablehlo", "custom_call", false), Effects::Stateful);
-        assert_eq!(of("stablehlo", "rng", false), Effects::Random);
-        assert_eq!(of("stablehlo", "add", false), Effects::Pure);
+        assert_eq!(effects("mine", "op", None), Effects::Stateful);
+        assert_eq!(effects("stablehlo", "custom_call", None), Effects::Stateful);
+        assert_eq!(effects("stablehlo", "rng", None), Effects::Random);
+        assert_eq!(effects("stablehlo", "add", None), Effects::Pure);
     }
 
     #[test]
     fn registered_operations_speak_for_themselves() {
-        assert_eq!(of("tosa", "exp", true), Effects::Pure);
-        assert_eq!(of("tosa", "variable_write", false), Effects::Stateful);
+        assert_eq!(effects("tosa", "exp", Some(true)), Effects::Pure);
+        assert_eq!(effects("tosa", "variable_write", Some(false)), Effects::Stateful);
     }
 }
