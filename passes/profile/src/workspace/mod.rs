@@ -1,6 +1,7 @@
-//! Bytes that kernels take on top of operands and results while they run: ONNX Runtime 1.31 on a CPU, one thread.
+//! Bytes that kernels take on top of operands and results while they run: ONNX Runtime 1.31 on a CPU, one thread, and of the `tosa`
+//! dialect what its lowering in MLIR allocates.
 //!
-//! Every formula was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
+//! Every formula for ONNX Runtime was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
 //! `data/measure_workspace.py`) and read in the runtime's sources where the figures left a doubt. A kernel the table does
 //! not know is taken to need nothing.
 
@@ -8,6 +9,7 @@ mod attention;
 mod conv;
 mod einsum;
 mod moves;
+mod tosa;
 mod widened;
 
 use remat_ir::{Graph, Op, ValueType};
@@ -20,6 +22,7 @@ pub(crate) fn bytes(graph: &Graph, op: &Op) -> u64 {
     let own = match op.domain.as_str() {
         "" | "ai.onnx" => onnx(&op.op_type, &operands),
         "com.microsoft" => microsoft(&op.op_type, &operands),
+        "tosa" => tosa::bytes(&op.op_type, &operands),
         // Blocked kernels work in place of their operands; foreign ones are not known.
         _ => None,
     };
