@@ -84,6 +84,8 @@ mod llvm {
             .flag("-fno-rtti")
             .flag("-fno-exceptions")
             .flag("-fvisibility=hidden")
+            // As the libraries are built: what `mlir::Pass` holds depends on it.
+            .define("NDEBUG", None)
             .opt_level(2)
             .debug(false)
             .compile("remat_queries");

@@ -7,8 +7,11 @@ use remat_mlir::{ApplyOptions, Function, ImportOptions, Severity};
 
 use crate::{PassError, PassOptions};
 
-/// Attribute of a function: the peak that the schedule keeps, in bytes.
+/// Attribute of a function: the budget that the schedule was made for, in bytes.
 pub(crate) const BUDGET: &str = "remat.budget";
+
+/// Attribute of a function: its peak as it stands, in bytes.
+pub(crate) const PEAK: &str = "remat.peak";
 
 /// What became of a function.
 #[derive(Clone, PartialEq, Debug)]
@@ -106,6 +109,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
     let report = FunctionReport::of(function, &model, &solution);
     let budget = solution.problem.budget.unwrap_or(report.peak);
     function.set_integer(BUDGET, i64::try_from(budget).unwrap_or(i64::MAX));
+    function.set_integer(PEAK, i64::try_from(report.peak).unwrap_or(i64::MAX));
     if options.remarks {
         function.emit(Severity::Remark, &report.text());
     }
