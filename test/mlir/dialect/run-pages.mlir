@@ -49,7 +49,7 @@ func.func @parts(%x: tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<4x2xf32>) {
     %q = remat.page_out %acc : tensor<4x2xf32>
     %a = remat.page_in %q : tensor<4x2xf32>
     %b = remat.page_in %q : tensor<4x2xf32>
-    %sum = arith.addf %a, %b : tensor<4x2xf32>
+    %sum = linalg.add ins(%a, %b : tensor<4x2xf32>, tensor<4x2xf32>) outs(%acc : tensor<4x2xf32>) -> tensor<4x2xf32>
     scf.yield %sum : tensor<4x2xf32>
   }
   return %0, %1 : tensor<2x2xf32>, tensor<4x2xf32>
