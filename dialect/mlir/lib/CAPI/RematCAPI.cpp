@@ -3,14 +3,13 @@
 #include "Remat/RematCAPI.h"
 
 #include "Remat/RematOps.h"
+#include "Remat/RematPasses.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/CheckedArithmetic.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace remat;
@@ -19,15 +18,15 @@ MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Remat, remat, ::remat::RematDialect)
 
 void rematRegisterDialect(MlirDialectRegistry registry) { unwrap(registry)->insert<RematDialect>(); }
 
+void rematRegisterTransforms() { registerRematPasses(); }
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
 
 MlirType rematPageTypeGet(MlirType tensor) {
   auto ranked = dyn_cast<RankedTensorType>(unwrap(tensor));
-  // Diagnostics are for text that somebody wrote; here the answer is enough.
-  auto silent = [&] { return InFlightDiagnostic(); };
-  if (!ranked || failed(PageType::verify(silent, ranked)))
+  if (!ranked || !PageType::holds(ranked))
     return MlirType{nullptr};
   return wrap(static_cast<Type>(PageType::get(ranked)));
 }
@@ -43,24 +42,9 @@ int64_t rematTypeGetBytes(MlirType type) {
   if (auto page = dyn_cast<PageType>(tensor))
     tensor = page.getTensor();
   auto ranked = dyn_cast<RankedTensorType>(tensor);
-  if (!ranked || !ranked.hasStaticShape())
+  if (!ranked)
     return -1;
-  Type element = ranked.getElementType();
-  // Only these have a size by themselves; asking for that of another type is fatal.
-  if (!isa<IntegerType, FloatType, IndexType, ComplexType>(element))
-    return -1;
-  DataLayout layout;
-  llvm::TypeSize size = layout.getTypeSize(element);
-  if (size.isScalable())
-    return -1;
-  uint64_t stride = llvm::alignTo(size.getFixedValue(), layout.getTypeABIAlignment(element));
-  std::optional<int64_t> bytes = static_cast<int64_t>(stride);
-  for (int64_t extent : ranked.getShape()) {
-    bytes = llvm::checkedMul(*bytes, extent);
-    if (!bytes)
-      return -1;
-  }
-  return *bytes;
+  return getBufferBytes(ranked, DataLayout()).value_or(-1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,5 +81,3 @@ bool rematOperationForEachAlias(MlirOperation wrapped, RematAliasCallback callba
   }
   return true;
 }
-
-void rematRegisterTransforms() {}

@@ -7,6 +7,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace remat;
@@ -34,13 +36,53 @@ void RematDialect::initialize() {
       >();
 }
 
-LogicalResult PageType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Whether a data layout knows the size of a type by itself; it ends the process where it is asked for another one.
+static bool hasSize(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return hasSize(complex.getElementType());
+  return isa<IntegerType, FloatType, IndexType>(element);
+}
+
+std::optional<int64_t> remat::getElementStride(Type element, const DataLayout &layout) {
+  if (!hasSize(element))
+    return std::nullopt;
+  return llvm::alignTo(layout.getTypeSize(element).getFixedValue(), layout.getTypeABIAlignment(element));
+}
+
+std::optional<int64_t> remat::getBufferBytes(ShapedType type, const DataLayout &layout) {
+  if (!type.hasStaticShape())
+    return std::nullopt;
+  std::optional<int64_t> bytes = getElementStride(type.getElementType(), layout);
+  for (int64_t extent : type.getShape())
+    if (bytes)
+      bytes = llvm::checkedMul(*bytes, extent);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Pages
+//===----------------------------------------------------------------------===//
+
+/// What keeps a tensor from being put into a page; null if nothing does.
+static const char *whyNoPageHolds(RankedTensorType tensor) {
   if (!tensor.hasStaticShape())
-    return emitError() << "a page needs a static shape, got `" << tensor << "`";
+    return "a page needs a static shape";
   if (tensor.getEncoding())
-    return emitError() << "a page needs a tensor without encoding, got `" << tensor << "`";
-  if (!MemRefType::isValidElementType(tensor.getElementType()))
-    return emitError() << "a page needs elements that a buffer can hold, got `" << tensor << "`";
+    return "a page needs a tensor without encoding";
+  if (!hasSize(tensor.getElementType()))
+    return "a page needs elements with a size";
+  return nullptr;
+}
+
+bool PageType::holds(RankedTensorType tensor) { return !whyNoPageHolds(tensor); }
+
+LogicalResult PageType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
+  if (const char *reason = whyNoPageHolds(tensor))
+    return emitError() << reason << ", got `" << tensor << "`";
   return success();
 }
 
