@@ -167,7 +167,7 @@ impl<'c> Importer<'_, 'c> {
         let entry = &self.table.entries[position];
         let reads = self.reads(position);
         let effects = match entry.effects {
-            Effects::Pure if !self.can_be_fenced(&reads) => Effects::Stateful,
+            Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
             effects => effects,
         };
         let mut spec = OpSpec {
@@ -231,10 +231,11 @@ impl<'c> Importer<'_, 'c> {
         Reads { operands, captures }
     }
 
-    /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant.
-    fn can_be_fenced(&self, reads: &Reads) -> bool {
+    /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant, or writes into an empty one.
+    fn can_be_fenced(&self, position: usize, reads: &Reads) -> bool {
         let mut values = reads.operands.iter().flatten().chain(&reads.captures);
-        values.any(|&value| self.table.can_carry_fence(value))
+        let mut members = self.table.members(position).into_iter();
+        values.any(|&value| self.table.can_carry_fence(value)) || members.any(|member| self.table.empties(member).next().is_some())
     }
 
     fn placement(&self, entry: &Entry<'c>, result: usize, ty: &ValueType) -> Placement {

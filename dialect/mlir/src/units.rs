@@ -33,6 +33,13 @@ pub(crate) struct Entry<'c> {
     pub(crate) role: Role,
 }
 
+impl Entry<'_> {
+    /// Whether it makes a tensor of static shape without contents.
+    pub(crate) fn is_empty_tensor(&self) -> bool {
+        self.role == Role::Resident && is_without_contents(&self.domain, &self.op_type)
+    }
+}
+
 /// What an operation is to the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
@@ -111,6 +118,15 @@ impl<'c> Table<'c> {
         members
     }
 
+    /// The empty tensors that the operation reads, which it can only write into: the number of the operand, and who makes it.
+    pub(crate) fn empties(&self, member: usize) -> impl Iterator<Item = (usize, usize)> {
+        let operands = self.entries[member].operands.iter().enumerate();
+        operands.filter_map(|(index, &value)| {
+            let maker = self.values[value?].maker?;
+            self.entries[maker].is_empty_tensor().then_some((index, maker))
+        })
+    }
+
     fn push_value(&mut self, value: Value<'c, 'c>, maker: Option<usize>) {
         self.positions.insert(key(value), self.values.len());
         self.values.push(Known { value, maker, uses: 0 });
@@ -123,7 +139,7 @@ impl<'c> Table<'c> {
         for &value in operands.iter().flatten().chain(&captures) {
             self.values[value].uses += 1;
         }
-        let is_empty = domain == "tensor" && op_type == "empty" && operands.is_empty();
+        let is_empty = is_without_contents(&domain, &op_type) && operands.is_empty();
         let entry = Entry {
             op,
             effects: effects(&domain, &op_type, facts.registered.then(|| ffi::is_effect_free(op))),
@@ -201,6 +217,11 @@ impl<'c> Table<'c> {
             && entry.aliases.iter().all(|alias| alias.written);
         cheap.then_some(maker)
     }
+}
+
+/// Whether operations of this name make tensors to be written into.
+fn is_without_contents(domain: &str, op_type: &str) -> bool {
+    (domain, op_type) == ("tensor", "empty") || (domain, op_type) == ("bufferization", "alloc_tensor")
 }
 
 /// Whether the operation makes a constant, by its word or, where its dialect is not loaded, by its name.
