@@ -47,9 +47,9 @@ impl<'c> Imported<'c> {
     /// [`ApplyError`] if the graph is that of another function; the function is half rewritten then.
     pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<(), Diagnosed<'c, ApplyError>> {
         let function = self.function;
-        let block = function.block().map_err(|error| {
-            Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string()))
-        })?;
+        let block = function
+            .block()
+            .map_err(|error| Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string())))?;
         let mut applier = Applier::new(&self, rewritten, *options, block);
         applier.sources().map_err(|error| Diagnosed::at(function.op(), error))?;
         for op in &rewritten.ops {
@@ -95,11 +95,24 @@ impl<'t, 'c> Applier<'t, 'c> {
     /// Arguments and constants are the values they were.
     fn sources(&mut self) -> Result<(), ApplyError> {
         let graph = &self.imported.graph;
-        let by_tensor: FxHashMap<TensorId, ValueIndex> =
-            self.imported.tensors.iter().enumerate().map(|(value, &tensor)| (tensor, value)).collect();
-        let sources = graph.tensors.iter_enumerated().filter(|(_, tensor)| tensor.producer.is_none());
+        let by_tensor: FxHashMap<TensorId, ValueIndex> = self
+            .imported
+            .tensors
+            .iter()
+            .enumerate()
+            .map(|(value, &tensor)| (tensor, value))
+            .collect();
+        let sources = graph
+            .tensors
+            .iter_enumerated()
+            .filter(|(_, tensor)| tensor.producer.is_none());
         let by_name: FxHashMap<&str, TensorId> = sources.map(|(id, tensor)| (tensor.name.as_str(), id)).collect();
-        for (id, tensor) in self.new.tensors.iter_enumerated().filter(|(_, tensor)| tensor.producer.is_none()) {
+        for (id, tensor) in self
+            .new
+            .tensors
+            .iter_enumerated()
+            .filter(|(_, tensor)| tensor.producer.is_none())
+        {
             let old = by_name.get(tensor.name.as_str()).and_then(|old| by_tensor.get(old));
             let &value = old.ok_or_else(|| ApplyError::ForeignTensor(tensor.name.clone()))?;
             self.values[id] = Some(self.imported.table.values[value].value);
@@ -206,7 +219,9 @@ impl<'t, 'c> Applier<'t, 'c> {
         let of = &self.imported.table.entries[position].op_type;
         let fence = self.recompute(is, self.fences, of, last.location())?;
         let fence = self.insert(fence);
-        let result = fence.result(0).map_err(|error| build_error("remat.recompute", &error))?;
+        let result = fence
+            .result(0)
+            .map_err(|error| build_error("remat.recompute", &error))?;
         exchange.insert(key(was), result.into());
         Ok(None)
     }
@@ -260,7 +275,8 @@ impl<'t, 'c> Applier<'t, 'c> {
     }
 
     fn insert(&self, operation: Operation<'c>) -> OperationRef<'c, 'c> {
-        self.block.insert_operation_before(self.imported.table.terminator, operation)
+        self.block
+            .insert_operation_before(self.imported.table.terminator, operation)
     }
 
     /// Empty tensors that the operation is to write into stand right before it: where they stand, their memory is taken. Those of copies are

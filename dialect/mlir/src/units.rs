@@ -110,7 +110,11 @@ impl<'c> Table<'c> {
         let mut next = 0;
         while let Some(&member) = members.get(next) {
             let entry = &self.entries[member];
-            let parts = entry.operands.iter().flatten().filter_map(|&value| self.values[value].maker);
+            let parts = entry
+                .operands
+                .iter()
+                .flatten()
+                .filter_map(|&value| self.values[value].maker);
             members.extend(parts.filter(|&part| self.entries[part].role == Role::PartOf(member)));
             next += 1;
         }
@@ -211,8 +215,12 @@ impl<'c> Table<'c> {
         };
         let cheap = entry.role == Role::Op
             && entry.effects == Effects::Pure
+            && !entry.facts.reduces
             && entry.results == 1
-            && entry.operands.iter().all(|operand| operand.as_ref().is_some_and(is_there))
+            && entry
+                .operands
+                .iter()
+                .all(|operand| operand.as_ref().is_some_and(is_there))
             && entry.captures.iter().all(is_there)
             && entry.aliases.iter().all(|alias| alias.written);
         cheap.then_some(maker)
