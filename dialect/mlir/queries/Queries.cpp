@@ -70,6 +70,18 @@ void rematDescribeOp(MlirOperation raw, OpFacts *facts) {
   }
 }
 
+/// All attributes of an operation as a dictionary; those that an operation which is not registered holds as properties are among them.
+MlirAttribute rematAttributes(MlirOperation raw) {
+  Operation *op = unwrap(raw);
+  if (op->isRegistered())
+    return wrap(Attribute(op->getAttrDictionary()));
+  NamedAttrList all(op->getDiscardableAttrDictionary());
+  if (auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+    for (NamedAttribute attribute : properties)
+      all.set(attribute.getName(), attribute.getValue());
+  return wrap(Attribute(all.getDictionary(op->getContext())));
+}
+
 bool rematIsFunction(MlirOperation raw) { return isa<FunctionOpInterface>(unwrap(raw)); }
 
 /// Severities: 0 remark, 1 warning, 2 error. At the location only: the operation may be a function of many thousand lines.

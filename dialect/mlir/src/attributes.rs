@@ -17,7 +17,7 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
     let name = op.name();
     let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
     if name == "torch.operator"
-        && let Some((_, carried)) = op.attributes().find(|(name, _)| name.as_string_ref().as_str() == Ok("name"))
+        && let Some((_, carried)) = ffi::attributes(op).into_iter().find(|(name, _)| name == "name")
         && let Some(operator) = ffi::text(carried).and_then(|text| text.strip_prefix("onnx.").map(str::to_owned))
     {
         return (String::new(), operator);
@@ -32,8 +32,7 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
 /// The small attributes of an operation under the names of their operator, and what its loops say.
 pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<String, Attribute> {
     let mut read = BTreeMap::new();
-    for (name, value) in op.attributes() {
-        let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
+    for (name, value) in ffi::attributes(op) {
         let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
         if let Some(value) = attribute(value) {
             read.insert(name.to_owned(), value);

@@ -18,7 +18,16 @@ const ONNX_RANDOM: &[&str] = &[
 ];
 
 /// ONNX operators that run subgraphs, and what onnx-mlir adds that computes nothing.
-const ONNX_STATEFUL: &[&str] = &["If", "Loop", "Scan", "SequenceMap", "EntryPoint", "Return", "Print", "Yield"];
+const ONNX_STATEFUL: &[&str] = &[
+    "If",
+    "Loop",
+    "Scan",
+    "SequenceMap",
+    "EntryPoint",
+    "Return",
+    "Print",
+    "Yield",
+];
 
 /// Operations of `stablehlo` that draw random numbers.
 const STABLEHLO_RANDOM: &[&str] = &["rng", "rng_bit_generator"];

@@ -4,6 +4,7 @@ use remat::Model;
 use remat::plan::Step;
 use remat_mlir::{Function, ImportOptions};
 
+use crate::rematerialize::PEAK;
 use crate::{ModelOptions, PassError};
 
 /// Writes what is known about each operation as attributes: `remat.bytes`, the memory of its results; `remat.cost`, its estimated time
@@ -31,6 +32,6 @@ pub fn annotate<'c>(function: Function<'c>, options: &ModelOptions) -> Result<()
         imported.set_integer(op, "remat.cost", integer(entry.duration));
         imported.set_integer(op, "remat.live", integer(trace.during));
     }
-    function.set_integer("remat.peak", integer(model.baseline().peak));
+    function.set_integer(PEAK, integer(model.baseline().peak));
     Ok(())
 }

@@ -7,8 +7,11 @@ use remat_mlir::{ApplyOptions, Function, ImportOptions, Severity};
 
 use crate::{PassError, PassOptions};
 
-/// Attribute of a function: the peak that the schedule keeps, in bytes.
+/// Attribute of a function: the budget that the schedule was made for, in bytes.
 pub(crate) const BUDGET: &str = "remat.budget";
+
+/// Attribute of a function: its peak as it stands, in bytes.
+pub(crate) const PEAK: &str = "remat.peak";
 
 /// What became of a function.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,7 +68,10 @@ impl FunctionReport {
         let quality = if self.optimal {
             "no schedule within the budget adds less".to_owned()
         } else {
-            format!("any within the budget adds at least {:.2} %", percent(self.bound_on_added_time(), self.baseline_duration))
+            format!(
+                "any within the budget adds at least {:.2} %",
+                percent(self.bound_on_added_time(), self.baseline_duration)
+            )
         };
         format!(
             "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again, estimated time +{:.2} %; {quality}",
@@ -106,6 +112,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
     let report = FunctionReport::of(function, &model, &solution);
     let budget = solution.problem.budget.unwrap_or(report.peak);
     function.set_integer(BUDGET, i64::try_from(budget).unwrap_or(i64::MAX));
+    function.set_integer(PEAK, i64::try_from(report.peak).unwrap_or(i64::MAX));
     if options.remarks {
         function.emit(Severity::Remark, &report.text());
     }

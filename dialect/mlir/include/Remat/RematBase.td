@@ -71,6 +71,10 @@ def Remat_PageType : Remat_Type<"Page", "page", [
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether there is a page that holds such a tensor.
+    static bool holds(::mlir::RankedTensorType tensor);
+  }];
   let builders = [TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$tensor), [{
     return $_get(tensor.getContext(), tensor);
   }]>];

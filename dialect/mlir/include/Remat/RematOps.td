@@ -15,6 +15,12 @@ class Remat_Op<string mnemonic, list<Trait> traits = [], list<string> furtherBuf
       DeclareOpInterfaceMethods<BufferizableOpInterface,
         ["bufferizesToMemoryRead", "bufferizesToMemoryWrite", "getAliasingValues", "bufferize"] # furtherBufferizable>]>;
 
+/// What may be moved: the same tensors that `!remat.page` takes, so that building a page of them cannot fail.
+def Remat_PageableTensor : Type<
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+          "::remat::PageType::holds(::llvm::cast<::mlir::RankedTensorType>($_self))">,
+    "tensor of static shape, without encoding, of elements with a size", "::mlir::RankedTensorType">;
+
 def Remat_RecomputeOp : Remat_Op<"recompute", [NoMemoryEffect, SameOperandsAndResultType]> {
   let summary = "operand of an operation that runs again";
   let description = [{
@@ -102,7 +108,7 @@ def Remat_PageOutOp : Remat_Op<"page_out", [
 
     Canonicalization: a page that nobody brings back is not made; `remat.dealloc` takes its place.
   }];
-  let arguments = (ins Arg<AnyStaticShapeTensor, "the tensor that is moved", [MemRead, MemFree]>:$tensor);
+  let arguments = (ins Arg<Remat_PageableTensor, "the tensor that is moved", [MemRead, MemFree]>:$tensor);
   let results = (outs Res<Remat_PageType, "the copy in the second memory", [MemAlloc<Remat_SecondMemory>]>:$page);
   let assemblyFormat = "$tensor attr-dict `:` type($tensor)";
   let hasCanonicalizeMethod = 1;
@@ -128,7 +134,7 @@ def Remat_PageInOp : Remat_Op<"page_in", [
     ```
   }];
   let arguments = (ins Arg<Remat_PageType, "the page", [MemRead<Remat_SecondMemory>]>:$page);
-  let results = (outs Res<AnyStaticShapeTensor, "what the page holds", [MemAlloc]>:$tensor);
+  let results = (outs Res<Remat_PageableTensor, "what the page holds", [MemAlloc]>:$tensor);
   let assemblyFormat = "$page attr-dict `:` type($tensor)";
 }
 

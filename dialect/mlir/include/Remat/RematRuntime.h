@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/** A page of so many bytes; a handle, never 0. Its contents are undefined until it is written. */
+/** A page of so many bytes. The handle is not 0, nor the address of a buffer. The contents are undefined until they are written. */
 intptr_t remat_page_create(intptr_t bytes);
 
 /** Gives a page up. */

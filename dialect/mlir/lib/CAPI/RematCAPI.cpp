@@ -26,9 +26,7 @@ void rematRegisterTransforms() { registerRematPasses(); }
 
 MlirType rematPageTypeGet(MlirType tensor) {
   auto ranked = dyn_cast<RankedTensorType>(unwrap(tensor));
-  // Diagnostics are for text that somebody wrote; here the answer is enough.
-  auto silent = [&] { return InFlightDiagnostic(); };
-  if (!ranked || failed(PageType::verify(silent, ranked)))
+  if (!ranked || !PageType::holds(ranked))
     return MlirType{nullptr};
   return wrap(static_cast<Type>(PageType::get(ranked)));
 }

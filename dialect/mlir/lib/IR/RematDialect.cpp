@@ -67,13 +67,22 @@ std::optional<int64_t> remat::getBufferBytes(ShapedType type, const DataLayout &
 // Pages
 //===----------------------------------------------------------------------===//
 
-LogicalResult PageType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
+/// What keeps a tensor from being put into a page; null if nothing does.
+static const char *whyNoPageHolds(RankedTensorType tensor) {
   if (!tensor.hasStaticShape())
-    return emitError() << "a page needs a static shape, got `" << tensor << "`";
+    return "a page needs a static shape";
   if (tensor.getEncoding())
-    return emitError() << "a page needs a tensor without encoding, got `" << tensor << "`";
+    return "a page needs a tensor without encoding";
   if (!hasSize(tensor.getElementType()))
-    return emitError() << "a page needs elements with a size, got `" << tensor << "`";
+    return "a page needs elements with a size";
+  return nullptr;
+}
+
+bool PageType::holds(RankedTensorType tensor) { return !whyNoPageHolds(tensor); }
+
+LogicalResult PageType::verify(function_ref<InFlightDiagnostic()> emitError, RankedTensorType tensor) {
+  if (const char *reason = whyNoPageHolds(tensor))
+    return emitError() << reason << ", got `" << tensor << "`";
   return success();
 }
 

@@ -20,9 +20,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/** A handle is the generation of its slot above and the number of the slot below, so that a stale one is recognized. */
+/**
+ * A handle is a mark, the generation of its slot, and the number of the slot. The generation tells a stale handle; the mark makes it the
+ * address of nothing, as programs compare handles with addresses of buffers where they find out who owns what.
+ */
 #define SLOT_BITS 24
 #define SLOTS ((uint64_t)1 << SLOT_BITS)
+#define MARK ((uint64_t)1 << 62)
 
 typedef struct Slot {
   /** Odd while the slot holds a page. */
@@ -81,7 +85,7 @@ static void open_once(void) {
 
 /** The slot of a handle. The lock is held. */
 static Slot *slot_of(intptr_t page) {
-  uint64_t handle = (uint64_t)page, number = handle & (SLOTS - 1), generation = handle >> SLOT_BITS;
+  uint64_t handle = (uint64_t)page, number = handle & (SLOTS - 1), generation = (handle ^ MARK) >> SLOT_BITS;
   if (number >= used_slots || slots[number].generation != generation || generation % 2 == 0)
     die("`%#jx` is no page, or one that was given up", (uintmax_t)handle);
   return &slots[number];
@@ -107,7 +111,7 @@ intptr_t remat_page_create(intptr_t bytes) {
   statistics.bytes += slot->bytes;
   if (statistics.bytes > statistics.peak_bytes)
     statistics.peak_bytes = statistics.bytes;
-  intptr_t handle = (intptr_t)(slot->generation << SLOT_BITS | number);
+  intptr_t handle = (intptr_t)(MARK | slot->generation << SLOT_BITS | number);
   pthread_mutex_unlock(&lock);
   return handle;
 }

@@ -87,7 +87,23 @@ struct DeallocPattern : PagePattern<memref::DeallocOp> {
   }
 };
 
-/// What the deallocation pipeline compares where it must find out at run time who owns a buffer. A handle does as well.
+/// What the deallocation pipeline frees where it must find out at run time who owns a buffer. Nothing of a page is known but its handle.
+struct MetadataPattern : PagePattern<memref::ExtractStridedMetadataOp> {
+  using PagePattern::PagePattern;
+
+  LogicalResult matchAndRewrite(memref::ExtractStridedMetadataOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!llvm::all_of(op.getResults().drop_front(), [](Value value) { return value.use_empty(); }))
+      return op.emitOpError("looks into the layout of a page");
+    Value none = arith::ConstantIndexOp::create(rewriter, op.getLoc(), 0);
+    SmallVector<Value> replacements(op.getNumResults(), none);
+    replacements.front() = adaptor.getSource();
+    rewriter.replaceOp(op, replacements);
+    return success();
+  }
+};
+
+/// What it compares for that. A handle does as well.
 struct PointerPattern : PagePattern<memref::ExtractAlignedPointerAsIndexOp> {
   using PagePattern::PagePattern;
 
@@ -167,12 +183,12 @@ struct LowerPages : remat::impl::RematLowerPagesBase<LowerPages> {
 
     Runtime runtime(getOperation());
     RewritePatternSet patterns(context);
-    patterns.add<AllocPattern, DeallocPattern, PointerPattern, CopyPattern>(converter, context, runtime);
+    patterns.add<AllocPattern, DeallocPattern, MetadataPattern, PointerPattern, CopyPattern>(converter, context, runtime);
     ConversionTarget target(*context);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) { return converter.isLegal(op); });
-    target.addDynamicallyLegalOp<func::FuncOp>([&](func::FuncOp function) {
-      return converter.isSignatureLegal(function.getFunctionType()) && converter.isLegal(&function.getBody());
-    });
+    // Branches bring the arguments of their blocks along.
+    target.addDynamicallyLegalOp<func::FuncOp>(
+        [&](func::FuncOp function) { return converter.isSignatureLegal(function.getFunctionType()); });
     populateFunctionOpInterfaceTypeConversionPattern<func::FuncOp>(patterns, converter);
     populateCallOpTypeConversionPattern(patterns, converter);
     populateReturnOpTypeConversionPattern(patterns, converter);
