@@ -16,13 +16,21 @@ use remat_ir::{Graph, Op, ValueType};
 
 use crate::operands::{Operands, value_bytes};
 
-/// Workspace of one run of `op`; 0 where shapes are unknown.
+/// Workspace of one run of `op` that a compiler allocates, whatever the device: what one operator becomes several operations for.
+pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
+    let own = match op.domain.as_str() {
+        "tosa" => tosa::bytes(&op.op_type, &Operands::new(graph, op)),
+        _ => None,
+    };
+    u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+/// Workspace of one run of `op` in ONNX Runtime; 0 where shapes are unknown.
 pub(crate) fn bytes(graph: &Graph, op: &Op) -> u64 {
     let operands = Operands::new(graph, op);
     let own = match op.domain.as_str() {
         "" | "ai.onnx" => onnx(&op.op_type, &operands),
         "com.microsoft" => microsoft(&op.op_type, &operands),
-        "tosa" => tosa::bytes(&op.op_type, &operands),
         // Blocked kernels work in place of their operands; foreign ones are not known.
         _ => None,
     };

@@ -68,7 +68,7 @@ mod tests {
             .op(spec.defines("y", ValueType::tensor(ElementType::Float32, result)))
             .unwrap();
         let graph = builder.finish();
-        super::super::bytes(&graph, &graph.ops[op])
+        super::super::lowered(&graph, &graph.ops[op])
     }
 
     const IMAGE: u64 = 32 * 32 * 8 * 4;
