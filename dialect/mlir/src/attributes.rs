@@ -7,6 +7,7 @@ use melior::ir::{Attribute as MlirAttribute, OperationRef};
 use remat_ir::Attribute;
 
 use crate::ffi::{self, OpFacts};
+use crate::regions;
 
 /// Longest list that is read: cost models want kernel sizes, not weights.
 const MAX_LIST: usize = 16;
@@ -34,6 +35,8 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<S
     let mut read = BTreeMap::new();
     for (name, value) in ffi::attributes(op) {
         let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
+        // `kernel` is how TOSA calls it.
+        let name = if name == "kernel" { "kernel_shape" } else { name };
         if let Some(value) = attribute(value) {
             read.insert(name.to_owned(), value);
         }
@@ -50,6 +53,9 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<S
             "operations".to_owned(),
             Attribute::Int(facts.iterations.max(0).saturating_mul(facts.body_ops)),
         );
+    } else if op.region_count() > 0 {
+        read.insert("operations".to_owned(), Attribute::Int(regions::operations(op, facts)));
+        read.insert("workspace".to_owned(), Attribute::Int(regions::temporaries(op)));
     }
     read
 }

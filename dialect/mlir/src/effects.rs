@@ -75,6 +75,11 @@ pub(crate) fn effects(domain: &str, op_type: &str, effect_free: Option<bool>) ->
     }
 }
 
+/// Whether operations of this name make tensors to be written into.
+pub(crate) fn is_without_contents(domain: &str, op_type: &str) -> bool {
+    (domain, op_type) == ("tensor", "empty") || (domain, op_type) == ("bufferization", "alloc_tensor")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

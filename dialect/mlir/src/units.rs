@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::alias::aliases;
 use crate::attributes::identity;
-use crate::effects::effects;
+use crate::effects::{effects, is_without_contents};
 use crate::ffi::{self, Alias, OpFacts};
 use crate::types::is_ranked;
 
@@ -225,11 +225,6 @@ impl<'c> Table<'c> {
             && entry.aliases.iter().all(|alias| alias.written);
         cheap.then_some(maker)
     }
-}
-
-/// Whether operations of this name make tensors to be written into.
-fn is_without_contents(domain: &str, op_type: &str) -> bool {
-    (domain, op_type) == ("tensor", "empty") || (domain, op_type) == ("bufferization", "alloc_tensor")
 }
 
 /// Whether the operation makes a constant, by its word or, where its dialect is not loaded, by its name.

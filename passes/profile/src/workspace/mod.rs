@@ -12,17 +12,20 @@ mod moves;
 mod tosa;
 mod widened;
 
-use remat_ir::{Graph, Op, ValueType};
+use remat_ir::{Attribute, Graph, Op, ValueType};
 
 use crate::operands::{Operands, value_bytes};
 
-/// Workspace of one run of `op` that a compiler allocates, whatever the device: what one operator becomes several operations for.
+/// Workspace of one run of `op` that a compiler allocates, whatever the device: what the importer states by the attribute `workspace`, for
+/// temporaries in regions, and what the lowering of an operator to several operations takes.
 pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
+    let stated = op.attributes.get("workspace").and_then(Attribute::as_int);
+    let stated = stated.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
     let own = match op.domain.as_str() {
         "tosa" => tosa::bytes(&op.op_type, &Operands::new(graph, op)),
         _ => None,
     };
-    u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX)
+    stated.saturating_add(u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX))
 }
 
 /// Workspace of one run of `op` in ONNX Runtime; 0 where shapes are unknown.
