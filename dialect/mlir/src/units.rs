@@ -199,8 +199,8 @@ impl<'c> Table<'c> {
         }
     }
 
-    /// The operation that makes `value`, if making it takes nothing that counts: no other operation reads the value, and the operation
-    /// reads only what is there anyway.
+    /// The operation that makes `value`, if it goes with the only operation that reads the value: it reads only what is there anyway, or it
+    /// writes one part of a tensor that is put together.
     fn prepares(&self, value: ValueIndex) -> Option<usize> {
         let known = &self.values[value];
         let maker = known.maker.filter(|_| known.uses == 1)?;
@@ -213,17 +213,18 @@ impl<'c> Table<'c> {
                     role == Role::Resident || role == Role::PartOf(maker)
                 })
         };
-        let cheap = entry.role == Role::Op
+        let operand_is_there = |operand: &Option<ValueIndex>| operand.as_ref().is_some_and(is_there);
+        let destinations = entry.aliases.iter().map(|alias| entry.operands.get(alias.operand));
+        let assembles =
+            entry.domain == "tensor" && entry.op_type == "insert_slice" && destinations.flatten().all(operand_is_there);
+        let reads_nothing_new =
+            !entry.facts.reduces && entry.operands.iter().all(operand_is_there) && entry.captures.iter().all(is_there);
+        let joins = entry.role == Role::Op
             && entry.effects == Effects::Pure
-            && !entry.facts.reduces
             && entry.results == 1
-            && entry
-                .operands
-                .iter()
-                .all(|operand| operand.as_ref().is_some_and(is_there))
-            && entry.captures.iter().all(is_there)
-            && entry.aliases.iter().all(|alias| alias.written);
-        cheap.then_some(maker)
+            && entry.aliases.iter().all(|alias| alias.written)
+            && (assembles || reads_nothing_new);
+        joins.then_some(maker)
     }
 }
 
