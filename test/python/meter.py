@@ -17,7 +17,9 @@ def meter():
     library = pathlib.Path(tempfile.gettempdir()) / f"remat_heap_meter_{os.getuid()}.so"
     if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
         fresh = library.with_suffix(f".{os.getpid()}")
-        subprocess.run([os.environ.get("RUSTC", "rustc"), *FLAGS, "-o", str(fresh), str(SOURCE)], check=True, cwd=SOURCE.parent)
+        subprocess.run(
+            [os.environ.get("RUSTC", "rustc"), *FLAGS, "-o", str(fresh), str(SOURCE)], check=True, cwd=SOURCE.parent
+        )
         fresh.replace(library)
     return library
 

@@ -1,9 +1,9 @@
 """The `main` that runs a function on native code and says what it took.
 
 It is text in the standard dialects, appended to the module that holds the function, and goes with it through bufferization and
-lowering. Per call of `main`, lines of `key value` on stdout: `peak_bytes` and `output_bytes` above what was live before the call
-(arguments are the caller's), of a function with pages their `second_peak_bytes`, `written_bytes` and `read_bytes`, `bits` and `sum` of
-each result, and `seconds` of each of a few further calls.
+lowering. It prints lines of `key value`: `peak_bytes` and `output_bytes` above what was live before the call (arguments are the
+caller's), of a function with pages their `second_peak_bytes`, `written_bytes` and `read_bytes`, `bits` and `sum` of each result, and the
+`microseconds` of processor time that each of a few further calls took.
 """
 
 import re
@@ -15,7 +15,7 @@ HELPERS = """
 func.func private @remat_heap_live() -> i64
 func.func private @remat_heap_peak() -> i64
 func.func private @remat_heap_reset()
-func.func private @rtclock() -> f64
+func.func private @clock() -> i64
 func.func private @printString(!llvm.ptr)
 func.func private @printI64(i64)
 func.func private @printF64(f64)
@@ -150,11 +150,11 @@ def driver(text, runs):
         ]
     for run in range(runs):
         lines += [
-            f"  %start{run} = func.call @rtclock() : () -> f64",
+            f"  %start{run} = func.call @clock() : () -> i64",
             f"  %again{run}:{len(signature.results)} = func.call @{signature.name}({given}) : {types}",
-            f"  %end{run} = func.call @rtclock() : () -> f64",
-            f"  %seconds{run} = arith.subf %end{run}, %start{run} : f64",
-            *stated("seconds", "F64", f"%seconds{run}", "f64"),
+            f"  %end{run} = func.call @clock() : () -> i64",
+            f"  %ticks{run} = arith.subi %end{run}, %start{run} : i64",
+            *stated("microseconds", "I64", f"%ticks{run}", "i64"),
         ]
     keys = {re.search(r"@key_(\w+)", line)[1] for line in lines if "@key_" in line}
     strings = [f'llvm.mlir.global constant @key_{k}("{k} \\00")' for k in sorted(keys)]

@@ -1,12 +1,9 @@
 """Every model of the matrix, rewritten: under all settings of the runtime it loads and keeps its bits, and under those
 that the promise names it keeps the promise."""
 
-import heap
 import pytest
 from matrix_cases import BASELINE, PROMISED, reference_level
 from runtime import Settings
-
-pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter needs a C compiler")
 
 SHARE, BYTES = 0.03, 500_000
 """How far a measured peak may be off the promised one: a share of it, and a fixed part."""

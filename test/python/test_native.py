@@ -9,8 +9,13 @@ import sys
 import native
 import pytest
 
-BUDGETS = {"chain": ["80%", "60%", "40%"], "mlp": ["80%", "60%", "40%"], "unet": ["80%", "60%", "50%"], "attention": ["80%", "60%", "40%"]}
-"""A U-Net holds half its peak where it concatenates."""
+BUDGETS = {
+    "chain": ["80%", "60%", "40%"],
+    "mlp": ["80%", "60%", "40%"],
+    "unet": ["80%", "60%", "50%"],
+    "attention": ["80%", "60%", "40%"],
+}
+"""Half the peak of the U-Net is held by single operations."""
 SCHEDULES = [
     *((function, "linalg", budget) for function, budgets in BUDGETS.items() for budget in budgets),
     *((function, "tosa", "60%") for function in BUDGETS),
@@ -21,7 +26,8 @@ SMALLEST = 5 * 2**20
 """Peak in bytes below which tensors would not dominate the heap."""
 
 pytestmark = pytest.mark.skipif(
-    not (native.LLVM / "bin" / "mlir-runner").exists(), reason=f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it"
+    not (native.LLVM / "bin" / "mlir-runner").exists(),
+    reason=f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it",
 )
 
 
@@ -94,13 +100,21 @@ def test_merging_after_lowering_costs_memory_unless_results_have_buffers_of_thei
 
 def test_what_waits_in_the_second_memory_takes_no_heap(built):
     if built.runtime is None:
-        pytest.skip("libremat_runtime.so is not built: cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=... && ninja -C target/mlir")
+        pytest.skip(
+            "libremat_runtime.so is not built: cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=... && ninja -C target/mlir"
+        )
     text = source("pages")
-    paged = native.Scheduled(native.optimized(text, [f"func.func({','.join(native.LEVELS['tosa']([]))})"], built.plugin))
+    paged = native.Scheduled(
+        native.optimized(text, [f"func.func({','.join(native.LEVELS['tosa']([]))})"], built.plugin)
+    )
     after = native.run(paged, built)
     assert_kept(paged.promised, after["peak_bytes"])
     tensor = 512 * 512 * 4
-    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (3 * tensor, 3 * tensor, 3 * tensor)
+    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (
+        3 * tensor,
+        3 * tensor,
+        3 * tensor,
+    )
     before = native.run(native.schedule(in_memory(text)))
     assert after["bits"] == before["bits"]
     assert before["peak_bytes"] > 1.9 * paged.promised
@@ -117,4 +131,6 @@ def in_memory(text):
 def test_the_cases_are_those_of_their_generator(tmp_path):
     native.subprocess.run([sys.executable, native.CASES / "generate.py", tmp_path], check=True)
     for function in BUDGETS:
-        assert (tmp_path / f"{function}.mlir").read_text() == source(function), f"run test/mlir/native/generate.py: {function}.mlir differs"
+        assert (tmp_path / f"{function}.mlir").read_text() == source(function), (
+            f"run test/mlir/native/generate.py: {function}.mlir differs"
+        )

@@ -13,7 +13,9 @@ from tosa import Function
 
 def chain():
     """Down and up again, every level read by its counterpart."""
-    f = Function("chain", "A chain of elementwise operations with long skips, as in an encoder and a decoder: 1 MiB a tensor.")
+    f = Function(
+        "chain", "A chain of elementwise operations with long skips, as in an encoder and a decoder: 1 MiB a tensor."
+    )
     value = f.argument("x", 1, 512, 512)
     levels = []
     for level in range(12):
@@ -40,7 +42,9 @@ def mlp(layers=8, batch=4096, width=64):
 
 def unet(size=128, channels=8, depth=3):
     """Convolutions, means and doublings of resolution; skips are concatenated."""
-    f = Function("unet", f"A training step of a U-Net with {depth} resolutions: the outputs are the gradients of the weights.")
+    f = Function(
+        "unet", f"A training step of a U-Net with {depth} resolutions: the outputs are the gradients of the weights."
+    )
     image, target = f.argument("image", 1, size, size, channels), f.argument("target", 1, size, size, channels)
     weights = []
 
@@ -61,7 +65,10 @@ def unet(size=128, channels=8, depth=3):
 
 def attention(heads=4, length=512, width=64, part=32):
     """Softmax attention, head by head."""
-    f = Function("attention", f"A training step of attention with {heads} heads: the outputs are the gradients of input and weights.")
+    f = Function(
+        "attention",
+        f"A training step of attention with {heads} heads: the outputs are the gradients of input and weights.",
+    )
     x, target = f.argument("x", 1, length, width), f.argument("target", 1, length, width)
     weights, total = [], x
     for head in range(heads):

@@ -69,7 +69,9 @@ class Function:
         return self.emit("add", broadcast(a, b), [a, b], rules=[(a, lambda g, y: g), (b, lambda g, y: g)])
 
     def sub(self, a, b):
-        return self.emit("sub", broadcast(a, b), [a, b], rules=[(a, lambda g, y: g), (b, lambda g, y: self.scale(g, -1.0))])
+        return self.emit(
+            "sub", broadcast(a, b), [a, b], rules=[(a, lambda g, y: g), (b, lambda g, y: self.scale(g, -1.0))]
+        )
 
     def mul(self, a, b):
         shift = self.constant("shift", "dense<0> : tensor<1xi8>", "tensor<1xi8>")
@@ -149,7 +151,9 @@ class Function:
         out, kernel_height, kernel_width, _ = weight.shape
         shape = batch, height + 3 - kernel_height, width + 3 - kernel_width, out
         zero = self.number(0.0)
-        attributes = "acc_type = f32, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>"
+        attributes = (
+            "acc_type = f32, dilation = array<i64: 1, 1>, pad = array<i64: 1, 1, 1, 1>, stride = array<i64: 1, 1>"
+        )
         rules = [(image, of_image), (weight, of_weight)]
         return self.emit("conv2d", shape, [image, weight, zero, zero, zero], attributes, rules=rules)
 
@@ -157,9 +161,13 @@ class Function:
         """Means of 2 x 2 pixels."""
         batch, height, width, channels = a.shape
         zero = self.number(0.0)
-        attributes = "acc_type = f32, kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>"
+        attributes = (
+            "acc_type = f32, kernel = array<i64: 2, 2>, pad = array<i64: 0, 0, 0, 0>, stride = array<i64: 2, 2>"
+        )
         rules = [(a, lambda g, y: self.scale(self.double(g), 0.25))]
-        return self.emit("avg_pool2d", (batch, height // 2, width // 2, channels), [a, zero, zero], attributes, rules=rules)
+        return self.emit(
+            "avg_pool2d", (batch, height // 2, width // 2, channels), [a, zero, zero], attributes, rules=rules
+        )
 
     def double(self, a):
         """Every pixel becomes 2 x 2."""
