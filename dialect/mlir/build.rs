@@ -37,7 +37,10 @@ mod llvm {
         println!("cargo::rustc-link-search=native={}", prefix.join("lib").display());
         println!("cargo::rustc-link-lib=dylib=MLIR");
         // For the build scripts of crates that link C++ of their own against the dialect.
-        println!("cargo::metadata=include={}", Path::new("include").canonicalize().expect("it is here").display());
+        println!(
+            "cargo::metadata=include={}",
+            Path::new("include").canonicalize().expect("it is here").display()
+        );
         println!("cargo::metadata=generated={}", dialect.join("include").display());
     }
 
@@ -53,7 +56,11 @@ mod llvm {
             .map(|path| path.display().to_string())
             .collect();
         archives.sort();
-        assert!(!archives.is_empty(), "`{}` has no archives of MLIR's C API", prefix.display());
+        assert!(
+            !archives.is_empty(),
+            "`{}` has no archives of MLIR's C API",
+            prefix.display()
+        );
         let script = format!("INPUT({})\n", archives.join(" "));
         fs::write(out.join("libMLIR-C.so"), script).expect("the folder of this build can be written");
         println!("cargo::rustc-link-search=native={}", out.display());

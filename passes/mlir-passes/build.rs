@@ -21,7 +21,8 @@ mod llvm {
         println!("cargo::rerun-if-changed=cpp");
         let prefix = PathBuf::from(env::var_os("MLIR_SYS_220_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()));
         // Of the build script of `remat-mlir`.
-        let dialect = |key: &str| env::var_os(format!("DEP_REMATDIALECT_{key}")).expect("remat-mlir says where its headers are");
+        let dialect =
+            |key: &str| env::var_os(format!("DEP_REMATDIALECT_{key}")).expect("remat-mlir says where its headers are");
         cc::Build::new()
             .cpp(true)
             .compiler(prefix.join("bin/clang++"))

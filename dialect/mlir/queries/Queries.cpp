@@ -25,11 +25,14 @@ struct OpFacts {
   bool transcendental;
   /// Runs of the body; negative where a loop range is not static.
   int64_t iterations;
-  /// Arithmetic operations in the body.
+  /// Arithmetic operations of one run of the body.
   int64_t bodyOps;
   /// How often the regions run, where that is known; else 1.
   int64_t trips;
 };
+
+/// What a function of `math` counts as, in operations.
+constexpr int64_t operationsOfTranscendental = 32;
 
 void describeStructured(linalg::LinalgOp op, OpFacts &facts) {
   facts.structured = true;
@@ -43,11 +46,12 @@ void describeStructured(linalg::LinalgOp op, OpFacts &facts) {
   }
   bool multiplies = false, adds = false;
   for (Operation &body : op.getBlock()->without_terminator()) {
-    ++facts.bodyOps;
     StringRef name = body.getName().getStringRef();
     multiplies |= name.starts_with("arith.mul");
     adds |= name.starts_with("arith.add");
-    facts.transcendental |= name.starts_with("math.") && name != "math.absf" && name != "math.fma";
+    bool transcendental = name.starts_with("math.") && name != "math.absf" && name != "math.fma";
+    facts.transcendental |= transcendental;
+    facts.bodyOps += transcendental ? operationsOfTranscendental : 1;
   }
   facts.contracts = facts.reduces && multiplies && adds;
 }
@@ -68,6 +72,18 @@ void rematDescribeOp(MlirOperation raw, OpFacts *facts) {
     if (trips && trips->isIntN(62))
       facts->trips = trips->getSExtValue();
   }
+}
+
+/// All attributes of an operation as a dictionary; those that an operation which is not registered holds as properties are among them.
+MlirAttribute rematAttributes(MlirOperation raw) {
+  Operation *op = unwrap(raw);
+  if (op->isRegistered())
+    return wrap(Attribute(op->getAttrDictionary()));
+  NamedAttrList all(op->getDiscardableAttrDictionary());
+  if (auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+    for (NamedAttribute attribute : properties)
+      all.set(attribute.getName(), attribute.getValue());
+  return wrap(Attribute(all.getDictionary(op->getContext())));
 }
 
 bool rematIsFunction(MlirOperation raw) { return isa<FunctionOpInterface>(unwrap(raw)); }

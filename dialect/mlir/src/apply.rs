@@ -1,6 +1,6 @@
 //! From a rewritten graph back to the function.
 
-use melior::ir::attribute::{IntegerAttribute, StringAttribute};
+use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationMutLike, WalkOrder, WalkResult};
 use melior::ir::r#type::IntegerType;
@@ -14,10 +14,13 @@ use crate::ffi;
 use crate::function::{as_mut, set_integer};
 use crate::import::Imported;
 use crate::types::is_ranked;
-use crate::units::{Role, ValueIndex};
+use crate::units::ValueIndex;
 
 /// Attribute that sets copies of operations on tensors of other dialects apart, which no fence can take.
 const COPY_ID: &str = "remat.recompute";
+
+/// The destination of copies that write into empty tensors.
+const ALLOCATION: &str = "bufferization.alloc_tensor";
 
 /// How a graph is carried over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,15 +40,16 @@ impl<'c> Imported<'c> {
     /// `recompute` op, a marker for every `dealloc` op.
     ///
     /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand tells it from the operation and
-    /// all other copies already. Constants stand first.
+    /// all other copies already. A copy that writes into an empty tensor is told by that: a new allocation takes its place. Constants
+    /// stand first.
     ///
     /// # Errors
     /// [`ApplyError`] if the graph is that of another function; the function is half rewritten then.
     pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<(), Diagnosed<'c, ApplyError>> {
         let function = self.function;
-        let block = function.block().map_err(|error| {
-            Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string()))
-        })?;
+        let block = function
+            .block()
+            .map_err(|error| Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string())))?;
         let mut applier = Applier::new(&self, rewritten, *options, block);
         applier.sources().map_err(|error| Diagnosed::at(function.op(), error))?;
         for op in &rewritten.ops {
@@ -91,11 +95,24 @@ impl<'t, 'c> Applier<'t, 'c> {
     /// Arguments and constants are the values they were.
     fn sources(&mut self) -> Result<(), ApplyError> {
         let graph = &self.imported.graph;
-        let by_tensor: FxHashMap<TensorId, ValueIndex> =
-            self.imported.tensors.iter().enumerate().map(|(value, &tensor)| (tensor, value)).collect();
-        let sources = graph.tensors.iter_enumerated().filter(|(_, tensor)| tensor.producer.is_none());
+        let by_tensor: FxHashMap<TensorId, ValueIndex> = self
+            .imported
+            .tensors
+            .iter()
+            .enumerate()
+            .map(|(value, &tensor)| (tensor, value))
+            .collect();
+        let sources = graph
+            .tensors
+            .iter_enumerated()
+            .filter(|(_, tensor)| tensor.producer.is_none());
         let by_name: FxHashMap<&str, TensorId> = sources.map(|(id, tensor)| (tensor.name.as_str(), id)).collect();
-        for (id, tensor) in self.new.tensors.iter_enumerated().filter(|(_, tensor)| tensor.producer.is_none()) {
+        for (id, tensor) in self
+            .new
+            .tensors
+            .iter_enumerated()
+            .filter(|(_, tensor)| tensor.producer.is_none())
+        {
             let old = by_name.get(tensor.name.as_str()).and_then(|old| by_tensor.get(old));
             let &value = old.ok_or_else(|| ApplyError::ForeignTensor(tensor.name.clone()))?;
             self.values[id] = Some(self.imported.table.values[value].value);
@@ -119,13 +136,15 @@ impl<'t, 'c> Applier<'t, 'c> {
         let is_new = self.seen.insert((source, read));
         let is_copy = matches!(op.kind, OpKind::Recompute { .. });
         let last = table.entries[position].op;
-        let copy_id = if is_copy && !is_new {
+        let members = table.members(position);
+        let writes_empty = members.iter().any(|&member| table.empties(member).next().is_some());
+        let copy_id = if is_copy && !is_new && !writes_empty {
             self.fence(position, old, last, &mut exchange)?
         } else {
             None
         };
         let mut results = last;
-        for member in table.members(position) {
+        for member in members {
             let original = table.entries[member].op;
             let operation = if is_copy {
                 self.insert((*original).clone())
@@ -133,8 +152,8 @@ impl<'t, 'c> Applier<'t, 'c> {
                 as_mut(original).move_before(table.terminator);
                 original
             };
-            self.freshen(member, operation, is_copy);
             replace_reads(operation, &exchange);
+            self.freshen(member, operation, is_copy)?;
             if is_copy {
                 // Later members of the copy read what this one makes.
                 for (from, to) in original.results().zip(operation.results()) {
@@ -200,7 +219,9 @@ impl<'t, 'c> Applier<'t, 'c> {
         let of = &self.imported.table.entries[position].op_type;
         let fence = self.recompute(is, self.fences, of, last.location())?;
         let fence = self.insert(fence);
-        let result = fence.result(0).map_err(|error| build_error("remat.recompute", &error))?;
+        let result = fence
+            .result(0)
+            .map_err(|error| build_error("remat.recompute", &error))?;
         exchange.insert(key(was), result.into());
         Ok(None)
     }
@@ -254,41 +275,57 @@ impl<'t, 'c> Applier<'t, 'c> {
     }
 
     fn insert(&self, operation: Operation<'c>) -> OperationRef<'c, 'c> {
-        self.block.insert_operation_before(self.imported.table.terminator, operation)
+        self.block
+            .insert_operation_before(self.imported.table.terminator, operation)
     }
 
-    /// Empty tensors that the operation is to write into stand right before it: where they stand, their memory is taken.
-    fn freshen(&mut self, member: usize, operation: OperationRef<'c, 'c>, is_copy: bool) {
+    /// Empty tensors that the operation is to write into stand right before it: where they stand, their memory is taken. Those of copies are
+    /// allocations, which are never merged; empty ones would be, and one buffer would live from the first run to the last.
+    fn freshen(&mut self, member: usize, operation: OperationRef<'c, 'c>, is_copy: bool) -> Result<(), ApplyError> {
         let table = &self.imported.table;
-        let entry = &table.entries[member];
-        for (index, &value) in entry.operands.iter().enumerate() {
-            let maker = value.and_then(|value| table.values[value].maker);
-            let Some(empty) = maker.filter(|&maker| {
-                let maker = &table.entries[maker];
-                maker.role == Role::Resident && maker.op_type == "empty" && maker.domain == "tensor"
-            }) else {
-                continue;
-            };
+        for (index, empty) in table.empties(member) {
             let original = table.entries[empty].op;
             if !is_copy && self.placed.insert(empty) {
                 as_mut(original).move_before(operation);
                 continue;
             }
-            let copy = self.block.insert_operation_before(operation, (*original).clone());
-            if let Ok(result) = copy.result(0) {
-                as_mut(operation).set_operand(index, result.into());
-            }
+            let fresh = if is_copy {
+                allocation(original)?
+            } else {
+                (*original).clone()
+            };
+            let fresh = self.block.insert_operation_before(operation, fresh);
+            let made = fresh.result(0).map_err(|error| build_error(ALLOCATION, &error))?;
+            as_mut(operation).set_operand(index, made.into());
         }
+        Ok(())
     }
 
     /// Removes empty tensors that nobody writes into any more.
     fn sweep(&self) {
         let table = &self.imported.table;
-        let empties = table.entries.iter().filter(|entry| entry.role == Role::Resident && entry.op_type == "empty");
+        let empties = table.entries.iter().filter(|entry| entry.is_empty_tensor());
         for entry in empties.filter(|entry| !ffi::is_used(entry.op)) {
             ffi::erase(entry.op);
         }
     }
+}
+
+/// An allocation of a tensor like the result of `empty`.
+#[expect(unsafe_code, reason = "the context is that of the function")]
+fn allocation<'c>(empty: OperationRef<'c, 'c>) -> Result<Operation<'c>, ApplyError> {
+    let error = |error| build_error(ALLOCATION, &error);
+    let ty = empty.result(0).map_err(error)?.r#type();
+    let context = empty.context();
+    // SAFETY: the context outlives all of its operations.
+    let context = unsafe { context.to_ref() };
+    // No dynamic extents, nothing to copy, no hint at the size.
+    let segments = DenseI32ArrayAttribute::new(context, &[0, 0, 0]);
+    OperationBuilder::new(ALLOCATION, empty.location())
+        .add_results(&[ty])
+        .add_attributes(&[(Identifier::new(context, "operandSegmentSizes"), segments.into())])
+        .build()
+        .map_err(error)
 }
 
 /// Makes an operation and everything inside it read the new values.

@@ -7,6 +7,7 @@ use melior::ir::{Attribute as MlirAttribute, OperationRef};
 use remat_ir::Attribute;
 
 use crate::ffi::{self, OpFacts};
+use crate::regions;
 
 /// Longest list that is read: cost models want kernel sizes, not weights.
 const MAX_LIST: usize = 16;
@@ -17,7 +18,7 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
     let name = op.name();
     let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
     if name == "torch.operator"
-        && let Some((_, carried)) = op.attributes().find(|(name, _)| name.as_string_ref().as_str() == Ok("name"))
+        && let Some((_, carried)) = ffi::attributes(op).into_iter().find(|(name, _)| name == "name")
         && let Some(operator) = ffi::text(carried).and_then(|text| text.strip_prefix("onnx.").map(str::to_owned))
     {
         return (String::new(), operator);
@@ -32,9 +33,10 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
 /// The small attributes of an operation under the names of their operator, and what its loops say.
 pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<String, Attribute> {
     let mut read = BTreeMap::new();
-    for (name, value) in op.attributes() {
-        let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
+    for (name, value) in ffi::attributes(op) {
         let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
+        // `kernel` is how TOSA calls it.
+        let name = if name == "kernel" { "kernel_shape" } else { name };
         if let Some(value) = attribute(value) {
             read.insert(name.to_owned(), value);
         }
@@ -51,6 +53,9 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<S
             "operations".to_owned(),
             Attribute::Int(facts.iterations.max(0).saturating_mul(facts.body_ops)),
         );
+    } else if op.region_count() > 0 {
+        read.insert("operations".to_owned(), Attribute::Int(regions::operations(op, facts)));
+        read.insert("workspace".to_owned(), Attribute::Int(regions::temporaries(op)));
     }
     read
 }

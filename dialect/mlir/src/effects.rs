@@ -18,7 +18,16 @@ const ONNX_RANDOM: &[&str] = &[
 ];
 
 /// ONNX operators that run subgraphs, and what onnx-mlir adds that computes nothing.
-const ONNX_STATEFUL: &[&str] = &["If", "Loop", "Scan", "SequenceMap", "EntryPoint", "Return", "Print", "Yield"];
+const ONNX_STATEFUL: &[&str] = &[
+    "If",
+    "Loop",
+    "Scan",
+    "SequenceMap",
+    "EntryPoint",
+    "Return",
+    "Print",
+    "Yield",
+];
 
 /// Operations of `stablehlo` that draw random numbers.
 const STABLEHLO_RANDOM: &[&str] = &["rng", "rng_bit_generator"];
@@ -64,6 +73,11 @@ pub(crate) fn effects(domain: &str, op_type: &str, effect_free: Option<bool>) ->
         _ if effect_free == Some(true) => of_lists(STABLEHLO_RANDOM, &[]),
         _ => Effects::Stateful,
     }
+}
+
+/// Whether operations of this name make tensors to be written into.
+pub(crate) fn is_without_contents(domain: &str, op_type: &str) -> bool {
+    (domain, op_type) == ("tensor", "empty") || (domain, op_type) == ("bufferization", "alloc_tensor")
 }
 
 #[cfg(test)]

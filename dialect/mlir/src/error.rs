@@ -13,7 +13,9 @@ pub enum ImportError {
     #[error("`{0}` is not a function with a body")]
     NotAFunction(String),
     /// The body has several blocks.
-    #[error("a function of {blocks} blocks cannot be scheduled: lower structured control flow after `remat`, not before")]
+    #[error(
+        "a function of {blocks} blocks cannot be scheduled: lower structured control flow after `remat`, not before"
+    )]
     SeveralBlocks {
         /// How many there are.
         blocks: usize,

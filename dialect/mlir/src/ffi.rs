@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, AttributeLike, OperationRef, Type, TypeLike, ValueLike};
-use mlir_sys::{MlirDialectRegistry, MlirOperation};
+use mlir_sys::{MlirAttribute, MlirDialectRegistry, MlirOperation};
 
 /// What is said about an operation; the fields are those of the struct in `Queries.cpp`.
 #[repr(C)]
@@ -43,6 +43,7 @@ pub(crate) struct Alias {
 
 unsafe extern "C" {
     fn rematDescribeOp(op: MlirOperation, facts: *mut OpFacts);
+    fn rematAttributes(op: MlirOperation) -> MlirAttribute;
     fn rematIsFunction(op: MlirOperation) -> bool;
     fn rematEmit(op: MlirOperation, severity: i32, text: *const u8, length: usize);
     // Of `Remat/RematCAPI.h`.
@@ -160,8 +161,7 @@ pub(crate) fn element<'c>(ty: Type<'c>) -> Option<Type<'c>> {
     // SAFETY: types live as long as their context; the type is checked to be shaped.
     unsafe {
         let raw = ty.to_raw();
-        mlir_sys::mlirTypeIsARankedTensor(raw)
-            .then(|| Type::from_raw(mlir_sys::mlirShapedTypeGetElementType(raw)))
+        mlir_sys::mlirTypeIsARankedTensor(raw).then(|| Type::from_raw(mlir_sys::mlirShapedTypeGetElementType(raw)))
     }
 }
 
@@ -176,6 +176,23 @@ pub(crate) fn is_used(op: OperationRef<'_, '_>) -> bool {
     // SAFETY: the results live as long as the operation.
     op.results()
         .any(|result| unsafe { !mlir_sys::mlirValueGetFirstUse(result.to_raw()).ptr.is_null() })
+}
+
+/// All attributes of an operation, in the order of their names.
+pub(crate) fn attributes<'c>(op: OperationRef<'c, '_>) -> Vec<(String, Attribute<'c>)> {
+    // SAFETY: attributes live as long as their context; the indices are within the dictionary; names are copied.
+    unsafe {
+        let all = rematAttributes(op.to_raw());
+        (0..mlir_sys::mlirDictionaryAttrGetNumElements(all))
+            .map(|index| {
+                let named = mlir_sys::mlirDictionaryAttrGetElement(all, index);
+                let name = mlir_sys::mlirIdentifierStr(named.name);
+                let name = std::slice::from_raw_parts(name.data.cast::<u8>(), name.length);
+                let name = String::from_utf8_lossy(name).into_owned();
+                (name, Attribute::from_raw(named.attribute))
+            })
+            .collect()
+    }
 }
 
 /// The value of an integer attribute, whatever the sign of its type.

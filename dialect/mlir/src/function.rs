@@ -4,10 +4,10 @@
 use std::ffi::c_void;
 
 use melior::ir::attribute::{IntegerAttribute, StringAttribute};
-use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::block::BlockLike;
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{BlockRef, OperationRef, RegionLike};
+use melior::ir::{Attribute, BlockRef, OperationRef, RegionLike};
 use mlir_sys::MlirOperation;
 
 use crate::error::{Diagnosed, ImportError};
@@ -53,14 +53,16 @@ impl<'c> Function<'c> {
     /// The name of the function, without the sign of symbols.
     #[must_use]
     pub fn name(self) -> String {
-        let named = self.op.attributes().find(|(name, _)| name.as_string_ref().as_str() == Ok("sym_name"));
-        named.and_then(|(_, name)| ffi::text(name)).unwrap_or_default()
+        self.attribute("sym_name").and_then(ffi::text).unwrap_or_default()
     }
 
     /// Whether there is a body.
     #[must_use]
     pub fn is_defined(self) -> bool {
-        self.op.regions().next().is_some_and(|region| region.first_block().is_some())
+        self.op
+            .regions()
+            .next()
+            .is_some_and(|region| region.first_block().is_some())
     }
 
     /// The only block of the body.
@@ -96,9 +98,12 @@ impl<'c> Function<'c> {
     /// The integer attribute of this name.
     #[must_use]
     pub fn integer(self, name: &str) -> Option<i64> {
-        let mut attributes = self.op.attributes();
-        let (_, value) = attributes.find(|(known, _)| known.as_string_ref().as_str() == Ok(name))?;
-        ffi::integer(value)
+        self.attribute(name).and_then(ffi::integer)
+    }
+
+    fn attribute(self, name: &str) -> Option<Attribute<'c>> {
+        let mut attributes = ffi::attributes(self.op).into_iter();
+        attributes.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// Sets a 64-bit integer attribute.

@@ -78,8 +78,7 @@ impl<'c> Function<'c> {
     /// # Errors
     /// [`ImportError`] with the operation at which it stands.
     pub fn import(self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
-        let table = Table::of(self.block()?)
-            .ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
+        let table = Table::of(self.block()?).ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
         let mut importer = Importer {
             options: *options,
             builder: GraphBuilder::new(self.name()),
@@ -125,7 +124,15 @@ impl<'c> Importer<'_, 'c> {
             self.tensors.push(tensor.map_err(|source| {
                 let ty = self.table.values[argument].value.r#type().to_string();
                 let op = "argument".to_owned();
-                Diagnosed::at(function.op(), ImportError::Size { op, result: argument, ty, source })
+                Diagnosed::at(
+                    function.op(),
+                    ImportError::Size {
+                        op,
+                        result: argument,
+                        ty,
+                        source,
+                    },
+                )
             })?);
         }
         Ok(())
@@ -158,7 +165,8 @@ impl<'c> Importer<'_, 'c> {
                 Role::PartOf(_) | Role::Op => ValueType::Unknown,
             };
             let tensor = self.builder.constant(result_name(entry, position, result), ty);
-            self.tensors.push(tensor.map_err(|source| self.size_error(position, result, source))?);
+            self.tensors
+                .push(tensor.map_err(|source| self.size_error(position, result, source))?);
         }
         Ok(())
     }
@@ -167,7 +175,7 @@ impl<'c> Importer<'_, 'c> {
         let entry = &self.table.entries[position];
         let reads = self.reads(position);
         let effects = match entry.effects {
-            Effects::Pure if !self.can_be_fenced(&reads) => Effects::Stateful,
+            Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
             effects => effects,
         };
         let mut spec = OpSpec {
@@ -175,7 +183,11 @@ impl<'c> Importer<'_, 'c> {
             kind: OpKind::Compute,
             domain: entry.domain.clone(),
             op_type: entry.op_type.clone(),
-            inputs: reads.operands.iter().map(|read| read.map(|value| self.tensors[value])).collect(),
+            inputs: reads
+                .operands
+                .iter()
+                .map(|read| read.map(|value| self.tensors[value]))
+                .collect(),
             captures: reads.captures.iter().map(|&value| self.tensors[value]).collect(),
             results: Vec::with_capacity(entry.results + 1),
             effects,
@@ -203,7 +215,10 @@ impl<'c> Importer<'_, 'c> {
                 placement: Placement::Constant,
             }));
         }
-        let (_, results) = self.builder.op(spec).map_err(|source| self.size_error(position, 0, source))?;
+        let (_, results) = self
+            .builder
+            .op(spec)
+            .map_err(|source| self.size_error(position, 0, source))?;
         let mut results = results.into_iter().flatten();
         self.tensors.extend(results.by_ref().take(entry.results));
         if ordered {
@@ -231,17 +246,28 @@ impl<'c> Importer<'_, 'c> {
         Reads { operands, captures }
     }
 
-    /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant.
-    fn can_be_fenced(&self, reads: &Reads) -> bool {
+    /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant, or writes into an empty one.
+    fn can_be_fenced(&self, position: usize, reads: &Reads) -> bool {
         let mut values = reads.operands.iter().flatten().chain(&reads.captures);
+        let mut members = self.table.members(position).into_iter();
         values.any(|&value| self.table.can_carry_fence(value))
+            || members.any(|member| self.table.empties(member).next().is_some())
     }
 
     fn placement(&self, entry: &Entry<'c>, result: usize, ty: &ValueType) -> Placement {
-        let view = entry.aliases.iter().find(|alias| alias.result == result && !alias.written);
+        let view = entry
+            .aliases
+            .iter()
+            .find(|alias| alias.result == result && !alias.written);
         let base = view.and_then(|alias| entry.operands.get(alias.operand).copied().flatten());
         // Buffers made from a tensor look into it.
-        let tensors = || entry.operands.iter().flatten().find(|&&value| is_tensor(&self.ty(value)));
+        let tensors = || {
+            entry
+                .operands
+                .iter()
+                .flatten()
+                .find(|&&value| is_tensor(&self.ty(value)))
+        };
         let base = match base {
             None if !is_tensor(ty) && is_buffer(&self.table.values[entry.first_result + result]) => tensors().copied(),
             base => base,
@@ -261,7 +287,10 @@ impl<'c> Importer<'_, 'c> {
                 let error = ImportError::UnknownSize {
                     op: full_name(entry),
                     result,
-                    ty: self.table.values[entry.first_result + result].value.r#type().to_string(),
+                    ty: self.table.values[entry.first_result + result]
+                        .value
+                        .r#type()
+                        .to_string(),
                 };
                 Err(Diagnosed::at(entry.op, error))
             }
@@ -274,7 +303,10 @@ impl<'c> Importer<'_, 'c> {
         let error = ImportError::Size {
             op: full_name(entry),
             result,
-            ty: self.table.values[entry.first_result + result].value.r#type().to_string(),
+            ty: self.table.values[entry.first_result + result]
+                .value
+                .r#type()
+                .to_string(),
             source,
         };
         Diagnosed::at(entry.op, error)
@@ -295,7 +327,9 @@ impl Table<'_> {
     /// Whether the value may stand behind a fence: a tensor that is no constant. An empty tensor is none either, but lowerings look for it.
     pub(crate) fn can_carry_fence(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
-        let is_resident = known.maker.is_some_and(|maker| self.entries[maker].role == Role::Resident);
+        let is_resident = known
+            .maker
+            .is_some_and(|maker| self.entries[maker].role == Role::Resident);
         let text = || known.value.r#type().to_string();
         !is_resident && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
     }

@@ -32,6 +32,8 @@ mod function;
 #[cfg(feature = "llvm")]
 mod import;
 #[cfg(feature = "llvm")]
+mod regions;
+#[cfg(feature = "llvm")]
 mod session;
 #[cfg(feature = "llvm")]
 mod types;

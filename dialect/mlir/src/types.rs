@@ -54,10 +54,34 @@ fn element_type(text: &str, bits: u64) -> Option<ElementType> {
             64 => E::Float64,
             _ => return None,
         },
-        (_, ..=8) => if text.starts_with("ui") { E::Uint8 } else { E::Int8 },
-        (_, 9..=16) => if text.starts_with("ui") { E::Uint16 } else { E::Int16 },
-        (_, 17..=32) => if text.starts_with("ui") { E::Uint32 } else { E::Int32 },
-        (_, 33..=64) => if text.starts_with("ui") { E::Uint64 } else { E::Int64 },
+        (_, ..=8) => {
+            if text.starts_with("ui") {
+                E::Uint8
+            } else {
+                E::Int8
+            }
+        }
+        (_, 9..=16) => {
+            if text.starts_with("ui") {
+                E::Uint16
+            } else {
+                E::Int16
+            }
+        }
+        (_, 17..=32) => {
+            if text.starts_with("ui") {
+                E::Uint32
+            } else {
+                E::Int32
+            }
+        }
+        (_, 33..=64) => {
+            if text.starts_with("ui") {
+                E::Uint64
+            } else {
+                E::Int64
+            }
+        }
         _ => return None,
     })
 }
@@ -72,8 +96,17 @@ fn vtensor(text: &str) -> Option<(ElementType, Vec<Option<u64>>)> {
         number => number.parse().ok().map(Some),
     });
     let signless = element.trim_start_matches("si");
-    let bits: u64 = element.trim_start_matches(|c: char| !c.is_ascii_digit()).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
-    let element = if signless.len() < element.len() { format!("i{signless}") } else { element.to_owned() };
+    let bits: u64 = element
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()?;
+    let element = if signless.len() < element.len() {
+        format!("i{signless}")
+    } else {
+        element.to_owned()
+    };
     Some((element_type(&element, bits)?, dims.collect::<Option<_>>()?))
 }
 
@@ -88,14 +121,23 @@ mod tests {
             shape("!torch.vtensor<[1,3,8],f32>"),
             Some((ElementType::Float32, vec![Some(1), Some(3), Some(8)]))
         );
-        assert_eq!(shape("!torch.vtensor<[?],si64>"), Some((ElementType::Int64, vec![None])));
+        assert_eq!(
+            shape("!torch.vtensor<[?],si64>"),
+            Some((ElementType::Int64, vec![None]))
+        );
         assert_eq!(shape("!torch.vtensor<[],bf16>"), Some((ElementType::Bfloat16, vec![])));
         assert_eq!(shape("!torch.vtensor<[],i1>"), Some((ElementType::Bool, vec![])));
     }
 
     #[test]
     fn other_types_are_not_taken_for_tensors() {
-        for text in ["!torch.vtensor", "!torch.none", "!torch.vtensor<*,f32>", "!torch.vtensor<[x],f32>", "f32"] {
+        for text in [
+            "!torch.vtensor",
+            "!torch.none",
+            "!torch.vtensor<*,f32>",
+            "!torch.vtensor<[x],f32>",
+            "f32",
+        ] {
             assert_eq!(vtensor(text), None, "{text}");
         }
     }

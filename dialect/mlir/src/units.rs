@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::alias::aliases;
 use crate::attributes::identity;
-use crate::effects::effects;
+use crate::effects::{effects, is_without_contents};
 use crate::ffi::{self, Alias, OpFacts};
 use crate::types::is_ranked;
 
@@ -31,6 +31,13 @@ pub(crate) struct Entry<'c> {
     pub(crate) first_result: ValueIndex,
     pub(crate) results: usize,
     pub(crate) role: Role,
+}
+
+impl Entry<'_> {
+    /// Whether it makes a tensor of static shape without contents.
+    pub(crate) fn is_empty_tensor(&self) -> bool {
+        self.role == Role::Resident && is_without_contents(&self.domain, &self.op_type)
+    }
 }
 
 /// What an operation is to the graph.
@@ -103,12 +110,25 @@ impl<'c> Table<'c> {
         let mut next = 0;
         while let Some(&member) = members.get(next) {
             let entry = &self.entries[member];
-            let parts = entry.operands.iter().flatten().filter_map(|&value| self.values[value].maker);
+            let parts = entry
+                .operands
+                .iter()
+                .flatten()
+                .filter_map(|&value| self.values[value].maker);
             members.extend(parts.filter(|&part| self.entries[part].role == Role::PartOf(member)));
             next += 1;
         }
         members.sort_unstable();
         members
+    }
+
+    /// The empty tensors that the operation reads, which it can only write into: the number of the operand, and who makes it.
+    pub(crate) fn empties(&self, member: usize) -> impl Iterator<Item = (usize, usize)> {
+        let operands = self.entries[member].operands.iter().enumerate();
+        operands.filter_map(|(index, &value)| {
+            let maker = self.values[value?].maker?;
+            self.entries[maker].is_empty_tensor().then_some((index, maker))
+        })
     }
 
     fn push_value(&mut self, value: Value<'c, 'c>, maker: Option<usize>) {
@@ -123,7 +143,7 @@ impl<'c> Table<'c> {
         for &value in operands.iter().flatten().chain(&captures) {
             self.values[value].uses += 1;
         }
-        let is_empty = domain == "tensor" && op_type == "empty" && operands.is_empty();
+        let is_empty = is_without_contents(&domain, &op_type) && operands.is_empty();
         let entry = Entry {
             op,
             effects: effects(&domain, &op_type, facts.registered.then(|| ffi::is_effect_free(op))),
@@ -195,8 +215,12 @@ impl<'c> Table<'c> {
         };
         let cheap = entry.role == Role::Op
             && entry.effects == Effects::Pure
+            && !entry.facts.reduces
             && entry.results == 1
-            && entry.operands.iter().all(|operand| operand.as_ref().is_some_and(is_there))
+            && entry
+                .operands
+                .iter()
+                .all(|operand| operand.as_ref().is_some_and(is_there))
             && entry.captures.iter().all(is_there)
             && entry.aliases.iter().all(|alias| alias.written);
         cheap.then_some(maker)

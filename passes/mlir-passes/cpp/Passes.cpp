@@ -9,6 +9,7 @@
 #include "Remat/RematDialect.h"
 
 #include "mlir/CAPI/IR.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassOptions.h"
@@ -51,7 +52,7 @@ struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
   FunctionPass() = default;
   FunctionPass(const FunctionPass &other) : Base(other) {}
 
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<remat::RematDialect>(); }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<bufferization::BufferizationDialect, remat::RematDialect>(); }
 
   void runOnOperation() override {
     FunctionOpInterface function = this->getOperation();

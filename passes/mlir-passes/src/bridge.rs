@@ -73,11 +73,20 @@ unsafe extern "C" fn run(
     let function = unsafe { Function::from_raw(function.pointer) };
     // SAFETY: the caller says so; no options come as a null pointer.
     let options: Vec<(&str, &str)> = unsafe {
-        let given = if count == 0 { &[] } else { slice::from_raw_parts(options, count) };
+        let given = if count == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(options, count)
+        };
         let text = |start, length| std::str::from_utf8(slice::from_raw_parts(start, length)).unwrap_or_default();
         given
             .iter()
-            .map(|option| (text(option.name, option.name_length), text(option.value, option.value_length)))
+            .map(|option| {
+                (
+                    text(option.name, option.name_length),
+                    text(option.value, option.value_length),
+                )
+            })
             .collect()
     };
     let work = AssertUnwindSafe(|| dispatch(job, function, &options));

@@ -27,8 +27,8 @@ pub use error::PassError;
 #[cfg(feature = "llvm")]
 pub use options::{ModelOptions, OptionError, PassOptions, VerifyOptions};
 #[cfg(feature = "llvm")]
-pub use rematerialize::{FunctionReport, rematerialize};
-#[cfg(feature = "llvm")]
 pub use remat_mlir as mlir;
+#[cfg(feature = "llvm")]
+pub use rematerialize::{FunctionReport, rematerialize};
 #[cfg(feature = "llvm")]
 pub use verify::verify;

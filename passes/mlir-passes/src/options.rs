@@ -82,8 +82,10 @@ impl ModelOptions {
         match name {
             "device" => value.clone_into(&mut self.load.device),
             "profile" => {
-                let text = std::fs::read_to_string(value).map_err(|error| wrong(name, format!("`{value}`: {error}")))?;
-                self.load.profile = Some(ProfileFile::from_json(&text).map_err(|error| wrong(name, error.to_string()))?);
+                let text =
+                    std::fs::read_to_string(value).map_err(|error| wrong(name, format!("`{value}`: {error}")))?;
+                self.load.profile =
+                    Some(ProfileFile::from_json(&text).map_err(|error| wrong(name, error.to_string()))?);
             }
             "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
             _ => return Err(wrong(name, "there is no such option".to_owned())),
@@ -100,7 +102,11 @@ impl PassOptions {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         let because = |why: String| wrong(name, why);
         match name {
-            "budget" => self.request.budget = value.parse().map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?,
+            "budget" => {
+                self.request.budget = value
+                    .parse()
+                    .map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?
+            }
             "max-overhead" => self.request.max_overhead = remat::parse_share(value).map_err(because)?,
             "solver" => value.clone_into(&mut self.request.solver),
             "time-limit" => self.time_limit = remat::parse_duration(value).map_err(because)?,
@@ -120,7 +126,8 @@ impl PassOptions {
             "max-computes" => {
                 let most = number(name, value)?;
                 let most = u32::try_from(most).ok().filter(|&most| most > 0);
-                self.model.load.max_computes = Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
+                self.model.load.max_computes =
+                    Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
             }
             "dealloc" => self.dealloc = truth(name, value)?,
             "remarks" => self.remarks = truth(name, value)?,
@@ -139,7 +146,12 @@ impl VerifyOptions {
         match name {
             "budget" => match value.parse() {
                 Ok(BudgetSpec::Bytes(bytes)) => self.budget = Some(bytes),
-                _ => return Err(wrong(name, format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"))),
+                _ => {
+                    return Err(wrong(
+                        name,
+                        format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
+                    ));
+                }
             },
             "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
             _ => return Err(wrong(name, "there is no such option".to_owned())),
@@ -156,7 +168,10 @@ fn wrong(name: &str, why: String) -> OptionError {
 }
 
 fn number(name: &str, value: &str) -> Result<u64, OptionError> {
-    value.trim().parse().map_err(|_| wrong(name, format!("`{value}` is not a non-negative integer")))
+    value
+        .trim()
+        .parse()
+        .map_err(|_| wrong(name, format!("`{value}` is not a non-negative integer")))
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
@@ -174,7 +189,14 @@ mod tests {
     #[test]
     fn options_have_the_values_of_the_command_line() {
         let mut options = PassOptions::default();
-        for (name, value) in [("budget", "80%"), ("time-limit", "500ms"), ("max-overhead", "3%"), ("dealloc", "false"), ("order", "fixed"), ("max-computes", "2")] {
+        for (name, value) in [
+            ("budget", "80%"),
+            ("time-limit", "500ms"),
+            ("max-overhead", "3%"),
+            ("dealloc", "false"),
+            ("order", "fixed"),
+            ("max-computes", "2"),
+        ] {
             options.set(name, value).unwrap();
         }
         assert_eq!(options.request.budget, BudgetSpec::Share(800_000));
@@ -187,9 +209,20 @@ mod tests {
 
     #[test]
     fn values_without_meaning_are_rejected_by_name() {
-        for (name, value) in [("budget", "much"), ("threads", "-1"), ("order", "any"), ("dealloc", "maybe"), ("max-computes", "0"), ("speed", "1"), ("profile", "/none")] {
+        for (name, value) in [
+            ("budget", "much"),
+            ("threads", "-1"),
+            ("order", "any"),
+            ("dealloc", "maybe"),
+            ("max-computes", "0"),
+            ("speed", "1"),
+            ("profile", "/none"),
+        ] {
             let error = PassOptions::default().set(name, value).unwrap_err();
-            assert!(error.to_string().starts_with(&format!("option `{name}` of the pass: ")), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("option `{name}` of the pass: ")),
+                "{error}"
+            );
         }
         assert!(VerifyOptions::default().set("budget", "80%").is_err());
     }

@@ -68,7 +68,10 @@ impl FunctionReport {
         let quality = if self.optimal {
             "no schedule within the budget adds less".to_owned()
         } else {
-            format!("any within the budget adds at least {:.2} %", percent(self.bound_on_added_time(), self.baseline_duration))
+            format!(
+                "any within the budget adds at least {:.2} %",
+                percent(self.bound_on_added_time(), self.baseline_duration)
+            )
         };
         format!(
             "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again, estimated time +{:.2} %; {quality}",

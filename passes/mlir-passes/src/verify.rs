@@ -21,7 +21,10 @@ pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64
     let mut imported = function.import(&import)?;
     if let Err(errors) = imported.graph().validate() {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        return Err(PassError::Schedule(format!("the schedule is broken: {}", texts.join("; "))));
+        return Err(PassError::Schedule(format!(
+            "the schedule is broken: {}",
+            texts.join("; ")
+        )));
     }
     let scheduled = imported.graph().clone();
     imported.drop_deallocs();

@@ -32,7 +32,10 @@ impl Format {
             path: path.to_owned(),
             source,
         };
-        if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mlir")) {
+        if path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"))
+        {
             return Ok(Self::Mlir);
         }
         if is_log(path) {

@@ -182,7 +182,11 @@ impl Model {
             alignment: None,
         };
         let mut problem = remat_profile::problem(&graph, &profile, &problem_options)?;
-        let outputs: Vec<_> = graph.outputs.iter().map(|&output| graph.tensors[output].storage).collect();
+        let outputs: Vec<_> = graph
+            .outputs
+            .iter()
+            .map(|&output| graph.tensors[output].storage)
+            .collect();
         for (id, storage) in problem.storages.iter_mut_enumerated() {
             if storage.role == StorageRole::Kept && !outputs.contains(&id) {
                 storage.role = StorageRole::Transient;
