@@ -43,8 +43,8 @@ typedef struct {
     uint64_t peak;        /* most bytes in memory at once, workspace of ops included */
     uint64_t second_peak; /* most bytes in the second memory at once */
     remat_cursor table, indexes, body;
-    uint32_t left;    /* steps still to come */
-    int64_t named[4]; /* what the next step of each kind is expected to name */
+    uint32_t left; /* steps still to come */
+    uint32_t expected[4], last[4]; /* what the next step of each kind is expected to name, what the last one named */
 } remat_schedule;
 
 /* A number of seven bits a byte, lowest first, in as few bytes as it needs. */
@@ -86,11 +86,12 @@ static inline enum remat_result remat_read_step(remat_schedule *schedule, remat_
     if (result != REMAT_OK) return result;
     if (code > UINT32_MAX) return REMAT_NUMBER;
     int64_t zigzag = (int64_t)(code >> 2);
-    int64_t id = schedule->named[code & 3] + (zigzag & 1 ? -(zigzag >> 1) - 1 : zigzag >> 1);
+    int64_t id = (int64_t)schedule->expected[code & 3] + (zigzag & 1 ? -(zigzag >> 1) - 1 : zigzag >> 1);
     step->kind = (enum remat_kind)(code & 3);
     if (id < 0 || id >= (int64_t)(step->kind == REMAT_RUN ? schedule->ops : schedule->storages)) return REMAT_RANGE;
     step->id = (uint32_t)id;
-    schedule->named[step->kind] = id + (step->kind == REMAT_RUN);
+    schedule->expected[step->kind] = step->kind == REMAT_RUN ? step->id + 1 : schedule->last[step->kind];
+    schedule->last[step->kind] = step->id;
     return REMAT_OK;
 }
 
@@ -98,7 +99,7 @@ static inline enum remat_result remat_read_step(remat_schedule *schedule, remat_
 static inline void remat_rewind(remat_schedule *schedule, remat_cursor body) {
     schedule->body = body;
     schedule->left = schedule->steps;
-    for (int kind = 0; kind < 4; kind++) schedule->named[kind] = 0;
+    for (int kind = 0; kind < 4; kind++) schedule->expected[kind] = schedule->last[kind] = 0;
 }
 
 /* Checks all of the bytes, which must outlive the schedule. Unless the result is REMAT_OK, the schedule must not be used. */

@@ -13,6 +13,7 @@ pub(crate) const MOST: u64 = (1 << 28) - 1;
 pub(crate) const RUN: usize = 0;
 pub(crate) const FREE: usize = 1;
 pub(crate) const PAGE_OUT: usize = 2;
+#[cfg(feature = "write")]
 pub(crate) const PAGE_IN: usize = 3;
 pub(crate) const KINDS: usize = 4;
 
@@ -28,11 +29,25 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// The number that a step of this kind is expected to name after it named `last`: ops follow each other, storages do not.
-pub(crate) fn expected(kind: usize, last: Option<u32>) -> i64 {
-    match last {
-        None => 0,
-        Some(last) => i64::from(last) + i64::from(kind == RUN),
+/// What steps are expected to name, so that most of them say in one byte by how much they differ.
+///
+/// Runs follow each other. Of storages, a backward pass gives up two by turns, results and gradients, each one before the last of its
+/// own: so a step is expected to name what the step before the last one of its kind named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Expected {
+    next: [u32; KINDS],
+    last: [u32; KINDS],
+}
+
+impl Expected {
+    pub(crate) fn of(&self, kind: usize) -> i64 {
+        i64::from(self.next[kind])
+    }
+
+    /// A step of this kind named this. Ids are smaller than 2^28.
+    pub(crate) fn see(&mut self, kind: usize, id: u32) {
+        self.next[kind] = if kind == RUN { id + 1 } else { self.last[kind] };
+        self.last[kind] = id;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::format::{CHECKSUM_BYTES, FREE, KINDS, MAGIC, MOST, PAGE_OUT, RUN, VERSION, checksum, expected};
+use crate::format::{CHECKSUM_BYTES, Expected, FREE, MAGIC, MOST, PAGE_OUT, RUN, VERSION, checksum};
 
 /// One step. Ops and storages are numbers below [`Schedule::ops`] and [`Schedule::storages`]; `docs/schedule.md` says whose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -171,7 +171,7 @@ impl<'a> Schedule<'a> {
             cursor: self.body,
             counts: [self.ops, self.storages],
             left: self.steps,
-            last: [None; KINDS],
+            expected: Expected::default(),
         }
     }
 }
@@ -212,8 +212,7 @@ pub struct Steps<'a> {
     /// Of ops and storages.
     counts: [u32; 2],
     left: u32,
-    /// What the last step of each kind named.
-    last: [Option<u32>; KINDS],
+    expected: Expected,
 }
 
 impl Steps<'_> {
@@ -225,10 +224,10 @@ impl Steps<'_> {
         let zigzag = i64::from(code >> 2);
         let difference = (zigzag >> 1) ^ -(zigzag & 1);
         let count = self.counts[usize::from(kind != RUN)];
-        let named = expected(kind, self.last[kind]) + difference;
+        let named = self.expected.of(kind) + difference;
         let id = u32::try_from(named).ok().filter(|&id| id < count);
         let id = id.ok_or(FormatError::Range { offset })?;
-        self.last[kind] = Some(id);
+        self.expected.see(kind, id);
         Ok(match kind {
             RUN => Step::Run(id),
             FREE => Step::Free(id),

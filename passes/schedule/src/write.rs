@@ -7,7 +7,7 @@ use std::vec::Vec;
 use remat_plan::{OpId, Plan, Problem, StorageId, StorageRole};
 use thiserror::Error;
 
-use crate::format::{FREE, KINDS, MAGIC, MOST, PAGE_IN, PAGE_OUT, RUN, VERSION, checksum, expected};
+use crate::format::{Expected, FREE, MAGIC, MOST, PAGE_IN, PAGE_OUT, RUN, VERSION, checksum};
 use crate::read::{Schedule, Step};
 
 /// What a replay found of the plan.
@@ -112,11 +112,11 @@ pub fn encode(problem: &Problem, plan: &Plan, figures: Figures) -> Result<Vec<u8
     push(&mut bytes, figures.peak);
     push(&mut bytes, figures.second_peak);
     push_sizes(&mut bytes, problem, &numbering);
-    let mut last = [None; KINDS];
+    let mut expected = Expected::default();
     for (position, &step) in plan.steps.iter().enumerate() {
         let (kind, id) = code(problem, &numbering, position, step)?;
-        let difference = i64::from(id) - expected(kind, last[kind]);
-        last[kind] = Some(id);
+        let difference = i64::from(id) - expected.of(kind);
+        expected.see(kind, id);
         let zigzag = difference.unsigned_abs() * 2 - u64::from(difference < 0);
         push(&mut bytes, zigzag << 2 | kind as u64);
     }

@@ -23,7 +23,9 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
     };
     problem.budget = Some(replay(&problem, &remat_plan::baseline(&problem)).peak * percent / 100);
     let solver = paging::solvers().iter().find(|known| known.name() == solver);
-    let outcome = solver.expect("a solver").solve(&problem, &SolveControl::new().step_limit(2_000));
+    let outcome = solver
+        .expect("a solver")
+        .solve(&problem, &SolveControl::new().step_limit(2_000));
     let plan = outcome.plan.expect("a plan");
     let found = replay(&problem, &plan);
     let figures = Figures {

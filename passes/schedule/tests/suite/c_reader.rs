@@ -16,11 +16,25 @@ use super::{any_plan, linear, planned};
 fn printer(folder: &Path) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = folder.join("print");
-    let flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-O1", "-I"];
+    let flags = [
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wconversion",
+        "-pedantic",
+        "-Werror",
+        "-O1",
+        "-I",
+    ];
     // Reads outside of the bytes and undefined arithmetic end the program, where the compiler can see to that.
     for checks in [&["-fsanitize=address,undefined", "-fno-sanitize-recover"][..], &[]] {
         let mut compile = Command::new("cc");
-        compile.args(flags).arg(root.join("c")).args(checks).arg("-o").arg(&program);
+        compile
+            .args(flags)
+            .arg(root.join("c"))
+            .args(checks)
+            .arg("-o")
+            .arg(&program);
         let output = match compile.arg(root.join("tests/print.c")).output() {
             Ok(output) => output,
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -40,17 +54,27 @@ fn printer(folder: &Path) -> Option<PathBuf> {
 
 /// What the program prints of these schedules, one after another.
 fn printed(program: &Path, schedules: &[Vec<u8>]) -> Vec<String> {
-    let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut input = child.stdin.take().expect("a pipe");
     let framed: Vec<u8> = schedules
         .iter()
-        .flat_map(|bytes| [&u32::try_from(bytes.len()).unwrap().to_le_bytes(), &bytes[..]].concat())
+        .flat_map(|bytes| {
+            [
+                &u32::try_from(bytes.len()).expect("they are short").to_le_bytes(),
+                &bytes[..],
+            ]
+            .concat()
+        })
         .collect();
-    let writer = std::thread::spawn(move || input.write_all(&framed).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(&framed).expect("it reads"));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("all was read");
     assert!(output.status.success(), "{}", output.status);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).expect("it prints text");
     text.lines().map(str::to_owned).collect()
 }
 
@@ -71,7 +95,12 @@ fn expected(bytes: &[u8]) -> String {
             return format!("error {result}");
         }
     };
-    let (ops, storages, peak, second) = (schedule.ops(), schedule.storages(), schedule.peak(), schedule.second_peak());
+    let (ops, storages, peak, second) = (
+        schedule.ops(),
+        schedule.storages(),
+        schedule.peak(),
+        schedule.second_peak(),
+    );
     let sizes = schedule.sizes().map(|size| format!(" {size}"));
     let steps = schedule.steps().map(|step| match step {
         Step::Run(id) => format!(" run {id}"),
@@ -114,5 +143,9 @@ fn both_readers_read_and_refuse_the_same() {
         assert_eq!(found, expected(bytes), "{bytes:?}");
         accepted += usize::from(!found.starts_with("error"));
     }
-    assert!(accepted > 200 && schedules.len() - accepted > 200, "{accepted} of {}", schedules.len());
+    assert!(
+        accepted > 200 && schedules.len() - accepted > 200,
+        "{accepted} of {}",
+        schedules.len()
+    );
 }

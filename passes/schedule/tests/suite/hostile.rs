@@ -8,7 +8,9 @@ use super::linear;
 /// The usual checksum, written down once more.
 fn checksum(bytes: &[u8]) -> u32 {
     let step = |sum: u32, _| if sum & 1 == 1 { sum >> 1 ^ 0xEDB8_8320 } else { sum >> 1 };
-    !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
+    !bytes
+        .iter()
+        .fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
 }
 
 /// Content with the right checksum.
@@ -33,9 +35,17 @@ pub(super) fn broken() -> Vec<(&'static str, Vec<u8>, FormatError)> {
         ("too many ops", with(&[0x80, 0x80, 0x80, 0x80, 1]), number(5)),
         ("long number", with(&[0x82, 0]), number(5)),
         ("number without end", with(&[0xff; 12]), number(5)),
-        ("more than 64 bits", with(&[2, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]), number(8)),
+        (
+            "more than 64 bits",
+            with(&[2, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]),
+            number(8),
+        ),
         ("fewer steps than stated", body(2, &[0]), FormatError::Truncated),
-        ("more steps than stated", body(1, &[0, 0]), FormatError::Trailing { offset: 14 }),
+        (
+            "more steps than stated",
+            body(1, &[0, 0]),
+            FormatError::Trailing { offset: 14 },
+        ),
         ("size that is not there", with(&[2, 1, 0, 7, 0, 1, 7, 1]), range(12)),
         ("op that is not there", body(1, &[4 << 2]), range(13)),
         ("op before the first", body(1, &[1 << 2]), range(13)),

@@ -11,8 +11,12 @@ fn a_schedule_of_resnet18_takes_a_few_hundred_bytes() {
     for (device, solver, percent) in [("mkr1000", "capuchin", 60), ("raspberry-pi-4", "remat-only", 60)] {
         let (problem, plan, figures) = planned(TrainingNet::Resnet18Cifar, device, percent, solver);
         let bytes = encode(&problem, &plan, figures).unwrap();
-        println!("{} {}", bytes.len(), plan.steps.len());
-        assert!(bytes.len() < 600, "{} bytes for {} steps", bytes.len(), plan.steps.len());
+        assert!(
+            bytes.len() < 550,
+            "{} bytes for {} steps",
+            bytes.len(),
+            plan.steps.len()
+        );
         let schedule = Schedule::open(&bytes).unwrap();
         assert_eq!(plan_of(&problem, &schedule), Ok(plan));
         assert!(schedule.peak() <= problem.budget.unwrap());
@@ -25,7 +29,10 @@ fn a_schedule_is_for_one_model() {
     let bytes = encode(&problem, &plan, figures).unwrap();
     let other = TrainingNet::Vgg16Cifar.problem(&remat_profile::Device::default());
     let error = plan_of(&other, &Schedule::open(&bytes).unwrap()).unwrap_err();
-    assert_eq!(error.to_string(), "the schedule is for 27 ops, and `vgg16-cifar` has 81");
+    assert_eq!(
+        error.to_string(),
+        "the schedule is for 27 ops, and `vgg16-cifar` has 81"
+    );
 }
 
 #[test]
@@ -33,8 +40,21 @@ fn steps_that_name_nothing_are_not_written() {
     let (problem, mut plan, _) = linear();
     plan.steps = vec![Step::Free(StorageId::new(problem.storages.len()))];
     let error = encode(&problem, &plan, Figures::default()).unwrap_err();
-    assert!(matches!(error, WriteError::Unknown { step: 0, what: "storage", .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            WriteError::Unknown {
+                step: 0,
+                what: "storage",
+                ..
+            }
+        ),
+        "{error}"
+    );
     plan.steps = vec![Step::Compute(remat_plan::OpId::new(27))];
     let error = encode(&problem, &plan, Figures::default()).unwrap_err();
-    assert!(matches!(error, WriteError::Unknown { what: "op", id: 27, .. }), "{error}");
+    assert!(
+        matches!(error, WriteError::Unknown { what: "op", id: 27, .. }),
+        "{error}"
+    );
 }
