@@ -101,24 +101,28 @@ proptest! {
     }
 }
 
-/// The search that does both also starts from what its parts find, but under few steps it may end before it has.
 #[test]
-fn the_whole_is_hardly_ever_worse_than_its_parts() {
+fn the_whole_is_never_worse_than_its_parts() {
     let mut runner = TestRunner::deterministic();
     let problems = problem(Features::ALL);
-    let (mut compared, mut worse) = (0, 0);
+    let mut compared = 0;
     for _ in 0..200 {
         let problem = problems.new_tree(&mut runner).unwrap().current();
-        let objective = |name| solved(by_name(name), &problem, 3_000).map(|found| found.objective(problem.objective));
-        let whole = objective("paging").unwrap_or(u64::MAX);
-        for part in ["paging-only", "remat-only", "capuchin", "pofo"] {
-            let Some(part) = objective(part) else { continue };
-            compared += 1;
-            worse += usize::from(whole > part);
+        for steps in [30, 3_000] {
+            let objective =
+                |name| solved(by_name(name), &problem, steps).map(|found| found.objective(problem.objective));
+            let whole = objective("paging").unwrap_or(u64::MAX);
+            for part in ["paging-only", "remat-only", "capuchin", "pofo"] {
+                let Some(part_alone) = objective(part) else { continue };
+                compared += 1;
+                assert!(
+                    whole <= part_alone,
+                    "{whole} is more than {part_alone} of {part}: {problem:?}"
+                );
+            }
         }
     }
-    assert!(compared > 200, "only {compared} comparisons");
-    assert!(worse * 50 <= compared, "worse in {worse} of {compared}");
+    assert!(compared > 400, "only {compared} comparisons");
 }
 
 #[test]

@@ -21,18 +21,17 @@ use crate::{Outcome, Phase, Progress, Rng, SolveControl, Solver};
 /// Steps of the first round of annealing; each further one takes half as many again, up to the longest.
 const FIRST_ROUND: u64 = 10_000;
 const LONGEST_ROUND: u64 = 200_000;
-/// What either half of the search takes at most before the whole one starts: steps, and share of the time.
-const HALF_STEPS: u64 = 60_000;
+/// Share of the remaining time that either half of the search takes at most before the whole one starts.
 const HALF_SHARE: f64 = 0.15;
 /// How often greedy additions are tried with random choices, before annealing.
 const NOISY_STARTS: usize = 4;
 
 /// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
 ///
-/// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. Takes the answers of its
-/// two halves along, transfers alone and recomputes alone, and those of the policy of Capuchin and of the dynamic program over chains: under the
-/// same step limit of up to 60,000 it is hardly ever worse than one of them. Without a second memory it only recomputes. Where the objective
-/// is the peak, it searches for the least time, as the budget is not its to choose.
+/// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. First it does what the policy of
+/// Capuchin, the dynamic program over chains, and its two halves (transfers alone and recomputes alone) do, each with all of the steps: where
+/// steps are limited and not time, it is never worse than one of them under the same limit. Without a second memory it only recomputes.
+/// Where the objective is the peak, it searches for the least time, as the budget is not its to choose.
 #[derive(Clone, Copy, Debug)]
 pub struct PagingSearch {
     name: &'static str,
@@ -48,6 +47,9 @@ enum Method {
     Capuchin,
     Pofo,
 }
+
+/// What the whole search does before it begins.
+const PARTS: [Method; 4] = [Method::Capuchin, Method::Pofo, Method::Pages, Method::Runs];
 
 static SOLVERS: [PagingSearch; 5] = [
     PagingSearch {
@@ -132,6 +134,7 @@ impl Solver for PagingSearch {
 }
 
 /// A sequence that keeps all limits.
+#[derive(Clone)]
 struct Best {
     items: Vec<Item>,
     plan: Plan,
@@ -157,6 +160,10 @@ struct Work<'a, 'm> {
     improved_at: u64,
 }
 
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
+}
+
 impl Work<'_, '_> {
     fn solve(&mut self) -> Outcome {
         let problem = self.model.problem;
@@ -173,11 +180,8 @@ impl Work<'_, '_> {
                 self.consider(&warm);
             }
             match self.solver.method {
-                Method::Capuchin => self.capuchin(),
-                Method::Pofo => self.pofo(),
-                Method::Pages => self.half(PAGES, u64::MAX),
-                Method::Runs => self.half(RUNS, u64::MAX),
                 Method::Both => self.both(),
+                part => self.part(part, None),
             }
         }
         let stop = self.search.meter.reason().unwrap_or(StopReason::Converged);
@@ -187,37 +191,46 @@ impl Work<'_, '_> {
     }
 
     fn both(&mut self) {
-        self.capuchin();
-        self.pofo();
-        // The halves get steps of their own, so that the whole is hardly ever worse than one of them with as many.
-        for allowed in [PAGES, RUNS] {
-            let before = (self.best.take(), self.improved_at, self.rng.clone());
+        let start = self.best.take();
+        let rng = self.rng.clone();
+        let mut best = start.clone();
+        for part in PARTS {
+            // Each part does what it does alone: from the same start, with steps and random choices of its own, transfers placed.
+            self.best.clone_from(&start);
             self.rng = Rng::new(self.control.seed, 0);
-            self.half(allowed, HALF_STEPS);
-            self.rng = before.2;
-            let found = self.best.take();
-            self.best = before.0;
-            self.best = match (self.best.take(), found) {
+            self.part(part, Some(HALF_SHARE));
+            self.place();
+            best = match (best, self.best.take()) {
                 (Some(best), Some(found)) if found.objective < best.objective => Some(found),
                 (best, found) => best.or(found),
             };
-            self.improved_at = self.improved_at.max(before.1);
         }
+        (self.best, self.rng) = (best, rng);
         self.begin();
         if self.model.has_second_memory() {
-            self.construct(BOTH);
+            self.construct(BOTH, None);
         }
-        self.rounds(BOTH, u64::MAX);
+        self.rounds(BOTH, None);
     }
 
-    /// One half of the search, with so many steps at most.
-    fn half(&mut self, allowed: Allowed, most: u64) {
-        if allowed == PAGES && !self.model.has_second_memory() {
-            return;
-        }
+    /// A part of the search, for at most a share of the remaining time.
+    fn part(&mut self, method: Method, share: Option<f64>) {
         self.begin();
-        self.construct(allowed);
-        self.rounds(allowed, most);
+        match method {
+            Method::Both => {}
+            Method::Capuchin => self.capuchin(),
+            Method::Pofo => self.pofo(),
+            Method::Pages if !self.model.has_second_memory() => {}
+            Method::Pages | Method::Runs => {
+                let allowed = if method == Method::Pages { PAGES } else { RUNS };
+                let end = self.control.deadline.zip(share).map(|(deadline, share)| {
+                    let now = Instant::now();
+                    now + deadline.saturating_duration_since(now).mul_f64(share)
+                });
+                self.construct(allowed, end);
+                self.rounds(allowed, end);
+            }
+        }
     }
 
     /// Counts steps anew.
@@ -242,7 +255,7 @@ impl Work<'_, '_> {
     }
 
     /// Greedy additions to every node once, first without and then with randomness.
-    fn construct(&mut self, allowed: Allowed) {
+    fn construct(&mut self, allowed: Allowed, end: Option<Instant>) {
         for start in 0..=NOISY_STARTS {
             let mut items = every_node_once(self.model);
             let noise = if start == 0 { 0.0 } else { 2.0 };
@@ -250,33 +263,26 @@ impl Work<'_, '_> {
                 cleanup(&mut self.search, &mut items);
             }
             self.consider(&items);
-            if self.search.is_over() {
+            if self.search.is_over() || is_past(end) {
                 return;
             }
         }
     }
 
     /// Annealing until a limit is reached, or nothing is gained any more.
-    fn rounds(&mut self, allowed: Allowed, most: u64) {
-        let halfway = most < u64::MAX;
-        let deadline = self.control.deadline.filter(|_| halfway);
-        let half_time = deadline.map(|end| {
-            let now = Instant::now();
-            now + end.saturating_duration_since(now).mul_f64(HALF_SHARE)
-        });
+    fn rounds(&mut self, allowed: Allowed, end: Option<Instant>) {
         let mut length = FIRST_ROUND;
         loop {
             let from = match &self.best {
                 Some(best) => best.items.clone(),
                 None => every_node_once(self.model),
             };
-            let steps = length.min(most.saturating_sub(self.search.steps));
-            if steps == 0 || self.search.is_over() || half_time.is_some_and(|end| Instant::now() >= end) {
+            if self.search.is_over() || is_past(end) {
                 return;
             }
             let mut round = Round {
                 allowed,
-                steps,
+                steps: length,
                 rng: &mut self.rng,
             };
             if let Some((figures, mut items)) = round.anneal(&mut self.search, &from) {
@@ -288,9 +294,7 @@ impl Work<'_, '_> {
             }
             let patience = self.search.meter.patience();
             if patience.is_over(self.search.steps, self.improved_at) {
-                if !halfway {
-                    self.search.meter.stop(StopReason::Converged);
-                }
+                self.search.meter.stop(StopReason::Converged);
                 return;
             }
             length = (length + length / 2).min(LONGEST_ROUND);
