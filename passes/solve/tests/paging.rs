@@ -126,6 +126,30 @@ fn the_whole_is_never_worse_than_its_parts() {
 }
 
 #[test]
+fn a_plan_to_start_from_is_never_made_worse() {
+    let mut runner = TestRunner::deterministic();
+    let problems = problem(Features::ALL);
+    let mut compared = 0;
+    for _ in 0..100 {
+        let problem = problems.new_tree(&mut runner).unwrap().current();
+        let Some(start) = by_name("remat-only")
+            .solve(&problem, &SolveControl::new().step_limit(500))
+            .plan
+        else {
+            continue;
+        };
+        let objective = |plan: &Plan| replay(&problem, plan).unwrap().objective(problem.objective);
+        for name in ["paging", "paging-only", "remat-only", "capuchin", "pofo"] {
+            let control = SolveControl::new().step_limit(100).warm_start(&start);
+            let found = by_name(name).solve(&problem, &control).plan.unwrap();
+            assert!(objective(&found) <= objective(&start), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 200, "only {compared} comparisons");
+}
+
+#[test]
 fn a_deadline_that_no_plan_meets_is_proved_and_one_that_every_run_fills_is_met() {
     let mut problem = TrainingNet::Linear.problem(&Device::preset("nrf52840").unwrap());
     problem.objective = Objective::Energy;
