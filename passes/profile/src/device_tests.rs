@@ -142,6 +142,7 @@ fn the_device_table_reads() {
     mkr1000: 0.00008 / 0.000166667 / 0.000166667 / 0.000166667 Gop/s, 0.192 GB/s, launch 2000 ns, aligned to 4
     nrf52840: 0.00064 / 0.006369832 / 0.006369832 / 0.006369832 Gop/s, 0.256 GB/s, launch 2000 ns, aligned to 4
     raspberry-pi-4: 1 / 2 / 2 / 2 Gop/s, 12.8 GB/s, launch 5000 ns, aligned to 64
+    raspberry-pi-4-uncached: 1 / 2 / 2 / 2 Gop/s, 12.8 GB/s, launch 5000 ns, aligned to 64
     jetson-tx2: 20.8 / 665.6 / 1331.2 / 1331.2 Gop/s, 59.7 GB/s, launch 10000 ns, aligned to 256
     desktop: 1152 / 2304 / 2304 / 4608 Gop/s, 500 GB/s, launch 8000 ns, aligned to 64
     ");
@@ -188,6 +189,7 @@ fn second_memories_read() {
     mkr1000: 396 nJ per operation, Sync, out 4.44 MB/s after 113 us at 74.324 nJ/B, in 4.61651 MB/s after 109 us at 71.483 nJ/B
     nrf52840: 1.7241 nJ per operation, Sync, out 4.44 MB/s after 113 us at 74.324 nJ/B, in 4.61651 MB/s after 109 us at 71.483 nJ/B
     raspberry-pi-4: 24.928 nJ per operation, Dma, out 24.5 MB/s after 18 us at 6.122 nJ/B, in 45.5 MB/s after 5 us at 3.297 nJ/B
+    raspberry-pi-4-uncached: 1.5 nJ per operation, Dma, out 17.1 MB/s after 4235 us at 184.211 nJ/B, in 45.5 MB/s after 5 us at 69.231 nJ/B
     jetson-tx2: 0.001918 nJ per operation, Dma, out 94.37 MB/s after 2396 us at 3.274 nJ/B, in 108.5 MB/s after 540 us at 2.848 nJ/B
     desktop: 0.073785 nJ per operation, Dma, out 6900 MB/s after 30 us at 0.87 nJ/B, in 7450 MB/s after 60 us at 0.805 nJ/B
     ");
