@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use remat::plan::{BudgetSpec, OrderMode};
+use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
 use remat::profile::ProfileFile;
-use remat::{LoadOptions, SolveRequest};
+use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
 use thiserror::Error;
 
 /// An option that has no meaning.
@@ -31,6 +31,12 @@ pub struct PassOptions {
     pub model: ModelOptions,
     /// Budget and solver.
     pub request: SolveRequest,
+    /// What the schedule is to be good at within the budget.
+    pub goal: Goal,
+    /// Who moves tensors to the second memory of the device; absent: nothing moves.
+    pub paging: Option<PagingMode>,
+    /// What the second memory holds, in bytes; absent: what the device says.
+    pub tier_capacity: Option<u64>,
     /// Longest time to search.
     pub time_limit: Duration,
     /// Most search steps to take.
@@ -54,6 +60,9 @@ impl Default for PassOptions {
                 max_overhead: 50_000,
                 solver: "auto".to_owned(),
             },
+            goal: Goal::default(),
+            paging: None,
+            tier_capacity: None,
             time_limit: Duration::from_secs(10),
             step_limit: None,
             threads: 1,
@@ -95,6 +104,18 @@ impl ModelOptions {
 }
 
 impl PassOptions {
+    /// How functions are read and what counts.
+    #[must_use]
+    pub fn load(&self) -> LoadOptions {
+        LoadOptions {
+            second_memory: self.paging.map(|mode| SecondMemory {
+                mode,
+                capacity: self.tier_capacity,
+            }),
+            ..self.model.load.clone()
+        }
+    }
+
     /// Sets the option `name`.
     ///
     /// # Errors
@@ -129,6 +150,28 @@ impl PassOptions {
                 self.model.load.max_computes =
                     Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
             }
+            "paging" => {
+                self.paging = match value {
+                    "off" => None,
+                    "sync" => Some(PagingMode::Sync),
+                    "dma" => Some(PagingMode::Dma),
+                    _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
+                }
+            }
+            "tier-capacity" => self.tier_capacity = Some(bytes(name, value)?),
+            "objective" => {
+                self.goal.objective = match value {
+                    "time" => Objective::Time,
+                    "energy" => Objective::Energy,
+                    "peak" => Objective::Peak,
+                    _ => return Err(because(format!("`{value}` is none of `time`, `energy` and `peak`"))),
+                }
+            }
+            "deadline" => {
+                let deadline = value.parse();
+                self.goal.deadline =
+                    Some(deadline.map_err(|error: remat::DeadlineParseError| because(error.to_string()))?);
+            }
             "dealloc" => self.dealloc = truth(name, value)?,
             "remarks" => self.remarks = truth(name, value)?,
             _ => self.model.set(name, value)?,
@@ -144,15 +187,7 @@ impl VerifyOptions {
     /// [`OptionError`] if there is none of this name, or the value has no meaning.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
-            "budget" => match value.parse() {
-                Ok(BudgetSpec::Bytes(bytes)) => self.budget = Some(bytes),
-                _ => {
-                    return Err(wrong(
-                        name,
-                        format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
-                    ));
-                }
-            },
+            "budget" => self.budget = Some(bytes(name, value)?),
             "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
             _ => return Err(wrong(name, "there is no such option".to_owned())),
         }
@@ -172,6 +207,16 @@ fn number(name: &str, value: &str) -> Result<u64, OptionError> {
         .trim()
         .parse()
         .map_err(|_| wrong(name, format!("`{value}` is not a non-negative integer")))
+}
+
+fn bytes(name: &str, value: &str) -> Result<u64, OptionError> {
+    match value.parse() {
+        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
+        _ => Err(wrong(
+            name,
+            format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
+        )),
+    }
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
@@ -196,6 +241,10 @@ mod tests {
             ("dealloc", "false"),
             ("order", "fixed"),
             ("max-computes", "2"),
+            ("paging", "dma"),
+            ("tier-capacity", "2MiB"),
+            ("objective", "energy"),
+            ("deadline", "1.5x"),
         ] {
             options.set(name, value).unwrap();
         }
@@ -205,6 +254,15 @@ mod tests {
         assert!(!options.dealloc);
         assert_eq!(options.model.load.order, Some(OrderMode::Fixed));
         assert_eq!(options.model.load.max_computes, Some(2));
+        assert_eq!(
+            options.load().second_memory,
+            Some(SecondMemory {
+                mode: PagingMode::Dma,
+                capacity: Some(2 << 20)
+            })
+        );
+        assert_eq!(options.goal.objective, Objective::Energy);
+        assert_eq!(options.goal.deadline, Some(remat::Deadline::Factor(1_500_000)));
     }
 
     #[test]
@@ -217,6 +275,10 @@ mod tests {
             ("max-computes", "0"),
             ("speed", "1"),
             ("profile", "/none"),
+            ("paging", "on"),
+            ("tier-capacity", "80%"),
+            ("objective", "beauty"),
+            ("deadline", "soon"),
         ] {
             let error = PassOptions::default().set(name, value).unwrap_err();
             assert!(
