@@ -39,6 +39,7 @@ mod input;
 mod measured;
 mod model;
 mod save;
+mod schedule;
 mod solution;
 mod sweep;
 mod watch;
@@ -56,6 +57,7 @@ pub use input::Format;
 pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use save::{Output, Target, rewrite, save};
+pub use schedule::check_schedule;
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 

@@ -87,7 +87,7 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     let planned: HashMap<&str, usize> = rewritten
         .ops
         .iter()
-        .filter(|op| op.kind != OpKind::Dealloc)
+        .filter(|op| op.kind.is_run())
         .filter_map(|op| op.results().next())
         .enumerate()
         .map(|(place, result)| (rewritten.tensors[result].name.as_str(), place))
@@ -144,7 +144,7 @@ fn workspaces<'g>(model: &Model, rewritten: &'g Graph) -> HashMap<&'g str, u64> 
     let of = |op: &'g remat_ir::Op| {
         let original = match op.kind {
             OpKind::Recompute { of } => &rewritten.ops[of],
-            OpKind::Compute | OpKind::Dealloc => op,
+            _ => op,
         };
         let result = op.results().next()?;
         let name = rewritten.tensors[result].name.as_str();

@@ -25,8 +25,68 @@ fn a_plan_that_moves_results_is_not_written_as_a_model() {
     let output = make.arg("-o").arg(folder.path("out.onnx")).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
-    crate::assert_contains_all(&message, &["only a plan (`.json`) can say"]);
+    crate::assert_contains_all(
+        &message,
+        &["ONNX has no words for that", "--target plan", "--target mlir"],
+    );
     assert!(!folder.path("out.onnx").exists());
+}
+
+#[test]
+fn a_plan_that_moves_results_is_written_as_a_schedule_and_as_text() {
+    let folder = Folder::new();
+    let written = |name: &str, options: &str| {
+        let mut make = remat_opt(&format!("{ON_A_BOARD} --paging sync --no-remat {options}"));
+        let output = make.arg("-o").arg(folder.path(name)).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    written("out.remat", "");
+    crate::assert_contains_all(&folder.read("out.remat"), &["  page_out %", "  page_in %"]);
+    written("out.dot", "");
+    crate::assert_contains_all(&folder.read("out.dot"), &[": page_in\\n"]);
+    written("out.sched", "--target plan");
+    let verify = |changed: bool| {
+        let path = folder.path("out.sched");
+        if changed {
+            let mut bytes = std::fs::read(&path).expect("it was written");
+            bytes[9] ^= 1;
+            std::fs::write(&path, bytes).expect("it can be changed");
+        }
+        let mut verify = remat_opt("verify models/unet_tiny_train.onnx --device raspberry-pi-4 --paging sync");
+        let output = verify.arg(path).output().expect("it runs");
+        let streams = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code(), streams.concat())
+    };
+    let (status, report) = verify(false);
+    assert_eq!(status, Some(0), "{report}");
+    crate::assert_contains_all(&report, &["valid: peak"]);
+    let (status, report) = verify(true);
+    assert_eq!(status, Some(2), "{report}");
+    crate::assert_contains_all(&report, &["the checksum is wrong"]);
+}
+
+#[test]
+fn what_is_written_fits_its_target() {
+    let folder = Folder::new();
+    for (name, target, message) in [
+        (
+            "out.onnx",
+            "plan",
+            "is not what `--target plan` writes: `.json`, `.sched`",
+        ),
+        ("out.json", "mlir", "is not what `--target mlir` writes: `.mlir`"),
+        (
+            "out.json",
+            "ort --paging sync",
+            "`--target ort` plans for least time in one memory",
+        ),
+    ] {
+        let mut make = remat_opt(&format!("{ON_A_BOARD} --target {target}"));
+        let output = make.arg("-o").arg(folder.path(name)).output().expect("it runs");
+        let found = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
+        assert_eq!(output.status.code(), Some(2), "{found}");
+        crate::assert_contains_all(&found, &[message]);
+    }
 }
 
 #[test]
