@@ -1,6 +1,6 @@
 //! Costs per op.
 
-use remat_ir::{Graph, OpId};
+use remat_ir::{Attribute, Graph, Op, OpId};
 use serde::Serialize;
 use typed_index_collections::TiVec;
 
@@ -84,7 +84,7 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
             workspace_bytes: if device.cpu_kernels {
                 workspace::bytes(graph, op)
             } else {
-                0
+                stated_workspace(op)
             },
             flops: saturate(work.flops),
             read_bytes: saturate(work.read_bytes),
@@ -98,6 +98,12 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
         alignment: device.alignment,
         ops: graph.ops.keys().map(cost).collect(),
     }
+}
+
+/// What the importer says that the op takes on top of operands and results, by the attribute `workspace`: the temporaries in its regions.
+fn stated_workspace(op: &Op) -> u64 {
+    let stated = op.attributes.get("workspace").and_then(Attribute::as_int);
+    stated.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0)
 }
 
 fn saturate(value: u128) -> u64 {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use remat_plan::{Objective, Plan, Problem, Status, StopReason, Structure};
+use remat_plan::{Objective, OrderMode, Plan, Problem, Status, StopReason, Structure};
 
 use super::anneal::Round;
 use super::candidates::Allowed;
