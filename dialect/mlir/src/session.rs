@@ -1,7 +1,8 @@
 //! A context of its own, for programs that are no plugin.
-#![expect(unsafe_code, reason = "parsing with the name of a file is not in melior")]
+#![expect(unsafe_code, reason = "melior does not parse files")]
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use melior::Context;
@@ -9,10 +10,10 @@ use melior::diagnostic::DiagnosticSeverity;
 use melior::dialect::DialectRegistry;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Module, Operation};
+use melior::StringRef;
+use melior::ir::Module;
 use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
-use mlir_sys::MlirStringRef;
 use thiserror::Error;
 
 use crate::ffi;
@@ -111,22 +112,31 @@ impl Session {
         std::mem::take(&mut *messages)
     }
 
-    /// Parses a module; `name` is what places in it are told with.
+    /// Parses the module in a file.
     ///
     /// # Errors
     /// [`SessionError::Parse`].
-    pub fn parse<'s>(&'s self, text: &str, name: &str) -> Result<Parsed<'s>, SessionError> {
-        let error = || SessionError::Parse(name.to_owned());
-        // The parser wants a zero after the text.
-        let text = std::ffi::CString::new(text).map_err(|_| error())?;
-        let source = string_ref(text.as_bytes());
-        // SAFETY: context and texts live during the call.
-        let raw = unsafe { mlir_sys::mlirOperationCreateParse(self.context.to_raw(), source, string_ref(name.as_bytes())) };
-        if raw.ptr.is_null() {
+    pub fn open<'s>(&'s self, path: &Path) -> Result<Parsed<'s>, SessionError> {
+        let name = path.display().to_string();
+        let text = StringRef::new(&name);
+        // SAFETY: context and name live during the call.
+        let raw = unsafe { mlir_sys::mlirModuleCreateParseFromFile(self.context.to_raw(), text.to_raw()) };
+        // SAFETY: the module is new and belongs to nobody else.
+        let module = unsafe { Module::from_option_raw(raw) };
+        let module = module.ok_or(SessionError::Parse(name))?;
+        Ok(Parsed { session: self, module })
+    }
+
+    /// Parses a module; places in it are told with `-` for the file.
+    ///
+    /// # Errors
+    /// [`SessionError::Parse`].
+    pub fn parse<'s>(&'s self, text: &str) -> Result<Parsed<'s>, SessionError> {
+        let error = || SessionError::Parse("-".to_owned());
+        if text.contains('\0') {
             return Err(error());
         }
-        // SAFETY: the operation is new and belongs to nobody else.
-        let module = Module::from_operation(unsafe { Operation::from_raw(raw) }).ok_or_else(error)?;
+        let module = Module::parse(&self.context, text).ok_or_else(error)?;
         Ok(Parsed { session: self, module })
     }
 }
@@ -178,12 +188,5 @@ impl Parsed<'_> {
         } else {
             Err(SessionError::Invalid)
         }
-    }
-}
-
-fn string_ref(bytes: &[u8]) -> MlirStringRef {
-    MlirStringRef {
-        data: bytes.as_ptr().cast(),
-        length: bytes.len(),
     }
 }

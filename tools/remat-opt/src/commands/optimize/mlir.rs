@@ -14,9 +14,8 @@ use crate::units::{bytes, percent};
 
 pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
     check(args)?;
-    let text = std::fs::read_to_string(input).with_context(|| format!("cannot read `{}`", input.display()))?;
     let session = Session::new();
-    let result = work(args, input, &text, &session, started);
+    let result = work(args, input, &session, started);
     tell(&session)?;
     result
 }
@@ -43,8 +42,8 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn work(args: &OptimizeArgs, input: &Path, text: &str, session: &Session, started: Instant) -> anyhow::Result<()> {
-    let mut module = session.parse(text, &input.display().to_string())?;
+fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) -> anyhow::Result<()> {
+    let mut module = session.open(input)?;
     let Some(pipeline) = &args.pass_pipeline else {
         let reports = schedule(args, input, &module)?;
         if let Some(output) = &args.output {
