@@ -149,10 +149,7 @@ impl Model {
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }
             Format::NodeLink => Self::from_node_link(&read()?, options),
-            Format::Mlir => Err(Error::UnknownFormat {
-                path: path.to_owned(),
-                why: "it is an MLIR module, whose functions are models each".to_owned(),
-            }),
+            Format::Mlir => Err(Error::MlirModule { path: path.to_owned() }),
             Format::Problem => {
                 let text = String::from_utf8(read()?).map_err(|error| Error::UnknownFormat {
                     path: path.to_owned(),

@@ -85,11 +85,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`, `.log.gz`).
+    /// Model (`.onnx`), module of MLIR (`.mlir`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`,
+    /// `.log.gz`).
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
-    /// Where to write; the extension says what: `.onnx` the rewritten model, `.json` the plan, `.sched` the plan for
+    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for
     /// devices, `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
@@ -119,6 +120,9 @@ pub(crate) struct OptimizeArgs {
     /// Also write the plan here, as JSON.
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
+    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"])]
+    pub(crate) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
