@@ -229,8 +229,8 @@ fn by_capuchin(args: &Args) -> anyhow::Result<Table> {
     })
 }
 
-#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
 /// The models that are named, and the training steps of folders, by name.
+#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
 fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
