@@ -33,10 +33,6 @@ pub struct PassOptions {
     pub request: SolveRequest,
     /// What the schedule is to be good at within the budget.
     pub goal: Goal,
-    /// Who moves tensors to the second memory of the device; absent: nothing moves.
-    pub paging: Option<PagingMode>,
-    /// What the second memory holds, in bytes; absent: what the device says.
-    pub tier_capacity: Option<u64>,
     /// Longest time to search.
     pub time_limit: Duration,
     /// Most search steps to take.
@@ -61,8 +57,6 @@ impl Default for PassOptions {
                 solver: "auto".to_owned(),
             },
             goal: Goal::default(),
-            paging: None,
-            tier_capacity: None,
             time_limit: Duration::from_secs(10),
             step_limit: None,
             threads: 1,
@@ -104,18 +98,6 @@ impl ModelOptions {
 }
 
 impl PassOptions {
-    /// How functions are read and what counts.
-    #[must_use]
-    pub fn load(&self) -> LoadOptions {
-        LoadOptions {
-            second_memory: self.paging.map(|mode| SecondMemory {
-                mode,
-                capacity: self.tier_capacity,
-            }),
-            ..self.model.load.clone()
-        }
-    }
-
     /// Sets the option `name`.
     ///
     /// # Errors
@@ -151,14 +133,21 @@ impl PassOptions {
                     Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
             }
             "paging" => {
-                self.paging = match value {
+                let mode = match value {
                     "off" => None,
                     "sync" => Some(PagingMode::Sync),
                     "dma" => Some(PagingMode::Dma),
                     _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
-                }
+                };
+                self.model.load.second_memory = mode.map(|mode| SecondMemory { mode, capacity: None });
             }
-            "tier-capacity" => self.tier_capacity = Some(bytes(name, value)?),
+            "tier-capacity" => {
+                let capacity = Some(bytes(name, value)?);
+                let second = self.model.load.second_memory.as_mut();
+                second
+                    .ok_or_else(|| because("it says nothing without `paging`".to_owned()))?
+                    .capacity = capacity;
+            }
             "objective" => {
                 self.goal.objective = match value {
                     "time" => Objective::Time,
@@ -255,7 +244,7 @@ mod tests {
         assert_eq!(options.model.load.order, Some(OrderMode::Fixed));
         assert_eq!(options.model.load.max_computes, Some(2));
         assert_eq!(
-            options.load().second_memory,
+            options.model.load.second_memory,
             Some(SecondMemory {
                 mode: PagingMode::Dma,
                 capacity: Some(2 << 20)
@@ -276,7 +265,7 @@ mod tests {
             ("speed", "1"),
             ("profile", "/none"),
             ("paging", "on"),
-            ("tier-capacity", "80%"),
+            ("tier-capacity", "2MiB"),
             ("objective", "beauty"),
             ("deadline", "soon"),
         ] {

@@ -109,7 +109,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
         scheduled: false,
     };
     let imported = function.import(&import)?;
-    let model = Model::from_mlir(imported.graph().clone(), &options.load())?;
+    let model = Model::from_mlir(imported.graph().clone(), &options.model.load)?;
     let mut control = SolveControl::new()
         .time_limit(options.time_limit)
         .threads(options.threads)

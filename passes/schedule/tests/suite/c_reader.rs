@@ -13,6 +13,7 @@ use super::hostile::{broken, sealed};
 use super::{any_plan, linear, planned};
 
 /// The program that prints schedules; absent, with a reason, where there is no C compiler.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 fn printer(folder: &Path) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = folder.join("print");

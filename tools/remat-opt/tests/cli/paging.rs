@@ -66,6 +66,56 @@ fn a_plan_that_moves_results_is_written_as_a_schedule_and_as_text() {
 }
 
 #[test]
+fn devices_of_ones_own_are_read_from_a_file() {
+    let folder = Folder::new();
+    let table = "\
+[[device]]
+name = \"my-board\"
+description = \"a board\"
+source = \"measured\"
+family = \"microcontroller\"
+peak = { bits64 = 1, bits32 = 1_000_000, bits16 = 1_000_000, bits8 = 1_000_000 }
+memory_bytes_per_s = 1_000_000
+vector_bytes = 4
+launch_ns = 0
+view_ns = 0
+alignment = 4
+cpu_kernels = false
+
+[device.second_memory]
+mode = \"sync\"
+page_out = { bytes_per_s = 1_000_000 }
+page_in = { bytes_per_s = 1_000_000 }
+";
+    let run = |table: &str, device: &str| {
+        std::fs::write(folder.path("devices.toml"), table).expect("it can be written");
+        let options = "models/unet_tiny_train.onnx --paging sync --budget 80% --step-limit 100 --time-limit 10m -q";
+        let mut run = remat_opt(&format!("{options} --device {device}"));
+        let output = run
+            .arg("--device-file")
+            .arg(folder.path("devices.toml"))
+            .output()
+            .expect("it runs");
+        let message = String::from_utf8_lossy(&output.stderr).replace("\n  │", "");
+        (output.status.code(), message)
+    };
+    let (status, message) = run(table, "my-board");
+    assert_eq!(status, Some(0), "{message}");
+    let (status, message) = run(table, "your-board");
+    assert_eq!(status, Some(2));
+    crate::assert_contains_all(
+        &message,
+        &["there is no device `your-board`", "`my-board`", "`mkr1000`"],
+    );
+    let (status, message) = run(&table.replace("alignment = 4", "alignment = 5"), "my-board");
+    assert_eq!(status, Some(2));
+    crate::assert_contains_all(
+        &message,
+        &["line 11", "`alignment` of device `my-board` must be a power of two"],
+    );
+}
+
+#[test]
 fn what_is_written_fits_its_target() {
     let folder = Folder::new();
     for (name, target, message) in [

@@ -34,7 +34,10 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output
         && output.extension().is_none_or(|extension| extension != "mlir")
     {
-        bail!("`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made", output.display());
+        bail!(
+            "`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made",
+            output.display()
+        );
     }
     if args.plan.is_some() || args.emit_plan.is_some() {
         bail!("a module of MLIR has as many plans as functions: leave out `--plan` and `--emit-plan`");
@@ -84,6 +87,7 @@ fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {
             load,
         },
         request: super::solve_request(args),
+        goal: args.goal.goal(),
         time_limit: args.time_limit,
         step_limit: args.step_limit,
         threads: control.threads,
@@ -102,7 +106,10 @@ fn report(args: &OptimizeArgs, reports: &[FunctionReport], started: Instant) -> 
     let text = match args.report.format {
         ReportFormat::Json => {
             let functions: Vec<_> = reports.iter().map(json).collect();
-            format!("{:#}\n", serde_json::json!({ "functions": functions, "seconds": seconds }))
+            format!(
+                "{:#}\n",
+                serde_json::json!({ "functions": functions, "seconds": seconds })
+            )
         }
         ReportFormat::Text => {
             let mut text: String = reports.iter().map(line).collect();
@@ -123,6 +130,7 @@ fn json(report: &FunctionReport) -> serde_json::Value {
         "baseline_duration": report.baseline_duration,
         "duration": report.duration,
         "recomputes": report.recomputes,
+        "transfers": report.transfers,
         "optimal": report.optimal,
     })
 }
@@ -130,8 +138,12 @@ fn json(report: &FunctionReport) -> serde_json::Value {
 fn line(report: &FunctionReport) -> String {
     let FunctionReport { name, .. } = report;
     let added = 100.0 * report.added_time() as f64 / report.baseline_duration.max(1) as f64;
+    let transfers = match report.transfers {
+        0 => String::new(),
+        count => format!(", {count} brought back from the second memory"),
+    };
     format!(
-        "@{name}: peak {} -> {} ({:.1} %), {} recomputed, time +{added:.2} %{}\n",
+        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}, time +{added:.2} %{}\n",
         bytes(report.baseline_peak),
         bytes(report.peak),
         percent(report.peak, report.baseline_peak),
