@@ -42,10 +42,6 @@ impl<'c> Function<'c> {
         Self { op }
     }
 
-    pub(crate) fn new(op: OperationRef<'c, 'c>) -> Self {
-        Self { op }
-    }
-
     pub(crate) fn op(self) -> OperationRef<'c, 'c> {
         self.op
     }

@@ -49,4 +49,4 @@ pub use function::{Function, Severity};
 #[cfg(feature = "llvm")]
 pub use import::{ImportOptions, Imported};
 #[cfg(feature = "llvm")]
-pub use session::{Session, SessionError};
+pub use session::{Message, Parsed, Session, SessionError};

@@ -88,6 +88,11 @@ func.func private @elements(!remat.page<tensor<4xvector<4xf32>>>)
 
 // -----
 
+// expected-error@+1 {{a page needs a size below 2^63 bytes, got `'tensor<4611686018427387904xf64>'`}}
+func.func private @size(!remat.page<tensor<4611686018427387904xf64>>)
+
+// -----
+
 // expected-error@+2 {{invalid kind of type specified: expected builtin.tensor, but found 'memref<4xf32>'}}
 // expected-error@+1 {{failed to parse Remat_PageType parameter 'tensor'}}
 func.func private @page_of_a_buffer(!remat.page<memref<4xf32>>)

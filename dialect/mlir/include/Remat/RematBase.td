@@ -27,7 +27,7 @@ def Remat_Dialect : Dialect {
     The operations only say *when*; taking all of them out leaves a function that computes the same. So the verifiers of the
     operations look at types and attributes alone, and every transformation may move or merge what is around them. Whether a
     schedule is still one (ids unique, nothing read after it was given up) is a property of a whole function, which the pass
-    `remat-verify` checks.
+    `remat-verify-lifetimes` checks; whether it keeps a budget, `remat-verify`.
 
     Functions with operations of this dialect are not inlined: ids are unique in one function, and a budget is a promise about one.
   }];
@@ -60,7 +60,7 @@ def Remat_PageType : Remat_Type<"Page", "page", [
   let summary = "a tensor in the second memory";
   let description = [{
     A copy of a tensor that lies in the second memory, where nothing can read it but `remat.page_in`. It never changes. The tensor
-    has a static shape, no encoding, and elements that a buffer can hold.
+    has a static shape, no encoding, and elements with a size.
 
     ```mlir
     !remat.page<tensor<8x8xf32>>

@@ -15,8 +15,14 @@ MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Remat, remat);
 /** Puts the dialect into the registry. What a dialect plugin is handed, a `DialectRegistry *`, is the `ptr` of the handle. */
 MLIR_CAPI_EXPORTED void rematRegisterDialect(MlirDialectRegistry registry);
 
-/** Registers the passes of the dialect (`remat-lower-pages`) with the process, for textual pipelines. */
+/** Registers the passes of the dialect (`remat-lower-pages`, `remat-verify-lifetimes`) with the process, for textual pipelines. */
 MLIR_CAPI_EXPORTED void rematRegisterTransforms(void);
+
+/**
+ * Whether a function uses nothing that its schedule has given up, and its ids are unique: what the pass `remat-verify-lifetimes` checks.
+ * Says at the operations what is wrong. True for operations that are no functions.
+ */
+MLIR_CAPI_EXPORTED bool rematVerifyLifetimes(MlirOperation function);
 
 /*===----------------------------------------------------------------------===*/
 /* Types                                                                      */

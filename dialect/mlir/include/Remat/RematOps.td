@@ -46,9 +46,9 @@ def Remat_RecomputeOp : Remat_Op<"recompute", [NoMemoryEffect, SameOperandsAndRe
     %1 = tosa.tanh %0 : (tensor<8x8xf32>) -> tensor<8x8xf32>
     remat.dealloc %0 : tensor<8x8xf32>
     // ...
-    %x1 = remat.recompute %x id(1) of("exp") : tensor<8x8xf32>
-    %01 = tosa.exp %x1 : (tensor<8x8xf32>) -> tensor<8x8xf32>
-    %5 = tosa.add %4, %01 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %6 = remat.recompute %x id(1) of("exp") : tensor<8x8xf32>
+    %7 = tosa.exp %6 : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %5 = tosa.add %4, %7 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
     ```
 
     It has no effects, so that what nobody reads disappears; it is not speculatable, so that it stays where the plan wants it.

@@ -3,9 +3,14 @@
 #ifndef REMAT_REMATPASSES_H
 #define REMAT_REMATPASSES_H
 
+#include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 namespace remat {
+
+/// Whether the function keeps what the pass `remat-verify-lifetimes` checks; says what it breaks, all of it, where it does.
+mlir::LogicalResult verifyLifetimes(mlir::FunctionOpInterface function, mlir::DominanceInfo &dominance);
 
 #define GEN_PASS_DECL
 #include "Remat/RematPasses.h.inc"

@@ -39,4 +39,29 @@ def RematLowerPages : Pass<"remat-lower-pages", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def RematVerifyLifetimes : InterfacePass<"remat-verify-lifetimes", "::mlir::FunctionOpInterface"> {
+  let summary = "fails if a function uses what its schedule has given up";
+  let description = [{
+    Checks what the operations of `remat` say about each other, which their own verifiers leave alone as other transformations may
+    change it:
+
+    - ids of `remat.recompute` are unique in the function;
+    - after `remat.dealloc` and `remat.page_out`, nothing uses the tensor, nor another name for its memory (a view, a cast, a
+      fence); after `remat.page_drop`, nothing uses the page. So nothing is given up twice;
+    - nothing is given up that is not the function's to give up: the arguments of blocks;
+    - things are given up in the region that made them, where they are given up exactly once.
+
+    Memory and budgets are the business of `remat-verify`. The function is not changed.
+
+    ```mlir
+    func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = math.exp %x : tensor<8xf32>
+      remat.dealloc %0 : tensor<8xf32>           // note: given up here
+      %1 = math.tanh %0 : tensor<8xf32>          // error: 'math.tanh' op uses what was given up
+      return %1 : tensor<8xf32>
+    }
+    ```
+  }];
+}
+
 #endif // REMAT_PASSES_TD

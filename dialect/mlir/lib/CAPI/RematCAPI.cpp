@@ -20,6 +20,14 @@ void rematRegisterDialect(MlirDialectRegistry registry) { unwrap(registry)->inse
 
 void rematRegisterTransforms() { registerRematPasses(); }
 
+bool rematVerifyLifetimes(MlirOperation op) {
+  auto function = dyn_cast<FunctionOpInterface>(unwrap(op));
+  if (!function)
+    return true;
+  DominanceInfo dominance(function);
+  return succeeded(verifyLifetimes(function, dominance));
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

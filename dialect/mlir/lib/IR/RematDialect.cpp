@@ -75,6 +75,8 @@ static const char *whyNoPageHolds(RankedTensorType tensor) {
     return "a page needs a tensor without encoding";
   if (!hasSize(tensor.getElementType()))
     return "a page needs elements with a size";
+  if (!getBufferBytes(tensor, DataLayout()))
+    return "a page needs a size below 2^63 bytes";
   return nullptr;
 }
 
