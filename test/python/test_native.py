@@ -111,7 +111,11 @@ def test_what_waits_in_the_second_memory_takes_no_heap(paging):
     after = native.run(paged, paging)
     assert_kept(paged.promised, after["peak_bytes"])
     tensor = 512 * 512 * 4
-    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (3 * tensor, 3 * tensor, 3 * tensor)
+    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (
+        3 * tensor,
+        3 * tensor,
+        3 * tensor,
+    )
     before = native.run(native.schedule(in_memory(text)))
     assert after["bits"] == before["bits"]
     assert before["peak_bytes"] > 1.6 * paged.promised
