@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use melior::Context;
+use melior::StringRef;
 use melior::diagnostic::DiagnosticSeverity;
 use melior::dialect::DialectRegistry;
+use melior::ir::Module;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
-use melior::StringRef;
-use melior::ir::Module;
 use melior::pass::PassManager;
 use melior::utility::parse_pass_pipeline;
 use thiserror::Error;
@@ -32,7 +32,10 @@ pub struct Message {
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.strip_prefix("loc(").and_then(|place| place.strip_suffix(')'));
+        let place = self
+            .place
+            .strip_prefix("loc(")
+            .and_then(|place| place.strip_suffix(')'));
         let place = place.unwrap_or(&self.place).replace('"', "");
         write!(f, "{place}: {}: {}", self.severity, self.text)
     }

@@ -55,7 +55,9 @@ pub enum Error {
         why: String,
     },
     /// The input is a module of MLIR where one model is wanted.
-    #[error("`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it")]
+    #[error(
+        "`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it"
+    )]
     MlirModule {
         /// The file.
         path: PathBuf,

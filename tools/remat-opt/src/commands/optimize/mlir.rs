@@ -34,7 +34,10 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output
         && output.extension().is_none_or(|extension| extension != "mlir")
     {
-        bail!("`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made", output.display());
+        bail!(
+            "`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made",
+            output.display()
+        );
     }
     if args.plan.is_some() || args.emit_plan.is_some() {
         bail!("a module of MLIR has as many plans as functions: leave out `--plan` and `--emit-plan`");
@@ -102,7 +105,10 @@ fn report(args: &OptimizeArgs, reports: &[FunctionReport], started: Instant) -> 
     let text = match args.report.format {
         ReportFormat::Json => {
             let functions: Vec<_> = reports.iter().map(json).collect();
-            format!("{:#}\n", serde_json::json!({ "functions": functions, "seconds": seconds }))
+            format!(
+                "{:#}\n",
+                serde_json::json!({ "functions": functions, "seconds": seconds })
+            )
         }
         ReportFormat::Text => {
             let mut text: String = reports.iter().map(line).collect();

@@ -28,7 +28,10 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         return mlir::run(args, input, started);
     }
     if args.pass_pipeline.is_some() {
-        bail!("`--pass-pipeline` is for modules of MLIR, and the input is {}", format.describe());
+        bail!(
+            "`--pass-pipeline` is for modules of MLIR, and the input is {}",
+            format.describe()
+        );
     }
     if let Some(output) = &args.output {
         Output::of(output, format)?;
