@@ -26,7 +26,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ir",
             "remat-onnx",
             "remat-nodelink",
-            "remat-mlir",
             "remat-plan",
             "remat-verify",
             "remat-profile",
@@ -39,7 +38,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortsim",
         ],
     ),
-    ("remat-plugin", &["remat", "remat-mlir"]),
+    ("remat-mlir-passes", &["remat", "remat-mlir"]),
+    ("remat-plugin", &["remat-mlir-passes"]),
 ];
 
 /// Crates for command lines.
