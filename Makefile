@@ -67,7 +67,7 @@ bench-ort: setup
 
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
 bench-poet:
-	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)
+	$(BENCH) poet --time $(or $(TIME),10) --models test/models,$(or $(MODELS),../shared/models) $(WRITE)
 
 deny:
 	$(CARGO) deny check

@@ -53,14 +53,18 @@ def measure(model, settings=FILE_ORDER, dims=None, runs=RUNS):
     return result
 
 
-def measure_each(model, settings, dims=None, runs=RUNS):
+GROWING_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4294967296"}
+"""Environment in which large blocks lie at ascending addresses; as a rule each is mapped below the one before."""
+
+
+def measure_each(model, settings, dims=None, runs=RUNS, environment=None):
     """Peak, time and bits under each of several settings, or the error that the runtime gave.
 
     `peak_bytes` is the most that the first run takes above what the session holds before it, and `later_peak_bytes` the same
     over `runs` timed ones: with the arena, what the first run took is still held then. All run in one child process, because
     the meter has to be there from the start.
     """
-    env = dict(os.environ, LD_PRELOAD=str(meter()))
+    env = dict(os.environ, LD_PRELOAD=str(meter())) | (environment or {})
     order = {
         "model": str(model),
         "settings": [dataclasses.asdict(s) for s in settings],

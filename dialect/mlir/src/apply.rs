@@ -14,6 +14,10 @@ use crate::import::Imported;
 use crate::types::is_ranked;
 use crate::units::ValueIndex;
 
+mod pages;
+
+use pages::Pages;
+
 /// Attribute that sets copies of operations on tensors of other dialects apart, which no fence can take.
 const COPY_ID: &str = "remat.recompute";
 
@@ -35,26 +39,22 @@ impl Default for ApplyOptions {
 
 impl<'c> Imported<'c> {
     /// Makes the function what `rewritten` says, which is this graph with a plan applied: operations in its order, a copy for every
-    /// `recompute` op, a marker for every `dealloc` op.
+    /// `recompute` op, a marker for every `dealloc` op, transfers for `page_out` and `page_in` ops.
     ///
     /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand tells it from the operation and
     /// all other copies already. A copy that writes into an empty tensor is told by that: a new allocation takes its place. Constants
     /// stand first.
     ///
     /// # Errors
-    /// [`ApplyError`] if the graph is that of another function; the function is half rewritten then.
+    /// [`ApplyError::NoPage`] if a tensor moves that no page holds; the function is as it was then. Other [`ApplyError`]s if the graph is
+    /// that of another function; the function is half rewritten then.
     pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<(), Diagnosed<'c, ApplyError>> {
         let function = self.function;
         let block = function
             .block()
             .map_err(|error| Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string())))?;
         let mut applier = Applier::new(&self, rewritten, *options, block);
-        applier.sources().map_err(|error| Diagnosed::at(function.op(), error))?;
-        for op in &rewritten.ops {
-            applier.op(op).map_err(|error| Diagnosed::at(function.op(), error))?;
-        }
-        applier.sweep();
-        Ok(())
+        applier.run().map_err(|error| Diagnosed::at(function.op(), error))
     }
 }
 
@@ -74,6 +74,7 @@ struct Applier<'t, 'c> {
     placed: FxHashSet<usize>,
     /// Operations that run again, as they were before anything was exchanged in them, by position.
     templates: FxHashMap<usize, Operation<'c>>,
+    pages: Pages<'c>,
 }
 
 impl<'t, 'c> Applier<'t, 'c> {
@@ -98,7 +99,24 @@ impl<'t, 'c> Applier<'t, 'c> {
             seen: FxHashSet::default(),
             fences: 0,
             placed: FxHashSet::default(),
+            pages: Pages::of(new),
         }
+    }
+
+    fn run(&mut self) -> Result<(), ApplyError> {
+        self.check_pages()?;
+        self.sources()?;
+        for op in &self.new.ops {
+            match op.kind {
+                OpKind::Dealloc => self.dealloc(op)?,
+                OpKind::PageOut => self.page_out(op)?,
+                OpKind::PageIn => self.page_in(op)?,
+                OpKind::Compute | OpKind::Recompute { .. } => self.op(op)?,
+            }
+        }
+        self.return_current()?;
+        self.sweep();
+        Ok(())
     }
 
     /// Arguments and constants are the values they were.
@@ -129,12 +147,19 @@ impl<'t, 'c> Applier<'t, 'c> {
         Ok(())
     }
 
-    fn op(&mut self, op: &Op) -> Result<(), ApplyError> {
-        if op.kind == OpKind::Dealloc {
-            return self.dealloc(op);
-        }
+    /// The operation that an op of the new graph stands for, by its position, and the op that it was.
+    fn source(&self, op: &Op) -> Result<(u32, OpId), ApplyError> {
         let source = op.source.and_then(|source| Some((source, *self.ops.get(&source)?)));
-        let (source, old) = source.ok_or_else(|| ApplyError::ForeignOp(op.name.clone()))?;
+        source.ok_or_else(|| ApplyError::ForeignOp(op.name.clone()))
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), ApplyError> {
+        let (source, old) = self.source(op)?;
+        for tensor in op.reads() {
+            if self.values[tensor].is_some() {
+                self.current(tensor)?;
+            }
+        }
         let table = &self.imported.table;
         let position = source as usize;
         let mut exchange = self.exchange(op, old)?;

@@ -62,6 +62,14 @@ pub enum ApplyError {
     /// A tensor of the rewritten graph is made by no op of it.
     #[error("tensor `{0}` of the rewritten graph is none of the function's")]
     ForeignTensor(String),
+    /// A tensor is to move to the second memory that no page holds.
+    #[error("`{tensor}` cannot move to the second memory: no page holds a `{ty}`")]
+    NoPage {
+        /// The tensor.
+        tensor: String,
+        /// Its type.
+        ty: String,
+    },
     /// An operation of the dialect could not be built.
     #[error("`{op}` cannot be built: {why}")]
     Build {

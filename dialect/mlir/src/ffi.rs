@@ -9,7 +9,7 @@ use melior::ir::operation::{OperationLike, OperationRefMut};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, AttributeLike, Identifier, Location, Module, OperationRef, Type, TypeLike, ValueLike};
 use melior::{Context, StringRef};
-use mlir_sys::{MlirAttribute, MlirDialectRegistry, MlirOperation};
+use mlir_sys::{MlirAttribute, MlirDialectRegistry, MlirOperation, MlirType};
 
 /// What is said about an operation; the fields are those of the struct in `Queries.cpp`.
 #[repr(C)]
@@ -54,6 +54,7 @@ unsafe extern "C" {
     fn rematOperationIsConstantLike(op: MlirOperation) -> bool;
     fn rematOperationForEachAlias(op: MlirOperation, callback: AliasCallback, found: *mut c_void) -> bool;
     fn rematRegisterDialect(registry: MlirDialectRegistry);
+    fn rematPageTypeGet(tensor: MlirType) -> MlirType;
 }
 
 type AliasCallback = unsafe extern "C" fn(isize, isize, i32, bool, *mut c_void);
@@ -101,6 +102,12 @@ pub(crate) fn aliases(op: OperationRef<'_, '_>) -> Vec<Alias> {
 pub(crate) fn register_dialect(registry: &DialectRegistry) {
     // SAFETY: the registry lives as long as its reference.
     unsafe { rematRegisterDialect(registry.to_raw()) };
+}
+
+/// The type of the page that holds such a tensor, if there is one.
+pub(crate) fn page_type<'c>(tensor: Type<'c>) -> Option<Type<'c>> {
+    // SAFETY: types live as long as their context.
+    unsafe { Type::from_option_raw(rematPageTypeGet(tensor.to_raw())) }
 }
 
 /// Bits of one element of type `ty`; `None` where the type does not say.

@@ -19,7 +19,8 @@ use crate::units::{Entry, Role, Table, ValueIndex};
 pub struct ImportOptions {
     /// What dynamic extents count as; absent: sizes that depend on them are errors.
     pub dynamic_extent: Option<u64>,
-    /// Whether the function may hold operations of the `remat` dialect already. Fences are views then, and markers become `dealloc` ops.
+    /// Whether the function may hold operations of the `remat` dialect already. Fences are views then, and markers and transfers become
+    /// `dealloc`, `page_out` and `page_in` ops.
     pub scheduled: bool,
 }
 
@@ -40,14 +41,14 @@ impl<'c> Imported<'c> {
         &self.graph
     }
 
-    /// Takes the `dealloc` ops out of the graph.
-    pub fn drop_deallocs(&mut self) {
+    /// Takes the ops out of the graph that only say where memory goes.
+    pub fn drop_memory_ops(&mut self) {
         let graph = std::mem::take(&mut self.graph);
         let mut renamed = TiVec::with_capacity(graph.ops.len());
         let mut kept: TiVec<OpId, Op> = TiVec::with_capacity(graph.ops.len());
         for op in graph.ops {
             renamed.push(kept.next_key());
-            if op.kind != OpKind::Dealloc {
+            if op.kind.is_run() {
                 kept.push(op);
             }
         }
@@ -85,6 +86,7 @@ impl<'c> Function<'c> {
             tensors: Vec::with_capacity(table.values.len()),
             table: &table,
             order: None,
+            returns: returns(&table),
         };
         importer.arguments(self)?;
         for position in 0..table.entries.len() {
@@ -113,6 +115,16 @@ struct Importer<'t, 'c> {
     table: &'t Table<'c>,
     /// What the next operation with side effects reads to come after the last one.
     order: Option<TensorId>,
+    /// The positions of all `remat.page_in`, and the page that each reads.
+    returns: Vec<(usize, ValueIndex)>,
+}
+
+/// Where what was paged out comes back.
+fn returns(table: &Table<'_>) -> Vec<(usize, ValueIndex)> {
+    let back = table.entries.iter().enumerate();
+    back.filter(|(_, entry)| entry.domain == "remat" && entry.op_type == "page_in")
+        .filter_map(|(position, entry)| Some((position, entry.operands.first().copied().flatten()?)))
+        .collect()
 }
 
 impl<'c> Importer<'_, 'c> {
@@ -144,16 +156,51 @@ impl<'c> Importer<'_, 'c> {
             let name = format!("remat.{}", entry.op_type);
             return Err(Diagnosed::at(entry.op, ImportError::Scheduled(name)));
         }
-        if self.options.scheduled && entry.domain == "remat" && entry.op_type == "dealloc" {
-            if let Some(&Some(value)) = entry.operands.first() {
-                self.builder.dealloc(self.tensors[value]);
-            }
+        if entry.domain == "remat"
+            && entry.op_type != "recompute"
+            && let Some(&Some(value)) = entry.operands.first()
+        {
+            self.on_memory(position, value);
             return Ok(());
         }
         match entry.role {
             Role::Resident | Role::PartOf(_) => self.sources(position),
             Role::Op => self.op(position),
         }
+    }
+
+    /// A marker or a transfer of the dialect. A page, and what comes back from it, are the tensor that left.
+    fn on_memory(&mut self, position: usize, value: ValueIndex) {
+        let tensor = self.tensors[value];
+        match self.table.entries[position].op_type.as_str() {
+            "dealloc" if self.comes_back(position, tensor) => {
+                // A copy waits in the second memory.
+                self.builder.page_out(tensor);
+            }
+            "dealloc" => {
+                self.builder.dealloc(tensor);
+            }
+            "page_out" => {
+                self.builder.page_out(tensor);
+                self.tensors.push(tensor);
+            }
+            "page_in" => {
+                self.builder.page_in(tensor);
+                self.tensors.push(tensor);
+            }
+            // The graph has no op for a page that is given up.
+            _ => {}
+        }
+    }
+
+    /// Whether a page that there is already brings the tensor back after this position.
+    fn comes_back(&self, position: usize, tensor: TensorId) -> bool {
+        let storage = |tensor: TensorId| self.builder.graph().tensors[tensor].storage;
+        let later = self.returns.partition_point(|&(at, _)| at < position);
+        let mut pages = self.returns[later..]
+            .iter()
+            .filter_map(|&(_, page)| self.tensors.get(page).copied());
+        pages.any(|page| storage(page) == storage(tensor))
     }
 
     /// Values that are no results of ops: constants, and what parts of an op hand on within it.

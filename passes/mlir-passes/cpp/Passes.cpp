@@ -97,6 +97,10 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   REMAT_OPTION(seed, "seed", "seed of random choices (default: 0)");
   REMAT_OPTION(order, "order", "free, or fixed: first runs keep the order of the function (default: free)");
   REMAT_OPTION(maxComputes, "max-computes", "how often one operation may run at most");
+  REMAT_OPTION(paging, "paging", "whether tensors may move to the device's second memory: off, sync, or dma, beside computing (default: off)");
+  REMAT_OPTION(tierCapacity, "tier-capacity", "what the second memory holds, 32GB for instance (default: what the device says)");
+  REMAT_OPTION(objective, "objective", "what the schedule is to be good at within the budget: time, energy or peak (default: time)");
+  REMAT_OPTION(deadline, "deadline", "when it has to have ended, transfers included: 1.5x or 40ms");
   REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are given up (default: true)");
   REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
   REMAT_MODEL_OPTIONS;
@@ -109,7 +113,7 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
 
   SmallVector<const Pass::Option<std::string> *> texts() {
     return {&budget,      &maxOverhead, &solver,  &timeLimit, &stepLimit, &threads,      &seed, &order,
-            &maxComputes, &dealloc,     &remarks, &profile,   &device,    &dynamicExtent};
+            &maxComputes, &paging, &tierCapacity, &objective, &deadline, &dealloc, &remarks, &profile, &device, &dynamicExtent};
   }
 
   void record(const Figures &figures) {

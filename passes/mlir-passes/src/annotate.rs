@@ -18,7 +18,7 @@ pub fn annotate<'c>(function: Function<'c>, options: &ModelOptions) -> Result<()
         scheduled: true,
     };
     let mut imported = function.import(&import)?;
-    imported.drop_deallocs();
+    imported.drop_memory_ops();
     let model = Model::from_mlir(imported.graph().clone(), &options.load)?;
     let integer = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     for (step, trace) in model.baseline_plan().steps.iter().zip(&model.baseline().trace) {

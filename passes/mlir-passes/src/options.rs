@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use remat::plan::{BudgetSpec, OrderMode};
+use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
 use remat::profile::ProfileFile;
-use remat::{LoadOptions, SolveRequest};
+use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
 use thiserror::Error;
 
 /// An option that has no meaning.
@@ -31,6 +31,8 @@ pub struct PassOptions {
     pub model: ModelOptions,
     /// Budget and solver.
     pub request: SolveRequest,
+    /// What the schedule is to be good at within the budget.
+    pub goal: Goal,
     /// Longest time to search.
     pub time_limit: Duration,
     /// Most search steps to take.
@@ -54,6 +56,7 @@ impl Default for PassOptions {
                 max_overhead: 50_000,
                 solver: "auto".to_owned(),
             },
+            goal: Goal::default(),
             time_limit: Duration::from_secs(10),
             step_limit: None,
             threads: 1,
@@ -128,6 +131,35 @@ impl PassOptions {
                 self.model.load.max_computes =
                     Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
             }
+            "paging" => {
+                let mode = match value {
+                    "off" => None,
+                    "sync" => Some(PagingMode::Sync),
+                    "dma" => Some(PagingMode::Dma),
+                    _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
+                };
+                self.model.load.second_memory = mode.map(|mode| SecondMemory { mode, capacity: None });
+            }
+            "tier-capacity" => {
+                let capacity = Some(bytes(name, value)?);
+                let second = self.model.load.second_memory.as_mut();
+                second
+                    .ok_or_else(|| because("it says nothing without `paging`".to_owned()))?
+                    .capacity = capacity;
+            }
+            "objective" => {
+                self.goal.objective = match value {
+                    "time" => Objective::Time,
+                    "energy" => Objective::Energy,
+                    "peak" => Objective::Peak,
+                    _ => return Err(because(format!("`{value}` is none of `time`, `energy` and `peak`"))),
+                }
+            }
+            "deadline" => {
+                let deadline = value.parse();
+                self.goal.deadline =
+                    Some(deadline.map_err(|error: remat::DeadlineParseError| because(error.to_string()))?);
+            }
             "dealloc" => self.dealloc = truth(name, value)?,
             "remarks" => self.remarks = truth(name, value)?,
             _ => self.model.set(name, value)?,
@@ -143,15 +175,7 @@ impl VerifyOptions {
     /// [`OptionError`] if there is none of this name, or the value has no meaning.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
-            "budget" => match value.parse() {
-                Ok(BudgetSpec::Bytes(bytes)) => self.budget = Some(bytes),
-                _ => {
-                    return Err(wrong(
-                        name,
-                        format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
-                    ));
-                }
-            },
+            "budget" => self.budget = Some(bytes(name, value)?),
             "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
             _ => return Err(wrong(name, "there is no such option".to_owned())),
         }
@@ -171,6 +195,16 @@ fn number(name: &str, value: &str) -> Result<u64, OptionError> {
         .trim()
         .parse()
         .map_err(|_| wrong(name, format!("`{value}` is not a non-negative integer")))
+}
+
+fn bytes(name: &str, value: &str) -> Result<u64, OptionError> {
+    match value.parse() {
+        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
+        _ => Err(wrong(
+            name,
+            format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
+        )),
+    }
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
@@ -195,6 +229,10 @@ mod tests {
             ("dealloc", "false"),
             ("order", "fixed"),
             ("max-computes", "2"),
+            ("paging", "dma"),
+            ("tier-capacity", "2MiB"),
+            ("objective", "energy"),
+            ("deadline", "1.5x"),
         ] {
             options.set(name, value).unwrap();
         }
@@ -204,6 +242,15 @@ mod tests {
         assert!(!options.dealloc);
         assert_eq!(options.model.load.order, Some(OrderMode::Fixed));
         assert_eq!(options.model.load.max_computes, Some(2));
+        assert_eq!(
+            options.model.load.second_memory,
+            Some(SecondMemory {
+                mode: PagingMode::Dma,
+                capacity: Some(2 << 20)
+            })
+        );
+        assert_eq!(options.goal.objective, Objective::Energy);
+        assert_eq!(options.goal.deadline, Some(remat::Deadline::Factor(1_500_000)));
     }
 
     #[test]
@@ -216,6 +263,10 @@ mod tests {
             ("max-computes", "0"),
             ("speed", "1"),
             ("profile", "/none"),
+            ("paging", "on"),
+            ("tier-capacity", "2MiB"),
+            ("objective", "beauty"),
+            ("deadline", "soon"),
         ] {
             let error = PassOptions::default().set(name, value).unwrap_err();
             assert!(

@@ -1,6 +1,6 @@
 //! The pass `remat`.
 
-use remat::plan::Status;
+use remat::plan::{Status, Step};
 use remat::solver::SolveControl;
 use remat::{Model, Solution};
 use remat_mlir::{ApplyOptions, Function, ImportOptions, Severity};
@@ -32,6 +32,8 @@ pub struct FunctionReport {
     pub optimal: bool,
     /// How many operations run again.
     pub recomputes: usize,
+    /// How many tensors move to the second memory and back, each time counted.
+    pub transfers: usize,
 }
 
 impl FunctionReport {
@@ -46,6 +48,12 @@ impl FunctionReport {
             bound: solution.bound_on_all_plans(solution.problem.order),
             optimal: certificate.is_some_and(|certificate| certificate.status == Status::Optimal),
             recomputes: solution.replay.recomputes,
+            transfers: solution
+                .plan
+                .steps
+                .iter()
+                .filter(|step| matches!(step, Step::PageIn(_)))
+                .count(),
         }
     }
 
@@ -73,8 +81,13 @@ impl FunctionReport {
                 percent(self.bound_on_added_time(), self.baseline_duration)
             )
         };
+        let transfers = match self.transfers {
+            0 => String::new(),
+            1 => ", 1 tensor brought back from the second memory".to_owned(),
+            count => format!(", {count} tensors brought back from the second memory"),
+        };
         format!(
-            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again, estimated time +{:.2} %; {quality}",
+            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again{transfers}, estimated time +{:.2} %; {quality}",
             self.baseline_peak,
             self.peak,
             percent(self.peak, self.baseline_peak),
@@ -102,7 +115,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
         .threads(options.threads)
         .seed(options.seed);
     control.step_limit = options.step_limit;
-    let solution = remat::solve(&model, &options.request, &control)?;
+    let solution = remat::solve_for(&model, &options.request, options.goal, &control)?;
     if let Some(rewritten) = remat::rewrite(&model, &solution)? {
         let apply = ApplyOptions {
             dealloc: options.dealloc,

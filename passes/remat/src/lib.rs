@@ -40,6 +40,7 @@ mod measured;
 mod model;
 mod quantity;
 mod save;
+mod schedule;
 mod solution;
 mod sweep;
 mod watch;
@@ -58,6 +59,7 @@ pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
 pub use quantity::{parse_duration, parse_share};
 pub use save::{Output, Target, rewrite, save};
+pub use schedule::check_schedule;
 pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 

@@ -1,7 +1,7 @@
 //! A model on the bench: imported, profiled, turned into a problem, its baseline replayed.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
@@ -24,8 +24,10 @@ pub struct LoadOptions {
     pub order: Option<OrderMode>,
     /// How often one op may run at most.
     pub max_computes: Option<u32>,
-    /// Name of the device preset that durations are estimated for.
+    /// Name of the device that durations are estimated for.
     pub device: String,
+    /// A table of devices besides the presets.
+    pub device_file: Option<PathBuf>,
     /// Measured durations that replace estimates.
     pub profile: Option<ProfileFile>,
     /// Plans may move storages to the second memory of the device, or of the problem that is read.
@@ -33,6 +35,27 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
+    /// The device that durations are estimated for.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::DeviceFile`] if the table of devices cannot be read, [`Error::UnknownDevice`] if neither it nor
+    /// the presets have the device.
+    pub fn device(&self) -> Result<Device, Error> {
+        let mut devices = match &self.device_file {
+            None => Vec::new(),
+            Some(path) => device_table(path)?,
+        };
+        devices.extend_from_slice(Device::presets());
+        if let Some(found) = devices.iter().find(|device| device.name == self.device) {
+            return Ok(found.clone());
+        }
+        let known: Vec<_> = devices.iter().map(|device| format!("`{}`", device.name)).collect();
+        Err(Error::UnknownDevice {
+            name: self.device.clone(),
+            known: known.join(", "),
+        })
+    }
+
     /// The sizes that the caller states, and those that were seen when the model was profiled.
     fn stated_sizes(&self) -> BTreeMap<String, u64> {
         let mut sizes = self.sizes.clone();
@@ -55,10 +78,23 @@ impl Default for LoadOptions {
             order: None,
             max_computes: None,
             device: "cpu".to_owned(),
+            device_file: None,
             profile: None,
             second_memory: None,
         }
     }
+}
+
+fn device_table(path: &Path) -> Result<Vec<Device>, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    Device::from_table(&text).map_err(|source| Error::DeviceFile {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Memory that no peak counts: it belongs to the caller or to the session.
@@ -139,7 +175,7 @@ impl Model {
     }
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
-        let device = device(options)?;
+        let device = options.device()?;
         let mut profile = remat_profile::analytic(model.graph(), &device);
         if let Some(file) = &options.profile {
             let applied = profile.apply_file(model.graph(), file)?;
@@ -166,7 +202,7 @@ impl Model {
     pub fn from_mlir(graph: Graph, options: &LoadOptions) -> Result<Self, Error> {
         let device = Device {
             cpu_kernels: false,
-            ..device(options)?
+            ..options.device()?
         };
         let mut profile = remat_profile::analytic(&graph, &device);
         if let Some(file) = &options.profile {
@@ -327,18 +363,4 @@ impl Model {
     pub fn baseline(&self) -> &Replay {
         &self.baseline
     }
-}
-
-/// The device preset that the options name.
-fn device(options: &LoadOptions) -> Result<Device, Error> {
-    Device::preset(&options.device).ok_or_else(|| {
-        let known: Vec<_> = Device::presets()
-            .iter()
-            .map(|device| format!("`{}`", device.name))
-            .collect();
-        Error::UnknownDevice {
-            name: options.device.clone(),
-            known: known.join(", "),
-        }
-    })
 }

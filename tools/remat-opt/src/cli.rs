@@ -17,6 +17,7 @@ Examples:
   remat-opt model.onnx -o small.onnx --budget 80%    rewrite to 80 % of the peak
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
+  remat-opt model.onnx -o model.sched --device mkr1000 --paging sync --objective energy   a schedule for a device
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
   remat-opt compare model.onnx --budgets 90%,80%     all solvers, side by side
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
@@ -89,8 +90,8 @@ pub(crate) struct OptimizeArgs {
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
-    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.remat` readable text, `.dot`
-    /// a drawing. Without it, only the report is printed.
+    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for
+    /// devices, `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Peak to stay within: `80%` of the baseline, `512MiB`, a number of bytes, `min` (the lowest that is found), `auto` (the
@@ -147,8 +148,8 @@ pub(crate) struct SearchArgs {
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
-    /// [default: `ort` where the runtime's library is found].
+    /// What the output is made for: `ort`, ONNX Runtime under the settings that users have, `onnx`, any runtime, `plan`, whoever follows
+    /// plans (`.json`, `.sched`), or `mlir` [default: what the extension says; for `.onnx` `ort` where the runtime's library is found].
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<TargetArg>,
     /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
@@ -169,6 +170,10 @@ pub(crate) enum TargetArg {
     Ort,
     /// Any runtime.
     Onnx,
+    /// Whoever follows plans: devices, say.
+    Plan,
+    /// Compilers.
+    Mlir,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -212,6 +217,9 @@ pub(crate) struct LoadArgs {
     /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
+    /// Devices of your own that `--device` may name, in the form of `passes/profile/src/devices.toml`.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) device_file: Option<PathBuf>,
     /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
     #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
@@ -274,7 +282,7 @@ pub(crate) struct VerifyArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply. Or the rewritten model (`.onnx`): both models run in ONNX
+    /// Plan to replay (`.json`); its own accounting and budget apply. A schedule for devices (`.sched`) is replayed as well. Or the rewritten model (`.onnx`): both models run in ONNX
     /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
     #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
@@ -356,6 +364,7 @@ impl LoadArgs {
             }),
             max_computes: self.max_computes,
             device: self.device.clone(),
+            device_file: self.device_file.clone(),
             profile: None,
             second_memory: self.paging.second_memory(),
         }

@@ -7,7 +7,7 @@ mod recurrent;
 mod runs;
 mod windows;
 
-use remat_ir::{ElementType, Graph, Op, OpKind};
+use remat_ir::{ElementType, Graph, Op};
 
 pub(crate) use attention::AttentionLayout;
 
@@ -60,7 +60,7 @@ impl Work {
 /// The work of one run of `op`. Where a shape is unknown the arithmetic counts as nothing.
 pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
     let looks_only = op.results().next().is_some() && op.results().all(|t| graph.is_view(t));
-    if op.kind == OpKind::Dealloc || looks_only {
+    if !op.kind.is_run() || looks_only {
         return Work::none(KernelClass::View);
     }
     let operands = Operands::new(graph, op);

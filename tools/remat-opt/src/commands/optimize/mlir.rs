@@ -87,6 +87,7 @@ fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {
             load,
         },
         request: super::solve_request(args),
+        goal: args.goal.goal(),
         time_limit: args.time_limit,
         step_limit: args.step_limit,
         threads: control.threads,
@@ -129,6 +130,7 @@ fn json(report: &FunctionReport) -> serde_json::Value {
         "baseline_duration": report.baseline_duration,
         "duration": report.duration,
         "recomputes": report.recomputes,
+        "transfers": report.transfers,
         "optimal": report.optimal,
     })
 }
@@ -136,8 +138,12 @@ fn json(report: &FunctionReport) -> serde_json::Value {
 fn line(report: &FunctionReport) -> String {
     let FunctionReport { name, .. } = report;
     let added = 100.0 * report.added_time() as f64 / report.baseline_duration.max(1) as f64;
+    let transfers = match report.transfers {
+        0 => String::new(),
+        count => format!(", {count} brought back from the second memory"),
+    };
     format!(
-        "@{name}: peak {} -> {} ({:.1} %), {} recomputed, time +{added:.2} %{}\n",
+        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}, time +{added:.2} %{}\n",
         bytes(report.baseline_peak),
         bytes(report.peak),
         percent(report.peak, report.baseline_peak),
