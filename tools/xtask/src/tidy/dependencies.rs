@@ -27,7 +27,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ir",
             "remat-onnx",
             "remat-nodelink",
-            "remat-mlir",
             "remat-plan",
             "remat-verify",
             "remat-profile",
@@ -41,7 +40,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortsim",
         ],
     ),
-    ("remat-plugin", &["remat", "remat-mlir"]),
+    ("remat-mlir-passes", &["remat", "remat-mlir"]),
+    ("remat-plugin", &["remat-mlir-passes"]),
 ];
 
 /// Crates for command lines.
