@@ -75,12 +75,23 @@ struct Applier<'t, 'c> {
     /// Empty tensors whose first reader has been placed.
     placed: FxHashSet<usize>,
     pages: Pages<'c>,
+    /// Operations that run again, as they were before anything was exchanged in them, by position.
+    templates: FxHashMap<usize, Operation<'c>>,
 }
 
 impl<'t, 'c> Applier<'t, 'c> {
     fn new(imported: &'t Imported<'c>, new: &'t Graph, options: ApplyOptions, block: BlockRef<'c, 'c>) -> Self {
         let ops = imported.graph.ops.iter_enumerated();
+        let again = new.ops.iter().filter(|op| matches!(op.kind, OpKind::Recompute { .. }));
+        let again: FxHashSet<u32> = again.filter_map(|op| op.source).collect();
+        let table = &imported.table;
+        let positions = (0..table.entries.len())
+            .filter(|&position| u32::try_from(position).is_ok_and(|source| again.contains(&source)));
+        let members = positions.flat_map(|position| table.members(position));
         Self {
+            templates: members
+                .map(|member| (member, (*table.entries[member].op).clone()))
+                .collect(),
             imported,
             new,
             options,
@@ -171,8 +182,8 @@ impl<'t, 'c> Applier<'t, 'c> {
         let mut results = last;
         for member in members {
             let original = table.entries[member].op;
-            let operation = if is_copy {
-                self.insert((*original).clone())
+            let operation = if let Some(template) = self.templates.get(&member).filter(|_| is_copy) {
+                self.insert(template.clone())
             } else {
                 as_mut(original).move_before(table.terminator);
                 original
@@ -327,7 +338,9 @@ impl<'t, 'c> Applier<'t, 'c> {
     }
 
     /// Removes empty tensors that nobody writes into any more.
-    fn sweep(&self) {
+    fn sweep(&mut self) {
+        // They read what they were made with.
+        self.templates.clear();
         let table = &self.imported.table;
         let empties = table.entries.iter().filter(|entry| entry.is_empty_tensor());
         for entry in empties.filter(|entry| !ffi::is_used(entry.op)) {
