@@ -108,7 +108,7 @@ impl PassOptions {
             "budget" => {
                 self.request.budget = value
                     .parse()
-                    .map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?
+                    .map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?;
             }
             "max-overhead" => self.request.max_overhead = remat::parse_share(value).map_err(because)?,
             "solver" => value.clone_into(&mut self.request.solver),
