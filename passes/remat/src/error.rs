@@ -54,6 +54,14 @@ pub enum Error {
         /// What was found.
         why: String,
     },
+    /// The input is a module of MLIR where one model is wanted.
+    #[error(
+        "`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it"
+    )]
+    MlirModule {
+        /// The file.
+        path: PathBuf,
+    },
     /// The ONNX model is broken or lacks something.
     #[error(transparent)]
     Onnx(#[from] remat_onnx::OnnxError),
@@ -314,6 +322,7 @@ impl Error {
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::UnknownFormat { .. }
+            | Self::MlirModule { .. }
             | Self::Onnx(_)
             | Self::Runtime(_)
             | Self::NodeLink(_)

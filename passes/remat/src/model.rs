@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_plan::{Accounting, OrderMode, Plan, Problem, baseline};
+use remat_plan::{Accounting, OrderMode, Plan, Problem, StorageRole, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_verify::{Replay, replay};
 
@@ -111,6 +111,7 @@ pub struct ExternalBytes {
 enum Source {
     Onnx(Box<OnnxModel>),
     NodeLink(Graph),
+    Mlir(Graph),
     Problem,
     Log,
 }
@@ -148,6 +149,7 @@ impl Model {
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }
             Format::NodeLink => Self::from_node_link(&read()?, options),
+            Format::Mlir => Err(Error::MlirModule { path: path.to_owned() }),
             Format::Problem => {
                 let text = String::from_utf8(read()?).map_err(|error| Error::UnknownFormat {
                     path: path.to_owned(),
@@ -190,6 +192,43 @@ impl Model {
             second.apply(&mut problem, Some(&device))?;
         }
         Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)
+    }
+
+    /// The graph of an MLIR function. Kernels are what MLIR makes of the function: they take no workspace, and a result that nobody reads
+    /// is given up at once.
+    ///
+    /// # Errors
+    /// [`Error`] of kind `Input`.
+    pub fn from_mlir(graph: Graph, options: &LoadOptions) -> Result<Self, Error> {
+        let device = Device {
+            cpu_kernels: false,
+            ..options.device()?
+        };
+        let mut profile = remat_profile::analytic(&graph, &device);
+        if let Some(file) = &options.profile {
+            profile.apply_file(&graph, file)?;
+        }
+        let problem_options = ProblemOptions {
+            accounting: options.accounting.unwrap_or(Accounting::Runtime),
+            order: options.order.unwrap_or(OrderMode::Free),
+            max_computes: options.max_computes,
+            alignment: None,
+        };
+        let mut problem = remat_profile::problem(&graph, &profile, &problem_options)?;
+        let outputs: Vec<_> = graph
+            .outputs
+            .iter()
+            .map(|&output| graph.tensors[output].storage)
+            .collect();
+        for (id, storage) in problem.storages.iter_mut_enumerated() {
+            if storage.role == StorageRole::Kept && !outputs.contains(&id) {
+                storage.role = StorageRole::Transient;
+            }
+        }
+        if let Some(second) = options.second_memory {
+            second.apply(&mut problem, Some(&device))?;
+        }
+        Self::finish(Source::Mlir(graph), Some(profile), problem)
     }
 
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
@@ -280,7 +319,7 @@ impl Model {
     pub fn graph(&self) -> Option<&Graph> {
         match &self.source {
             Source::Onnx(model) => Some(model.graph()),
-            Source::NodeLink(graph) => Some(graph),
+            Source::NodeLink(graph) | Source::Mlir(graph) => Some(graph),
             Source::Problem | Source::Log => None,
         }
     }
@@ -307,6 +346,7 @@ impl Model {
         match self.source {
             Source::Onnx(_) => Format::Onnx,
             Source::NodeLink(_) => Format::NodeLink,
+            Source::Mlir(_) => Format::Mlir,
             Source::Problem => Format::Problem,
             Source::Log => Format::Log,
         }

@@ -9,6 +9,7 @@ use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
+pub(crate) use remat::{parse_duration, parse_share};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,11 +85,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`, `.log.gz`).
+    /// Model (`.onnx`), module of MLIR (`.mlir`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`,
+    /// `.log.gz`).
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
-    /// Where to write; the extension says what: `.onnx` the rewritten model, `.json` the plan, `.sched` the plan for
+    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for
     /// devices, `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
@@ -118,6 +120,9 @@ pub(crate) struct OptimizeArgs {
     /// Also write the plan here, as JSON.
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
+    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"])]
+    pub(crate) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
@@ -407,36 +412,6 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A share such as `5%` or `0.05`, in millionths.
-pub(crate) fn parse_share(text: &str) -> Result<u64, String> {
-    let percent = text.trim().strip_suffix('%');
-    let (number, scale) = percent.map_or((text, 1e6), |percent| (percent, 1e4));
-    match number.trim().parse::<f64>() {
-        Ok(value) if value >= 0.0 && value * scale < 1e15 => Ok((value * scale).round() as u64),
-        _ => Err(format!("`{text}` is not a share: write `5%` or `0.05`")),
-    }
-}
-
-/// A time such as `500ms`, `30s`, `5m`, `1h` or a number of seconds.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit.trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
-    };
-    match number.parse::<f64>() {
-        Ok(value) if value * scale < 1e9 => Ok(Duration::from_secs_f64(value * scale)),
-        _ => Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,20 +423,12 @@ mod tests {
     }
 
     #[test]
-    fn shares_times_and_assignments_are_read() {
-        assert_eq!(parse_share("5%"), Ok(50_000));
-        assert_eq!(parse_share("0.05"), Ok(50_000));
-        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+    fn assignments_are_read() {
         assert_eq!(parse_assignment("a=b=8"), Ok(("a=b".to_owned(), 8)));
     }
 
     #[test]
     fn nonsense_is_rejected() {
-        assert!(parse_share("-1%").is_err());
-        assert!(parse_share("NaN").is_err());
-        assert!(parse_duration("soon").is_err());
-        assert!(parse_duration("").is_err());
         assert!(parse_assignment("batch").is_err());
         assert!(parse_assignment("batch=-1").is_err());
     }

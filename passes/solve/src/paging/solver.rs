@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, Objective, OrderMode, Plan, Problem, Status, StopReason, Structure};
+use remat_plan::{Objective, OrderMode, Plan, Problem, Status, StopReason, Structure};
 
 use super::anneal::Round;
 use super::candidates::Allowed;
@@ -16,7 +16,7 @@ use super::repair::{Budgeted, cleanup, repair};
 use super::sequence::{Item, every_node_once, lower, raise};
 use super::simulate::simulate;
 use crate::control::Meter;
-use crate::{Outcome, Phase, Progress, Rng, Search, SolveControl, Solver};
+use crate::{Call, Outcome, Phase, Rng, Search, SolveControl, Solver};
 
 /// Steps of the first round of annealing; each further one takes half as many again, up to the longest.
 const FIRST_ROUND: u64 = 10_000;
@@ -402,19 +402,10 @@ impl Work<'_, '_> {
             return;
         }
         self.improved_at = self.search.steps;
-        if let Some(observer) = self.control.observer {
-            let bound = self.bound();
-            let progress = Progress {
-                objective,
-                bound,
-                gap: Certificate::relative_gap(objective, bound),
-                peak,
-                elapsed: self.started.elapsed(),
-                steps: self.search.steps,
-                phase: Phase::Annealing,
-            };
-            observer.improved(&progress, &|| Some(plan.clone()));
-        }
+        self.call()
+            .tell(objective, peak, self.search.steps, Phase::Annealing, &|| {
+                Some(plan.clone())
+            });
         self.best = Some(Best {
             items,
             plan,
@@ -435,14 +426,22 @@ impl Work<'_, '_> {
         }
     }
 
+    fn call(&self) -> Call<'_> {
+        Call {
+            problem: self.model.problem,
+            control: self.control,
+            solver: self.solver.name,
+            threads: 1,
+            bound: self.bound(),
+            started: self.started,
+        }
+    }
+
     fn outcome(&self, best: Option<Best>, status: Status, stop: StopReason) -> Outcome {
         let problem = self.model.problem;
-        let objective = best.as_ref().map(|best| best.objective);
-        let bound = self.bound();
-        let (status, stop) = match objective {
-            Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
-            Some(_) => (Status::Feasible, stop),
-            None => (status, stop),
+        let certificate = match &best {
+            Some(best) => self.call().found(best.objective, stop, self.search.steps),
+            None => self.call().not_found(status, stop, self.search.steps),
         };
         // What leaves by DMA may take its bytes up to the budget.
         let by_dma = problem.budget.filter(|_| self.model.is_dma()).unwrap_or(0);
@@ -450,27 +449,9 @@ impl Work<'_, '_> {
             Some(best) => Some(best.peak.max(by_dma)),
             None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
         };
-        let fixed = status == Status::Infeasible && problem.order == OrderMode::Fixed;
         Outcome {
             plan: best.map(|best| best.plan),
-            certificate: Certificate {
-                status,
-                objective,
-                bound,
-                bound_covers: if fixed {
-                    BoundCovers::FixedOrder
-                } else {
-                    BoundCovers::AllPlans
-                },
-                gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
-                stop,
-                solver: self.solver.name.to_owned(),
-                seed: self.control.seed,
-                threads: 1,
-                steps: self.search.steps,
-                elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-                problem: problem.digest(),
-            },
+            certificate,
             lowest_peak,
         }
     }

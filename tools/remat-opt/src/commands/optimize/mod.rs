@@ -1,6 +1,8 @@
 //! `remat-opt IN -o OUT`: the main job.
 
 mod deployed;
+#[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
+mod mlir;
 mod report;
 
 use std::path::Path;
@@ -22,6 +24,15 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         bail!("`{}` is the input: write to another file", input.display());
     }
     let format = Format::of(input)?;
+    if format == Format::Mlir {
+        return mlir::run(args, input, started);
+    }
+    if args.pass_pipeline.is_some() {
+        bail!(
+            "`--pass-pipeline` is for modules of MLIR, and the input is {}",
+            format.describe()
+        );
+    }
     if let Some(output) = &args.output {
         check_target(args, output)?;
         Output::of(output, format)?;
