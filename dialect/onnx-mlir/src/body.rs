@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attribute::{Extra, is_graph};
 use crate::emit::{Emitter, Head, Part, Value};
+use crate::reads::Reads;
 use crate::resource::Weight;
 use crate::{ExportError, Form, arity, call, types};
 
@@ -23,6 +24,8 @@ pub(crate) struct Level<'m> {
     values: FxHashMap<TensorId, Value>,
     /// The value that stands for an operand that is left out, once there is one.
     none: Option<Value>,
+    /// What was read when, where far reads get fences.
+    pub(crate) reads: Option<Reads>,
 }
 
 impl<'m> Level<'m> {
@@ -34,6 +37,7 @@ impl<'m> Level<'m> {
             is_main,
             values: FxHashMap::default(),
             none: None,
+            reads: None,
         }
     }
 
@@ -163,11 +167,11 @@ impl<'w> Emitter<'w> {
         }
         self.report.ops += 1;
         let mut recompute = None;
-        if let OpKind::Recompute { of } = op.kind {
+        if let OpKind::Recompute { .. } = op.kind {
             self.report.recomputes += 1;
             recompute = Some(self.report.recomputes);
-            self.fence(level, op, &mut operands, &level.graph.ops[of].name)?;
         }
+        self.fences(level, op, &mut operands)?;
         if let Some(function) = call::function(level.model, node) {
             return self.call(level, op, node, function, &operands, &place);
         }

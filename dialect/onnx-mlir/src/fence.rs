@@ -1,57 +1,79 @@
 //! What marks a recompute, and where memory is given up.
 
-use remat_ir::{Op, StorageClass, ValueType};
+use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
 
 use crate::body::Level;
 use crate::emit::{Emitter, Value};
-use crate::{ExportError, Fences, Form, text, types};
+use crate::{ExportError, Form, text, types};
 
 impl Emitter<'_> {
-    /// Puts a fence before an operand of a recompute, so that nobody merges it with the op `of` that it repeats.
+    /// Puts fences before operands of an op where its form needs them to keep the plan.
     ///
-    /// The operand is the first ranked tensor that is no constant: compilers fold constants, and look for them. An op without such an
-    /// operand stays unfenced; it makes constants, which compilers handle as such.
+    /// A recompute gets one before its first ranked tensor that is no constant, so that nobody merges it with the op that it
+    /// repeats: compilers fold constants, and look for them. An op without such an operand stays unfenced; it makes constants,
+    /// which compilers handle as such. For IREE, far reads get one too ([`crate::reads`]).
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn fence(
+    pub(crate) fn fences(
         &mut self,
-        level: &Level<'_>,
+        level: &mut Level<'_>,
         op: &Op,
         operands: &mut [Option<Value>],
-        of: &str,
     ) -> Result<(), ExportError> {
         let graph = level.graph;
-        let found = op.inputs.iter().position(|input| {
-            input.is_some_and(|tensor| {
-                let tensor = &graph.tensors[tensor];
-                let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant
-                    || tensor.producer.is_some_and(|producer| graph.ops[producer].op_type == "Constant");
-                !is_constant && matches!(tensor.ty, ValueType::Tensor { shape: Some(_), .. })
-            })
-        });
-        let Some((value, tensor)) = found.and_then(|at| Some((operands.get_mut(at)?.as_mut()?, op.inputs[at]?))) else {
-            return Ok(());
+        let repeated = match op.kind {
+            OpKind::Recompute { of } => Some(&graph.ops[of].name),
+            OpKind::Compute | OpKind::Dealloc => None,
         };
-        match (self.options.form, self.options.fences) {
-            (Form::Remat, _) => {
-                let fenced = self.value(&graph.tensors[tensor].name, &value.ty);
-                let (id, of) = (self.report.fences, text::string(of.as_bytes()));
-                self.begin()?;
-                write!(self.out, "{} = remat.recompute {} id({id}) of({of}) : {}", fenced.name, value.name, value.ty)?;
-                self.end(&op.name)?;
-                *value = fenced;
-                self.report.fences += 1;
+        let mut wants_fence = repeated.is_some();
+        for (&input, operand) in op.inputs.iter().zip(operands) {
+            let (Some(tensor), Some(value)) = (input, operand) else { continue };
+            if !is_fenceable(graph, tensor) {
+                continue;
             }
-            (Form::Torch, Fences::Iree) => {
-                *value = self.iree_fence(value, &graph.tensors[tensor].ty, &op.name)?;
-                self.report.fences += 1;
+            match (self.options.form, repeated) {
+                (Form::Remat, Some(of)) if wants_fence => {
+                    *value = self.recompute_op(value, &graph.tensors[tensor].name, op, of)?;
+                    wants_fence = false;
+                }
+                (Form::Torch, _) => {
+                    let is_static = graph.tensors[tensor].ty.known_shape().is_some();
+                    let Some(reads) = level.reads.as_mut().filter(|_| is_static) else { continue };
+                    let is_far = reads.is_far(tensor);
+                    if is_far || wants_fence {
+                        *value = self.iree_fence(value, &graph.tensors[tensor].ty, &op.name)?;
+                    } else if let Some(current) = reads.current(tensor) {
+                        *value = current.clone();
+                    }
+                    if is_far {
+                        reads.fenced(tensor, value.clone());
+                    }
+                    wants_fence = false;
+                }
+                (Form::OnnxMlir | Form::Remat, _) => {}
             }
-            (Form::Torch, Fences::None) | (Form::OnnxMlir, _) => {}
+        }
+        if let Some(reads) = &mut level.reads {
+            reads.step(op);
         }
         Ok(())
     }
 
+    /// The fence of the dialect `remat`.
+    fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
+        let fenced = self.value(called, &value.ty);
+        let (id, of) = (self.report.fences, text::string(of.as_bytes()));
+        self.begin()?;
+        let (name, operand, ty) = (&fenced.name, &value.name, &value.ty);
+        write!(self.out, "{name} = remat.recompute {operand} id({id}) of({of}) : {ty}")?;
+        self.end(&op.name)?;
+        self.report.fences += 1;
+        Ok(fenced)
+    }
+
+    /// A fence of IREE: a transfer to the device where the tensor is. It lasts until all passes that merge, fuse and move ops are done,
+    /// and then goes without a copy. The shape must be known.
     fn iree_fence(&mut self, value: &Value, ty: &ValueType, location: &str) -> Result<Value, ExportError> {
         // IREE's tensors have no signs.
         let builtin = types::value_type(ty, Form::Remat).map_err(|why| self.unsupported(location, why))?;
@@ -64,11 +86,13 @@ impl Emitter<'_> {
         write!(self.out, "{} = torch_c.to_builtin_tensor {} : {} -> {builtin}", plain.name, value.name, value.ty)?;
         self.end(location)?;
         self.begin()?;
-        write!(self.out, "{} = util.optimization_barrier {} : {builtin}", fenced.name, plain.name)?;
+        write!(self.out, "{} = flow.tensor.transfer {} : {builtin}", fenced.name, plain.name)?;
+        write!(self.out, " to #hal.device.promise<@__device_0>")?;
         self.end(location)?;
         self.begin()?;
         write!(self.out, "{} = torch_c.from_builtin_tensor {} : {builtin} -> {}", back.name, fenced.name, back.ty)?;
         self.end(location)?;
+        self.report.fences += 1;
         Ok(back)
     }
 
@@ -90,4 +114,12 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a fence may stand before a read of this tensor: it is ranked and no constant.
+fn is_fenceable(graph: &Graph, tensor: TensorId) -> bool {
+    let tensor = &graph.tensors[tensor];
+    let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant
+        || tensor.producer.is_some_and(|producer| graph.ops[producer].op_type == "Constant");
+    !is_constant && matches!(tensor.ty, ValueType::Tensor { shape: Some(_), .. })
 }

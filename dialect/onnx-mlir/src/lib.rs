@@ -30,6 +30,7 @@ mod form;
 mod module;
 mod names;
 mod proto_type;
+mod reads;
 mod resource;
 mod text;
 mod types;

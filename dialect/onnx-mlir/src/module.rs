@@ -9,7 +9,8 @@ use remat_onnx::OnnxModel;
 use crate::body::Level;
 use crate::emit::{Emitter, Value};
 use crate::names::identifier;
-use crate::{ExportError, Form, Options, text};
+use crate::reads::Reads;
+use crate::{ExportError, Fences, Form, Options, text};
 
 /// What was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,6 +79,9 @@ impl Emitter<'_> {
         }
         writeln!(self.out, " {{")?;
         self.indent = 2;
+        if self.options.form == Form::Torch && self.options.fences == Fences::Iree && Reads::has_plan(graph) {
+            level.reads = Some(Reads::default());
+        }
         self.block(&mut level)?;
         let mut returned = Vec::with_capacity(types.len());
         for (&output, ty) in graph.outputs.iter().zip(types) {
