@@ -12,7 +12,7 @@ use crate::emit::Value;
 
 /// A read more than this many ops after the one before gets a fence. On a U-Net's training step, 20 gave the lowest peak among 5, 20 and
 /// 60 (`docs/mlir/iree.md`).
-const FAR: usize = 20;
+const FAR: usize = 6;
 
 /// The reads so far.
 #[derive(Debug, Default)]
