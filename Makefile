@@ -6,29 +6,42 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test lint bench bench-compare bench-ort bench-poet setup deny clean
+.PHONY: all build test test-mlir lint bench bench-compare bench-ort bench-poet setup deny clean
 
 all: build
 
 build:
 	$(CARGO) build --release
 
+# LLVM 22 with MLIR, as third_party/fetch.sh installs it or MLIR_SYS_220_PREFIX says. Looked for when a recipe starts, after `setup`;
+# without it all features but those that link it are built.
+LLVM = $(or $(MLIR_SYS_220_PREFIX),/usr/lib/llvm-22)
+HAVE_LLVM = $(shell test -d $(LLVM)/lib/cmake/mlir && echo yes)
+ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features cp-sat)
+NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"
+
 # Everything the full test run needs beside cargo; nothing happens where it is already there.
 setup:
 	third_party/fetch.sh
 
-# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then the Python ones on what the program writes.
-# The MLIR room joins with its own tests; until then there is nothing for lit to run.
+# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then the Python ones on what the program writes, then those of
+# the dialect and the passes in `mlir-opt`, which also build target/release/libremat.so.
 test: setup
-	$(CARGO) test --workspace --all-features
+	$(CARGO) test --workspace $(ALL_FEATURES)
 	$(CARGO) build --release -p remat-opt
 	$(PYTHON) -m pytest -q test/python
+	@$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(call NO_LLVM,tested))
+
+test-mlir:
+	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir
+	cmake --build target/mlir --target check-remat
 
 lint: setup
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-features --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --all-features --no-deps --quiet
+	$(CARGO) clippy --workspace $(ALL_FEATURES) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace $(ALL_FEATURES) --no-deps --quiet
 	$(CARGO) run --quiet -p xtask -- tidy
+	@$(if $(HAVE_LLVM),,$(call NO_LLVM,linted))
 
 # The tables of README.md and docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
 # used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat. TIME and FREE_TIME are the seconds in fixed and in free order.
@@ -54,7 +67,7 @@ bench-ort: setup
 
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
 bench-poet:
-	$(BENCH) poet --time $(or $(TIME),10) $(WRITE)
+	$(BENCH) poet --time $(or $(TIME),10) --models test/models,$(or $(MODELS),../shared/models) $(WRITE)
 
 deny:
 	$(CARGO) deny check

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, a stable path to ONNX
 # Runtime's library, and OR-Tools' libraries beside the headers that the crate `cp_sat` wants. Does nothing where it is already
-# there. Needs python3 and pip; on Debian it installs them itself.
+# there. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the system's own packages, where it has
+# them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -9,17 +10,36 @@ stamp=venv/.installed
 ortools_stamp=ortools/.installed
 have_python() { [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; }
 have_ortools() { [ -e "$ortools_stamp" ] && cmp -s ortools.txt "$ortools_stamp"; }
-if have_python && have_ortools; then
+llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
+have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
+if have_python && have_ortools && have_llvm; then
     exit 0
+fi
+
+sudo=""
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+packages() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"; }
+
+# Runs as part of a condition, where the shell does not stop at errors: every step says itself whether to go on.
+fetch_llvm() {
+    command -v apt-get >/dev/null && { [ -z "$sudo" ] || sudo -n true; } || return 1
+    $sudo apt-get update -qq || return 1
+    apt-cache show libmlir-22-dev >/dev/null 2>&1 || return 1
+    packages libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools libpolly-22-dev libzstd-dev clang-22 lld-22 libclang-22-dev \
+        cmake ninja-build || return 1
+    have_llvm
+}
+if ! have_llvm && ! fetch_llvm; then
+    echo "third_party/fetch.sh: LLVM 22 with MLIR is not in $llvm and cannot be installed from here; what needs it is left out." >&2
+    echo "  It comes with Debian's packages libmlir-22-dev, mlir-22-tools, llvm-22-tools, clang-22, cmake and ninja-build, or lies" >&2
+    echo "  where MLIR_SYS_220_PREFIX says." >&2
 fi
 
 usable() { python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 if ! usable; then
     if command -v apt-get >/dev/null; then
-        sudo=""
-        [ "$(id -u)" -eq 0 ] || sudo=sudo
         $sudo apt-get update -qq
-        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3 python3-venv python3-pip
+        packages python3 python3-venv python3-pip
     fi
     usable || { echo "third_party/fetch.sh: needs python3 (3.11 or later) with the venv module" >&2; exit 1; }
 fi

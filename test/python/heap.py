@@ -5,7 +5,7 @@
 Options:
     --level off|basic|extended|all, --order default|priority, --arena, --no-reuse, --runs N, --dim NAME=N
 
-One thread. The heap is counted by a preloaded library, so a C compiler is needed.
+One thread. The heap is counted by a preloaded library, which `rustc` compiles.
 """
 
 import argparse
@@ -13,36 +13,17 @@ import ctypes
 import dataclasses
 import hashlib
 import json
-import os
-import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
+from meter import preloaded
 from runtime import LEVELS, ORDERS, Settings, inputs, plain, session
 
-HERE = pathlib.Path(__file__).resolve().parent
 RUNS = 7
 FILE_ORDER = Settings(level="off", order="priority", arena=False, reuse=False)
 """Nodes run as they stand in the file, and buffers die with their tensors."""
-
-
-def compiler():
-    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-
-
-def meter():
-    """The compiled meter."""
-    library = pathlib.Path(tempfile.gettempdir()) / f"remat_heap_peak_{os.getuid()}.so"
-    source = HERE / "heap_peak.c"
-    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        fresh = library.with_suffix(f".{os.getpid()}")
-        subprocess.run([compiler(), "-O2", "-shared", "-fPIC", str(source), "-o", str(fresh)], check=True)
-        fresh.replace(library)
-    return library
 
 
 def measure(model, settings=FILE_ORDER, dims=None, runs=RUNS):
@@ -53,14 +34,18 @@ def measure(model, settings=FILE_ORDER, dims=None, runs=RUNS):
     return result
 
 
-def measure_each(model, settings, dims=None, runs=RUNS):
+GROWING_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=4294967296"}
+"""Environment in which large blocks lie at ascending addresses; as a rule each is mapped below the one before."""
+
+
+def measure_each(model, settings, dims=None, runs=RUNS, environment=None):
     """Peak, time and bits under each of several settings, or the error that the runtime gave.
 
     `peak_bytes` is the most that the first run takes above what the session holds before it, and `later_peak_bytes` the same
     over `runs` timed ones: with the arena, what the first run took is still held then. All run in one child process, because
     the meter has to be there from the start.
     """
-    env = dict(os.environ, LD_PRELOAD=str(meter()))
+    env = preloaded() | (environment or {})
     order = {
         "model": str(model),
         "settings": [dataclasses.asdict(s) for s in settings],
@@ -78,7 +63,7 @@ def measure_each(model, settings, dims=None, runs=RUNS):
 def child(order):
     """Prints one line for each of the settings."""
     heap = ctypes.CDLL(None)
-    heap.heap_live.restype = heap.heap_peak.restype = ctypes.c_long
+    heap.remat_heap_live.restype = heap.remat_heap_peak.restype = ctypes.c_int64
     for fields in order["settings"]:
         try:
             result = watch(heap, order["model"], Settings(**fields), order["dims"], order["runs"])
@@ -91,17 +76,17 @@ def watch(heap, model, settings, dims, runs):
     """Runs the model while the heap is counted."""
     runner = session(model, settings)
     feed = inputs(runner, dims)
-    before = heap.heap_live()
-    heap.heap_reset()
+    before = heap.remat_heap_live()
+    heap.remat_heap_reset()
     outputs = runner.run(None, feed)
-    first_peak = heap.heap_peak() - before
+    first_peak = heap.remat_heap_peak() - before
     digest = fingerprint(outputs)
     del outputs
-    heap.heap_reset()
+    heap.remat_heap_reset()
     times = [timed(runner, feed) for _ in range(runs)]
     return {
         "peak_bytes": first_peak,
-        "later_peak_bytes": heap.heap_peak() - before if times else None,
+        "later_peak_bytes": heap.remat_heap_peak() - before if times else None,
         "median_ms": statistics.median(times) * 1e3 if times else None,
         "bits": digest,
     }

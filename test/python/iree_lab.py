@@ -42,17 +42,17 @@ def torch_mlir_opt():
     return program if program.exists() else None
 
 
-def inputs(path, seed=0):
-    """Random inputs of a model by name; integers are 0 or 1."""
+def inputs(path, dims=None):
+    """Random inputs of a model by name, integers 0 or 1, with the named dimensions that `dims` gives."""
     graph = onnx.load(str(path), load_external_data=False).graph
     constants = {i.name for i in graph.initializer}
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     feed = {}
     for value in graph.input:
         if value.name in constants:
             continue
         tensor = value.type.tensor_type
-        shape = [dim.dim_value for dim in tensor.shape.dim]
+        shape = [dim.dim_value or (dims or {})[dim.dim_param] for dim in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         is_float = np.issubdtype(dtype, np.floating)
         numbers = random.standard_normal(shape) if is_float else random.integers(0, 2, shape)

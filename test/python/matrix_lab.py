@@ -20,6 +20,8 @@ class Rewritten:
     original: dict
     measured: dict
     """Both by `Settings`: peak and bits, or the error that the runtime gave."""
+    measured_in_growing_heap: dict
+    """The same where the C library puts the arena's regions elsewhere, for settings with an arena that have a promise."""
 
 
 class Lab:
@@ -48,8 +50,8 @@ class Lab:
 
     def result(self, case, variant):
         """Raises what went wrong on the way."""
-        report, measured = self.rewritten[case, variant].result()
-        return Rewritten(report, self.originals[case].result(), measured)
+        report, measured, elsewhere = self.rewritten[case, variant].result()
+        return Rewritten(report, self.originals[case].result(), measured, elsewhere)
 
     def path(self, case):
         return case.path or self.folder / f"{case.name}.onnx"
@@ -74,4 +76,6 @@ class Lab:
         measured = {}
         for settings, runs in ((promised, 1), (others, 0)):
             measured |= zip(settings, heap.measure_each(out, settings, facts.dims, runs), strict=True)
-        return json.loads(run.stdout), measured
+        arena = [settings for settings in promised if settings.arena]
+        elsewhere = heap.measure_each(out, arena, facts.dims, 1, heap.GROWING_HEAP) if arena else []
+        return json.loads(run.stdout), measured, dict(zip(arena, elsewhere, strict=True))

@@ -5,8 +5,6 @@ import json
 import heap
 import pytest
 
-pytestmark = pytest.mark.skipif(heap.compiler() is None, reason="the heap meter needs a C compiler")
-
 
 @pytest.mark.parametrize("budget", ["80%", "60%", "min"])
 def test_the_heap_falls_by_what_is_promised(model_path, remat_opt, tmp_path, budget):

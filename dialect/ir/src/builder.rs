@@ -34,7 +34,7 @@ pub struct ResultSpec {
 pub struct OpSpec {
     /// Unique name.
     pub name: String,
-    /// Compute, recompute or dealloc.
+    /// Compute or recompute.
     pub kind: OpKind,
     /// Namespace of `op_type`.
     pub domain: String,
@@ -188,19 +188,23 @@ impl GraphBuilder {
 
     /// Adds a `dealloc` op for the storage that `tensor` roots.
     pub fn dealloc(&mut self, tensor: TensorId) -> OpId {
-        let name = format!("dealloc {}", self.graph.tensors[tensor].name);
-        self.graph.ops.push_and_get_key(Op {
-            name,
-            kind: OpKind::Dealloc,
-            domain: String::new(),
-            op_type: String::new(),
-            inputs: vec![Some(tensor)],
-            captures: Vec::new(),
-            outputs: Vec::new(),
-            effects: Effects::Stateful,
-            attributes: BTreeMap::new(),
-            source: None,
-        })
+        self.memory_op(OpKind::Dealloc, tensor)
+    }
+
+    /// Adds a `page_out` op for the storage that `tensor` lives in.
+    pub fn page_out(&mut self, tensor: TensorId) -> OpId {
+        self.memory_op(OpKind::PageOut, tensor)
+    }
+
+    /// Adds a `page_in` op for the storage that `tensor` lives in.
+    pub fn page_in(&mut self, tensor: TensorId) -> OpId {
+        self.memory_op(OpKind::PageIn, tensor)
+    }
+
+    /// Adds what [`Op::on_memory`] makes.
+    pub(crate) fn memory_op(&mut self, kind: OpKind, tensor: TensorId) -> OpId {
+        let op = Op::on_memory(kind, tensor, &self.graph.tensors[tensor].name);
+        self.graph.ops.push_and_get_key(op)
     }
 
     /// Names a graph output.

@@ -12,7 +12,7 @@ impl Graph {
     ///
     /// Boxes are ops with their place in the reference order, ellipses are graph inputs, constants and outputs, arrows are
     /// tensors with the sizes of their storages. Recompute ops are filled orange and point to what they repeat, `dealloc`
-    /// ops are red octagons, ops that may not be recomputed have a thick frame; arrows of views are dashed.
+    /// ops are red octagons, `page_out` and `page_in` ops blue houses, ops that may not be recomputed have a thick frame; arrows of views are dashed.
     ///
     /// # Panics
     /// If an id of the graph points outside of its table.
@@ -54,6 +54,8 @@ fn draw_op(graph: &Graph, out: &mut String, id: OpId, op: &Op) -> fmt::Result {
     let at = id.index();
     let (what, style) = match op.kind {
         OpKind::Dealloc => ("dealloc".to_owned(), ", shape=octagon, color=red, fontcolor=red"),
+        OpKind::PageOut => ("page_out".to_owned(), ", shape=invhouse, color=blue, fontcolor=blue"),
+        OpKind::PageIn => ("page_in".to_owned(), ", shape=house, color=blue, fontcolor=blue"),
         OpKind::Recompute { .. } => (
             format!("recompute {}", Name(&op.op_type)),
             ", style=filled, fillcolor=orange",
@@ -62,8 +64,8 @@ fn draw_op(graph: &Graph, out: &mut String, id: OpId, op: &Op) -> fmt::Result {
         OpKind::Compute => (Name(&op.op_type).to_string(), ", penwidth=3"),
     };
     let subject = match op.kind {
-        OpKind::Dealloc => op.reads().next().map_or("", |id| graph.tensors[id].name.as_str()),
-        OpKind::Compute | OpKind::Recompute { .. } => &op.name,
+        kind if kind.is_run() => op.name.as_str(),
+        _ => op.reads().next().map_or("", |id| graph.tensors[id].name.as_str()),
     };
     let label = quoted(&[&format!("{at}: {what}"), &Name(subject).to_string()]);
     writeln!(out, "  op{at} [label={label}{style}];")?;

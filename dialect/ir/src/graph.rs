@@ -40,9 +40,32 @@ pub enum OpKind {
     },
     /// Ends the life of the storage of its only operand.
     Dealloc,
+    /// Moves the storage of its only operand to the second memory, where nothing can read it.
+    PageOut,
+    /// Brings the storage of its only operand back, with all its tensors.
+    PageIn,
 }
 
-/// One operation. `domain` and `op_type` are empty for [`OpKind::Dealloc`].
+impl OpKind {
+    /// Whether something is computed; the other ops say where memory goes.
+    #[must_use]
+    pub fn is_run(self) -> bool {
+        self.memory_word().is_none()
+    }
+
+    /// What an op does to the storage of its only operand, in the word of the textual form; `None` for runs.
+    #[must_use]
+    pub fn memory_word(self) -> Option<&'static str> {
+        match self {
+            Self::Compute | Self::Recompute { .. } => None,
+            Self::Dealloc => Some("dealloc"),
+            Self::PageOut => Some("page_out"),
+            Self::PageIn => Some("page_in"),
+        }
+    }
+}
+
+/// One operation. `domain` and `op_type` are empty where nothing is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Op {
     /// Unique name.
@@ -68,6 +91,23 @@ pub struct Op {
 }
 
 impl Op {
+    /// A `dealloc`, `page_out` or `page_in` of the storage of a tensor with this name.
+    #[must_use]
+    pub fn on_memory(kind: OpKind, tensor: TensorId, name: &str) -> Self {
+        Self {
+            name: format!("{} {name}", kind.memory_word().unwrap_or_default()),
+            kind,
+            domain: String::new(),
+            op_type: String::new(),
+            inputs: vec![Some(tensor)],
+            captures: Vec::new(),
+            outputs: Vec::new(),
+            effects: Effects::Stateful,
+            attributes: BTreeMap::new(),
+            source: None,
+        }
+    }
+
     /// Every tensor the op reads: operands, then captures, in order, repetitions kept.
     pub fn reads(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.inputs.iter().flatten().chain(&self.captures).copied()

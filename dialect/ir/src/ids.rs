@@ -2,18 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Defines the id of the elements of one kind: a `u32` newtype that indexes a `TiVec`. Attributes before the name go to the type.
+#[macro_export]
 macro_rules! dense_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-        #[serde(transparent)]
+    ($(#[$attribute:meta])* $name:ident) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(u32);
 
         impl $name {
             /// The id of the element at `index` of the dense vector it counts.
             ///
             /// # Panics
-            /// If `index` exceeds `u32::MAX`: graphs are limited to that many elements by their importers.
+            /// If `index` exceeds `u32::MAX`: graphs are limited to that many elements by the readers of their files.
             #[must_use]
             pub fn new(index: usize) -> Self {
                 Self(u32::try_from(index).expect("more than u32::MAX elements"))
@@ -42,13 +43,19 @@ macro_rules! dense_id {
 
 dense_id!(
     /// An op of a graph; the order of ids is the reference order.
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
     OpId
 );
 dense_id!(
     /// A value of a graph.
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
     TensorId
 );
 dense_id!(
     /// The memory that one or several tensors live in.
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
     StorageId
 );

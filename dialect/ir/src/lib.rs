@@ -3,7 +3,7 @@
 //! A [`Graph`] is a list of [`Op`]s in a *reference order*: an order in which every op comes after the ops whose results
 //! it reads. Ops read and define [`Tensor`]s; each tensor lives in a [`Storage`], and views (a reshaped tensor, say)
 //! share the storage of the tensor they look at. Rematerialization is explicit: a `recompute` op repeats an earlier op, a
-//! `dealloc` op ends the life of a storage.
+//! `dealloc` op ends the life of a storage. So is a second memory: a `page_out` op moves a storage there, a `page_in` op brings it back.
 //!
 //! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.
 //!
@@ -16,7 +16,9 @@
 //! 3. every op comes after the ops whose results it reads;
 //! 4. a view shares the storage of something its op reads, any other result roots a storage of its own;
 //! 5. a `recompute` op repeats an earlier compute op that is pure, with as many results;
-//! 6. nothing is read after its storage was deallocated, and only results of ops are deallocated, once.
+//! 6. nothing is read after its storage was deallocated, and only results of ops are deallocated, once, while they are in memory;
+//! 7. nothing is read while its storage is in the second memory; only results of ops that are in memory are paged out, only what was
+//!    paged out is paged in, and graph outputs are in memory at the end.
 
 mod attribute;
 mod builder;

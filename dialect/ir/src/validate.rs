@@ -61,6 +61,35 @@ pub enum GraphError {
         /// The reason.
         why: &'static str,
     },
+    /// Invariant 7.
+    #[error("op `{op}` reads `{tensor}` while its storage is in the second memory")]
+    UsedWhilePagedOut {
+        /// The op that reads.
+        op: String,
+        /// What it reads.
+        tensor: String,
+    },
+    /// Invariant 7.
+    #[error("{word} of `{tensor}` is not possible: {why}")]
+    BadPage {
+        /// `page_out` or `page_in`.
+        word: &'static str,
+        /// Root of the storage.
+        tensor: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// Invariant 7.
+    #[error("graph output `{0}` is in the second memory at the end")]
+    OutputPagedOut(String),
+}
+
+/// Where a storage is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Location {
+    Memory,
+    Second,
+    Gone,
 }
 
 impl Graph {
@@ -75,13 +104,13 @@ impl Graph {
         self.check_order(&mut errors);
         self.check_views(&mut errors);
         self.check_recomputes(&mut errors);
-        self.check_deallocs(&mut errors);
+        self.check_memory(&mut errors);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     fn check_names(&self, errors: &mut Vec<GraphError>) {
         let mut seen = FxHashSet::default();
-        for op in self.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+        for op in self.ops.iter().filter(|op| op.kind.is_run()) {
             if !seen.insert(op.name.as_str()) {
                 errors.push(GraphError::DuplicateOp(op.name.clone()));
             }
@@ -163,37 +192,74 @@ impl Graph {
         }
     }
 
-    fn check_deallocs(&self, errors: &mut Vec<GraphError>) {
-        let mut dead: TiVec<StorageId, bool> = TiVec::from(vec![false; self.storages.len()]);
+    /// Invariants 6 and 7, in the order of the ops.
+    fn check_memory(&self, errors: &mut Vec<GraphError>) {
+        let mut at: TiVec<StorageId, Location> = TiVec::from(vec![Location::Memory; self.storages.len()]);
         for op in &self.ops {
-            if op.kind != OpKind::Dealloc {
-                for tensor in op.reads().filter(|&t| dead[self.tensors[t].storage]) {
-                    let tensor = self.tensors[tensor].name.clone();
-                    errors.push(GraphError::UsedAfterDealloc {
-                        op: op.name.clone(),
-                        tensor,
-                    });
-                }
-                continue;
-            }
             for tensor in op.reads() {
                 let storage = self.tensors[tensor].storage;
-                let why = if self.storages[storage].class != StorageClass::Intermediate {
-                    "it is a graph input or a constant"
-                } else if self.outputs.iter().any(|&t| self.tensors[t].storage == storage) {
-                    "it is a graph output"
-                } else if dead[storage] {
-                    "it is already deallocated"
+                let error = if op.kind.is_run() {
+                    self.misread(op, tensor, at[storage])
                 } else {
-                    dead[storage] = true;
-                    continue;
+                    self.relocate(op.kind, storage, &mut at[storage])
                 };
-                errors.push(GraphError::BadDealloc {
-                    tensor: self.storage_name(storage).to_owned(),
-                    why,
-                });
+                errors.extend(error);
             }
         }
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|&output| (output, self.tensors[output].storage));
+        let out = outputs.filter(|&(_, storage)| at[storage] == Location::Second);
+        errors.extend(out.map(|(output, _)| GraphError::OutputPagedOut(self.tensors[output].name.clone())));
+    }
+
+    fn misread(&self, op: &Op, tensor: TensorId, at: Location) -> Option<GraphError> {
+        let (op, tensor) = (op.name.clone(), self.tensors[tensor].name.clone());
+        match at {
+            Location::Memory => None,
+            Location::Second => Some(GraphError::UsedWhilePagedOut { op, tensor }),
+            Location::Gone => Some(GraphError::UsedAfterDealloc { op, tensor }),
+        }
+    }
+
+    /// What a `dealloc`, `page_out` or `page_in` does to a storage, if it may.
+    fn relocate(&self, kind: OpKind, storage: StorageId, at: &mut Location) -> Option<GraphError> {
+        let is_result = self.storages[storage].class == StorageClass::Intermediate;
+        let is_output = || {
+            self.outputs
+                .iter()
+                .any(|&output| self.tensors[output].storage == storage)
+        };
+        let why = match (kind, *at) {
+            _ if !is_result => "it is a graph input or a constant",
+            (OpKind::Dealloc, _) if is_output() => "it is a graph output",
+            (OpKind::Dealloc, Location::Gone) => "it is already deallocated",
+            (_, Location::Gone) => "it was deallocated",
+            (OpKind::PageIn, Location::Memory) => "it is in memory",
+            (OpKind::PageIn, Location::Second) => {
+                *at = Location::Memory;
+                return None;
+            }
+            (_, Location::Second) => "it is in the second memory",
+            (OpKind::PageOut, Location::Memory) => {
+                *at = Location::Second;
+                return None;
+            }
+            (_, Location::Memory) => {
+                *at = Location::Gone;
+                return None;
+            }
+        };
+        let tensor = self.storage_name(storage).to_owned();
+        Some(match kind {
+            OpKind::PageOut | OpKind::PageIn => GraphError::BadPage {
+                word: kind.memory_word().unwrap_or_default(),
+                tensor,
+                why,
+            },
+            _ => GraphError::BadDealloc { tensor, why },
+        })
     }
 }
 
@@ -260,6 +326,49 @@ mod tests {
         builder.dealloc(y);
         let errors = builder.finish().validate().unwrap_err();
         assert_eq!(errors.len(), 2, "{errors:?}");
+    }
+
+    #[test]
+    fn a_storage_that_leaves_and_comes_back_is_readable_again() {
+        let (mut builder, x, y, _) = chain();
+        builder.page_out(y);
+        builder
+            .op(OpSpec::new("beside", "Neg").reads(x).defines("z", vector()))
+            .unwrap();
+        builder.page_in(y);
+        builder.output(y);
+        assert_eq!(builder.finish().validate(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_in_the_second_memory_is_neither_read_nor_moved_nor_returned() {
+        let (mut builder, x, y, _) = chain();
+        builder.page_in(y);
+        builder.page_out(x);
+        builder.page_out(y);
+        builder.page_out(y);
+        builder
+            .op(OpSpec::new("early", "Neg").reads(y).defines("z", vector()))
+            .unwrap();
+        builder.output(y);
+        let page = |word, tensor: &str, why| GraphError::BadPage {
+            word,
+            tensor: tensor.into(),
+            why,
+        };
+        assert_eq!(
+            builder.finish().validate().unwrap_err(),
+            [
+                page("page_in", "y", "it is in memory"),
+                page("page_out", "x", "it is a graph input or a constant"),
+                page("page_out", "y", "it is in the second memory"),
+                GraphError::UsedWhilePagedOut {
+                    op: "early".into(),
+                    tensor: "y".into()
+                },
+                GraphError::OutputPagedOut("y".into()),
+            ]
+        );
     }
 
     #[test]

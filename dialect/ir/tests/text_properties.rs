@@ -23,6 +23,8 @@ enum Line {
     Op(OpLine),
     Recompute(Index, OpLine),
     Dealloc(Index, Option<String>),
+    /// Out, or back where it is out.
+    Page(Index, Option<String>),
     Output(Index),
     Bytes(Index, Option<u64>),
 }
@@ -129,6 +131,7 @@ fn line() -> impl Strategy<Value = Line> {
         6 => op_line().prop_map(Line::Op),
         3 => (any::<Index>(), op_line()).prop_map(|(of, op)| Line::Recompute(of, op)),
         2 => (any::<Index>(), prop::option::of(name())).prop_map(|(t, name)| Line::Dealloc(t, name)),
+        2 => (any::<Index>(), prop::option::of(name())).prop_map(|(t, name)| Line::Page(t, name)),
         1 => any::<Index>().prop_map(Line::Output),
         1 => (any::<Index>(), any::<Option<u64>>()).prop_map(|(s, bytes)| Line::Bytes(s, bytes)),
     ]
@@ -153,8 +156,9 @@ struct Growing {
     tensor_names: BTreeSet<String>,
     op_names: BTreeSet<String>,
     dead: BTreeSet<StorageId>,
+    out: BTreeSet<StorageId>,
     returned: BTreeSet<StorageId>,
-    dealloc_names: Vec<(OpId, String)>,
+    memory_names: Vec<(OpId, String)>,
     sizes: Vec<(StorageId, Option<u64>)>,
 }
 
@@ -173,7 +177,9 @@ impl Growing {
 
     fn alive(&self, at: Index) -> Option<TensorId> {
         let tensors = self.builder.graph().tensors.keys();
-        let alive: Vec<TensorId> = tensors.filter(|&t| !self.dead.contains(&self.storage(t))).collect();
+        let alive: Vec<TensorId> = tensors
+            .filter(|&t| !self.dead.contains(&self.storage(t)) && !self.out.contains(&self.storage(t)))
+            .collect();
         (!alive.is_empty()).then(|| *at.get(&alive))
     }
 
@@ -210,8 +216,31 @@ impl Growing {
                 if class == StorageClass::Intermediate && !self.returned.contains(&storage) {
                     self.dead.insert(storage);
                     let id = self.builder.dealloc(tensor);
-                    self.dealloc_names.extend(name.map(|name| (id, name)));
+                    self.memory_names.extend(name.map(|name| (id, name)));
                 }
+            }
+            Line::Page(at, name) => {
+                let tensors = self.builder.graph().tensors.keys();
+                let movable = |&tensor: &TensorId| {
+                    let storage = self.storage(tensor);
+                    let class = self.builder.graph().storages[storage].class;
+                    class == StorageClass::Intermediate
+                        && !self.dead.contains(&storage)
+                        && !self.returned.contains(&storage)
+                };
+                let movable: Vec<TensorId> = tensors.filter(movable).collect();
+                if movable.is_empty() {
+                    return;
+                }
+                let tensor = *at.get(&movable);
+                let storage = self.storage(tensor);
+                let id = if self.out.remove(&storage) {
+                    self.builder.page_in(tensor)
+                } else {
+                    self.out.insert(storage);
+                    self.builder.page_out(tensor)
+                };
+                self.memory_names.extend(name.map(|name| (id, name)));
             }
             Line::Output(at) => {
                 if let Some(tensor) = self.alive(at) {
@@ -251,7 +280,7 @@ impl Growing {
 
     fn finish(self) -> Graph {
         let mut graph = self.builder.finish();
-        for (op, name) in self.dealloc_names {
+        for (op, name) in self.memory_names {
             graph.ops[op].name = name;
         }
         for (storage, bytes) in self.sizes {

@@ -22,6 +22,8 @@ pub(crate) struct Level<'m> {
     /// Whether this is the main graph, whose weights become blobs.
     pub(crate) is_main: bool,
     values: FxHashMap<TensorId, Value>,
+    /// What stands for tensors in the second memory.
+    pages: FxHashMap<TensorId, Value>,
     /// The value that stands for an operand that is left out, once there is one.
     none: Option<Value>,
     /// What was read when, where far reads get fences.
@@ -36,6 +38,7 @@ impl<'m> Level<'m> {
             path,
             is_main,
             values: FxHashMap::default(),
+            pages: FxHashMap::default(),
             none: None,
             reads: None,
         }
@@ -48,6 +51,18 @@ impl<'m> Level<'m> {
     /// The value of a tensor that an op before has defined.
     pub(crate) fn get(&self, tensor: TensorId) -> Option<&Value> {
         self.values.get(&tensor)
+    }
+
+    /// `tensor` and its views are in the second memory now, as `page`. Views do not come back with it.
+    pub(crate) fn leave(&mut self, tensor: TensorId, page: Value) {
+        let (graph, storage) = (self.graph, self.graph.tensors[tensor].storage);
+        self.values.retain(|&other, _| graph.tensors[other].storage != storage);
+        self.pages.insert(tensor, page);
+    }
+
+    /// What stands for `tensor` in the second memory.
+    pub(crate) fn page(&self, tensor: TensorId) -> Option<&Value> {
+        self.pages.get(&tensor)
     }
 
     /// The tensor's name.
@@ -153,8 +168,8 @@ impl<'w> Emitter<'w> {
 
     fn operation(&mut self, level: &mut Level<'_>, id: OpId) -> Result<(), ExportError> {
         let op = &level.graph.ops[id];
-        if op.kind == OpKind::Dealloc {
-            return self.dealloc(level, op);
+        if !op.kind.is_run() {
+            return self.memory(level, op);
         }
         let place = format!("node `{}{}`", level.path, op.name);
         let node = level.node(op).ok_or_else(|| self.unsupported(&place, "it stems from no node of the model"))?;
@@ -183,7 +198,7 @@ impl<'w> Emitter<'w> {
 
     fn read(&self, level: &Level<'_>, tensor: TensorId, place: &str) -> Result<Value, ExportError> {
         let found = level.get(tensor).cloned();
-        found.ok_or_else(|| self.unsupported(place, format!("`{}` is not defined before it", level.name(tensor))))
+        found.ok_or_else(|| self.unsupported(place, format!("`{}` is not in memory before it", level.name(tensor))))
     }
 
     fn node(

@@ -24,7 +24,7 @@ impl Emitter<'_> {
         let graph = level.graph;
         let repeated = match op.kind {
             OpKind::Recompute { of } => Some(&graph.ops[of].name),
-            OpKind::Compute | OpKind::Dealloc => None,
+            _ => None,
         };
         let mut wants_fence = repeated.is_some();
         for (&input, operand) in op.inputs.iter().zip(operands) {
@@ -64,10 +64,9 @@ impl Emitter<'_> {
     fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
         let fenced = self.value(called, &value.ty);
         let (id, of) = (self.report.fences, text::string(of.as_bytes()));
-        self.begin()?;
         let (name, operand, ty) = (&fenced.name, &value.name, &value.ty);
-        write!(self.out, "{name} = remat.recompute {operand} id({id}) of({of}) : {ty}")?;
-        self.end(&op.name)?;
+        let line = format!("{name} = remat.recompute {operand} id({id}) of({of}) : {ty}");
+        self.line(&line, &op.name)?;
         self.report.fences += 1;
         Ok(fenced)
     }
@@ -82,37 +81,65 @@ impl Emitter<'_> {
             self.value("fenced", &builtin),
             self.value("again", &value.ty),
         );
-        self.begin()?;
-        write!(self.out, "{} = torch_c.to_builtin_tensor {} : {} -> {builtin}", plain.name, value.name, value.ty)?;
-        self.end(location)?;
-        self.begin()?;
-        write!(self.out, "{} = flow.tensor.transfer {} : {builtin}", fenced.name, plain.name)?;
-        write!(self.out, " to #hal.device.promise<@__device_0>")?;
-        self.end(location)?;
-        self.begin()?;
-        write!(self.out, "{} = torch_c.from_builtin_tensor {} : {builtin} -> {}", back.name, fenced.name, back.ty)?;
-        self.end(location)?;
+        let to_builtin = format!("torch_c.to_builtin_tensor {} : {} -> {builtin}", value.name, value.ty);
+        self.line(&format!("{} = {to_builtin}", plain.name), location)?;
+        let transfer = format!("flow.tensor.transfer {} : {builtin}", plain.name);
+        self.line(&format!("{} = {transfer} to #hal.device.promise<@__device_0>", fenced.name), location)?;
+        let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", fenced.name, back.ty);
+        self.line(&format!("{} = {from_builtin}", back.name), location)?;
         self.report.fences += 1;
         Ok(back)
     }
+}
 
-    /// The end of a storage. Only the form `remat` says it; the others' compilers find it out.
+impl Emitter<'_> {
+    /// Says where memory goes: it is given up, moved to the second memory, or comes back from there. Only the form `remat` has words for
+    /// that; the others' compilers find out by themselves where a tensor is read last.
     ///
     /// # Errors
-    /// Those of writing.
-    pub(crate) fn dealloc(&mut self, level: &Level<'_>, op: &Op) -> Result<(), ExportError> {
+    /// [`ExportError::Unsupported`] for a second memory in other forms; those of writing.
+    pub(crate) fn memory(&mut self, level: &mut Level<'_>, op: &Op) -> Result<(), ExportError> {
         let Some(tensor) = op.inputs.first().copied().flatten() else { return Ok(()) };
-        let ty = &level.graph.tensors[tensor].ty;
-        let is_ranked = matches!(ty, ValueType::Tensor { shape: Some(_), .. });
-        let Some(value) = level.get(tensor) else { return Ok(()) };
-        if self.options.form == Form::Remat && is_ranked {
-            let line = format!("remat.dealloc {} : {}", value.name, value.ty);
-            self.begin()?;
-            write!(self.out, "{line}")?;
-            self.end(&op.name)?;
-            self.report.deallocs += 1;
+        if self.options.form != Form::Remat {
+            if op.kind == OpKind::Dealloc {
+                return Ok(());
+            }
+            return Err(self.unsupported(&format!("`{}`", op.name), "it has no second memory"));
+        }
+        let graph = level.graph;
+        let ty = self.type_of(&graph.tensors[tensor].name, &graph.tensors[tensor].ty)?;
+        if !matches!(graph.tensors[tensor].ty, ValueType::Tensor { shape: Some(_), .. }) {
+            return Ok(());
+        }
+        match op.kind {
+            OpKind::PageIn => {
+                let Some(page) = level.page(tensor) else {
+                    return Err(self.unsupported(&format!("`{}`", op.name), "it is not in the second memory"));
+                };
+                let back = self.value(&graph.tensors[tensor].name, &ty);
+                let line = format!("{} = remat.page_in {} : {ty}", back.name, page.name);
+                self.line(&line, &op.name)?;
+                level.bind(tensor, back);
+            }
+            _ => {
+                let Some(value) = level.get(tensor).cloned() else { return Ok(()) };
+                if op.kind == OpKind::Dealloc {
+                    self.report.deallocs += 1;
+                    return self.line(&format!("remat.dealloc {} : {ty}", value.name), &op.name);
+                }
+                let page = self.value("page", &format!("!remat.page<{ty}>"));
+                self.line(&format!("{} = remat.page_out {} : {ty}", page.name, value.name), &op.name)?;
+                level.leave(tensor, page);
+            }
         }
         Ok(())
+    }
+
+    /// A line with its location.
+    fn line(&mut self, text: &str, location: &str) -> Result<(), ExportError> {
+        self.begin()?;
+        write!(self.out, "{text}")?;
+        self.end(location)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Re
     let mut exporter = Exporter::new(model, graph);
     exporter.check_outputs()?;
     let mut nodes = Vec::with_capacity(graph.ops.len());
-    for op in graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+    for op in graph.ops.iter().filter(|op| op.kind.is_run()) {
         nodes.push(exporter.node(op)?);
         if with_readers {
             exporter.add_sinks(op, &mut nodes);

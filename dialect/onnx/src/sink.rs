@@ -6,7 +6,7 @@
 //! which touches no element and leaves a few bytes; a `SequenceLength` node for sequences.
 
 use onnx_protobuf::NodeProto;
-use remat_ir::{Graph, Op, OpKind, TensorId, ValueType};
+use remat_ir::{Graph, Op, TensorId, ValueType};
 use typed_index_collections::TiVec;
 
 /// What an unread result is called after, beside the name of the value.
@@ -21,7 +21,7 @@ impl Readers {
     /// Looks through all ops; a `dealloc` is no reader.
     pub(crate) fn of(graph: &Graph) -> Self {
         let mut read: TiVec<TensorId, bool> = TiVec::from(vec![false; graph.tensors.len()]);
-        let ops = graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc);
+        let ops = graph.ops.iter().filter(|op| op.kind.is_run());
         for tensor in ops.flat_map(Op::reads).chain(graph.outputs.iter().copied()) {
             read[tensor] = true;
         }

@@ -9,13 +9,10 @@
 //! allocate. `__libc_malloc` and its kin are glibc's own names for the functions that this file stands before; `dlsym` would itself
 //! allocate.
 #![no_std]
-#![allow(non_camel_case_types, reason = "the names are C's")]
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
-type size_t = usize;
 
 const ENOMEM: c_int = 12;
 const EINVAL: c_int = 22;
@@ -25,12 +22,12 @@ static PEAK: AtomicI64 = AtomicI64::new(0);
 
 #[link(name = "c")]
 unsafe extern "C" {
-    fn __libc_malloc(size: size_t) -> *mut c_void;
-    fn __libc_calloc(count: size_t, size: size_t) -> *mut c_void;
-    fn __libc_realloc(block: *mut c_void, size: size_t) -> *mut c_void;
-    fn __libc_memalign(alignment: size_t, size: size_t) -> *mut c_void;
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(alignment: usize, size: usize) -> *mut c_void;
     fn __libc_free(block: *mut c_void);
-    fn malloc_usable_size(block: *mut c_void) -> size_t;
+    fn malloc_usable_size(block: *mut c_void) -> usize;
     fn __errno_location() -> *mut c_int;
 }
 
@@ -46,17 +43,17 @@ unsafe fn taken(block: *mut c_void) -> *mut c_void {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     unsafe { taken(__libc_malloc(size)) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     unsafe { taken(__libc_calloc(count, size)) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(block: *mut c_void, size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     unsafe {
         let before = bytes(block);
         let moved = __libc_realloc(block, size);
@@ -69,7 +66,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: size_t) -> *mut c_voi
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: size_t, size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(size) => unsafe { realloc(block, size) },
         None => {
@@ -80,17 +77,17 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: size_t, size: s
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn memalign(alignment: size_t, size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     unsafe { taken(__libc_memalign(alignment, size)) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aligned_alloc(alignment: size_t, size: size_t) -> *mut c_void {
+pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     unsafe { taken(__libc_memalign(alignment, size)) }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: size_t, size: size_t) -> c_int {
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     if !alignment.is_power_of_two() || alignment % size_of::<*mut c_void>() != 0 {
         return EINVAL;
     }

@@ -1,6 +1,6 @@
 //! From the graph of the passes to a program.
 
-use remat_ir::{Graph, OpId, OpKind, StorageClass, Tensor, ValueType};
+use remat_ir::{Graph, OpId, StorageClass, Tensor, ValueType};
 use typed_index_collections::TiVec;
 
 use crate::ValueId;
@@ -23,7 +23,7 @@ impl Program {
         };
         let id = |t: remat_ir::TensorId| ValueId::new(t.index());
         for (op_id, op) in graph.ops.iter_enumerated() {
-            if op.kind == OpKind::Dealloc || makes_constants(&program, op.results().map(id)) {
+            if !op.kind.is_run() || makes_constants(&program, op.results().map(id)) {
                 continue;
             }
             program.nodes.push(Node {

@@ -28,7 +28,7 @@ mod program;
 mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
-pub use arena::{ArenaSettings, ArenaTrace, Growth, arena};
+pub use arena::{ArenaSettings, ArenaTrace, Growth, RegionOrder, arena, arena_anywhere};
 pub use heap::{Trace, heap, heap_bytes};
 pub use ids::{NodeIndex, ValueId};
 pub use order::{default_order, priority_order};

@@ -9,11 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::KernelClass;
 
+#[path = "device_table.rs"]
+mod table;
+
+pub use table::DeviceTableError;
+use table::KnownDevices;
+
 /// The device table: figures of vendors and fitted efficiencies, each with its source.
 const TABLE: &str = include_str!("devices.toml");
 
 static DEVICES: LazyLock<Vec<Device>> =
-    LazyLock::new(|| parse(TABLE).expect("the device table is part of the program"));
+    LazyLock::new(|| table::parse(TABLE, &KnownDevices::default()).expect("the device table is part of the program"));
 
 /// Peak arithmetic rates in operations per second, a multiply-add counted as two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -69,7 +75,7 @@ pub struct Energy {
 /// A device that ops run on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Device {
-    /// Name of the preset.
+    /// Its name.
     pub name: String,
     /// What it is.
     pub description: String,
@@ -96,6 +102,8 @@ pub struct Device {
     /// Whether kernels are like ONNX Runtime's CPU kernels: they unfold and pack operands in loops of their own, and take
     /// workspace for it. Otherwise neither is counted.
     pub cpu_kernels: bool,
+    /// Name of the family whose efficiencies it has.
+    pub family: String,
     /// Efficiencies of the classes that have their own; half of the peaks for all others.
     pub efficiencies: BTreeMap<KernelClass, Efficiency>,
 }
@@ -114,6 +122,20 @@ impl Device {
     #[must_use]
     pub fn presets() -> &'static [Self] {
         &DEVICES
+    }
+
+    /// The devices of a user's table, in the form of the built-in one (`passes/profile/src/devices.toml`); it may use the families of
+    /// efficiencies of that.
+    ///
+    /// # Errors
+    /// [`DeviceTableError`], naming line and key.
+    pub fn from_table(text: &str) -> Result<Vec<Self>, DeviceTableError> {
+        let family = |device: &Self| (device.family.clone(), device.efficiencies.clone());
+        let known = KnownDevices {
+            names: DEVICES.iter().map(|device| device.name.as_str()).collect(),
+            families: DEVICES.iter().map(family).collect(),
+        };
+        table::parse(text, &known)
     }
 
     /// Energy of a run in picojoules, rounded to the nearest; 0 where the device states none. Saturates.
@@ -146,55 +168,6 @@ impl Default for Device {
     fn default() -> Self {
         Self::preset(Self::DEFAULT).expect("the device table has the default preset")
     }
-}
-
-/// One `[[device]]` of the table.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeviceRow {
-    name: String,
-    description: String,
-    source: String,
-    family: String,
-    peak: Peak,
-    memory_bytes_per_s: u64,
-    vector_bytes: u64,
-    launch_ns: u64,
-    view_ns: u64,
-    alignment: u64,
-    cpu_kernels: bool,
-    memory_bytes: Option<u64>,
-    energy: Option<Energy>,
-    second_memory: Option<Paging>,
-}
-
-/// The whole table: devices, and efficiencies by family of devices.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    device: Vec<DeviceRow>,
-    efficiency: BTreeMap<String, BTreeMap<KernelClass, Efficiency>>,
-}
-
-fn parse(text: &str) -> Result<Vec<Device>, toml::de::Error> {
-    let table: Table = toml::from_str(text)?;
-    let device = |row: DeviceRow| Device {
-        efficiencies: table.efficiency.get(&row.family).cloned().unwrap_or_default(),
-        name: row.name,
-        description: row.description,
-        source: row.source,
-        peak: row.peak,
-        memory_bytes_per_s: row.memory_bytes_per_s,
-        vector_bytes: row.vector_bytes,
-        launch_ns: row.launch_ns,
-        view_ns: row.view_ns,
-        alignment: row.alignment,
-        cpu_kernels: row.cpu_kernels,
-        memory_bytes: row.memory_bytes,
-        energy: row.energy,
-        second_memory: row.second_memory,
-    };
-    Ok(table.device.into_iter().map(device).collect())
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ mod time;
 mod workspace;
 
 pub use class::KernelClass;
-pub use device::{Device, Efficiency, Energy, Peak};
+pub use device::{Device, DeviceTableError, Efficiency, Energy, Peak};
 pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
 pub use networks::TrainingNet;
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};

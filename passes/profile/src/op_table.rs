@@ -1,4 +1,6 @@
-//! The one table from op types to cost formulas: the ONNX op set up to version 24, and ONNX Runtime's own ops.
+//! The one table from op types to cost formulas: the ONNX op set up to version 24, ONNX Runtime's own ops, and dialects of MLIR.
+
+mod mlir;
 
 use crate::KernelClass;
 use crate::formula::AttentionLayout;
@@ -48,6 +50,21 @@ pub(crate) enum Formula {
         /// Operand that holds them.
         weight: usize,
     },
+    /// Convolution whose weights have the output channels innermost.
+    ConvLastOutput {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Convolution of every channel by itself; the weights have the kernel outermost.
+    Depthwise {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Transposed convolution whose weights have the input channels innermost.
+    TransposedLastChannels {
+        /// Operand that holds them.
+        weight: usize,
+    },
     /// Matrix product; operand 0 has the inner dimension last.
     MatMul,
     /// Matrix product with transposes and an addition.
@@ -61,6 +78,8 @@ pub(crate) enum Formula {
         /// Operands that hold the weights of inputs and of states.
         weights: [usize; 2],
     },
+    /// As many operations as the attribute `operations` says, of the class that `loops` names.
+    Stated,
     /// Nothing is known but the bytes.
     Bytes,
 }
@@ -97,7 +116,7 @@ pub(crate) fn formula(domain: &str, op_type: &str) -> Formula {
         "com.microsoft" => microsoft(op_type),
         "com.microsoft.nchwc" => blocked(op_type),
         "ai.onnx.ml" => classic(op_type),
-        _ => Formula::Bytes,
+        dialect => mlir::formula(dialect, op_type).unwrap_or(Formula::Bytes),
     }
 }
 

@@ -37,7 +37,7 @@ impl Default for ProblemOptions {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProblemBuildError {
     /// The graph was rewritten already.
-    #[error("op `{0}` is a `recompute` or `dealloc` op: start from the model before it was rewritten")]
+    #[error("op `{0}` belongs to an earlier plan: start from the model before it was rewritten")]
     AlreadyRewritten(String),
     /// Results whose types leave their sizes open.
     #[error("the sizes of {count} tensors are not known: {}", list_names(.names))]

@@ -73,6 +73,11 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
         } else {
             work(graph, op)
         };
+        let kernel = if device.cpu_kernels {
+            workspace::bytes(graph, op)
+        } else {
+            0
+        };
         OpCost {
             node: op.name.clone(),
             class: work.class,
@@ -81,11 +86,7 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
                 saturate(work.flops),
                 saturate(work.read_bytes.saturating_add(work.written_bytes)),
             ),
-            workspace_bytes: if device.cpu_kernels {
-                workspace::bytes(graph, op)
-            } else {
-                0
-            },
+            workspace_bytes: kernel.saturating_add(workspace::lowered(graph, op)),
             flops: saturate(work.flops),
             read_bytes: saturate(work.read_bytes),
             written_bytes: saturate(work.written_bytes),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
 use crate::goal::is_special;
@@ -22,6 +22,8 @@ const TURNS: [(Turn, f64); 6] = [
 ];
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
+/// Share of the time that quick solvers get where there is a second memory.
+const QUICK_SHARE_WITH_PAGES: f64 = 0.05;
 /// With less time left than this nothing more is started.
 const TOO_SHORT: Duration = Duration::from_millis(20);
 
@@ -39,8 +41,9 @@ enum Turn {
 /// time, and where steps are limited and not time, never worse than that of the search under the same limit either: the first search
 /// does not start from what the quick solvers found, and it is repeated from there where they found the better plan. Later turns
 /// start from the best plan so far. Without OR-Tools what is proved is what the search proves: that no plan exists, or that nothing
-/// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the answer is that of the search
-/// with paging ([`remat_solve::paging`]), which the others are not made for. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
+/// has to be recomputed. Where there is a second memory, a deadline, or another objective than time, the search is that
+/// with paging ([`remat_solve::paging`]), which starts from the best that the quick solvers find within all limits: it is never worse
+/// than they are, nor than its own parts under the same limit on steps. The certificate names the part that found the plan, and its bound is the strongest one that covers the plan.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Auto;
 
@@ -55,7 +58,7 @@ impl Solver for Auto {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         if is_special(problem) {
-            return remat_solve::paging::solvers()[0].solve(problem, control);
+            return with_pages(problem, control);
         }
         let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");
         let parts = Parts {
@@ -66,6 +69,53 @@ impl Solver for Auto {
         let started = Instant::now();
         named(parts.solve(problem, control), started)
     }
+}
+
+/// The search with paging, from the best plan of the quick solvers that keeps all limits.
+fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
+    let started = Instant::now();
+    let search: &dyn Solver = &remat_solve::paging::solvers()[0];
+    let quick: Vec<_> = parts().filter(|part| part.is_quick(problem)).collect();
+    let mut starts: Vec<(u64, u64, Plan)> = Vec::new();
+    let mut consider = |plan: &Plan| {
+        if let Ok(found) = remat_verify::replay(problem, plan) {
+            starts.push((found.objective(problem.objective), found.peak, plan.clone()));
+        }
+    };
+    if let Some(given) = control.warm_start {
+        consider(given);
+    }
+    let end = control.deadline.map(|deadline| {
+        let whole = deadline.saturating_duration_since(started);
+        started + whole.mul_f64(QUICK_SHARE_WITH_PAGES)
+    });
+    for (index, solver) in quick.iter().enumerate() {
+        let mut own = *control;
+        if let Some(end) = end {
+            let to_come = u32::try_from(quick.len() - index).unwrap_or(u32::MAX);
+            let now = Instant::now();
+            own.deadline = Some(now + end.saturating_duration_since(now) / to_come);
+        }
+        // They tell the observer of plans that may miss the deadline.
+        own.observer = None;
+        if let Some(plan) = solver.solve(problem, &own).plan {
+            consider(&plan);
+        }
+    }
+    let start = starts.into_iter().min_by_key(|(objective, ..)| *objective);
+    let mut own = *control;
+    own.warm_start = start.as_ref().map(|(.., plan)| plan).or(control.warm_start);
+    let mut found = search.solve(problem, &own);
+    // A plan in an order that the search cannot start from may still be the best.
+    if let Some((objective, peak, plan)) = start
+        && found.certificate.objective.is_none_or(|found| objective < found)
+    {
+        (found.plan, found.lowest_peak) = (Some(plan), Some(peak));
+        found.certificate.status = Status::Feasible;
+        let digest = found.certificate.problem.clone();
+        found.certificate.restate(objective, digest);
+    }
+    found
 }
 
 /// What the portfolio is made of.
@@ -272,7 +322,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use remat_plan::{Certificate, Plan};
+    use remat_plan::Certificate;
 
     use super::*;
     use crate::{LoadOptions, Model};

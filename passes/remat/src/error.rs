@@ -54,6 +54,14 @@ pub enum Error {
         /// What was found.
         why: String,
     },
+    /// The input is a module of MLIR where one model is wanted.
+    #[error(
+        "`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it"
+    )]
+    MlirModule {
+        /// The file.
+        path: PathBuf,
+    },
     /// The ONNX model is broken or lacks something.
     #[error(transparent)]
     Onnx(#[from] remat_onnx::OnnxError),
@@ -102,7 +110,15 @@ pub enum Error {
     /// The plan file does not fit the model.
     #[error(transparent)]
     PlanFile(#[from] PlanFileError),
-    /// There is no device preset of this name.
+    /// The table of devices is malformed.
+    #[error("`{path}`: {source}")]
+    DeviceFile {
+        /// The file.
+        path: PathBuf,
+        /// Line, key, and what is wrong.
+        source: remat_profile::DeviceTableError,
+    },
+    /// There is no device of this name.
     #[error("there is no device `{name}`; known are {known}")]
     UnknownDevice {
         /// The name.
@@ -145,10 +161,10 @@ pub enum Error {
         /// What the input is.
         input: &'static str,
     },
-    /// The plan moves storages, which the output cannot say.
+    /// The plan moves storages, which ONNX cannot say.
     #[error(
-        "`{path}` cannot be written: the plan moves {storages} times to the second memory, which only a plan (`.json`) can say; \
-         write that, or leave out `--paging`"
+        "`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX has no words for that; \
+         write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir`: `.mlir`), or leave out `--paging`"
     )]
     Paged {
         /// The output.
@@ -156,9 +172,15 @@ pub enum Error {
         /// How often storages come back.
         storages: usize,
     },
+    /// The file is no schedule for devices.
+    #[error("not a schedule that can be read: {0}")]
+    ScheduleFormat(#[from] remat_schedule::FormatError),
+    /// The plan has no schedule, or the schedule is that of another model.
+    #[error(transparent)]
+    Schedule(#[from] remat_schedule::WriteError),
     /// The extension of the output names no format.
     #[error(
-        "`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .remat (readable text) or .dot"
+        "`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .sched (plan for devices), .remat (readable text) or .dot"
     )]
     UnknownOutput {
         /// The output.
@@ -304,6 +326,7 @@ impl Error {
             Self::Io { .. }
             | Self::Mlir(_)
             | Self::UnknownFormat { .. }
+            | Self::MlirModule { .. }
             | Self::Onnx(_)
             | Self::Runtime(_)
             | Self::NodeLink(_)
@@ -312,6 +335,9 @@ impl Error {
             | Self::Problem(_)
             | Self::Log(_)
             | Self::PlanFile(_)
+            | Self::ScheduleFormat(_)
+            | Self::Schedule(_)
+            | Self::DeviceFile { .. }
             | Self::UnknownDevice { .. }
             | Self::UnknownSolver { .. }
             | Self::NoSecondMemory { .. }

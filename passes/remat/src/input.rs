@@ -12,6 +12,8 @@ pub enum Format {
     Onnx,
     /// A networkx node-link graph in JSON.
     NodeLink,
+    /// A module of MLIR, in its textual form.
+    Mlir,
     /// A problem in JSON, as `remat-opt` saves it.
     Problem,
     /// A log of an eager execution, as the DTR paper's prototype writes it, plain or compressed.
@@ -19,7 +21,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Tells the format from the content: JSON starts with a brace, and says by its keys what it is. Logs end in `.log` or `.log.gz`.
+    /// Tells the format from the content: JSON starts with a brace, and says by its keys what it is. Logs end in `.log` or `.log.gz`,
+    /// modules of MLIR in `.mlir`.
     ///
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::UnknownFormat`] for JSON that is neither graph nor problem.
@@ -29,6 +32,12 @@ impl Format {
             path: path.to_owned(),
             source,
         };
+        if path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"))
+        {
+            return Ok(Self::Mlir);
+        }
         if is_log(path) {
             return Ok(Self::Log);
         }
@@ -68,6 +77,7 @@ impl Format {
         match self {
             Self::Onnx => "an ONNX model",
             Self::NodeLink => "a node-link graph",
+            Self::Mlir => "an MLIR module",
             Self::Problem => "a problem",
             Self::Log => "a log",
         }

@@ -1,11 +1,11 @@
 //! A model on the bench: imported, profiled, turned into a problem, its baseline replayed.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_plan::{Accounting, OrderMode, Plan, Problem, baseline};
+use remat_plan::{Accounting, OrderMode, Plan, Problem, StorageRole, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_verify::{Replay, replay};
 
@@ -24,8 +24,10 @@ pub struct LoadOptions {
     pub order: Option<OrderMode>,
     /// How often one op may run at most.
     pub max_computes: Option<u32>,
-    /// Name of the device preset that durations are estimated for.
+    /// Name of the device that durations are estimated for.
     pub device: String,
+    /// A table of devices besides the presets.
+    pub device_file: Option<PathBuf>,
     /// Measured durations that replace estimates.
     pub profile: Option<ProfileFile>,
     /// Plans may move storages to the second memory of the device, or of the problem that is read.
@@ -33,6 +35,27 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
+    /// The device that durations are estimated for.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::DeviceFile`] if the table of devices cannot be read, [`Error::UnknownDevice`] if neither it nor
+    /// the presets have the device.
+    pub fn device(&self) -> Result<Device, Error> {
+        let mut devices = match &self.device_file {
+            None => Vec::new(),
+            Some(path) => device_table(path)?,
+        };
+        devices.extend_from_slice(Device::presets());
+        if let Some(found) = devices.iter().find(|device| device.name == self.device) {
+            return Ok(found.clone());
+        }
+        let known: Vec<_> = devices.iter().map(|device| format!("`{}`", device.name)).collect();
+        Err(Error::UnknownDevice {
+            name: self.device.clone(),
+            known: known.join(", "),
+        })
+    }
+
     /// The sizes that the caller states, and those that were seen when the model was profiled.
     fn stated_sizes(&self) -> BTreeMap<String, u64> {
         let mut sizes = self.sizes.clone();
@@ -55,10 +78,23 @@ impl Default for LoadOptions {
             order: None,
             max_computes: None,
             device: "cpu".to_owned(),
+            device_file: None,
             profile: None,
             second_memory: None,
         }
     }
+}
+
+fn device_table(path: &Path) -> Result<Vec<Device>, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    Device::from_table(&text).map_err(|source| Error::DeviceFile {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Memory that no peak counts: it belongs to the caller or to the session.
@@ -75,6 +111,7 @@ pub struct ExternalBytes {
 enum Source {
     Onnx(Box<OnnxModel>),
     NodeLink(Graph),
+    Mlir(Graph),
     Problem,
     Log,
 }
@@ -112,6 +149,7 @@ impl Model {
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }
             Format::NodeLink => Self::from_node_link(&read()?, options),
+            Format::Mlir => Err(Error::MlirModule { path: path.to_owned() }),
             Format::Problem => {
                 let text = String::from_utf8(read()?).map_err(|error| Error::UnknownFormat {
                     path: path.to_owned(),
@@ -137,16 +175,7 @@ impl Model {
     }
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
-        let device = Device::preset(&options.device).ok_or_else(|| {
-            let known: Vec<_> = Device::presets()
-                .iter()
-                .map(|device| format!("`{}`", device.name))
-                .collect();
-            Error::UnknownDevice {
-                name: options.device.clone(),
-                known: known.join(", "),
-            }
-        })?;
+        let device = options.device()?;
         let mut profile = remat_profile::analytic(model.graph(), &device);
         if let Some(file) = &options.profile {
             let applied = profile.apply_file(model.graph(), file)?;
@@ -163,6 +192,43 @@ impl Model {
             second.apply(&mut problem, Some(&device))?;
         }
         Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)
+    }
+
+    /// The graph of an MLIR function. Kernels are what MLIR makes of the function: they take no workspace, and a result that nobody reads
+    /// is given up at once.
+    ///
+    /// # Errors
+    /// [`Error`] of kind `Input`.
+    pub fn from_mlir(graph: Graph, options: &LoadOptions) -> Result<Self, Error> {
+        let device = Device {
+            cpu_kernels: false,
+            ..options.device()?
+        };
+        let mut profile = remat_profile::analytic(&graph, &device);
+        if let Some(file) = &options.profile {
+            profile.apply_file(&graph, file)?;
+        }
+        let problem_options = ProblemOptions {
+            accounting: options.accounting.unwrap_or(Accounting::Runtime),
+            order: options.order.unwrap_or(OrderMode::Free),
+            max_computes: options.max_computes,
+            alignment: None,
+        };
+        let mut problem = remat_profile::problem(&graph, &profile, &problem_options)?;
+        let outputs: Vec<_> = graph
+            .outputs
+            .iter()
+            .map(|&output| graph.tensors[output].storage)
+            .collect();
+        for (id, storage) in problem.storages.iter_mut_enumerated() {
+            if storage.role == StorageRole::Kept && !outputs.contains(&id) {
+                storage.role = StorageRole::Transient;
+            }
+        }
+        if let Some(second) = options.second_memory {
+            second.apply(&mut problem, Some(&device))?;
+        }
+        Self::finish(Source::Mlir(graph), Some(profile), problem)
     }
 
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
@@ -253,7 +319,7 @@ impl Model {
     pub fn graph(&self) -> Option<&Graph> {
         match &self.source {
             Source::Onnx(model) => Some(model.graph()),
-            Source::NodeLink(graph) => Some(graph),
+            Source::NodeLink(graph) | Source::Mlir(graph) => Some(graph),
             Source::Problem | Source::Log => None,
         }
     }
@@ -280,6 +346,7 @@ impl Model {
         match self.source {
             Source::Onnx(_) => Format::Onnx,
             Source::NodeLink(_) => Format::NodeLink,
+            Source::Mlir(_) => Format::Mlir,
             Source::Problem => Format::Problem,
             Source::Log => Format::Log,
         }

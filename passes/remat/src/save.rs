@@ -20,6 +20,8 @@ pub enum Output {
     Mlir,
     /// `.json`: the plan.
     Plan,
+    /// `.sched`: the plan as a binary schedule for devices.
+    Schedule,
     /// `.remat`: the rewritten graph as readable text.
     Text,
     /// `.dot`: the rewritten graph for Graphviz.
@@ -41,13 +43,14 @@ impl Output {
             "onnx" => Self::Onnx,
             "mlir" => Self::Mlir,
             "json" => Self::Plan,
+            "sched" => Self::Schedule,
             "remat" => Self::Text,
             "dot" => Self::Dot,
             _ => return Err(Error::UnknownOutput { path: path.to_owned() }),
         };
         let writable = match output {
             Self::Onnx | Self::Mlir => input == Format::Onnx,
-            Self::Plan => true,
+            Self::Plan | Self::Schedule => true,
             Self::Text | Self::Dot => !matches!(input, Format::Problem | Format::Log),
         };
         let refused = Error::NothingToRewrite {
@@ -70,10 +73,11 @@ pub enum Target {
     Mlir(MlirOptions),
 }
 
-/// The model's graph with the plan applied: explicit `recompute` and `dealloc` ops. `None` where the input is a problem.
+/// The model's graph with the plan applied: explicit `recompute`, `dealloc`, `page_out` and `page_in` ops. `None` where the input is
+/// a problem.
 ///
 /// # Errors
-/// [`Error::Rewrite`] if the plan cannot be expressed, which a plan that passed the checker only meets with paging steps.
+/// [`Error::Rewrite`] if the plan is not valid, which no plan that passed the checker is.
 pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Error> {
     let Some(graph) = model.graph() else { return Ok(None) };
     let reserved = model
@@ -106,20 +110,21 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         .iter()
         .filter(|step| matches!(step, Step::PageIn(_)));
     let storages = transfers.count();
-    if output != Output::Plan && storages > 0 {
+    if output == Output::Onnx && storages > 0 {
         return Err(Error::Paged {
             path: path.to_owned(),
             storages,
         });
     }
     let rewritten = match output {
-        Output::Plan => None,
+        Output::Plan | Output::Schedule => None,
         Output::Onnx | Output::Mlir | Output::Text | Output::Dot => rewrite(model, solution)?,
     };
-    let text = match (output, rewritten) {
-        (Output::Plan, _) => solution.plan_file(model).to_json(),
-        (Output::Text, Some(graph)) => graph.to_string(),
-        (Output::Dot, Some(graph)) => graph.to_dot(),
+    let content = match (output, rewritten) {
+        (Output::Plan, _) => solution.plan_file(model).to_json().into_bytes(),
+        (Output::Schedule, _) => crate::schedule::schedule(solution)?,
+        (Output::Text, Some(graph)) => graph.to_string().into_bytes(),
+        (Output::Dot, Some(graph)) => graph.to_dot().into_bytes(),
         (Output::Onnx, Some(graph)) => {
             let onnx = model.onnx().ok_or_else(refused)?;
             let Target::Ort(options) = target else {
@@ -141,7 +146,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         }
         (_, None) => return Err(refused()),
     };
-    write_whole(path, &text).map_err(not_written(path))?;
+    write_whole(path, &content).map_err(not_written(path))?;
     Ok(None)
 }
 
@@ -154,9 +159,9 @@ fn not_written(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
 }
 
 /// Writes beside the target first, so that an interrupted run leaves no half file.
-pub(crate) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> std::io::Result<()> {
     let beside = beside(path);
-    std::fs::write(&beside, text)?;
+    std::fs::write(&beside, content)?;
     std::fs::rename(&beside, path)
 }
 

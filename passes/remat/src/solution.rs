@@ -356,7 +356,13 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     Ok(solution(model, problem, plan, replay, file.certificate.clone()))
 }
 
-fn solution(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Solution {
+pub(crate) fn solution(
+    model: &Model,
+    problem: Problem,
+    plan: Plan,
+    replay: Replay,
+    certificate: Option<Certificate>,
+) -> Solution {
     let overhead = Overhead {
         duration: replay.duration,
         baseline: model.baseline().duration,

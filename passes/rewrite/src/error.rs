@@ -19,7 +19,7 @@ pub enum RewriteError {
         problem: Option<String>,
     },
     /// The graph holds the result of an earlier rewrite, or breaks its own invariants.
-    #[error("op `{0}` is a `recompute` or `dealloc` op: start from the model before it was rewritten")]
+    #[error("op `{0}` belongs to an earlier plan: start from the model before it was rewritten")]
     AlreadyRewritten(String),
     /// A step has an id behind the end of its table.
     #[error("step {step} names {what} {id}, which the graph does not have")]
@@ -67,13 +67,17 @@ pub enum RewriteError {
         /// The reason.
         why: &'static str,
     },
-    /// Graphs have no ops that page.
-    #[error("step {step} pages `{storage}`, but a rewritten graph cannot say so")]
-    Paging {
+    /// A storage moves that is not where it would have to be, or that the run does not own.
+    #[error("step {step} pages {way} `{storage}`, which {why}")]
+    BadPage {
         /// Position of the step.
         step: usize,
+        /// `out` or `in`.
+        way: &'static str,
         /// The storage.
         storage: String,
+        /// The reason.
+        why: &'static str,
     },
     /// The plan leaves ops out.
     #[error("the plan never computes `{0}`")]

@@ -1,8 +1,6 @@
 //! The plan, step by step, as ops of a new graph.
 
-use std::collections::BTreeMap;
-
-use remat_ir::{Effects, Graph, Op, OpId, OpKind, Storage, StorageClass, StorageId, Tensor, TensorId};
+use remat_ir::{Graph, Op, OpId, OpKind, Storage, StorageClass, StorageId, Tensor, TensorId};
 use remat_plan::{Plan, Problem, Step};
 use typed_index_collections::TiVec;
 
@@ -18,14 +16,15 @@ use crate::names::Names;
 /// - Readers read the latest run of a tensor. Where a result is recomputed while its storage is still resident, the twin gets
 ///   a name and is deallocated at once, and readers keep reading the resident one.
 /// - A free of memory that holds a graph output is left out: graphs never give outputs up. Such frees occur in paper
-///   accounting, where the plan's peak takes outputs as dead after their last reader.
+///   accounting, where the plan's peak takes outputs as dead after their last reader. One that ends in the second memory comes back at the end.
+/// - What is computed again while it is in the second memory is an instance of its own there; a later `page_out` moves that one.
 ///
 /// `problem` must be built one-to-one from `graph`: ids are the same in both. A plan that `remat-verify` accepts can be
-/// rewritten, unless it pages. The new graph keeps all invariants of graphs, and computes the same outputs from the same
+/// rewritten. The new graph keeps all invariants of graphs, and computes the same outputs from the same
 /// inputs.
 ///
 /// # Errors
-/// [`RewriteError`] if the problem is that of another graph, if the plan pages, or if it is not valid.
+/// [`RewriteError`] if the problem is that of another graph, or if the plan is not valid.
 pub fn rewrite(
     graph: &Graph,
     problem: &Problem,
@@ -94,6 +93,8 @@ struct Rewriter<'a> {
     latest: TiVec<TensorId, Option<TensorId>>,
     /// The instance of each storage that readers use; `None` where there is none now.
     instance: TiVec<StorageId, Option<StorageId>>,
+    /// Of the storages of the new graph: whether it is in the second memory.
+    is_out: TiVec<StorageId, bool>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -120,6 +121,7 @@ impl<'a> Rewriter<'a> {
             original: TiVec::from(vec![None; old.tensors.len()]),
             latest: TiVec::from(vec![None; old.tensors.len()]),
             instance: TiVec::from(vec![None; old.storages.len()]),
+            is_out: TiVec::new(),
         };
         for (id, tensor) in old.tensors.iter_enumerated() {
             if tensor.producer.is_none() {
@@ -157,14 +159,8 @@ impl<'a> Rewriter<'a> {
                 check_id(position, "storage", storage.index(), self.old.storages.len())?;
                 self.free(position, storage)
             }
-            Step::PageOut(storage) | Step::PageIn(storage) => {
-                check_id(position, "storage", storage.index(), self.old.storages.len())?;
-                let storage = self.old.storage_name(storage).to_owned();
-                Err(RewriteError::Paging {
-                    step: position,
-                    storage,
-                })
-            }
+            Step::PageOut(storage) => self.page(position, storage, OpKind::PageOut),
+            Step::PageIn(storage) => self.page(position, storage, OpKind::PageIn),
         }
     }
 
@@ -187,7 +183,7 @@ impl<'a> Rewriter<'a> {
         }
         let name = match kind {
             OpKind::Recompute { .. } => self.names.op(&entry.name, self.recomputes[op]),
-            OpKind::Compute | OpKind::Dealloc => entry.name.clone(),
+            _ => entry.name.clone(),
         };
         self.new.ops.push(Op {
             name,
@@ -198,7 +194,7 @@ impl<'a> Rewriter<'a> {
             ..entry.clone()
         });
         for twin in twins {
-            self.dealloc(twin);
+            self.on_memory(OpKind::Dealloc, twin);
         }
         Ok(id)
     }
@@ -216,7 +212,7 @@ impl<'a> Rewriter<'a> {
         let old = self.old;
         let entry = &old.tensors[tensor];
         let root = old.storages[entry.storage].root;
-        let resident = self.instance[entry.storage];
+        let resident = self.resident(entry.storage);
         let storage = match resident {
             _ if root == tensor => self.push_storage(entry.storage),
             Some(storage) => storage,
@@ -224,7 +220,7 @@ impl<'a> Rewriter<'a> {
         };
         let name = match kind {
             OpKind::Recompute { .. } => self.names.tensor(&entry.name, self.recomputes[op]),
-            OpKind::Compute | OpKind::Dealloc => entry.name.clone(),
+            _ => entry.name.clone(),
         };
         let result = self.push_tensor(tensor, name, storage, Some(id));
         if kind == OpKind::Compute {
@@ -251,26 +247,58 @@ impl<'a> Rewriter<'a> {
         if self.old.storages[storage].class != StorageClass::Intermediate {
             return Err(bad("belongs to the caller or the session"));
         }
-        let Some(instance) = self.instance[storage] else {
+        let Some(instance) = self.resident(storage) else {
             return Err(bad("is not there"));
         };
         self.instance[storage] = None;
         if !self.returned[instance] {
-            self.dealloc(instance);
+            self.on_memory(OpKind::Dealloc, instance);
         }
         Ok(())
+    }
+
+    /// Moves the instance of a storage out or back.
+    fn page(&mut self, position: usize, storage: StorageId, kind: OpKind) -> Result<(), RewriteError> {
+        check_id(position, "storage", storage.index(), self.old.storages.len())?;
+        let is_back = kind == OpKind::PageIn;
+        let bad = |why| RewriteError::BadPage {
+            step: position,
+            way: if is_back { "in" } else { "out" },
+            storage: self.old.storage_name(storage).to_owned(),
+            why,
+        };
+        if self.old.storages[storage].class != StorageClass::Intermediate {
+            return Err(bad("belongs to the caller or the session"));
+        }
+        let found = self.instance[storage].filter(|&instance| self.is_out[instance] == is_back);
+        let Some(instance) = found else {
+            return Err(bad(if is_back {
+                "is not in the second memory"
+            } else {
+                "is not there"
+            }));
+        };
+        self.is_out[instance] = !is_back;
+        self.on_memory(kind, instance);
+        Ok(())
+    }
+
+    /// The instance of a storage that is in memory.
+    fn resident(&self, storage: StorageId) -> Option<StorageId> {
+        self.instance[storage].filter(|&instance| !self.is_out[instance])
     }
 
     /// What readers of `tensor` read now.
     fn current(&self, tensor: TensorId) -> Option<TensorId> {
         let latest = self.latest[tensor]?;
-        let instance = self.instance[self.old.tensors[tensor].storage]?;
+        let instance = self.resident(self.old.tensors[tensor].storage)?;
         (self.new.tensors[latest].storage == instance).then_some(latest)
     }
 
     /// Adds an instance of a storage; its root is the tensor that is pushed next.
     fn push_storage(&mut self, storage: StorageId) -> StorageId {
         self.returned.push(false);
+        self.is_out.push(false);
         self.new.storages.push_and_get_key(Storage {
             root: self.new.tensors.next_key(),
             ..self.old.storages[storage].clone()
@@ -286,20 +314,10 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    /// Ends the life of a storage of the new graph.
-    fn dealloc(&mut self, storage: StorageId) {
-        self.new.ops.push(Op {
-            name: format!("dealloc {}", self.new.storage_name(storage)),
-            kind: OpKind::Dealloc,
-            domain: String::new(),
-            op_type: String::new(),
-            inputs: vec![Some(self.new.storages[storage].root)],
-            captures: Vec::new(),
-            outputs: Vec::new(),
-            effects: Effects::Stateful,
-            attributes: BTreeMap::new(),
-            source: None,
-        });
+    /// Adds an op that gives a storage of the new graph up, or moves it.
+    fn on_memory(&mut self, kind: OpKind, storage: StorageId) {
+        let op = Op::on_memory(kind, self.new.storages[storage].root, self.new.storage_name(storage));
+        self.new.ops.push(op);
     }
 
     /// The finished graph with the signature of the old one.
@@ -307,6 +325,14 @@ impl<'a> Rewriter<'a> {
         let unrun = |&(_, first): &(&Op, &Option<OpId>)| first.is_none();
         if let Some((op, _)) = self.old.ops.iter().zip(&self.first_run).find(unrun) {
             return Err(RewriteError::NeverComputed(op.name.clone()));
+        }
+        let outside: Vec<StorageId> = self
+            .returned
+            .keys()
+            .filter(|&id| self.returned[id] && self.is_out[id])
+            .collect();
+        for output in outside {
+            self.on_memory(OpKind::PageIn, output);
         }
         let original = |tensors: &[TensorId]| tensors.iter().filter_map(|&tensor| self.original[tensor]).collect();
         let (inputs, outputs) = (original(&self.old.inputs), original(&self.old.outputs));

@@ -6,7 +6,7 @@ use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status, Sto
 
 use crate::{Phase, Progress, SolveControl};
 
-/// One call of a solver that knows the trivial bound only: no plan is shorter than running every op once.
+/// One call of a solver that knows a trivial bound only, such as that no plan is shorter than running every op once.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
     /// The problem it was called with.
@@ -17,19 +17,20 @@ pub struct Call<'a> {
     pub solver: &'static str,
     /// Threads that worked.
     pub threads: usize,
+    /// What no plan undercuts, in the unit of the objective.
+    pub bound: u64,
     /// When the call began.
     pub started: Instant,
 }
 
 impl Call<'_> {
-    /// Tells the observer, if there is one, of a plan of this duration and peak.
-    pub fn tell(&self, duration: u64, peak: u64, steps: u64, phase: Phase, plan: &dyn Fn() -> Option<Plan>) {
+    /// Tells the observer, if there is one, of a plan with this objective and peak.
+    pub fn tell(&self, objective: u64, peak: u64, steps: u64, phase: Phase, plan: &dyn Fn() -> Option<Plan>) {
         if let Some(observer) = self.control.observer {
-            let bound = self.problem.total_duration();
             let progress = Progress {
-                objective: duration,
-                bound,
-                gap: Certificate::relative_gap(duration, bound),
+                objective,
+                bound: self.bound,
+                gap: Certificate::relative_gap(objective, self.bound),
                 peak,
                 elapsed: self.started.elapsed(),
                 steps,
@@ -39,15 +40,15 @@ impl Call<'_> {
         }
     }
 
-    /// The certificate of a plan of this duration. It is optimal, and that is why the search stopped, if it is as short as the bound.
+    /// The certificate of a plan with this objective. It is optimal, and that is why the search stopped, if it reaches the bound.
     #[must_use]
-    pub fn found(&self, duration: u64, stop: StopReason, steps: u64) -> Certificate {
-        let (status, stop) = if duration <= self.problem.total_duration() {
+    pub fn found(&self, objective: u64, stop: StopReason, steps: u64) -> Certificate {
+        let (status, stop) = if objective <= self.bound {
             (Status::Optimal, StopReason::Proved)
         } else {
             (Status::Feasible, stop)
         };
-        self.certificate(status, Some(duration), stop, steps)
+        self.certificate(status, Some(objective), stop, steps)
     }
 
     /// The certificate where no plan was found, because none exists or for want of luck.
@@ -57,19 +58,18 @@ impl Call<'_> {
     }
 
     fn certificate(&self, status: Status, objective: Option<u64>, stop: StopReason, steps: u64) -> Certificate {
-        let bound = self.problem.total_duration();
         // That there is no plan in one order says nothing about others; the bound holds for all.
         let fixed = status == Status::Infeasible && self.problem.order == OrderMode::Fixed;
         Certificate {
             status,
             objective,
-            bound,
+            bound: self.bound,
             bound_covers: if fixed {
                 BoundCovers::FixedOrder
             } else {
                 BoundCovers::AllPlans
             },
-            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+            gap: objective.map(|objective| Certificate::relative_gap(objective, self.bound)),
             stop,
             solver: self.solver.to_owned(),
             seed: self.control.seed,

@@ -242,6 +242,7 @@ impl<'a> Run<'a> {
             solver: Search.name(),
             threads: self.control.threads.max(1),
             started: self.started,
+            bound: self.problem.total_duration(),
         }
     }
 }

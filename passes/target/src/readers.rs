@@ -50,7 +50,7 @@ fn tensor_reader(element: ElementType) -> Option<&'static str> {
 pub(crate) fn with_fewer_readers<'g>(model: &'g Graph, rewritten: &'g Graph) -> FxHashSet<&'g str> {
     let count = |graph: &'g Graph| {
         let mut readers: FxHashMap<&'g str, usize> = FxHashMap::default();
-        let ops = graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc);
+        let ops = graph.ops.iter().filter(|op| op.kind.is_run());
         for tensor in ops.flat_map(remat_ir::Op::reads) {
             *readers.entry(&graph.tensors[tensor].name).or_default() += 1;
         }
@@ -63,10 +63,10 @@ pub(crate) fn with_fewer_readers<'g>(model: &'g Graph, rewritten: &'g Graph) -> 
     let (before, after) = (count(model), count(rewritten));
     let name = |tensor: TensorId| rewritten.tensors[tensor].name.as_str();
     let mut fewer = FxHashSet::default();
-    for op in rewritten.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+    for op in rewritten.ops.iter().filter(|op| op.kind.is_run()) {
         let first_run = match op.kind {
             OpKind::Recompute { of } => &rewritten.ops[of],
-            OpKind::Compute | OpKind::Dealloc => op,
+            _ => op,
         };
         for (result, original) in op.outputs.iter().zip(&first_run.outputs) {
             let (Some(result), Some(original)) = (*result, *original) else {

@@ -10,6 +10,7 @@ use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
+pub(crate) use remat::{parse_duration, parse_share};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +19,7 @@ Examples:
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
   remat-opt model.onnx -o small.mlir --budget 80%    the same for IREE; more forms with --mlir-form
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
+  remat-opt model.onnx -o model.sched --device mkr1000 --paging sync --objective energy   a schedule for a device
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
   remat-opt compare model.onnx --budgets 90%,80%     all solvers, side by side
   remat-opt max-batch model.onnx --batch-dim batch --memory 16GiB   how large the batch can become
@@ -85,12 +87,13 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`, `.log.gz`).
+    /// Model (`.onnx`), module of MLIR (`.mlir`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`,
+    /// `.log.gz`).
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
-    /// Where to write; the extension says what: `.onnx` the rewritten model, `.mlir` the same as MLIR, `.json` the plan,
-    /// `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
+    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for
+    /// devices, `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Peak to stay within: `80%` of the baseline, `512MiB`, a number of bytes, `min` (the lowest that is found), `auto` (the
@@ -119,6 +122,9 @@ pub(crate) struct OptimizeArgs {
     /// Also write the plan here, as JSON.
     #[arg(long, value_name = "PLAN")]
     pub(crate) emit_plan: Option<PathBuf>,
+    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"])]
+    pub(crate) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
@@ -146,8 +152,8 @@ pub(crate) struct SearchArgs {
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What a rewritten model is made for: `ort`, ONNX Runtime under the settings that users have, or `onnx`, any runtime
-    /// [default: `ort` where the runtime's library is found].
+    /// What the output is made for: `ort`, ONNX Runtime under the settings that users have, `onnx`, any runtime, `plan`, whoever follows
+    /// plans (`.json`, `.sched`), or `mlir` [default: what the extension says; for `.onnx` `ort` where the runtime's library is found].
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<TargetArg>,
     /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
@@ -214,6 +220,10 @@ pub(crate) enum TargetArg {
     Ort,
     /// Any runtime.
     Onnx,
+    /// Whoever follows plans: devices, say.
+    Plan,
+    /// Compilers.
+    Mlir,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -257,6 +267,9 @@ pub(crate) struct LoadArgs {
     /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub(crate) device: String,
+    /// Devices of your own that `--device` may name, in the form of `passes/profile/src/devices.toml`.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) device_file: Option<PathBuf>,
     /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
     #[arg(long, value_name = "FILE|measured")]
     pub(crate) profile: Option<PathBuf>,
@@ -319,7 +332,7 @@ pub(crate) struct VerifyArgs {
     /// Model (`.onnx`), node-link graph or saved problem (`.json`).
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply. Or the rewritten model (`.onnx`): both models run in ONNX
+    /// Plan to replay (`.json`); its own accounting and budget apply. A schedule for devices (`.sched`) is replayed as well. Or the rewritten model (`.onnx`): both models run in ONNX
     /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
     #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
@@ -401,6 +414,7 @@ impl LoadArgs {
             }),
             max_computes: self.max_computes,
             device: self.device.clone(),
+            device_file: self.device_file.clone(),
             profile: None,
             second_memory: self.paging.second_memory(),
         }
@@ -448,36 +462,6 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A share such as `5%` or `0.05`, in millionths.
-pub(crate) fn parse_share(text: &str) -> Result<u64, String> {
-    let percent = text.trim().strip_suffix('%');
-    let (number, scale) = percent.map_or((text, 1e6), |percent| (percent, 1e4));
-    match number.trim().parse::<f64>() {
-        Ok(value) if value >= 0.0 && value * scale < 1e15 => Ok((value * scale).round() as u64),
-        _ => Err(format!("`{text}` is not a share: write `5%` or `0.05`")),
-    }
-}
-
-/// A time such as `500ms`, `30s`, `5m`, `1h` or a number of seconds.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let scale = match unit.trim() {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
-    };
-    match number.parse::<f64>() {
-        Ok(value) if value * scale < 1e9 => Ok(Duration::from_secs_f64(value * scale)),
-        _ => Err(format!("`{text}` is not a time: write `500ms`, `30s`, `5m` or `1h`")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -489,20 +473,12 @@ mod tests {
     }
 
     #[test]
-    fn shares_times_and_assignments_are_read() {
-        assert_eq!(parse_share("5%"), Ok(50_000));
-        assert_eq!(parse_share("0.05"), Ok(50_000));
-        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+    fn assignments_are_read() {
         assert_eq!(parse_assignment("a=b=8"), Ok(("a=b".to_owned(), 8)));
     }
 
     #[test]
     fn nonsense_is_rejected() {
-        assert!(parse_share("-1%").is_err());
-        assert!(parse_share("NaN").is_err());
-        assert!(parse_duration("soon").is_err());
-        assert!(parse_duration("").is_err());
         assert!(parse_assignment("batch").is_err());
         assert!(parse_assignment("batch=-1").is_err());
     }

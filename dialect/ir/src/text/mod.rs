@@ -21,7 +21,7 @@
 //!           | "const" TENSOR ":" type bytes?
 //!           | (results "=")? "compute" OP call
 //!           | (results "=")? "recompute" OP "of" OP call
-//!           | "dealloc" OP? TENSOR
+//!           | ("dealloc" | "page_out" | "page_in") OP? TENSOR
 //!           | "output" TENSOR
 //! results   = result | "(" list(result) ")"
 //! result    = "_" | TENSOR ":" type ("view" "of" TENSOR | "const"? bytes?)
@@ -48,7 +48,8 @@
 //! - `bytes` states the size of a storage where it is not the size that its type gives.
 //! - An attribute is a float if its number has a point or an exponent; `inf`, `-inf` and `nan` are floats too, and
 //!   `nan(0x7fc00001)` gives the bits of one that is not the default.
-//! - `dealloc` carries a name of its own only if it is not the one that [`crate::GraphBuilder::dealloc`] gives.
+//! - `page_out` moves the storage of a tensor to the second memory, `page_in` brings it back with all its tensors.
+//! - `dealloc`, `page_out` and `page_in` carry a name of their own only if it is not the one that [`crate::GraphBuilder`] gives.
 //!
 //! # Guarantees
 //! Text that parses is a valid graph, and printing that graph and parsing it again gives an equal one, ids included.
@@ -58,7 +59,7 @@
 //! 2. the results of an op have consecutive ids in the order of the results, ops in reference order;
 //! 3. graph inputs and constants stand anywhere between those runs, before the ops that read them;
 //! 4. storages are numbered in the order of the tensors that root them;
-//! 5. a `dealloc` op is what [`crate::GraphBuilder::dealloc`] makes, up to its name;
+//! 5. a `dealloc`, `page_out` or `page_in` op is what [`crate::GraphBuilder`] makes, up to its name;
 //! 6. types nest at most [`MAX_TYPE_DEPTH`] deep, and the type of a root has a size that fits 64 bits.
 //!
 //! A valid graph that breaks only rules 1 to 4 comes back with other ids and is otherwise the same.

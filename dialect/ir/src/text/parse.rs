@@ -68,7 +68,7 @@ fn parse_graph(text: &str) -> Result<Graph, ErrorAt> {
         builder,
         tensors: FxHashMap::default(),
         ops: FxHashMap::default(),
-        dealloc_names: Vec::new(),
+        memory_names: Vec::new(),
         sizes: Vec::new(),
         tensor_lines: TiVec::new(),
         op_lines: TiVec::new(),
@@ -86,10 +86,10 @@ struct Parser<'a> {
     cursor: Cursor<'a>,
     builder: GraphBuilder,
     tensors: FxHashMap<Cow<'a, str>, TensorId>,
-    /// Compute and recompute ops; the names of `dealloc` ops need not be unique.
+    /// Compute and recompute ops; the names of others need not be unique.
     ops: FxHashMap<Cow<'a, str>, OpId>,
-    /// Names of `dealloc` ops that are not the builder's.
-    dealloc_names: Vec<(OpId, String)>,
+    /// Names of ops that compute nothing and are not the builder's.
+    memory_names: Vec<(OpId, String)>,
     /// Sizes of storages that are not their types'.
     sizes: Vec<(StorageId, Option<u64>)>,
     /// Where each tensor is defined.
@@ -113,7 +113,9 @@ impl<'a> Parser<'a> {
         match *self.cursor.token() {
             Token::Word("input") => self.source(GraphBuilder::input),
             Token::Word("const") => self.source(GraphBuilder::constant),
-            Token::Word("dealloc") => self.dealloc(),
+            Token::Word("dealloc") => self.memory(OpKind::Dealloc, "the tensor whose storage is given up"),
+            Token::Word("page_out") => self.memory(OpKind::PageOut, "the tensor whose storage moves out"),
+            Token::Word("page_in") => self.memory(OpKind::PageIn, "the tensor whose storage comes back"),
             Token::Word("output") => {
                 self.cursor.advance()?;
                 let tensor = self.tensor("the tensor that is returned")?;
@@ -138,7 +140,8 @@ impl<'a> Parser<'a> {
         self.define_tensor(offset, name, id, bytes)
     }
 
-    fn dealloc(&mut self) -> Result<(), ErrorAt> {
+    /// An op that computes nothing; `what` describes its operand.
+    fn memory(&mut self, kind: OpKind, what: &'static str) -> Result<(), ErrorAt> {
         let mut offset = self.cursor.offset();
         self.cursor.advance()?;
         let mut name = None;
@@ -147,9 +150,9 @@ impl<'a> Parser<'a> {
             name = Some(op.clone().into_owned());
             self.cursor.advance()?;
         }
-        let tensor = self.tensor("the tensor whose storage is given up")?;
-        let id = self.builder.dealloc(tensor);
-        self.dealloc_names.extend(name.map(|name| (id, name)));
+        let tensor = self.tensor(what)?;
+        let id = self.builder.memory_op(kind, tensor);
+        self.memory_names.extend(name.map(|name| (id, name)));
         self.op_lines.push(offset);
         Ok(())
     }
@@ -333,7 +336,7 @@ impl<'a> Parser<'a> {
         for (storage, bytes) in std::mem::take(&mut self.sizes) {
             graph.storages[storage].bytes = bytes;
         }
-        for (op, name) in std::mem::take(&mut self.dealloc_names) {
+        for (op, name) in std::mem::take(&mut self.memory_names) {
             graph.ops[op].name = name;
         }
         match graph.validate() {
@@ -353,15 +356,23 @@ impl<'a> Parser<'a> {
             | GraphError::UsedBeforeDefined { op, .. }
             | GraphError::ViewOfStranger { op, .. }
             | GraphError::BadRecompute { op }
-            | GraphError::UsedAfterDealloc { op, .. } => Some(self.op_lines[*self.ops.get(op.as_str())?]),
+            | GraphError::UsedAfterDealloc { op, .. }
+            | GraphError::UsedWhilePagedOut { op, .. } => Some(self.op_lines[*self.ops.get(op.as_str())?]),
             GraphError::DuplicateTensor(tensor) => Some(self.tensor_lines[*self.tensors.get(tensor.as_str())?]),
-            GraphError::BadDealloc { tensor, .. } => {
+            GraphError::BadDealloc { tensor, .. }
+            | GraphError::BadPage { tensor, .. }
+            | GraphError::OutputPagedOut(tensor) => {
                 let storage: StorageId = graph.tensors[*self.tensors.get(tensor.as_str())?].storage;
-                let gives_up = |id: &OpId| {
-                    let op = &graph.ops[*id];
-                    op.kind == OpKind::Dealloc && op.reads().any(|t| graph.tensors[t].storage == storage)
+                let word = match error {
+                    GraphError::BadDealloc { .. } => "dealloc",
+                    GraphError::BadPage { word, .. } => *word,
+                    _ => "page_out",
                 };
-                let last = graph.ops.keys().rev().find(gives_up)?;
+                let does = |id: &OpId| {
+                    let op = &graph.ops[*id];
+                    op.kind.memory_word() == Some(word) && op.reads().any(|t| graph.tensors[t].storage == storage)
+                };
+                let last = graph.ops.keys().rev().find(does)?;
                 Some(self.op_lines[last])
             }
         }

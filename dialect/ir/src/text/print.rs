@@ -61,9 +61,9 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         writeln!(self.f, "graph {} {{", Quoted(&self.graph.name))?;
         for op in &self.graph.ops {
             self.sources_before(op)?;
-            match op.kind {
-                OpKind::Dealloc => self.dealloc(op)?,
-                OpKind::Compute | OpKind::Recompute { .. } => self.op(op)?,
+            match op.kind.memory_word() {
+                Some(word) => self.memory(word, op)?,
+                None => self.op(op)?,
             }
         }
         self.sources_up_to(self.sources.len())?;
@@ -105,10 +105,11 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         Ok(())
     }
 
-    fn dealloc(&mut self, op: &Op) -> fmt::Result {
-        self.f.write_str("  dealloc ")?;
+    /// An op that computes nothing.
+    fn memory(&mut self, word: &str, op: &Op) -> fmt::Result {
+        write!(self.f, "  {word} ")?;
         let operand = op.reads().next();
-        let usual = operand.map(|id| format!("dealloc {}", self.graph.tensors[id].name));
+        let usual = operand.map(|id| format!("{word} {}", self.graph.tensors[id].name));
         if usual.as_ref() != Some(&op.name) {
             write!(self.f, "@{} ", Name(&op.name))?;
         }
@@ -126,7 +127,7 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
                 let original = &self.graph.ops[of].name;
                 write!(self.f, "recompute @{} of @{} ", Name(&op.name), Name(original))?;
             }
-            OpKind::Compute | OpKind::Dealloc => write!(self.f, "compute @{} ", Name(&op.name))?,
+            _ => write!(self.f, "compute @{} ", Name(&op.name))?,
         }
         if !op.domain.is_empty() {
             write!(self.f, "{}::", Name(&op.domain))?;

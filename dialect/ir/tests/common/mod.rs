@@ -81,7 +81,9 @@ pub(crate) fn rich_graph() -> Graph {
     b.op(draw).unwrap();
     b.op(OpSpec::new("print", "Print").reads(c).effects(Effects::Stateful))
         .unwrap();
+    b.page_out(a);
     b.dealloc(y);
+    b.page_in(a);
     let late = b.constant("late", f32s(&[1])).unwrap();
     let mut again = again;
     again.name = "/layer1/conv.1".into();

@@ -108,6 +108,7 @@ impl Solver for Staged {
             solver: self.name,
             threads: 1,
             started: Instant::now(),
+            bound: problem.total_duration(),
         };
         if problem.check(&structure).is_err() {
             return Outcome {

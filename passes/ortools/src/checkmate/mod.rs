@@ -34,7 +34,7 @@ pub(crate) mod model;
 pub(crate) mod pages;
 mod round;
 mod size;
-mod start;
+pub(crate) mod start;
 
 pub use ilp::CheckmateIlp;
 pub(crate) use layout::Layout;

@@ -11,18 +11,22 @@ use remat_plan::{
     BoundCovers, Certificate, Event, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason, StorageId,
     StorageRole, lower_events,
 };
-use remat_solve::paging::{PagedFigures, simulate};
+use remat_solve::paging::{self, PagedFigures, simulate};
 use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
 
 use self::prices::Prices;
-use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
+use crate::checkmate::{model, start};
 use crate::cpsat::{Ended, minimize};
 use crate::gap::Backend;
 use crate::instance::Refusal;
 use crate::program::cp;
 use crate::program::mip::{self, MipSolver};
 use crate::run::Run;
+
+/// What each of the searches that the program starts from may take of the time that is left, and its steps.
+const START_SHARE: f64 = 0.15;
+const START_STEPS: u64 = 20_000;
 
 /// Which times the deadline holds for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,7 +42,8 @@ pub enum DeadlineCovers {
 ///
 /// First computes keep the reference order. Minimizes time or energy, as the problem says, for which transfers follow one another and
 /// overlap no runs; prices are rounded down to about a hundred-millionth of the sum of all. The capacity of the second memory is
-/// not part of the program, and plans that exceed it are not taken. Without a second memory it only recomputes. The bound covers the
+/// not part of the program, and plans that exceed it are not taken. The program starts from recomputes that a short search finds
+/// ([`remat_solve::paging`]), as far as they are in stage form, and where it finds no plan in time, that of the search is the answer. Without a second memory it only recomputes. The bound covers the
 /// plans that the program can express ([`BoundCovers::CandidateSet`]): in stage form, with transfers back between stages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Poet {
@@ -79,6 +84,7 @@ impl Poet {
             prices,
             deadline: self.deadline,
             best: None,
+            fallback: None,
         };
         if run.problem.check(&run.structure).is_err() || work.prices.is_late {
             let mut outcome = work.outcome(Ended::Infeasible, 0, 0);
@@ -88,7 +94,6 @@ impl Poet {
             };
             return Ok(outcome);
         }
-        setting.allow(run, Freeing::Hazards)?;
         let plain = remat_plan::baseline(run.problem);
         work.consider(plain, 0);
         if work.is_settled() {
@@ -97,20 +102,38 @@ impl Poet {
         if let Some(warm) = run.clock.control.warm_start {
             work.consider(warm.clone(), 0);
         }
+        let start = work.start();
+        if let Err(refusal) = setting.allow(run, Freeing::Hazards) {
+            if work.best.is_none() && work.fallback.is_none() {
+                return Err(refusal);
+            }
+            tracing::info!(%refusal, "the program is too large: the plan is that of the search");
+            return Ok(work.outcome(Ended::Failed, 0, 0));
+        }
         let budget = setting.instance.scaled_budget(run.problem.budget);
         let Some((program, layout)) = model::build(&setting, budget, Freeing::Hazards) else {
             return Ok(work.outcome(Ended::Infeasible, 0, 0));
         };
+        let hint = start.and_then(|plan| {
+            let sequence = setting.instance.sequence_of(&plan)?;
+            start::values(
+                &setting,
+                &program,
+                &layout,
+                &start::stages_of(&setting.graph, &sequence),
+            )
+        });
+        let hint = hint.as_deref();
         let mut improved = |solution: &[i64], _: i64, bound: i64| match work.decode(&layout, solution) {
             Some(plan) => work.consider(plan, bound),
             None => tracing::error!("a solution of the stages is no schedule"),
         };
         let clock = &run.clock;
         let answer = match self.backend {
-            Backend::Highs => mip::minimize(&program, MipSolver::Highs, None, clock, &mut improved),
-            Backend::Scip => mip::minimize(&program, MipSolver::Scip, None, clock, &mut improved),
+            Backend::Highs => mip::minimize(&program, MipSolver::Highs, hint, clock, &mut improved),
+            Backend::Scip => mip::minimize(&program, MipSolver::Scip, hint, clock, &mut improved),
             Backend::CpSat => {
-                let proto = cp::model(&program, None);
+                let proto = cp::model(&program, hint);
                 minimize(proto, cp::parameters(clock.control), 0, clock, &mut improved)
             }
         };
@@ -148,9 +171,28 @@ struct Work<'a> {
     prices: Prices,
     deadline: DeadlineCovers,
     best: Option<(PagedFigures, Plan)>,
+    /// The answer where the program finds none.
+    fallback: Option<(PagedFigures, Plan)>,
 }
 
 impl Work<'_> {
+    /// A plan to start the program from, without transfers; what a search finds with transfers is kept as the fallback.
+    fn start(&mut self) -> Option<Plan> {
+        let found = |name: &str| {
+            let clock = self.run.clock.share(START_SHARE);
+            let mut control = *clock.control;
+            control.deadline = clock.deadline();
+            control.step_limit = Some(control.step_limit.unwrap_or(u64::MAX).min(START_STEPS));
+            (control.threads, control.observer) = (1, None);
+            let solver = paging::solvers().iter().find(|solver| solver.name() == name)?;
+            solver.solve(self.run.problem, &control).plan
+        };
+        let (fallback, start) = (found("paging"), found("remat-only"));
+        let kept = fallback.map(|plan| (simulate(self.run.problem, &self.run.structure, &plan), plan));
+        self.fallback = kept;
+        start
+    }
+
     /// The plan of a solution.
     fn decode(&self, layout: &Layout, solution: &[i64]) -> Option<Plan> {
         let instance = &self.setting.instance;
@@ -222,8 +264,9 @@ impl Work<'_> {
     }
 
     /// `bound` is that of the program, in units of its prices, without first runs.
-    fn outcome(self, ended: Ended, bound: i64, steps: u64) -> Outcome {
+    fn outcome(mut self, ended: Ended, bound: i64, steps: u64) -> Outcome {
         let problem = self.run.problem;
+        self.best = self.best.or(self.fallback.take());
         let objective = self.best.as_ref().map(|(figures, _)| objective(problem, figures));
         let bound = match objective {
             // A rounded price may be exceeded by nothing but what was rounded.

@@ -1,5 +1,7 @@
 //! The program of POET: its plans pass the checker, and its optimum is where it should be.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -182,4 +184,24 @@ fn the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more() {
     let found = replay(&problem, &outcome.plan.unwrap()).unwrap();
     let ours = paging::solvers()[0].solve(&problem, &SolveControl::new().step_limit(60_000));
     assert!(ours.certificate.objective.unwrap() <= found.energy);
+}
+
+/// The program is far too large to be solved in that time.
+#[test]
+fn where_a_search_finds_a_plan_there_is_one() {
+    let mut problem = TrainingNet::Resnet18Cifar.problem(&Device::preset("raspberry-pi-4").unwrap());
+    problem.objective = Objective::Energy;
+    problem.budget = Some(1_400_000);
+    // Nor does it fit this memory, in the second round.
+    for memory in [None, Some(1 << 20)] {
+        for solver in [Poet::NEW, Poet::ON_CP_SAT] {
+            let mut control = SolveControl::new().time_limit(Duration::from_secs(4));
+            control.memory_limit = memory;
+            let outcome = solver.solve(&problem, &control);
+            let found = replay(&problem, &outcome.plan.unwrap()).unwrap();
+            assert_eq!(outcome.certificate.objective, Some(found.energy));
+            assert!(found.energy < problem.total_energy() * 1_002 / 1_000);
+            assert!(outcome.certificate.bound >= problem.total_energy());
+        }
+    }
 }

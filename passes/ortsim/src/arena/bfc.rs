@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ArenaSettings, Growth};
+use super::{ArenaSettings, Growth, RegionOrder};
 
 /// Sizes are multiples of this.
 const GRAIN: u64 = 256;
@@ -13,7 +13,6 @@ pub(super) struct Chunk(usize);
 
 #[derive(Clone, Debug)]
 struct Node {
-    /// Regions lie at descending addresses, as the C library maps them.
     address: u64,
     size: u64,
     free: bool,
@@ -113,8 +112,7 @@ impl Bfc {
         self.held = self.held.checked_add(bytes)?.checked_add(bytes / GRAIN * 8)?;
         self.regions += 1;
         let node = Node {
-            // Far enough apart that no two regions overlap.
-            address: (u64::MAX >> 1).checked_sub(self.held)?,
+            address: self.address()?,
             size: bytes,
             free: true,
             previous: None,
@@ -123,6 +121,21 @@ impl Bfc {
         let id = self.add(node);
         self.give(id);
         Some(())
+    }
+
+    /// Address of the region that was just added to what is held: far enough from the others that no two overlap.
+    fn address(&self) -> Option<u64> {
+        const MIDDLE: u64 = u64::MAX >> 1;
+        let below = match self.settings.regions {
+            RegionOrder::Descending => true,
+            RegionOrder::Ascending => false,
+            RegionOrder::Alternating => self.regions.is_multiple_of(2),
+        };
+        if below {
+            MIDDLE.checked_sub(self.held)
+        } else {
+            MIDDLE.checked_add(self.held)
+        }
     }
 
     /// Cuts a chunk that is in no bin to `size`; the rest becomes free.
@@ -225,6 +238,26 @@ mod tests {
         arena.free(first);
         let first = arena.alloc(512 << 10).unwrap();
         assert_eq!(arena.chunks[first.0].size, 512 << 10);
+    }
+
+    #[test]
+    fn of_equal_chunks_the_lowest_is_handed_out_so_that_the_place_of_regions_decides_on_growth() {
+        let held = |regions: RegionOrder| {
+            let mut arena = Bfc::new(&ArenaSettings {
+                regions,
+                ..ArenaSettings::default()
+            });
+            let [first, second, third] = [(); 3].map(|()| arena.alloc(MIB).unwrap());
+            arena.free(first);
+            arena.free(second);
+            arena.alloc(MIB).unwrap();
+            arena.free(third);
+            arena.alloc(2 * MIB).unwrap();
+            arena.held()
+        };
+        // The second region is whole again only if the first one served the fourth request.
+        assert_eq!(held(RegionOrder::Ascending), with_table(3 * MIB));
+        assert_eq!(held(RegionOrder::Descending), with_table(7 * MIB));
     }
 
     #[test]

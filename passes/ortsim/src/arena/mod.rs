@@ -27,6 +27,22 @@ pub enum Growth {
     SameAsRequested,
 }
 
+/// Where the C library puts the regions: of free chunks of one size the arena hands out that with the lowest address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionOrder {
+    /// Each below the one before, as fresh mappings of a process lie.
+    Descending,
+    /// Each above the one before, as in a heap that grows.
+    Ascending,
+    /// Below and above in turns: gaps that earlier mappings left are filled first.
+    Alternating,
+}
+
+impl RegionOrder {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Descending, Self::Ascending, Self::Alternating];
+}
+
 /// How the arena is set up; the default is the runtime's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArenaSettings {
@@ -38,6 +54,8 @@ pub struct ArenaSettings {
     pub largest_waste: u64,
     /// `enable_mem_pattern`: whether later runs take one block for all results.
     pub pattern: bool,
+    /// What the runtime does not decide.
+    pub regions: RegionOrder,
 }
 
 impl Default for ArenaSettings {
@@ -47,6 +65,7 @@ impl Default for ArenaSettings {
             initial_bytes: 1 << 20,
             largest_waste: 128 << 20,
             pattern: true,
+            regions: RegionOrder::Descending,
         }
     }
 }
@@ -66,6 +85,35 @@ pub struct ArenaTrace {
     pub steady_peak: u64,
     /// The block of the memory pattern; 0 with the pattern off.
     pub pattern_block: u64,
+}
+
+impl ArenaTrace {
+    /// The larger of each figure.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            loaded: self.loaded.max(other.loaded),
+            first_run: self.first_run.max(other.first_run),
+            steady: self.steady.max(other.steady),
+            first_peak: self.first_peak.max(other.first_peak),
+            steady_peak: self.steady_peak.max(other.steady_peak),
+            pattern_block: self.pattern_block.max(other.pattern_block),
+        }
+    }
+}
+
+/// The most that [`arena`] takes wherever the regions lie, with everything else as the runtime sets it: a chunk more or less in a region
+/// can make the difference of a region of twice the size.
+#[must_use]
+pub fn arena_anywhere(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> ArenaTrace {
+    let traces = RegionOrder::ALL.map(|regions| {
+        let settings = ArenaSettings {
+            regions,
+            ..ArenaSettings::default()
+        };
+        arena(program, order, allocation, &settings)
+    });
+    traces.into_iter().fold(ArenaTrace::default(), ArenaTrace::max)
 }
 
 /// Runs the program until the arena grows no more. `order` and `allocation` are as for [`heap`](crate::heap()).

@@ -25,6 +25,31 @@ pub(super) fn transposed_flops(operands: &Operands<'_>, weight: usize) -> Option
     )
 }
 
+/// Weights have the output channels innermost: `k... x C x M`.
+pub(super) fn last_output_flops(operands: &Operands<'_>, weight: usize) -> Option<u128> {
+    let shape = operands.input_shape(weight)?;
+    let per_output = product(shape.get(..shape.len().checked_sub(1)?)?);
+    Some(
+        operands
+            .output_elements(0)?
+            .saturating_mul(2)
+            .saturating_mul(per_output),
+    )
+}
+
+/// Weights have the kernel outermost: `k x k x C x multiplier`; every output element meets one kernel.
+pub(super) fn depthwise_flops(operands: &Operands<'_>, weight: usize) -> Option<u128> {
+    let kernel = product(operands.input_shape(weight)?.get(..2)?);
+    Some(operands.output_elements(0)?.saturating_mul(2).saturating_mul(kernel))
+}
+
+/// Weights have the input channels innermost: `M x k... x C`; every input element meets all weights of its channel.
+pub(super) fn transposed_last_channels_flops(operands: &Operands<'_>, weight: usize) -> Option<u128> {
+    let shape = operands.input_shape(weight)?;
+    let per_input = product(shape.get(..shape.len().checked_sub(1)?)?);
+    Some(operands.input_elements(0)?.saturating_mul(2).saturating_mul(per_input))
+}
+
 /// A convolution whose groups have one input channel each does little arithmetic per byte and has kernels of its own.
 pub(super) fn class(operands: &Operands<'_>, weight: usize) -> KernelClass {
     let one_channel = operands

@@ -7,7 +7,7 @@ mod recurrent;
 mod runs;
 mod windows;
 
-use remat_ir::{ElementType, Graph, Op, OpKind};
+use remat_ir::{ElementType, Graph, Op};
 
 pub(crate) use attention::AttentionLayout;
 
@@ -60,7 +60,7 @@ impl Work {
 /// The work of one run of `op`. Where a shape is unknown the arithmetic counts as nothing.
 pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
     let looks_only = op.results().next().is_some() && op.results().all(|t| graph.is_view(t));
-    if op.kind == OpKind::Dealloc || looks_only {
+    if !op.kind.is_run() || looks_only {
         return Work::none(KernelClass::View);
     }
     let operands = Operands::new(graph, op);
@@ -133,13 +133,33 @@ fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option
         Formula::LocalNorm => (KernelClass::Normalization, windows::local_norm(operands)),
         Formula::Conv { weight } => (conv::class(operands, weight), conv::flops(operands, weight)),
         Formula::ConvTranspose { weight } => (KernelClass::ConvTranspose, conv::transposed_flops(operands, weight)),
+        Formula::ConvLastOutput { weight } => (KernelClass::Conv, conv::last_output_flops(operands, weight)),
+        Formula::Depthwise { weight } => (KernelClass::DepthwiseConv, conv::depthwise_flops(operands, weight)),
+        Formula::TransposedLastChannels { weight } => (
+            KernelClass::ConvTranspose,
+            conv::transposed_last_channels_flops(operands, weight),
+        ),
         Formula::MatMul => (KernelClass::MatMul, matmul::flops(operands)),
         Formula::Gemm => (KernelClass::MatMul, matmul::gemm_flops(operands)),
         Formula::Einsum => (KernelClass::MatMul, matmul::einsum_flops(operands)),
         Formula::Attention(layout) => (KernelClass::Attention, attention::flops(operands, layout)),
         Formula::Recurrent { weights } => (KernelClass::Recurrent, recurrent::flops(operands, weights)),
+        Formula::Stated => stated(operands),
         Formula::Bytes => (KernelClass::Unknown, Some(0)),
     }
+}
+
+/// What the importer counted.
+fn stated(operands: &Operands<'_>) -> (KernelClass, Option<u128>) {
+    let class = match operands.text("loops") {
+        Some("contraction") => KernelClass::MatMul,
+        Some("reduction") => KernelClass::Reduce,
+        Some("transcendental") => KernelClass::Transcendental,
+        Some("elementwise") => KernelClass::Elementwise,
+        _ => KernelClass::Unknown,
+    };
+    let operations = operands.int("operations").and_then(|count| u128::try_from(count).ok());
+    (class, operations)
 }
 
 /// `n log2 n` comparisons.

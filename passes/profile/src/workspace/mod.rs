@@ -1,6 +1,7 @@
-//! Bytes that kernels take on top of operands and results while they run: ONNX Runtime 1.31 on a CPU, one thread.
+//! Bytes that kernels take on top of operands and results while they run: ONNX Runtime 1.31 on a CPU, one thread, and of the `tosa`
+//! dialect what its lowering in MLIR allocates.
 //!
-//! Every formula was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
+//! Every formula for ONNX Runtime was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
 //! `data/measure_workspace.py`) and read in the runtime's sources where the figures left a doubt. A kernel the table does
 //! not know is taken to need nothing.
 
@@ -8,13 +9,26 @@ mod attention;
 mod conv;
 mod einsum;
 mod moves;
+mod tosa;
 mod widened;
 
-use remat_ir::{Graph, Op, ValueType};
+use remat_ir::{Attribute, Graph, Op, ValueType};
 
 use crate::operands::{Operands, value_bytes};
 
-/// Workspace of one run of `op`; 0 where shapes are unknown.
+/// Workspace of one run of `op` that a compiler allocates, whatever the device: what the importer states by the attribute `workspace`, for
+/// temporaries in regions, and what the lowering of an operator to several operations takes.
+pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
+    let stated = op.attributes.get("workspace").and_then(Attribute::as_int);
+    let stated = stated.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+    let own = match op.domain.as_str() {
+        "tosa" => tosa::bytes(&op.op_type, &Operands::new(graph, op)),
+        _ => None,
+    };
+    stated.saturating_add(u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX))
+}
+
+/// Workspace of one run of `op` in ONNX Runtime; 0 where shapes are unknown.
 pub(crate) fn bytes(graph: &Graph, op: &Op) -> u64 {
     let operands = Operands::new(graph, op);
     let own = match op.domain.as_str() {

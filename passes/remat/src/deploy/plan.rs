@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Status};
-use remat_profile::Device;
 use remat_solve::SolveControl;
 use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
@@ -239,7 +238,7 @@ fn planned(solution: Solution, (lowered, promise): (Lowered, Promise)) -> Planne
 
 /// Bytes that are filled in the time that a reserve may take.
 fn fillable(request: &DeployRequest<'_>, model: &Model) -> u64 {
-    let bandwidth = Device::preset(&request.load.device).map_or(0, |device| device.memory_bytes_per_s / 10);
+    let bandwidth = request.load.device().map_or(0, |device| device.memory_bytes_per_s / 10);
     let nanoseconds = model.baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
     let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)

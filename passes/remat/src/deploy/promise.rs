@@ -2,7 +2,7 @@
 
 use remat_ir::{Graph, OpKind, TensorId, ValueType};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ortsim::{ArenaSettings, Program, Settings, ValueKind, allocate, arena, default_order, heap, priority_order};
+use remat_ortsim::{Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order};
 use remat_target::{Lowered, OrderHint};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -15,7 +15,8 @@ use crate::{Error, Model};
 pub struct Promise {
     /// Most heap bytes at once, with the memory arena off.
     pub peak_bytes: u64,
-    /// Most bytes at once in the first run, with the memory arena and the memory pattern left on.
+    /// Most bytes at once in the first run, with the memory arena and the memory pattern left on, wherever the C library puts the arena's
+    /// regions: a measured peak may be lower.
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
@@ -81,12 +82,12 @@ pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order
     };
     let allocation = allocate(&program, &executed, &Settings { reuse: true });
     let trace = heap(&program, &executed, &allocation);
-    let left_on = arena(&program, &executed, &allocation, &ArenaSettings::default());
+    let left_on = arena_anywhere(&program, &executed, &allocation);
     tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
     let planned: HashMap<&str, usize> = rewritten
         .ops
         .iter()
-        .filter(|op| op.kind != OpKind::Dealloc)
+        .filter(|op| op.kind.is_run())
         .filter_map(|op| op.results().next())
         .enumerate()
         .map(|(place, result)| (rewritten.tensors[result].name.as_str(), place))
@@ -143,7 +144,7 @@ fn workspaces<'g>(model: &Model, rewritten: &'g Graph) -> HashMap<&'g str, u64> 
     let of = |op: &'g remat_ir::Op| {
         let original = match op.kind {
             OpKind::Recompute { of } => &rewritten.ops[of],
-            OpKind::Compute | OpKind::Dealloc => op,
+            _ => op,
         };
         let result = op.results().next()?;
         let name = rewritten.tensors[result].name.as_str();

@@ -194,7 +194,7 @@ impl FrontFile {
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        write_whole(path, &self.to_json()).map_err(|source| Error::Io {
+        write_whole(path, self.to_json()).map_err(|source| Error::Io {
             action: "write",
             path: path.to_owned(),
             source,

@@ -24,6 +24,19 @@ fn a_recompute_repeats_the_op_and_its_view_with_attributes_and_source() {
 }
 
 #[test]
+fn what_is_paged_out_comes_back_with_its_views() {
+    let steps = "compute conv, compute flat, compute gemm, page_out a, compute relu, free b, page_in a, compute add, free a, free c";
+    insta::assert_snapshot!(rewritten(&example(), steps));
+}
+
+#[test]
+fn what_is_made_again_while_it_is_out_is_another_instance() {
+    let steps = "compute conv, compute flat, compute gemm, page_out a, compute relu, free b, recompute conv, recompute flat, \
+                 page_out a, page_in a, compute add, free a, free c";
+    insta::assert_snapshot!(rewritten(&example(), steps));
+}
+
+#[test]
 fn without_recompute_the_graph_stays_but_for_deallocs() {
     let graph = example();
     let problem = problem(&graph, Accounting::Runtime, |_| 0);

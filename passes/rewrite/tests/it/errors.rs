@@ -25,7 +25,12 @@ fn steps_that_break_a_rule_are_named() {
         "compute conv, compute flat, free a, recompute conv, compute gemm",
         "free a",
         "free x",
-        "compute conv, page_out a",
+        "page_out a",
+        "page_out x",
+        "compute conv, page_in a",
+        "compute conv, page_out a, compute flat",
+        "compute conv, page_out a, page_out a",
+        "compute conv, page_out a, free a",
         "compute conv, compute flat, compute gemm, compute relu",
     ]
     .map(|steps| error(steps).to_string());
@@ -37,7 +42,12 @@ fn steps_that_break_a_rule_are_named() {
     step 4 runs `gemm` while `v` is not there
     step 0 frees `a`, which is not there
     step 0 frees `x`, which belongs to the caller or the session
-    step 1 pages `a`, but a rewritten graph cannot say so
+    step 0 pages out `a`, which is not there
+    step 0 pages out `x`, which belongs to the caller or the session
+    step 1 pages in `a`, which is not in the second memory
+    step 2 runs `flat` while `a` is not there
+    step 2 pages out `a`, which is not there
+    step 2 frees `a`, which is not there
     the plan never computes `add`
     ");
 }

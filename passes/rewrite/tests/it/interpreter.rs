@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use remat_ir::{Graph, OpKind, TensorId};
+use remat_ir::{Graph, TensorId};
 
 /// The values of the graph outputs.
 pub(crate) fn outputs(graph: &Graph) -> Vec<u64> {
@@ -12,7 +12,7 @@ pub(crate) fn outputs(graph: &Graph) -> Vec<u64> {
             values[id.index()] = Some(hash(&tensor.name));
         }
     }
-    for op in graph.ops.iter().filter(|op| op.kind != OpKind::Dealloc) {
+    for op in graph.ops.iter().filter(|op| op.kind.is_run()) {
         let read = |tensor: &TensorId| values[tensor.index()].unwrap();
         let inputs: Vec<Option<u64>> = op.inputs.iter().map(|input| input.as_ref().map(read)).collect();
         let captures: Vec<u64> = op.captures.iter().map(read).collect();

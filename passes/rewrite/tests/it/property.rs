@@ -100,6 +100,22 @@ fn random_plan(problem: &Problem, again: &[(Index, Index)], keep: &[Index]) -> P
     plan
 }
 
+/// Some transfers out and back where the checker allows them.
+fn with_pages(problem: &Problem, mut plan: Plan, pages: &[(Index, Index, Index)]) -> Plan {
+    for (which, out, back) in pages {
+        let storage = which.index(problem.storages.len()).into();
+        let mut paged = plan.clone();
+        let out = out.index(plan.steps.len() + 1);
+        paged.steps.insert(out, Step::PageOut(storage));
+        let back = out + 1 + back.index(plan.steps.len() + 1 - out);
+        paged.steps.insert(back, Step::PageIn(storage));
+        if remat_verify::replay(problem, &paged).is_ok() {
+            plan = paged;
+        }
+    }
+    plan
+}
+
 /// Bytes that depend on the kind of op alone, so that they can be found again in the rewritten graph.
 fn workspace(op: &Op) -> u64 {
     if op.op_type == "Op1" { 17 } else { 0 }
@@ -113,9 +129,10 @@ proptest! {
         graph in random_graph(),
         again in prop::collection::vec(any::<(Index, Index)>(), 0..6),
         keep in prop::collection::vec(any::<Index>(), 0..3),
+        pages in prop::collection::vec(any::<(Index, Index, Index)>(), 0..8),
     ) {
         let problem = problem(&graph, Accounting::Runtime, workspace);
-        let plan = random_plan(&problem, &again, &keep);
+        let plan = with_pages(&problem, random_plan(&problem, &again, &keep), &pages);
         let replay = remat_verify::replay(&problem, &plan);
         prop_assert!(replay.is_ok(), "{}", replay.unwrap_err());
         let new = rewrite(&graph, &problem, &plan, &|_| false).unwrap();
@@ -132,9 +149,10 @@ proptest! {
         graph in random_graph(),
         again in prop::collection::vec(any::<(Index, Index)>(), 0..6),
         keep in prop::collection::vec(any::<Index>(), 0..3),
+        pages in prop::collection::vec(any::<(Index, Index, Index)>(), 0..8),
     ) {
         let problem = problem(&graph, Accounting::Paper, |_| 0);
-        let plan = random_plan(&problem, &again, &keep);
+        let plan = with_pages(&problem, random_plan(&problem, &again, &keep), &pages);
         prop_assert!(remat_verify::replay(&problem, &plan).is_ok());
         let new = rewrite(&graph, &problem, &plan, &|_| false).unwrap();
         prop_assert_eq!(new.validate(), Ok(()));
@@ -145,7 +163,7 @@ proptest! {
     fn any_steps_give_a_valid_graph_or_an_error(
         graph in random_graph(),
         again in prop::collection::vec(any::<(Index, Index)>(), 0..4),
-        broken in prop::collection::vec((any::<Index>(), 0u8..4, any::<Index>()), 1..5),
+        broken in prop::collection::vec((any::<Index>(), 0u8..6, any::<Index>()), 1..5),
     ) {
         let problem = problem(&graph, Accounting::Runtime, |_| 0);
         let mut plan = random_plan(&problem, &again, &[]);
@@ -157,6 +175,8 @@ proptest! {
                 0 => plan.steps.insert(at, Step::Compute(op)),
                 1 => plan.steps.insert(at, Step::Recompute(op)),
                 2 => plan.steps.insert(at, Step::Free(storage)),
+                3 => plan.steps.insert(at, Step::PageOut(storage)),
+                4 => plan.steps.insert(at, Step::PageIn(storage)),
                 _ => plan.steps.swap(0, at),
             }
         }

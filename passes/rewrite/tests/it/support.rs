@@ -2,7 +2,8 @@
 
 use remat_ir::{ElementType, Graph, GraphBuilder, Op, OpKind, OpSpec, StorageClass, StorageId, TensorId, ValueType};
 use remat_plan::{
-    Accounting, OpId, OrderMode, Plan, Problem, ProblemOp, ProblemStorage, ProblemTensor, Step, StorageRole,
+    Accounting, OpId, OrderMode, Paging, PagingMode, Plan, Problem, ProblemOp, ProblemStorage, ProblemTensor, Step,
+    StorageRole, Transfer,
 };
 
 /// A vector of single-precision numbers.
@@ -54,7 +55,7 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
         order: OrderMode::Free,
         max_computes: None,
         budget: None,
-        paging: None,
+        paging: Some(paging()),
         objective: remat_plan::Objective::Time,
         deadline: None,
         ops: ops.collect(),
@@ -63,6 +64,22 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
     };
     problem.validate().unwrap();
     problem
+}
+
+/// A second memory that the processor moves to and from at once.
+fn paging() -> Paging {
+    let way = Transfer {
+        latency_ns: 0,
+        bytes_per_s: u64::MAX,
+        energy_pj: 0,
+        energy_pj_per_byte: 0,
+    };
+    Paging {
+        mode: PagingMode::Sync,
+        capacity: None,
+        page_out: way,
+        page_in: way,
+    }
 }
 
 /// A plan from `compute a, recompute b, free c, page_out d, page_in d`.
@@ -119,8 +136,13 @@ pub(crate) fn peak(graph: &Graph, workspace: impl Fn(&Op) -> u64) -> u64 {
     };
     let (mut resident, mut peak) = (0, 0);
     for op in &graph.ops {
-        if op.kind == OpKind::Dealloc {
+        if matches!(op.kind, OpKind::Dealloc | OpKind::PageOut) {
             resident -= op.reads().filter_map(owned).sum::<u64>();
+            continue;
+        }
+        if op.kind == OpKind::PageIn {
+            resident += op.reads().filter_map(owned).sum::<u64>();
+            peak = peak.max(resident);
             continue;
         }
         resident += op.results().filter_map(owned).sum::<u64>();

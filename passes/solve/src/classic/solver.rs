@@ -88,6 +88,7 @@ impl Solver for Classic {
             solver: self.name,
             threads: 1,
             started: Instant::now(),
+            bound: problem.total_duration(),
         };
         let structure = Structure::of(problem);
         if problem.check(&structure).is_err() {

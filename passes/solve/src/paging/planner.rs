@@ -4,6 +4,8 @@
 //! the latest place that saves all the waiting that can be saved, as far as memory allows. One that meets another on the bus gets out of
 //! its way by the same rule. What leaves does so right after its last use, which [`remat_plan::lower_events`] sees to.
 
+use std::time::Instant;
+
 use remat_plan::{Plan, Problem, Structure};
 
 use super::evaluate::{Evaluator, Figures};
@@ -29,7 +31,7 @@ pub fn place_transfers(problem: &Problem, plan: Plan) -> Plan {
     let Some(mut items) = raise(&model, &plan) else {
         return plan;
     };
-    place(&model, &mut items);
+    place(&model, &mut items, None);
     let Ok(placed) = lower(&model, &items) else { return plan };
     let (before, after) = (
         simulate(problem, &structure, &plan),
@@ -46,8 +48,8 @@ pub fn place_transfers(problem: &Problem, plan: Plan) -> Plan {
     }
 }
 
-/// Places the transfers of a sequence; it keeps all limits if it did before.
-pub(super) fn place(model: &Model<'_>, items: &mut Vec<Item>) {
+/// Places the transfers of a sequence, until time is up; it keeps all limits if it did before.
+pub(super) fn place(model: &Model<'_>, items: &mut Vec<Item>, until: Option<Instant>) {
     let mut evaluator = Evaluator::with_clock(model);
     let Some(mut figures) = evaluator.evaluate(items) else {
         return;
@@ -56,6 +58,9 @@ pub(super) fn place(model: &Model<'_>, items: &mut Vec<Item>) {
     for _ in 0..ROUNDS {
         let before = figures.time;
         for position in (0..items.len()).rev() {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
             if matches!(items[position], Item::Fetch(_)) {
                 figures = place_one(&mut evaluator, items, position, figures, &mut trial);
             }

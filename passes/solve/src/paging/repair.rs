@@ -1,5 +1,7 @@
 //! Adding items until all limits hold, and dropping those that are not needed.
 
+use std::time::Instant;
+
 use super::candidates::{Addition, Allowed, fillings, gaps};
 use super::evaluate::{Evaluator, Figures};
 use super::model::Model;
@@ -15,7 +17,14 @@ pub(super) struct Budgeted<'a, 'm> {
     pub(super) steps: u64,
     /// The current part of the search ends here.
     pub(super) until: u64,
+    /// And then, if time is limited.
+    pub(super) end: Option<Instant>,
+    /// Steps at which the clock is read next.
+    pub(super) next_look: u64,
 }
+
+/// Steps between two looks at the clock.
+const LOOK: u64 = 32;
 
 impl Budgeted<'_, '_> {
     pub(super) fn evaluate(&mut self, items: &[Item]) -> Option<Figures> {
@@ -24,7 +33,18 @@ impl Budgeted<'_, '_> {
     }
 
     pub(super) fn is_over(&mut self) -> bool {
-        self.steps >= self.until || self.meter.is_over(self.steps)
+        self.steps >= self.until || self.meter.is_over(self.steps) || self.is_past_end()
+    }
+
+    fn is_past_end(&mut self) -> bool {
+        let Some(end) = self.end.filter(|_| self.steps >= self.next_look) else {
+            return false;
+        };
+        let is_past = Instant::now() >= end;
+        if !is_past {
+            self.next_look = self.steps + LOOK;
+        }
+        is_past
     }
 }
 
@@ -65,6 +85,9 @@ pub(super) fn repair(
         let before = price(search.model, &figures);
         let mut best: Option<(f64, Figures, Addition)> = None;
         for addition in additions {
+            if search.is_over() {
+                break;
+            }
             addition.apply(items, &mut trial);
             let Some(after) = search.evaluate(&trial) else { continue };
             if after.excess >= figures.excess {

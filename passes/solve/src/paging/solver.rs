@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, Objective, Plan, Problem, Status, StopReason, Structure};
+use remat_plan::{Objective, OrderMode, Plan, Problem, Status, StopReason, Structure};
 
 use super::anneal::Round;
 use super::candidates::Allowed;
@@ -16,23 +16,27 @@ use super::repair::{Budgeted, cleanup, repair};
 use super::sequence::{Item, every_node_once, lower, raise};
 use super::simulate::simulate;
 use crate::control::Meter;
-use crate::{Outcome, Phase, Progress, Rng, SolveControl, Solver};
+use crate::{Call, Outcome, Phase, Rng, Search, SolveControl, Solver};
 
 /// Steps of the first round of annealing; each further one takes half as many again, up to the longest.
 const FIRST_ROUND: u64 = 10_000;
 const LONGEST_ROUND: u64 = 200_000;
-/// What either half of the search takes at most before the whole one starts: steps, and share of the time.
-const HALF_STEPS: u64 = 60_000;
-const HALF_SHARE: f64 = 0.15;
+/// Share of the remaining time that each part of the search takes at most before the whole one starts.
+const PART_SHARE: f64 = 0.2;
+/// Share of the time for recomputes alone that the search of problems without second memory gets.
+const SEARCH_SHARE: f64 = 0.4;
+/// Share of the time that is left for the planner of transfers.
+const PLANNER_SHARE: f64 = 0.03;
 /// How often greedy additions are tried with random choices, before annealing.
 const NOISY_STARTS: usize = 4;
 
 /// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
 ///
-/// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. Takes the answers of its
-/// two halves along, transfers alone and recomputes alone, and those of the policy of Capuchin and of the dynamic program over chains: under the
-/// same step limit of up to 60,000 it is hardly ever worse than one of them. Without a second memory it only recomputes. Where the objective
-/// is the peak, it searches for the least time, as the budget is not its to choose.
+/// First runs keep the reference order. The bound is what running every op once takes. Uses one thread. First it does what the policy of
+/// Capuchin, the dynamic program over chains, and its two halves (transfers alone and recomputes alone) do, each from nothing and with all of
+/// the steps: where steps are limited and not time, it is never worse than one of them under the same limit. A plan to start from is
+/// an answer, and where the whole search starts if it is the best one. Without a second memory it only recomputes.
+/// Where the objective is the peak, it searches for the least time, as the budget is not its to choose.
 #[derive(Clone, Copy, Debug)]
 pub struct PagingSearch {
     name: &'static str,
@@ -48,6 +52,9 @@ enum Method {
     Capuchin,
     Pofo,
 }
+
+/// What the whole search does before it begins.
+const PARTS: [Method; 4] = [Method::Capuchin, Method::Pofo, Method::Pages, Method::Runs];
 
 static SOLVERS: [PagingSearch; 5] = [
     PagingSearch {
@@ -121,6 +128,8 @@ impl Solver for PagingSearch {
                 meter: Meter::new(control, &done, started, model.dag.len()),
                 steps: 0,
                 until: u64::MAX,
+                end: None,
+                next_look: 0,
             },
             rng: Rng::new(control.seed, 0),
             best: None,
@@ -157,6 +166,16 @@ struct Work<'a, 'm> {
     improved_at: u64,
 }
 
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
+}
+
+/// When a share of the time until then is over.
+fn within(end: Option<Instant>, share: f64) -> Option<Instant> {
+    let now = Instant::now();
+    end.map(|end| now + end.saturating_duration_since(now).mul_f64(share))
+}
+
 impl Work<'_, '_> {
     fn solve(&mut self) -> Outcome {
         let problem = self.model.problem;
@@ -172,12 +191,13 @@ impl Work<'_, '_> {
             if let Some(warm) = self.control.warm_start.and_then(|plan| raise(self.model, plan)) {
                 self.consider(&warm);
             }
+            self.search.end = within(self.control.deadline, 1.0 - PLANNER_SHARE);
             match self.solver.method {
-                Method::Capuchin => self.capuchin(),
-                Method::Pofo => self.pofo(),
-                Method::Pages => self.half(PAGES, u64::MAX),
-                Method::Runs => self.half(RUNS, u64::MAX),
                 Method::Both => self.both(),
+                part => self.beside(part, None),
+            }
+            if is_past(self.search.end) {
+                self.search.meter.stop(StopReason::TimeLimit);
             }
         }
         let stop = self.search.meter.reason().unwrap_or(StopReason::Converged);
@@ -187,43 +207,84 @@ impl Work<'_, '_> {
     }
 
     fn both(&mut self) {
-        self.capuchin();
-        self.pofo();
-        // The halves get steps of their own, so that the whole is hardly ever worse than one of them with as many.
-        for allowed in [PAGES, RUNS] {
-            let before = (self.best.take(), self.improved_at, self.rng.clone());
-            self.rng = Rng::new(self.control.seed, 0);
-            self.half(allowed, HALF_STEPS);
-            self.rng = before.2;
-            let found = self.best.take();
-            self.best = before.0;
-            self.best = match (self.best.take(), found) {
-                (Some(best), Some(found)) if found.objective < best.objective => Some(found),
-                (best, found) => best.or(found),
-            };
-            self.improved_at = self.improved_at.max(before.1);
+        let whole = self.search.end;
+        for part in PARTS {
+            self.beside(part, Some(PART_SHARE));
         }
+        self.search.end = whole;
         self.begin();
         if self.model.has_second_memory() {
             self.construct(BOTH);
         }
-        self.rounds(BOTH, u64::MAX);
+        self.rounds(BOTH);
     }
 
-    /// One half of the search, with so many steps at most.
-    fn half(&mut self, allowed: Allowed, most: u64) {
-        if allowed == PAGES && !self.model.has_second_memory() {
-            return;
+    /// What a part finds from nothing in at most a share of the remaining time, with steps and random choices of its own, unless what is
+    /// known already is better.
+    fn beside(&mut self, part: Method, share: Option<f64>) {
+        let known = self.best.take();
+        let rng = std::mem::replace(&mut self.rng, Rng::new(self.control.seed, 0));
+        if let Some(share) = share {
+            self.search.end = within(self.control.deadline, share);
         }
+        self.part(part);
+        if self.model.problem.objective != Objective::Energy {
+            self.place();
+        }
+        self.rng = rng;
+        self.best = match (known, self.best.take()) {
+            (Some(known), Some(found)) if found.objective < known.objective => Some(found),
+            (known, found) => known.or(found),
+        };
+    }
+
+    fn part(&mut self, method: Method) {
         self.begin();
-        self.construct(allowed);
-        self.rounds(allowed, most);
+        match method {
+            Method::Both => {}
+            Method::Capuchin => self.capuchin(),
+            Method::Pofo => self.pofo(),
+            Method::Pages if !self.model.has_second_memory() => {}
+            Method::Pages => {
+                self.construct(PAGES);
+                self.rounds(PAGES);
+            }
+            Method::Runs => {
+                self.search_runs();
+                self.construct(RUNS);
+                self.rounds(RUNS);
+            }
+        }
+    }
+
+    /// What the search of problems without second memory finds: it knows prices of runs only, and no deadlines.
+    fn search_runs(&mut self) {
+        let end = self.search.end.or(self.control.deadline);
+        let mut problem = self.model.problem.clone();
+        if problem.objective == Objective::Energy {
+            for op in &mut problem.ops {
+                op.duration = op.energy_pj;
+            }
+        }
+        (problem.objective, problem.order) = (Objective::Time, OrderMode::Fixed);
+        (problem.paging, problem.deadline) = (None, None);
+        let control = SolveControl {
+            deadline: within(end, SEARCH_SHARE),
+            threads: 1,
+            observer: None,
+            warm_start: None,
+            ..*self.control
+        };
+        let found = Search.solve(&problem, &control).plan;
+        if let Some(items) = found.and_then(|plan| raise(self.model, &plan)) {
+            self.consider(&items);
+        }
     }
 
     /// Counts steps anew.
     fn begin(&mut self) {
         self.search.meter = Meter::new(self.control, self.done, self.started, self.model.dag.len());
-        self.search.steps = 0;
+        (self.search.steps, self.search.next_look) = (0, 0);
         self.improved_at = 0;
     }
 
@@ -257,26 +318,19 @@ impl Work<'_, '_> {
     }
 
     /// Annealing until a limit is reached, or nothing is gained any more.
-    fn rounds(&mut self, allowed: Allowed, most: u64) {
-        let halfway = most < u64::MAX;
-        let deadline = self.control.deadline.filter(|_| halfway);
-        let half_time = deadline.map(|end| {
-            let now = Instant::now();
-            now + end.saturating_duration_since(now).mul_f64(HALF_SHARE)
-        });
+    fn rounds(&mut self, allowed: Allowed) {
         let mut length = FIRST_ROUND;
         loop {
             let from = match &self.best {
                 Some(best) => best.items.clone(),
                 None => every_node_once(self.model),
             };
-            let steps = length.min(most.saturating_sub(self.search.steps));
-            if steps == 0 || self.search.is_over() || half_time.is_some_and(|end| Instant::now() >= end) {
+            if self.search.is_over() {
                 return;
             }
             let mut round = Round {
                 allowed,
-                steps,
+                steps: length,
                 rng: &mut self.rng,
             };
             if let Some((figures, mut items)) = round.anneal(&mut self.search, &from) {
@@ -288,9 +342,7 @@ impl Work<'_, '_> {
             }
             let patience = self.search.meter.patience();
             if patience.is_over(self.search.steps, self.improved_at) {
-                if !halfway {
-                    self.search.meter.stop(StopReason::Converged);
-                }
+                self.search.meter.stop(StopReason::Converged);
                 return;
             }
             length = (length + length / 2).min(LONGEST_ROUND);
@@ -303,7 +355,7 @@ impl Work<'_, '_> {
             return;
         };
         let mut items = best.items.clone();
-        place(self.model, &mut items);
+        place(self.model, &mut items, self.control.deadline);
         let Ok(plan) = lower(self.model, &items) else { return };
         let (problem, structure) = (self.model.problem, self.model.structure);
         let [before, after] = [&best.plan, &plan].map(|plan| simulate(problem, structure, plan));
@@ -350,19 +402,10 @@ impl Work<'_, '_> {
             return;
         }
         self.improved_at = self.search.steps;
-        if let Some(observer) = self.control.observer {
-            let bound = self.bound();
-            let progress = Progress {
-                objective,
-                bound,
-                gap: Certificate::relative_gap(objective, bound),
-                peak,
-                elapsed: self.started.elapsed(),
-                steps: self.search.steps,
-                phase: Phase::Annealing,
-            };
-            observer.improved(&progress, &|| Some(plan.clone()));
-        }
+        self.call()
+            .tell(objective, peak, self.search.steps, Phase::Annealing, &|| {
+                Some(plan.clone())
+            });
         self.best = Some(Best {
             items,
             plan,
@@ -383,14 +426,22 @@ impl Work<'_, '_> {
         }
     }
 
+    fn call(&self) -> Call<'_> {
+        Call {
+            problem: self.model.problem,
+            control: self.control,
+            solver: self.solver.name,
+            threads: 1,
+            bound: self.bound(),
+            started: self.started,
+        }
+    }
+
     fn outcome(&self, best: Option<Best>, status: Status, stop: StopReason) -> Outcome {
         let problem = self.model.problem;
-        let objective = best.as_ref().map(|best| best.objective);
-        let bound = self.bound();
-        let (status, stop) = match objective {
-            Some(objective) if objective <= bound => (Status::Optimal, StopReason::Proved),
-            Some(_) => (Status::Feasible, stop),
-            None => (status, stop),
+        let certificate = match &best {
+            Some(best) => self.call().found(best.objective, stop, self.search.steps),
+            None => self.call().not_found(status, stop, self.search.steps),
         };
         // What leaves by DMA may take its bytes up to the budget.
         let by_dma = problem.budget.filter(|_| self.model.is_dma()).unwrap_or(0);
@@ -398,27 +449,9 @@ impl Work<'_, '_> {
             Some(best) => Some(best.peak.max(by_dma)),
             None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
         };
-        let fixed = status == Status::Infeasible && problem.order == remat_plan::OrderMode::Fixed;
         Outcome {
             plan: best.map(|best| best.plan),
-            certificate: Certificate {
-                status,
-                objective,
-                bound,
-                bound_covers: if fixed {
-                    BoundCovers::FixedOrder
-                } else {
-                    BoundCovers::AllPlans
-                },
-                gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
-                stop,
-                solver: self.solver.name.to_owned(),
-                seed: self.control.seed,
-                threads: 1,
-                steps: self.search.steps,
-                elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-                problem: problem.digest(),
-            },
+            certificate,
             lowest_peak,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use remat::ir::{OpKind, ValueType};
+use remat::ir::ValueType;
 use remat::onnx::proto::ModelProto;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat_ortsim::{NodeIndex, Program, default_order, priority_order};
@@ -24,7 +24,7 @@ fn planned(rewritten: &Rewritten) -> Vec<String> {
     let ops = graph
         .ops
         .iter()
-        .filter(|op| op.kind != OpKind::Dealloc && op.op_type != "Constant");
+        .filter(|op| op.kind.is_run() && op.op_type != "Constant");
     let results = ops
         .filter_map(|op| op.results().next())
         .map(|result| &graph.tensors[result]);

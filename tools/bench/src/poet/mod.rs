@@ -1,7 +1,8 @@
 //! `remat-bench poet`: energy, memory and time with a second memory, on the networks and devices of the POET paper.
 //!
-//! Three tables, in form the paper's Figures 3 and 5, its Figure 4, and its Table 3: extra energy by budget for all solvers; the
-//! two halves of the search by deadline; memory and time. Every plan has passed the checker, with transfers in its time.
+//! Five tables, in form the paper's Figures 3, 4 and 5 and its Table 3: extra energy by budget for all solvers; the two halves of the
+//! search by deadline; Capuchin where the processor waits for transfers; memory and time; and the first one for models from files.
+//! Every plan has passed the checker, with transfers in its time.
 
 mod trial;
 
@@ -25,6 +26,9 @@ pub(crate) struct Args {
         default_value = "linear,resnet18-cifar,vgg16-cifar,bert"
     )]
     nets: Vec<String>,
+    /// Training steps in ONNX: models, or folders with models whose names end in `_train`; folders that are not there are skipped.
+    #[arg(long, value_name = "PATH,...", value_delimiter = ',', default_value = "test/models")]
+    models: Vec<PathBuf>,
     /// Devices.
     #[arg(
         long,
@@ -65,7 +69,7 @@ const BY_BUDGET: &[&str] = &[
     "network",
     "device",
     "budget %",
-    "paging",
+    "auto",
     "time %",
     "poet",
     "gap %",
@@ -79,12 +83,26 @@ const BY_DEADLINE: &[&str] = &[
     "network",
     "device",
     "deadline %",
-    "paging",
+    "auto",
     "paging-only",
     "remat-only",
     "least energy %",
 ];
 const BY_MEMORY: &[&str] = &["network", "device", "budget %", "memory kB", "time ms", "energy mJ"];
+
+const BY_CAPUCHIN: &[&str] = &[
+    "network",
+    "device",
+    "budget %",
+    "capuchin",
+    "paging-only",
+    "remat-only",
+    "auto",
+];
+
+/// Where the paper compares with Capuchin, and its budgets in per cent of the peak.
+const CAPUCHIN_DEVICE: &str = "raspberry-pi-4-uncached";
+const CAPUCHIN_BUDGETS: [u64; 4] = [72, 60, 50, 43];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let nets = args
@@ -105,13 +123,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let settings: Vec<Setting> = nets
         .iter()
-        .flat_map(|&net| devices.iter().map(move |device| Setting::new(net, device, mode)))
+        .flat_map(|&net| devices.iter().map(move |device| Setting::net(net, device, mode)))
         .collect();
-    for (name, table) in [
-        ("poet-budgets", by_budget(args, &settings)?),
-        ("poet-deadlines", by_deadline(args, &settings)?),
-        ("poet-memory", by_memory(args, &settings)?),
-    ] {
+    let models = models(&args.models)?;
+    let model_settings = models
+        .iter()
+        .flat_map(|path| devices.iter().map(move |device| Setting::model(path, device, mode)));
+    let model_settings = model_settings.collect::<anyhow::Result<Vec<_>>>()?;
+    type Make<'a> = Box<dyn Fn() -> anyhow::Result<Table> + 'a>;
+    let tables: [(&str, Make<'_>); 5] = [
+        ("poet-budgets", Box::new(|| by_budget(args, &settings))),
+        ("poet-deadlines", Box::new(|| by_deadline(args, &settings))),
+        ("poet-capuchin", Box::new(|| by_capuchin(args))),
+        ("poet-memory", Box::new(|| by_memory(args, &settings))),
+        ("poet-models", Box::new(|| by_budget(args, &model_settings))),
+    ];
+    for (name, make) in tables {
+        let table = make()?;
         table.print(args.format);
         if let Some(document) = &args.write {
             replace_in(document, name, &table.render(Form::Markdown))?;
@@ -126,13 +154,13 @@ fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
     for setting in settings {
         for &budget in &args.budgets {
             let problem = setting.problem(Objective::Energy, budget, args.deadline);
-            let ours = Trial::of("paging", &problem, args.time)?;
+            let ours = Trial::of("auto", &problem, args.time)?;
             let poet = Trial::of("poet", &problem, args.time)?;
             let extra =
                 |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
             rows.push(vec![
-                setting.net.name().to_owned(),
-                setting.device.name.clone(),
+                setting.names[0].clone(),
+                setting.names[1].clone(),
                 budget.to_string(),
                 ours.extra_energy(&problem),
                 ours.extra_time(&problem),
@@ -164,13 +192,13 @@ fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 |name: &str| Ok::<_, anyhow::Error>(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
             let free = setting.problem(Objective::Energy, BUDGET, None);
             rows.push(vec![
-                setting.net.name().to_owned(),
-                setting.device.name.clone(),
+                setting.names[0].clone(),
+                setting.names[1].clone(),
                 deadline.to_string(),
-                extra("paging")?,
+                extra("auto")?,
                 extra("paging-only")?,
                 extra("remat-only")?,
-                Trial::of("paging", &free, args.time)?.extra_energy(&free),
+                Trial::of("auto", &free, args.time)?.extra_energy(&free),
             ]);
         }
     }
@@ -181,18 +209,55 @@ fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
     })
 }
 
+/// Extra energy of Capuchin where the processor waits for transfers.
+fn by_capuchin(args: &Args) -> anyhow::Result<Table> {
+    let device = Device::preset(CAPUCHIN_DEVICE).context("the device is a preset")?;
+    let setting = Setting::net(TrainingNet::Resnet18Cifar, &device, None);
+    let mut rows = Vec::new();
+    for budget in CAPUCHIN_BUDGETS {
+        let problem = setting.problem(Objective::Energy, budget, None);
+        let mut row = vec![setting.names[0].clone(), setting.names[1].clone(), budget.to_string()];
+        for name in &BY_CAPUCHIN[3..] {
+            row.push(Trial::of(name, &problem, args.time)?.extra_energy(&problem));
+        }
+        rows.push(row);
+    }
+    Ok(Table {
+        text_columns: 2,
+        header: BY_CAPUCHIN,
+        rows,
+    })
+}
+
+/// The models that are named, and the training steps of folders, by name.
+#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
+fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_file() {
+            found.push(path.clone());
+            continue;
+        }
+        let Ok(entries) = std::fs::read_dir(path) else {
+            eprintln!("skipped: there is no folder `{}`", path.display());
+            continue;
+        };
+        let mut steps: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+        steps.retain(|path| path.to_string_lossy().ends_with("_train.onnx"));
+        steps.sort();
+        found.extend(steps);
+    }
+    Ok(found)
+}
+
 /// Memory, time and energy of the shortest plans.
 fn by_memory(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
     let mut rows = Vec::new();
     for setting in settings {
         for &budget in &args.budgets {
             let problem = setting.problem(Objective::Time, budget, None);
-            let mut row = vec![
-                setting.net.name().to_owned(),
-                setting.device.name.clone(),
-                budget.to_string(),
-            ];
-            if let Some(found) = Trial::of("paging", &problem, args.time)?.replay {
+            let mut row = vec![setting.names[0].clone(), setting.names[1].clone(), budget.to_string()];
+            if let Some(found) = Trial::of("auto", &problem, args.time)?.replay {
                 row.extend([
                     format!("{:.1}", found.peak as f64 / 1e3),
                     format!("{:.3}", found.duration as f64 / 1e6),

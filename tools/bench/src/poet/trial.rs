@@ -1,32 +1,57 @@
 //! One solver on one problem.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use remat::plan::{Objective, PagingMode, Problem, Structure, baseline};
+use remat::plan::{Objective, OrderMode, PagingMode, Problem, Structure, baseline};
 use remat::profile::{Device, TrainingNet};
 use remat::solver::SolveControl;
 use remat::verify::Replay;
+use remat::{LoadOptions, Model, SecondMemory};
 
-/// A network on a device.
+/// A training step on a device.
 pub(super) struct Setting {
-    pub(super) net: TrainingNet,
-    pub(super) device: Device,
+    /// Of the network or model, and of the device.
+    pub(super) names: [String; 2],
     problem: Problem,
     /// Peak of running every op once.
     peak: u64,
 }
 
 impl Setting {
-    pub(super) fn new(net: TrainingNet, device: &Device, mode: Option<PagingMode>) -> Self {
-        let mut problem = net.problem(device);
+    /// A network of the POET paper.
+    pub(super) fn net(net: TrainingNet, device: &Device, mode: Option<PagingMode>) -> Self {
+        Self::of(net.name(), device, net.problem(device), mode)
+    }
+
+    /// A model from a file, with the times and energies that the cost model gives it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn model(path: &Path, device: &Device, mode: Option<PagingMode>) -> anyhow::Result<Self> {
+        let second = device.second_memory.map(|second| SecondMemory {
+            mode: second.mode,
+            capacity: None,
+        });
+        let options = LoadOptions {
+            device: device.name.clone(),
+            order: Some(OrderMode::Fixed),
+            second_memory: second,
+            ..LoadOptions::default()
+        };
+        let model = Model::open(path, &options).with_context(|| format!("cannot open `{}`", path.display()))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(Self::of(&name, device, model.problem().clone(), mode))
+    }
+
+    fn of(name: &str, device: &Device, mut problem: Problem, mode: Option<PagingMode>) -> Self {
         if let (Some(paging), Some(mode)) = (&mut problem.paging, mode) {
             paging.mode = mode;
         }
         let peak = remat::verify::replay(&problem, &baseline(&problem)).map_or(0, |replay| replay.peak);
         Self {
-            net,
-            device: device.clone(),
+            names: [name.to_owned(), device.name.clone()],
             problem,
             peak,
         }

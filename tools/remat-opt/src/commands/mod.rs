@@ -32,10 +32,15 @@ pub(crate) fn threads(wanted: Option<std::num::NonZeroUsize>) -> usize {
 
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &std::path::Path) -> anyhow::Result<remat::plan::PlanFile> {
-    let text = std::fs::read_to_string(path).map_err(|source| remat::Error::Io {
+    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    Ok(remat::plan::PlanFile::from_json(&text).map_err(remat::Error::from)?)
+}
+
+/// The bytes of a file.
+pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Vec<u8>> {
+    Ok(std::fs::read(path).map_err(|source| remat::Error::Io {
         action: "read",
         path: path.to_owned(),
         source,
-    })?;
-    Ok(remat::plan::PlanFile::from_json(&text).map_err(remat::Error::from)?)
+    })?)
 }

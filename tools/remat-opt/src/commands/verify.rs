@@ -15,11 +15,18 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         return super::verify_models::run(args);
     }
-    let file = super::read_plan(&args.plan)?;
     let mut options = args.load.options(&args.input)?;
-    options.accounting = Some(options.accounting.unwrap_or(file.accounting));
-    let model = Model::open(&args.input, &options)?;
-    let result = remat::check_plan(&model, &file);
+    let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
+        let model = Model::open(&args.input, &options)?;
+        let result = remat::check_schedule(&model, &super::read(&args.plan)?);
+        (model, result)
+    } else {
+        let file = super::read_plan(&args.plan)?;
+        options.accounting = Some(options.accounting.unwrap_or(file.accounting));
+        let model = Model::open(&args.input, &options)?;
+        let result = remat::check_plan(&model, &file);
+        (model, result)
+    };
     if args.report.format == ReportFormat::Json {
         let report = match &result {
             Ok(solution) => json!({

@@ -1,6 +1,8 @@
 //! `remat-opt IN -o OUT`: the main job.
 
 mod deployed;
+#[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
+mod mlir;
 mod report;
 
 use std::path::Path;
@@ -22,7 +24,17 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         bail!("`{}` is the input: write to another file", input.display());
     }
     let format = Format::of(input)?;
+    if format == Format::Mlir {
+        return mlir::run(args, input, started);
+    }
+    if args.pass_pipeline.is_some() {
+        bail!(
+            "`--pass-pipeline` is for modules of MLIR, and the input is {}",
+            format.describe()
+        );
+    }
     if let Some(output) = &args.output {
+        check_target(args, output)?;
         Output::of(output, format)?;
     }
     if let Some(host) = host(args, format)? {
@@ -52,6 +64,29 @@ fn target(args: &OptimizeArgs, format: Format, output: &Path) -> Target {
     }
 }
 
+/// What is written fits what it is made for.
+fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
+    let (name, wanted): (_, &[&str]) = match args.target.target {
+        None | Some(TargetArg::Ort) => return Ok(()),
+        Some(TargetArg::Onnx) => ("onnx", &["onnx", "json", "sched", "remat", "dot"]),
+        Some(TargetArg::Plan) => ("plan", &["json", "sched"]),
+        Some(TargetArg::Mlir) => ("mlir", &["mlir"]),
+    };
+    let extension = output
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or_default();
+    if wanted.iter().any(|wanted| extension.eq_ignore_ascii_case(wanted)) {
+        return Ok(());
+    }
+    let wanted: Vec<String> = wanted.iter().map(|wanted| format!("`.{wanted}`")).collect();
+    bail!(
+        "`{}` is not what `--target {name}` writes: {}",
+        output.display(),
+        wanted.join(", ")
+    )
+}
+
 /// Whether the model is made for ONNX Runtime, and then the runtime if it is here.
 fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Host>>> {
     let is_wanted = args.target.target == Some(TargetArg::Ort);
@@ -72,10 +107,11 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
         );
     }
     let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
-    if is_special
-        || args.target.target == Some(TargetArg::Onnx)
-        || !(is_wanted || writes_model && format == Format::Onnx)
-    {
+    let is_for_others = matches!(
+        args.target.target,
+        Some(TargetArg::Onnx | TargetArg::Plan | TargetArg::Mlir)
+    );
+    if is_special || is_for_others || !(is_wanted || writes_model && format == Format::Onnx) {
         return Ok(None);
     }
     match args.load.runtime.host() {

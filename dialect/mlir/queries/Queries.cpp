@@ -1,0 +1,108 @@
+//===- Queries.cpp - What cost models and messages need -------------------===//
+//
+// Loop ranges and bodies of operations, and diagnostics of all severities, as plain C functions. The Rust side declares them in
+// `src/ffi.rs`; the struct is the same there, field by field. Effects and aliases are in `Remat/RematCAPI.h`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace {
+
+/// What is said about an operation.
+struct OpFacts {
+  bool registered;
+  /// A structured operation; the next four fields speak of it.
+  bool structured;
+  bool reduces;
+  bool contracts;
+  bool transcendental;
+  /// Runs of the body; negative where a loop range is not static.
+  int64_t iterations;
+  /// Arithmetic operations of one run of the body.
+  int64_t bodyOps;
+  /// How often the regions run, where that is known; else 1.
+  int64_t trips;
+};
+
+/// What a function of `math` counts as, in operations.
+constexpr int64_t operationsOfTranscendental = 32;
+
+void describeStructured(linalg::LinalgOp op, OpFacts &facts) {
+  facts.structured = true;
+  facts.reduces = op.getNumReductionLoops() > 0;
+  facts.iterations = 1;
+  for (int64_t range : op.getStaticLoopRanges()) {
+    if (ShapedType::isDynamic(range) || __builtin_mul_overflow(facts.iterations, range, &facts.iterations)) {
+      facts.iterations = -1;
+      break;
+    }
+  }
+  bool multiplies = false, adds = false;
+  for (Operation &body : op.getBlock()->without_terminator()) {
+    StringRef name = body.getName().getStringRef();
+    multiplies |= name.starts_with("arith.mul");
+    adds |= name.starts_with("arith.add");
+    bool transcendental = name.starts_with("math.") && name != "math.absf" && name != "math.fma";
+    facts.transcendental |= transcendental;
+    facts.bodyOps += transcendental ? operationsOfTranscendental : 1;
+  }
+  facts.contracts = facts.reduces && multiplies && adds;
+}
+
+} // namespace
+
+extern "C" {
+
+void rematDescribeOp(MlirOperation raw, OpFacts *facts) {
+  Operation *op = unwrap(raw);
+  *facts = OpFacts{};
+  facts->trips = 1;
+  facts->registered = op->isRegistered();
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    describeStructured(structured, *facts);
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    std::optional<APInt> trips = loop.getStaticTripCount();
+    if (trips && trips->isIntN(62))
+      facts->trips = trips->getSExtValue();
+  }
+}
+
+/// All attributes of an operation as a dictionary; those that an operation which is not registered holds as properties are among them.
+MlirAttribute rematAttributes(MlirOperation raw) {
+  Operation *op = unwrap(raw);
+  if (op->isRegistered())
+    return wrap(Attribute(op->getAttrDictionary()));
+  NamedAttrList all(op->getDiscardableAttrDictionary());
+  if (auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+    for (NamedAttribute attribute : properties)
+      all.set(attribute.getName(), attribute.getValue());
+  return wrap(Attribute(all.getDictionary(op->getContext())));
+}
+
+bool rematIsFunction(MlirOperation raw) { return isa<FunctionOpInterface>(unwrap(raw)); }
+
+/// Severities: 0 remark, 1 warning, 2 error. At the location only: the operation may be a function of many thousand lines.
+void rematEmit(MlirOperation raw, int32_t severity, const char *text, size_t length) {
+  Location location = unwrap(raw)->getLoc();
+  StringRef message(text, length);
+  switch (severity) {
+  case 0:
+    emitRemark(location, message);
+    return;
+  case 1:
+    emitWarning(location, message);
+    return;
+  default:
+    emitError(location, message);
+    return;
+  }
+}
+
+} // extern "C"

@@ -1,0 +1,69 @@
+//! Names and attributes of operations, as cost models read them.
+
+use std::collections::BTreeMap;
+
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute as MlirAttribute, OperationRef};
+use remat_ir::Attribute;
+
+use crate::ffi::{self, OpFacts};
+use crate::regions;
+
+/// Longest list that is read: cost models want kernel sizes, not weights.
+const MAX_LIST: usize = 16;
+
+/// Domain and type of an operation in the graph: dialect and mnemonic, but for ONNX operators, which have the empty domain whichever
+/// dialect carries them (`onnx.Conv`, `torch.operator "onnx.Conv"`).
+pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
+    let name = op.name();
+    let name = name.as_string_ref().as_str().unwrap_or_default().to_owned();
+    if name == "torch.operator"
+        && let Some((_, carried)) = ffi::attributes(op).into_iter().find(|(name, _)| name == "name")
+        && let Some(operator) = ffi::text(carried).and_then(|text| text.strip_prefix("onnx.").map(str::to_owned))
+    {
+        return (String::new(), operator);
+    }
+    match name.split_once('.') {
+        Some(("onnx", operator)) => (String::new(), operator.to_owned()),
+        Some((dialect, mnemonic)) => (dialect.to_owned(), mnemonic.to_owned()),
+        None => ("builtin".to_owned(), name),
+    }
+}
+
+/// The small attributes of an operation under the names of their operator, and what its loops say.
+pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<String, Attribute> {
+    let mut read = BTreeMap::new();
+    for (name, value) in ffi::attributes(op) {
+        let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
+        // `kernel` is how TOSA calls it.
+        let name = if name == "kernel" { "kernel_shape" } else { name };
+        if let Some(value) = attribute(value) {
+            read.insert(name.to_owned(), value);
+        }
+    }
+    if facts.structured {
+        let class = match (facts.contracts, facts.reduces, facts.transcendental) {
+            (true, _, _) => "contraction",
+            (_, true, _) => "reduction",
+            (_, _, true) => "transcendental",
+            (false, false, false) => "elementwise",
+        };
+        read.insert("loops".to_owned(), Attribute::String(class.as_bytes().to_vec()));
+        read.insert(
+            "operations".to_owned(),
+            Attribute::Int(facts.iterations.max(0).saturating_mul(facts.body_ops)),
+        );
+    } else if op.region_count() > 0 {
+        read.insert("operations".to_owned(), Attribute::Int(regions::operations(op, facts)));
+        read.insert("workspace".to_owned(), Attribute::Int(regions::temporaries(op)));
+    }
+    read
+}
+
+/// An integer, a text, or a short list of integers.
+fn attribute(value: MlirAttribute<'_>) -> Option<Attribute> {
+    let number = || ffi::integer(value).map(Attribute::Int);
+    let text = || ffi::text(value).map(|text| Attribute::String(text.into_bytes()));
+    let list = || ffi::integers(value, MAX_LIST).map(Attribute::Ints);
+    number().or_else(text).or_else(list)
+}

@@ -1,0 +1,132 @@
+//! A function, as this crate hands it around: what it is to MLIR stays inside.
+#![expect(unsafe_code, reason = "operations come from C++")]
+
+use std::ffi::c_void;
+
+use melior::ir::attribute::{IntegerAttribute, StringAttribute};
+use melior::ir::block::BlockLike;
+use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Attribute, BlockRef, OperationRef, RegionLike};
+use mlir_sys::MlirOperation;
+
+use crate::error::{Diagnosed, ImportError};
+use crate::ffi;
+
+/// How grave a diagnostic is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// Something to know.
+    Remark,
+    /// Something that may be wrong.
+    Warning,
+    /// Something that is wrong.
+    Error,
+}
+
+/// A function of an MLIR module.
+#[derive(Clone, Copy)]
+pub struct Function<'c> {
+    op: OperationRef<'c, 'c>,
+}
+
+impl<'c> Function<'c> {
+    /// The function that is this operation.
+    ///
+    /// # Safety
+    /// The pointer is that of an `mlir::Operation` which lives, unmoved by others, as long as `'c`.
+    #[must_use]
+    pub unsafe fn from_raw(operation: *mut c_void) -> Self {
+        // SAFETY: the caller says so.
+        let op = unsafe { OperationRef::from_raw(MlirOperation { ptr: operation }) };
+        Self { op }
+    }
+
+    pub(crate) fn op(self) -> OperationRef<'c, 'c> {
+        self.op
+    }
+
+    /// The name of the function, without the sign of symbols.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.attribute("sym_name").and_then(ffi::text).unwrap_or_default()
+    }
+
+    /// Whether there is a body.
+    #[must_use]
+    pub fn is_defined(self) -> bool {
+        self.op
+            .regions()
+            .next()
+            .is_some_and(|region| region.first_block().is_some())
+    }
+
+    /// The only block of the body.
+    pub(crate) fn block(self) -> Result<BlockRef<'c, 'c>, Diagnosed<'c, ImportError>> {
+        let name = || self.op.name().as_string_ref().as_str().unwrap_or_default().to_owned();
+        let first = self.op.regions().next().and_then(|region| region.first_block());
+        let Some(first) = first.filter(|_| ffi::is_function(self.op)) else {
+            return Err(Diagnosed::at(self.op, ImportError::NotAFunction(name())));
+        };
+        let mut blocks = 1;
+        let mut next = first.next_in_region();
+        while let Some(block) = next {
+            blocks += 1;
+            next = block.next_in_region();
+        }
+        if blocks == 1 {
+            return Ok(first);
+        }
+        let at = first.terminator().unwrap_or(self.op);
+        Err(Diagnosed::at(at, ImportError::SeveralBlocks { blocks }))
+    }
+
+    /// Tells something at the function, as MLIR tells diagnostics.
+    pub fn emit(self, severity: Severity, text: &str) {
+        let severity = match severity {
+            Severity::Remark => 0,
+            Severity::Warning => 1,
+            Severity::Error => ffi::ERROR,
+        };
+        ffi::emit(self.op, severity, text);
+    }
+
+    /// The integer attribute of this name.
+    #[must_use]
+    pub fn integer(self, name: &str) -> Option<i64> {
+        self.attribute(name).and_then(ffi::integer)
+    }
+
+    fn attribute(self, name: &str) -> Option<Attribute<'c>> {
+        let mut attributes = ffi::attributes(self.op).into_iter();
+        attributes.find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Sets a 64-bit integer attribute.
+    pub fn set_integer(self, name: &str, value: i64) {
+        set_integer(self.op, name, value);
+    }
+
+    /// Sets a text attribute.
+    pub fn set_text(self, name: &str, value: &str) {
+        let context = self.op.context();
+        // SAFETY: the context lives as long as the operation.
+        let value = StringAttribute::new(unsafe { context.to_ref() }, value);
+        as_mut(self.op).set_attribute(name, value.into());
+    }
+}
+
+/// Sets a 64-bit integer attribute of an operation.
+pub(crate) fn set_integer(op: OperationRef<'_, '_>, name: &str, value: i64) {
+    let context = op.context();
+    // SAFETY: the context lives as long as the operation.
+    let ty = IntegerType::new(unsafe { context.to_ref() }, 64);
+    let value = IntegerAttribute::new(ty.into(), value);
+    as_mut(op).set_attribute(name, value.into());
+}
+
+/// The same operation, to be changed.
+pub(crate) fn as_mut<'c, 'a>(op: OperationRef<'c, 'a>) -> OperationRefMut<'c, 'a> {
+    // SAFETY: it is the same operation; MLIR's references do not alias in the sense of Rust.
+    unsafe { OperationRefMut::from_raw(op.to_raw()) }
+}

@@ -1,0 +1,405 @@
+//! From the body of a function to a graph.
+
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+use remat_ir::{
+    Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, TensorId, ValueType,
+};
+
+use typed_index_collections::TiVec;
+
+use crate::attributes::attributes;
+use crate::error::{Diagnosed, ImportError};
+use crate::function::{Function, set_integer};
+use crate::types::{is_ranked, is_tensor, value_type};
+use crate::units::{Entry, Role, Table, ValueIndex};
+
+/// How a function is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ImportOptions {
+    /// What dynamic extents count as; absent: sizes that depend on them are errors.
+    pub dynamic_extent: Option<u64>,
+    /// Whether the function may hold operations of the `remat` dialect already. Fences are views then, and markers and transfers become
+    /// `dealloc`, `page_out` and `page_in` ops.
+    pub scheduled: bool,
+}
+
+/// A function that was read.
+pub struct Imported<'c> {
+    pub(crate) function: Function<'c>,
+    pub(crate) graph: Graph,
+    pub(crate) table: Table<'c>,
+    /// The tensor that stands for each value.
+    pub(crate) tensors: Vec<TensorId>,
+}
+
+impl<'c> Imported<'c> {
+    /// The graph: one op for each operation that does something, in the order of the body. [`remat_ir::Op::source`] is the position of the
+    /// operation in the body.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Takes the ops out of the graph that only say where memory goes.
+    pub fn drop_memory_ops(&mut self) {
+        let graph = std::mem::take(&mut self.graph);
+        let mut renamed = TiVec::with_capacity(graph.ops.len());
+        let mut kept: TiVec<OpId, Op> = TiVec::with_capacity(graph.ops.len());
+        for op in graph.ops {
+            renamed.push(kept.next_key());
+            if op.kind.is_run() {
+                kept.push(op);
+            }
+        }
+        self.graph = Graph { ops: kept, ..graph };
+        for tensor in &mut self.graph.tensors {
+            tensor.producer = tensor.producer.and_then(|op| renamed.get(op).copied());
+        }
+    }
+
+    /// Sets a 64-bit integer attribute of the operation that an op stands for.
+    pub fn set_integer(&self, op: OpId, name: &str, value: i64) {
+        let source = self.graph.ops.get(op).and_then(|op| op.source);
+        if let Some(entry) = source.and_then(|source| self.table.entries.get(source as usize)) {
+            set_integer(entry.op, name, value);
+        }
+    }
+
+    /// The function.
+    #[must_use]
+    pub fn function(&self) -> Function<'c> {
+        self.function
+    }
+}
+
+impl<'c> Function<'c> {
+    /// Reads the body of the function.
+    ///
+    /// # Errors
+    /// [`ImportError`] with the operation at which it stands.
+    pub fn import(self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
+        let table = Table::of(self.block()?).ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
+        let mut importer = Importer {
+            options: *options,
+            builder: GraphBuilder::new(self.name()),
+            tensors: Vec::with_capacity(table.values.len()),
+            table: &table,
+            order: None,
+            returns: returns(&table),
+        };
+        importer.arguments(self)?;
+        for position in 0..table.entries.len() {
+            importer.entry(position)?;
+        }
+        for &value in &table.returned {
+            if is_tensor(&importer.ty(value)) {
+                importer.builder.output(importer.tensors[value]);
+            }
+        }
+        let Importer { builder, tensors, .. } = importer;
+        Ok(Imported {
+            function: self,
+            graph: builder.finish(),
+            table,
+            tensors,
+        })
+    }
+}
+
+struct Importer<'t, 'c> {
+    options: ImportOptions,
+    builder: GraphBuilder,
+    /// The tensor of each value so far.
+    tensors: Vec<TensorId>,
+    table: &'t Table<'c>,
+    /// What the next operation with side effects reads to come after the last one.
+    order: Option<TensorId>,
+    /// The positions of all `remat.page_in`, and the page that each reads.
+    returns: Vec<(usize, ValueIndex)>,
+}
+
+/// Where what was paged out comes back.
+fn returns(table: &Table<'_>) -> Vec<(usize, ValueIndex)> {
+    let back = table.entries.iter().enumerate();
+    back.filter(|(_, entry)| entry.domain == "remat" && entry.op_type == "page_in")
+        .filter_map(|(position, entry)| Some((position, entry.operands.first().copied().flatten()?)))
+        .collect()
+}
+
+impl<'c> Importer<'_, 'c> {
+    fn arguments(&mut self, function: Function<'c>) -> Result<(), Diagnosed<'c, ImportError>> {
+        for argument in 0..self.table.arguments {
+            let ty = self.ty(argument);
+            let tensor = self.builder.input(format!("arg{argument}"), ty.clone());
+            let tensor = tensor.or_else(|_| self.builder.input(format!("arg{argument}"), ValueType::Unknown));
+            self.tensors.push(tensor.map_err(|source| {
+                let ty = self.table.values[argument].value.r#type().to_string();
+                let op = "argument".to_owned();
+                Diagnosed::at(
+                    function.op(),
+                    ImportError::Size {
+                        op,
+                        result: argument,
+                        ty,
+                        source,
+                    },
+                )
+            })?);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, position: usize) -> Result<(), Diagnosed<'c, ImportError>> {
+        let entry = &self.table.entries[position];
+        if entry.domain == "remat" && !self.options.scheduled {
+            let name = format!("remat.{}", entry.op_type);
+            return Err(Diagnosed::at(entry.op, ImportError::Scheduled(name)));
+        }
+        if entry.domain == "remat"
+            && entry.op_type != "recompute"
+            && let Some(&Some(value)) = entry.operands.first()
+        {
+            self.on_memory(position, value);
+            return Ok(());
+        }
+        match entry.role {
+            Role::Resident | Role::PartOf(_) => self.sources(position),
+            Role::Op => self.op(position),
+        }
+    }
+
+    /// A marker or a transfer of the dialect. A page, and what comes back from it, are the tensor that left.
+    fn on_memory(&mut self, position: usize, value: ValueIndex) {
+        let tensor = self.tensors[value];
+        match self.table.entries[position].op_type.as_str() {
+            "dealloc" if self.comes_back(position, tensor) => {
+                // A copy waits in the second memory.
+                self.builder.page_out(tensor);
+            }
+            "dealloc" => {
+                self.builder.dealloc(tensor);
+            }
+            "page_out" => {
+                self.builder.page_out(tensor);
+                self.tensors.push(tensor);
+            }
+            "page_in" => {
+                self.builder.page_in(tensor);
+                self.tensors.push(tensor);
+            }
+            // The graph has no op for a page that is given up.
+            _ => {}
+        }
+    }
+
+    /// Whether a page that there is already brings the tensor back after this position.
+    fn comes_back(&self, position: usize, tensor: TensorId) -> bool {
+        let storage = |tensor: TensorId| self.builder.graph().tensors[tensor].storage;
+        let later = self.returns.partition_point(|&(at, _)| at < position);
+        let mut pages = self.returns[later..]
+            .iter()
+            .filter_map(|&(_, page)| self.tensors.get(page).copied());
+        pages.any(|page| storage(page) == storage(tensor))
+    }
+
+    /// Values that are no results of ops: constants, and what parts of an op hand on within it.
+    fn sources(&mut self, position: usize) -> Result<(), Diagnosed<'c, ImportError>> {
+        let entry = &self.table.entries[position];
+        for result in 0..entry.results {
+            let ty = match entry.role {
+                Role::Resident => self.ty(entry.first_result + result),
+                Role::PartOf(_) | Role::Op => ValueType::Unknown,
+            };
+            let tensor = self.builder.constant(result_name(entry, position, result), ty);
+            self.tensors
+                .push(tensor.map_err(|source| self.size_error(position, result, source))?);
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, position: usize) -> Result<(), Diagnosed<'c, ImportError>> {
+        let entry = &self.table.entries[position];
+        let reads = self.reads(position);
+        let effects = match entry.effects {
+            Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
+            effects => effects,
+        };
+        let mut spec = OpSpec {
+            name: op_name(entry, position),
+            kind: OpKind::Compute,
+            domain: entry.domain.clone(),
+            op_type: entry.op_type.clone(),
+            inputs: reads
+                .operands
+                .iter()
+                .map(|read| read.map(|value| self.tensors[value]))
+                .collect(),
+            captures: reads.captures.iter().map(|&value| self.tensors[value]).collect(),
+            results: Vec::with_capacity(entry.results + 1),
+            effects,
+            attributes: attributes(entry.op, entry.facts),
+            source: u32::try_from(position).ok(),
+        };
+        for result in 0..entry.results {
+            let ty = self.ty(entry.first_result + result);
+            let placement = self.placement(entry, result, &ty);
+            if placement == Placement::New {
+                self.check_size(position, result, &ty)?;
+            }
+            spec.results.push(Some(ResultSpec {
+                name: result_name(entry, position, result),
+                ty,
+                placement,
+            }));
+        }
+        let ordered = entry.effects != Effects::Pure;
+        if ordered {
+            spec.captures.extend(self.order);
+            spec.results.push(Some(ResultSpec {
+                name: format!("order of {}", spec.name),
+                ty: ValueType::Unknown,
+                placement: Placement::Constant,
+            }));
+        }
+        let (_, results) = self
+            .builder
+            .op(spec)
+            .map_err(|source| self.size_error(position, 0, source))?;
+        let mut results = results.into_iter().flatten();
+        self.tensors.extend(results.by_ref().take(entry.results));
+        if ordered {
+            self.order = results.next();
+        }
+        Ok(())
+    }
+
+    /// What the op that ends with this operation reads: the operands of the operation first, in their positions, then those of the parts.
+    fn reads(&self, position: usize) -> Reads {
+        let members = self.table.members(position);
+        let inside = |value: ValueIndex| {
+            let maker = self.table.values[value].maker;
+            maker.is_some_and(|maker| members.binary_search(&maker).is_ok())
+        };
+        let outside = |read: &Option<ValueIndex>| read.filter(|&value| !inside(value));
+        let entry = &self.table.entries[position];
+        let mut operands: Vec<_> = entry.operands.iter().map(outside).collect();
+        let mut captures = entry.captures.clone();
+        for &member in members.iter().filter(|&&member| member != position) {
+            let part = &self.table.entries[member];
+            operands.extend(part.operands.iter().filter_map(|read| outside(read).map(Some)));
+            captures.extend(part.captures.iter().copied().filter(|&value| !inside(value)));
+        }
+        Reads { operands, captures }
+    }
+
+    /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant, or writes into an empty one.
+    fn can_be_fenced(&self, position: usize, reads: &Reads) -> bool {
+        let mut values = reads.operands.iter().flatten().chain(&reads.captures);
+        let mut members = self.table.members(position).into_iter();
+        values.any(|&value| self.table.can_carry_fence(value))
+            || members.any(|member| self.table.empties(member).next().is_some())
+    }
+
+    fn placement(&self, entry: &Entry<'c>, result: usize, ty: &ValueType) -> Placement {
+        let view = entry
+            .aliases
+            .iter()
+            .find(|alias| alias.result == result && !alias.written);
+        let base = view.and_then(|alias| entry.operands.get(alias.operand).copied().flatten());
+        // Buffers made from a tensor look into it.
+        let tensors = || {
+            entry
+                .operands
+                .iter()
+                .flatten()
+                .find(|&&value| is_tensor(&self.ty(value)))
+        };
+        let base = match base {
+            None if !is_tensor(ty) && is_buffer(&self.table.values[entry.first_result + result]) => tensors().copied(),
+            base => base,
+        };
+        match base {
+            Some(base) => Placement::ViewOf(self.tensors[base]),
+            None if is_tensor(ty) && !(entry.domain == "tensor" && entry.op_type == "empty") => Placement::New,
+            None => Placement::Constant,
+        }
+    }
+
+    fn check_size(&self, position: usize, result: usize, ty: &ValueType) -> Result<(), Diagnosed<'c, ImportError>> {
+        match ty.bytes() {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => {
+                let entry = &self.table.entries[position];
+                let error = ImportError::UnknownSize {
+                    op: full_name(entry),
+                    result,
+                    ty: self.table.values[entry.first_result + result]
+                        .value
+                        .r#type()
+                        .to_string(),
+                };
+                Err(Diagnosed::at(entry.op, error))
+            }
+            Err(source) => Err(self.size_error(position, result, source)),
+        }
+    }
+
+    fn size_error(&self, position: usize, result: usize, source: SizeError) -> Diagnosed<'c, ImportError> {
+        let entry = &self.table.entries[position];
+        let error = ImportError::Size {
+            op: full_name(entry),
+            result,
+            ty: self.table.values[entry.first_result + result]
+                .value
+                .r#type()
+                .to_string(),
+            source,
+        };
+        Diagnosed::at(entry.op, error)
+    }
+
+    fn ty(&self, value: ValueIndex) -> ValueType {
+        value_type(self.table.values[value].value.r#type(), self.options.dynamic_extent)
+    }
+}
+
+/// What an op reads from outside.
+pub(crate) struct Reads {
+    pub(crate) operands: Vec<Option<ValueIndex>>,
+    pub(crate) captures: Vec<ValueIndex>,
+}
+
+impl Table<'_> {
+    /// Whether the value may stand behind a fence: a tensor that is no constant. An empty tensor is none either, but lowerings look for it.
+    pub(crate) fn can_carry_fence(&self, value: ValueIndex) -> bool {
+        let known = &self.values[value];
+        let is_resident = known
+            .maker
+            .is_some_and(|maker| self.entries[maker].role == Role::Resident);
+        let text = || known.value.r#type().to_string();
+        !is_resident && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
+    }
+}
+
+fn is_buffer(known: &crate::units::Known<'_>) -> bool {
+    known.value.r#type().to_string().starts_with("memref")
+}
+
+fn full_name(entry: &Entry<'_>) -> String {
+    let name = entry.op.name();
+    name.as_string_ref().as_str().unwrap_or_default().to_owned()
+}
+
+/// The op's name: that of the operation and its position in the body, from 0.
+fn op_name(entry: &Entry<'_>, position: usize) -> String {
+    format!("{}#{position}", full_name(entry))
+}
+
+fn result_name(entry: &Entry<'_>, position: usize, result: usize) -> String {
+    if result == 0 {
+        format!("%{}", op_name(entry, position))
+    } else {
+        format!("%{}:{result}", op_name(entry, position))
+    }
+}

@@ -1,0 +1,52 @@
+//! MLIR functions to and from the graph of the passes.
+//!
+//! [`Function::import`] reads the body of a function over ranked tensors as a [`remat_ir::Graph`]; [`Imported::apply`] makes the
+//! function what a rewritten graph says: operations in its order, clones for its `recompute` ops, `remat.dealloc` markers for its
+//! `dealloc` ops. [`Session`] parses, runs pipelines and prints, for programs that are no plugin.
+//!
+//! # What the graph says of a function
+//! - A value lives in memory of its own, but for views (`tensor.expand_shape`, `tosa.reshape`, …), which look into that of their operand.
+//!   Constants, scalars and the arguments of the function take no memory of the run.
+//! - What only prepares the memory that an operation writes its result into (`tensor.empty`, a `linalg.fill` of it) is one op with that
+//!   operation: bufferization makes one buffer of them.
+//! - An operation with regions is one op. Outer values that it reads inside are captures.
+//! - Whatever has side effects keeps its order among its like, and is never recomputed. Operations of dialects that are not loaded
+//!   are judged by their names.
+//!
+//! Without the feature `llvm` the crate is empty.
+
+#[cfg(feature = "llvm")]
+mod alias;
+#[cfg(feature = "llvm")]
+mod apply;
+#[cfg(feature = "llvm")]
+mod attributes;
+#[cfg(feature = "llvm")]
+mod effects;
+#[cfg(feature = "llvm")]
+mod error;
+#[cfg(feature = "llvm")]
+mod ffi;
+#[cfg(feature = "llvm")]
+mod function;
+#[cfg(feature = "llvm")]
+mod import;
+#[cfg(feature = "llvm")]
+mod regions;
+#[cfg(feature = "llvm")]
+mod session;
+#[cfg(feature = "llvm")]
+mod types;
+#[cfg(feature = "llvm")]
+mod units;
+
+#[cfg(feature = "llvm")]
+pub use apply::ApplyOptions;
+#[cfg(feature = "llvm")]
+pub use error::{ApplyError, Diagnosed, ImportError};
+#[cfg(feature = "llvm")]
+pub use function::{Function, Severity};
+#[cfg(feature = "llvm")]
+pub use import::{ImportOptions, Imported};
+#[cfg(feature = "llvm")]
+pub use session::{Message, Parsed, Session, SessionError};

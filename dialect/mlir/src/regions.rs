@@ -1,0 +1,117 @@
+//! What goes on inside an operation with regions, for its costs.
+
+use melior::ir::block::BlockLike;
+use melior::ir::operation::{OperationLike, WalkOrder, WalkResult};
+use melior::ir::{BlockRef, OperationRef, RegionLike, ValueLike};
+use rustc_hash::FxHashMap;
+
+use crate::attributes::identity;
+use crate::ffi::{self, OpFacts};
+use crate::types::value_type;
+use crate::{alias, effects};
+
+/// Arithmetic operations of one run: each operation inside counts as often as its loop runs, as far as that is known.
+pub(crate) fn operations(op: OperationRef<'_, '_>, facts: OpFacts) -> i64 {
+    let mut inside: i64 = 0;
+    for_each_block(op, &mut |block| {
+        for_each_op(block, &mut |nested| {
+            let facts = ffi::describe(nested);
+            let own = if facts.structured {
+                facts.iterations.max(0).saturating_mul(facts.body_ops)
+            } else if nested.region_count() > 0 {
+                operations(nested, facts)
+            } else {
+                elements(nested)
+            };
+            inside = inside.saturating_add(own);
+        });
+    });
+    inside.saturating_mul(facts.trips.max(1))
+}
+
+/// Bytes of what the operation makes inside for its own use, at their peak: each tensor from its operation to its last reader in the block.
+/// What a block hands on at its end takes the place of a result.
+pub(crate) fn temporaries(op: OperationRef<'_, '_>) -> i64 {
+    let mut peak = 0;
+    for_each_block(op, &mut |block| peak = peak.max(block_peak(block)));
+    peak
+}
+
+fn block_peak(block: BlockRef<'_, '_>) -> i64 {
+    // The last reader of each value, by position.
+    let mut last: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut position = 0;
+    for_each_op(block, &mut |op| {
+        op.walk(WalkOrder::PreOrder, |nested| {
+            for value in nested.operands() {
+                last.insert(value.to_raw().ptr as usize, position);
+            }
+            WalkResult::Advance
+        });
+        position += 1;
+    });
+    let end = position.saturating_sub(1);
+    let mut dies: Vec<i64> = vec![0; position + 1];
+    let (mut live, mut peak): (i64, i64) = (0, 0);
+    let mut position = 0;
+    for_each_op(block, &mut |op| {
+        let facts = ffi::describe(op);
+        for result in op.results() {
+            let reader = last.get(&(result.to_raw().ptr as usize)).copied().unwrap_or(position);
+            if reader < end {
+                let bytes = own_bytes(op, result.r#type());
+                live = live.saturating_add(bytes);
+                dies[reader] = dies[reader].saturating_add(bytes);
+            }
+        }
+        let inside = if facts.structured || op.region_count() == 0 {
+            0
+        } else {
+            temporaries(op)
+        };
+        peak = peak.max(live.saturating_add(inside));
+        live = live.saturating_sub(dies[position]);
+        position += 1;
+    });
+    peak
+}
+
+/// Bytes that a result takes; 0 for constants, views, and what is no tensor of known size.
+fn own_bytes(op: OperationRef<'_, '_>, ty: melior::ir::Type<'_>) -> i64 {
+    let (domain, op_type) = identity(op);
+    let is_view = || alias::aliases(op, &domain, &op_type).iter().any(|alias| !alias.written);
+    if ffi::is_constant_like(op) || effects::is_without_contents(&domain, &op_type) || is_view() {
+        return 0;
+    }
+    let bytes = value_type(ty, None).bytes().ok().flatten().unwrap_or(0);
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Elements of the results; scalars count as one.
+fn elements(op: OperationRef<'_, '_>) -> i64 {
+    let of = |ty| {
+        let product = |shape: Vec<u64>| shape.iter().fold(1u64, |product, &dim| product.saturating_mul(dim));
+        let count = value_type(ty, None).known_shape().map_or(1, product);
+        i64::try_from(count).unwrap_or(i64::MAX)
+    };
+    op.results()
+        .fold(0, |sum: i64, result| sum.saturating_add(of(result.r#type())))
+}
+
+fn for_each_block<'c, 'a>(op: OperationRef<'c, 'a>, work: &mut dyn FnMut(BlockRef<'c, 'a>)) {
+    for region in op.regions() {
+        let mut next = region.first_block();
+        while let Some(block) = next {
+            work(block);
+            next = block.next_in_region();
+        }
+    }
+}
+
+fn for_each_op<'c, 'a>(block: BlockRef<'c, 'a>, work: &mut dyn FnMut(OperationRef<'c, 'a>)) {
+    let mut next = block.first_operation();
+    while let Some(op) = next {
+        work(op);
+        next = op.next_in_block();
+    }
+}

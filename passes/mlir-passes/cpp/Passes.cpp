@@ -1,0 +1,169 @@
+//===- Passes.cpp - The passes, as MLIR wants to know them ----------------===//
+//
+// The C API cannot register a pass by name nor give it options, statistics and an interface to run on. This file does that and
+// nothing else: every pass hands its function and its options, as text, to the Rust side (`src/bridge.rs`).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Remat/RematCAPI.h"
+#include "Remat/RematDialect.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace {
+
+/// The numbers are those of `Job` in Rust.
+enum class Job : int32_t { Rematerialize = 0, Annotate = 1, Verify = 2 };
+
+/// An option, as it stands in a pipeline.
+struct OptionText {
+  const char *name;
+  size_t nameLength;
+  const char *value;
+  size_t valueLength;
+};
+
+/// What a pass found out about a function.
+struct Figures {
+  uint64_t peakBefore;
+  uint64_t peakAfter;
+  uint64_t recomputes;
+  uint64_t addedTime;
+  uint64_t boundOnAddedTime;
+};
+
+using Run = bool (*)(int32_t job, MlirOperation function, const OptionText *options, size_t count, Figures *figures);
+
+/// The Rust side.
+Run run = nullptr;
+
+/// A pass on functions whose options are all text: what they mean is said once, in Rust.
+template <typename Derived, Job job>
+struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
+  using Base = PassWrapper<Derived, InterfacePass<FunctionOpInterface>>;
+
+  FunctionPass() = default;
+  FunctionPass(const FunctionPass &other) : Base(other) {}
+
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<bufferization::BufferizationDialect, remat::RematDialect>(); }
+
+  void runOnOperation() override {
+    FunctionOpInterface function = this->getOperation();
+    if (function.isExternal())
+      return;
+    SmallVector<OptionText> given;
+    for (const Pass::Option<std::string> *option : static_cast<Derived *>(this)->texts())
+      if (!option->getValue().empty())
+        given.push_back({option->ArgStr.data(), option->ArgStr.size(), option->getValue().data(), option->getValue().size()});
+    Figures figures{};
+    if (!run(static_cast<int32_t>(job), wrap(function.getOperation()), given.data(), given.size(), &figures))
+      return this->signalPassFailure();
+    static_cast<Derived *>(this)->record(figures);
+  }
+
+  void record(const Figures &) {}
+};
+
+#define REMAT_OPTION(member, argument, description)                                                                                      \
+  Pass::Option<std::string> member { *this, argument, llvm::cl::desc(description), llvm::cl::init("") }
+
+/// How costs and sizes are found; the same for all passes.
+#define REMAT_MODEL_OPTIONS                                                                                                              \
+  REMAT_OPTION(profile, "profile", "file with measured times per operation");                                                           \
+  REMAT_OPTION(device, "device", "device that times are estimated for (default: cpu)");                                                  \
+  REMAT_OPTION(dynamicExtent, "dynamic-extent", "what dynamic extents count as")
+
+struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RematPass)
+
+  RematPass() = default;
+  RematPass(const RematPass &other) : FunctionPass(other) {}
+  StringRef getArgument() const final { return "remat"; }
+  StringRef getDescription() const final { return "Compute tensors again where that keeps the peak of memory within a budget"; }
+
+  REMAT_OPTION(budget, "budget", "peak to stay within: 80%, 512MiB, a number of bytes, min, auto or none (default: auto)");
+  REMAT_OPTION(maxOverhead, "max-overhead", "for budget=auto: time that may be added (default: 5%)");
+  REMAT_OPTION(solver, "solver", "solver to use (default: auto)");
+  REMAT_OPTION(timeLimit, "time-limit", "longest time to search, per function (default: 10s)");
+  REMAT_OPTION(stepLimit, "step-limit", "most search steps to take, per function");
+  REMAT_OPTION(threads, "threads", "threads to search with, per function (default: 1)");
+  REMAT_OPTION(seed, "seed", "seed of random choices (default: 0)");
+  REMAT_OPTION(order, "order", "free, or fixed: first runs keep the order of the function (default: free)");
+  REMAT_OPTION(maxComputes, "max-computes", "how often one operation may run at most");
+  REMAT_OPTION(paging, "paging", "whether tensors may move to the device's second memory: off, sync, or dma, beside computing (default: off)");
+  REMAT_OPTION(tierCapacity, "tier-capacity", "what the second memory holds, 32GB for instance (default: what the device says)");
+  REMAT_OPTION(objective, "objective", "what the schedule is to be good at within the budget: time, energy or peak (default: time)");
+  REMAT_OPTION(deadline, "deadline", "when it has to have ended, transfers included: 1.5x or 40ms");
+  REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are given up (default: true)");
+  REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
+  REMAT_MODEL_OPTIONS;
+
+  Statistic peakBefore{this, "peak-before", "Bytes of the functions' peaks before"};
+  Statistic peakAfter{this, "peak-after", "Bytes of the functions' peaks after"};
+  Statistic recomputes{this, "recomputed", "Operations that run again"};
+  Statistic addedTime{this, "added-time", "Nanoseconds that recomputing adds, as estimated"};
+  Statistic bound{this, "added-time-bound", "Nanoseconds that any schedule within the budgets adds, as proved"};
+
+  SmallVector<const Pass::Option<std::string> *> texts() {
+    return {&budget,      &maxOverhead, &solver,  &timeLimit, &stepLimit, &threads,      &seed, &order,
+            &maxComputes, &paging, &tierCapacity, &objective, &deadline, &dealloc, &remarks, &profile, &device, &dynamicExtent};
+  }
+
+  void record(const Figures &figures) {
+    peakBefore += figures.peakBefore;
+    peakAfter += figures.peakAfter;
+    recomputes += figures.recomputes;
+    addedTime += figures.addedTime;
+    bound += figures.boundOnAddedTime;
+  }
+};
+
+struct AnnotatePass : FunctionPass<AnnotatePass, Job::Annotate> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AnnotatePass)
+
+  AnnotatePass() = default;
+  AnnotatePass(const AnnotatePass &other) : FunctionPass(other) {}
+  StringRef getArgument() const final { return "remat-annotate"; }
+  StringRef getDescription() const final { return "Say of every operation what it takes: bytes, time, and memory in use while it runs"; }
+
+  REMAT_MODEL_OPTIONS;
+
+  SmallVector<const Pass::Option<std::string> *> texts() { return {&profile, &device, &dynamicExtent}; }
+};
+
+struct VerifyPass : FunctionPass<VerifyPass, Job::Verify> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyPass)
+
+  VerifyPass() = default;
+  VerifyPass(const VerifyPass &other) : FunctionPass(other) {}
+  StringRef getArgument() const final { return "remat-verify"; }
+  StringRef getDescription() const final { return "Replay the schedule as it stands, and fail if it breaks the budget"; }
+
+  REMAT_OPTION(budget, "budget", "peak to stay within, in bytes or as 512MiB (default: what remat noted at the function)");
+  REMAT_OPTION(dynamicExtent, "dynamic-extent", "what dynamic extents count as");
+
+  SmallVector<const Pass::Option<std::string> *> texts() { return {&budget, &dynamicExtent}; }
+};
+
+} // namespace
+
+extern "C" {
+
+void rematRegisterPasses(Run rust) {
+  run = rust;
+  PassRegistration<RematPass>();
+  PassRegistration<AnnotatePass>();
+  PassRegistration<VerifyPass>();
+  rematRegisterTransforms();
+}
+
+void rematInsertDialect(void *registry) { rematRegisterDialect(MlirDialectRegistry{registry}); }
+
+} // extern "C"

@@ -1,0 +1,146 @@
+//! What `cpp/Passes.cpp` calls, and what it is called with.
+#![expect(unsafe_code, reason = "the other side is C++")]
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+
+use remat_mlir::{Function, Severity};
+
+use crate::{ModelOptions, OptionError, PassError, PassOptions, VerifyOptions, annotate, rematerialize, verify};
+
+/// An option, as it stands in a pipeline.
+#[repr(C)]
+struct OptionText {
+    name: *const u8,
+    name_length: usize,
+    value: *const u8,
+    value_length: usize,
+}
+
+/// What a pass found out about a function.
+#[repr(C)]
+#[derive(Default)]
+struct Figures {
+    peak_before: u64,
+    peak_after: u64,
+    recomputes: u64,
+    added_time: u64,
+    bound_on_added_time: u64,
+}
+
+/// `MlirOperation` of the C API.
+#[repr(C)]
+struct RawOperation {
+    pointer: *mut c_void,
+}
+
+type Run = unsafe extern "C" fn(i32, RawOperation, *const OptionText, usize, *mut Figures) -> bool;
+
+unsafe extern "C" {
+    fn rematRegisterPasses(run: Run);
+    fn rematInsertDialect(registry: *mut c_void);
+}
+
+/// Makes MLIR know the passes by their names, in this process.
+pub fn register_passes() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: the function that is handed over lives as long as the process.
+    ONCE.call_once(|| unsafe { rematRegisterPasses(run) });
+}
+
+/// Adds the dialect to a registry.
+///
+/// # Safety
+/// The pointer is that of a living `mlir::DialectRegistry`.
+pub unsafe fn register_dialect(registry: *mut c_void) {
+    // SAFETY: the caller says so.
+    unsafe { rematInsertDialect(registry) };
+}
+
+/// Runs a pass on a function; false if it failed, which has been told at the function then.
+///
+/// # Safety
+/// The operation is a function that lives during the call and is not touched by others; the options are `count` texts in UTF-8.
+unsafe extern "C" fn run(
+    job: i32,
+    function: RawOperation,
+    options: *const OptionText,
+    count: usize,
+    figures: *mut Figures,
+) -> bool {
+    // SAFETY: the caller says so.
+    let function = unsafe { Function::from_raw(function.pointer) };
+    // SAFETY: the caller says so; no options come as a null pointer.
+    let options: Vec<(&str, &str)> = unsafe {
+        let given = if count == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(options, count)
+        };
+        let text = |start, length| std::str::from_utf8(slice::from_raw_parts(start, length)).unwrap_or_default();
+        given
+            .iter()
+            .map(|option| {
+                (
+                    text(option.name, option.name_length),
+                    text(option.value, option.value_length),
+                )
+            })
+            .collect()
+    };
+    let work = AssertUnwindSafe(|| dispatch(job, function, &options));
+    match catch_unwind(work) {
+        Ok(Ok(found)) => {
+            // SAFETY: the caller hands over a place for the figures.
+            unsafe { figures.write(found) };
+            true
+        }
+        Ok(Err(error)) => {
+            error.emit(function);
+            false
+        }
+        // The panic has said itself what it is; nothing may unwind into C++.
+        Err(_) => {
+            function.emit(Severity::Error, "the pass panicked: this is a bug of remat-opt");
+            false
+        }
+    }
+}
+
+/// The numbers are those of `Job` in C++.
+fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> Result<Figures, PassError<'c>> {
+    match job {
+        0 => {
+            let mut own = PassOptions::default();
+            set_all(options, |name, value| own.set(name, value))?;
+            let report = rematerialize(function, &own)?;
+            Ok(Figures {
+                peak_before: report.baseline_peak,
+                peak_after: report.peak,
+                recomputes: report.recomputes as u64,
+                added_time: report.added_time(),
+                bound_on_added_time: report.bound_on_added_time(),
+            })
+        }
+        1 => {
+            let mut own = ModelOptions::default();
+            set_all(options, |name, value| own.set(name, value))?;
+            annotate(function, &own)?;
+            Ok(Figures::default())
+        }
+        _ => {
+            let mut own = VerifyOptions::default();
+            set_all(options, |name, value| own.set(name, value))?;
+            verify(function, &own)?;
+            Ok(Figures::default())
+        }
+    }
+}
+
+fn set_all(
+    options: &[(&str, &str)],
+    mut set: impl FnMut(&str, &str) -> Result<(), OptionError>,
+) -> Result<(), OptionError> {
+    options.iter().try_for_each(|(name, value)| set(name, value))
+}

@@ -1,0 +1,52 @@
+//! Why a pass failed on a function.
+
+use remat_mlir::{ApplyError, Diagnosed, Function, ImportError, Severity};
+use thiserror::Error;
+
+use crate::OptionError;
+
+/// Why a pass failed. `'c` is the life of the function.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PassError<'c> {
+    /// An option has no meaning.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// The function cannot be read.
+    #[error("{0}")]
+    Import(Diagnosed<'c, ImportError>),
+    /// There is no plan, or not within the limits.
+    #[error(transparent)]
+    Plan(#[from] remat::Error),
+    /// The plan could not be carried over; our mistake.
+    #[error("{0}")]
+    Apply(Diagnosed<'c, ApplyError>),
+    /// The schedule that stands in the function breaks a rule.
+    #[error("{0}")]
+    Schedule(String),
+}
+
+impl<'c> From<Diagnosed<'c, ImportError>> for PassError<'c> {
+    fn from(error: Diagnosed<'c, ImportError>) -> Self {
+        Self::Import(error)
+    }
+}
+
+impl<'c> From<Diagnosed<'c, ApplyError>> for PassError<'c> {
+    fn from(error: Diagnosed<'c, ApplyError>) -> Self {
+        Self::Apply(error)
+    }
+}
+
+impl PassError<'_> {
+    /// Tells the error where it belongs: at an operation, else at `function`.
+    pub fn emit(&self, function: Function<'_>) {
+        match self {
+            Self::Import(error) => error.emit(),
+            Self::Apply(error) => error.emit(),
+            Self::Option(_) | Self::Plan(_) | Self::Schedule(_) => {
+                function.emit(Severity::Error, &self.to_string());
+            }
+        }
+    }
+}

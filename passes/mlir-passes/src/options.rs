@@ -1,0 +1,280 @@
+//! The options of the passes, by the names that they have in pipelines; those of `remat-opt`, where it has them too.
+
+use std::time::Duration;
+
+use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
+use remat::profile::ProfileFile;
+use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
+use thiserror::Error;
+
+/// An option that has no meaning.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("option `{name}` of the pass: {why}")]
+pub struct OptionError {
+    name: String,
+    why: String,
+}
+
+/// How costs and sizes are found.
+#[derive(Clone, Debug, Default)]
+pub struct ModelOptions {
+    /// Device, profile, order, limit on computes.
+    pub load: LoadOptions,
+    /// What dynamic extents count as.
+    pub dynamic_extent: Option<u64>,
+}
+
+/// What `remat` is to do.
+#[derive(Clone, Debug)]
+pub struct PassOptions {
+    /// How costs and sizes are found.
+    pub model: ModelOptions,
+    /// Budget and solver.
+    pub request: SolveRequest,
+    /// What the schedule is to be good at within the budget.
+    pub goal: Goal,
+    /// Longest time to search.
+    pub time_limit: Duration,
+    /// Most search steps to take.
+    pub step_limit: Option<u64>,
+    /// Threads to search with.
+    pub threads: usize,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Whether markers say where tensors are given up.
+    pub dealloc: bool,
+    /// Whether a remark says what was done.
+    pub remarks: bool,
+}
+
+impl Default for PassOptions {
+    fn default() -> Self {
+        Self {
+            model: ModelOptions::default(),
+            request: SolveRequest {
+                budget: BudgetSpec::Auto,
+                max_overhead: 50_000,
+                solver: "auto".to_owned(),
+            },
+            goal: Goal::default(),
+            time_limit: Duration::from_secs(10),
+            step_limit: None,
+            threads: 1,
+            seed: 0,
+            dealloc: true,
+            remarks: true,
+        }
+    }
+}
+
+/// What `remat-verify` is to hold the schedule against.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyOptions {
+    /// Bytes that the peak may reach; absent: what `remat` noted at the function.
+    pub budget: Option<u64>,
+    /// What dynamic extents count as.
+    pub dynamic_extent: Option<u64>,
+}
+
+impl ModelOptions {
+    /// Sets the option `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] if there is none of this name, or the value has no meaning.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        match name {
+            "device" => value.clone_into(&mut self.load.device),
+            "profile" => {
+                let text =
+                    std::fs::read_to_string(value).map_err(|error| wrong(name, format!("`{value}`: {error}")))?;
+                self.load.profile =
+                    Some(ProfileFile::from_json(&text).map_err(|error| wrong(name, error.to_string()))?);
+            }
+            "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
+            _ => return Err(wrong(name, "there is no such option".to_owned())),
+        }
+        Ok(())
+    }
+}
+
+impl PassOptions {
+    /// Sets the option `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] if there is none of this name, or the value has no meaning.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        let because = |why: String| wrong(name, why);
+        match name {
+            "budget" => {
+                self.request.budget = value
+                    .parse()
+                    .map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?
+            }
+            "max-overhead" => self.request.max_overhead = remat::parse_share(value).map_err(because)?,
+            "solver" => value.clone_into(&mut self.request.solver),
+            "time-limit" => self.time_limit = remat::parse_duration(value).map_err(because)?,
+            "step-limit" => self.step_limit = Some(number(name, value)?),
+            "threads" => {
+                let threads = number(name, value)?;
+                self.threads = usize::try_from(threads).unwrap_or(usize::MAX).max(1);
+            }
+            "seed" => self.seed = number(name, value)?,
+            "order" => {
+                self.model.load.order = Some(match value {
+                    "free" => OrderMode::Free,
+                    "fixed" => OrderMode::Fixed,
+                    _ => return Err(because(format!("`{value}` is neither `free` nor `fixed`"))),
+                });
+            }
+            "max-computes" => {
+                let most = number(name, value)?;
+                let most = u32::try_from(most).ok().filter(|&most| most > 0);
+                self.model.load.max_computes =
+                    Some(most.ok_or_else(|| because(format!("`{value}` is not a number from 1 to 4294967295")))?);
+            }
+            "paging" => {
+                let mode = match value {
+                    "off" => None,
+                    "sync" => Some(PagingMode::Sync),
+                    "dma" => Some(PagingMode::Dma),
+                    _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
+                };
+                self.model.load.second_memory = mode.map(|mode| SecondMemory { mode, capacity: None });
+            }
+            "tier-capacity" => {
+                let capacity = Some(bytes(name, value)?);
+                let second = self.model.load.second_memory.as_mut();
+                second
+                    .ok_or_else(|| because("it says nothing without `paging`".to_owned()))?
+                    .capacity = capacity;
+            }
+            "objective" => {
+                self.goal.objective = match value {
+                    "time" => Objective::Time,
+                    "energy" => Objective::Energy,
+                    "peak" => Objective::Peak,
+                    _ => return Err(because(format!("`{value}` is none of `time`, `energy` and `peak`"))),
+                }
+            }
+            "deadline" => {
+                let deadline = value.parse();
+                self.goal.deadline =
+                    Some(deadline.map_err(|error: remat::DeadlineParseError| because(error.to_string()))?);
+            }
+            "dealloc" => self.dealloc = truth(name, value)?,
+            "remarks" => self.remarks = truth(name, value)?,
+            _ => self.model.set(name, value)?,
+        }
+        Ok(())
+    }
+}
+
+impl VerifyOptions {
+    /// Sets the option `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] if there is none of this name, or the value has no meaning.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        match name {
+            "budget" => self.budget = Some(bytes(name, value)?),
+            "dynamic-extent" => self.dynamic_extent = Some(number(name, value)?),
+            _ => return Err(wrong(name, "there is no such option".to_owned())),
+        }
+        Ok(())
+    }
+}
+
+fn wrong(name: &str, why: String) -> OptionError {
+    OptionError {
+        name: name.to_owned(),
+        why,
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, OptionError> {
+    value
+        .trim()
+        .parse()
+        .map_err(|_| wrong(name, format!("`{value}` is not a non-negative integer")))
+}
+
+fn bytes(name: &str, value: &str) -> Result<u64, OptionError> {
+    match value.parse() {
+        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
+        _ => Err(wrong(
+            name,
+            format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
+        )),
+    }
+}
+
+fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
+    match value {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(wrong(name, format!("`{value}` is neither `true` nor `false`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_the_values_of_the_command_line() {
+        let mut options = PassOptions::default();
+        for (name, value) in [
+            ("budget", "80%"),
+            ("time-limit", "500ms"),
+            ("max-overhead", "3%"),
+            ("dealloc", "false"),
+            ("order", "fixed"),
+            ("max-computes", "2"),
+            ("paging", "dma"),
+            ("tier-capacity", "2MiB"),
+            ("objective", "energy"),
+            ("deadline", "1.5x"),
+        ] {
+            options.set(name, value).unwrap();
+        }
+        assert_eq!(options.request.budget, BudgetSpec::Share(800_000));
+        assert_eq!(options.time_limit, Duration::from_millis(500));
+        assert_eq!(options.request.max_overhead, 30_000);
+        assert!(!options.dealloc);
+        assert_eq!(options.model.load.order, Some(OrderMode::Fixed));
+        assert_eq!(options.model.load.max_computes, Some(2));
+        assert_eq!(
+            options.model.load.second_memory,
+            Some(SecondMemory {
+                mode: PagingMode::Dma,
+                capacity: Some(2 << 20)
+            })
+        );
+        assert_eq!(options.goal.objective, Objective::Energy);
+        assert_eq!(options.goal.deadline, Some(remat::Deadline::Factor(1_500_000)));
+    }
+
+    #[test]
+    fn values_without_meaning_are_rejected_by_name() {
+        for (name, value) in [
+            ("budget", "much"),
+            ("threads", "-1"),
+            ("order", "any"),
+            ("dealloc", "maybe"),
+            ("max-computes", "0"),
+            ("speed", "1"),
+            ("profile", "/none"),
+            ("paging", "on"),
+            ("tier-capacity", "2MiB"),
+            ("objective", "beauty"),
+            ("deadline", "soon"),
+        ] {
+            let error = PassOptions::default().set(name, value).unwrap_err();
+            assert!(
+                error.to_string().starts_with(&format!("option `{name}` of the pass: ")),
+                "{error}"
+            );
+        }
+        assert!(VerifyOptions::default().set("budget", "80%").is_err());
+    }
+}

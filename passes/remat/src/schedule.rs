@@ -1,0 +1,31 @@
+//! Solutions as binary schedules for devices, and back.
+
+use remat_schedule::{Figures, Schedule};
+
+use crate::{Error, Model, Solution};
+
+/// The schedule of a solution, in the format of `docs/schedule.md`.
+///
+/// # Errors
+/// [`Error::Schedule`] if the plan exceeds what the format holds.
+pub(crate) fn schedule(solution: &Solution) -> Result<Vec<u8>, Error> {
+    let figures = Figures {
+        peak: solution.replay.peak,
+        second_peak: solution.replay.second_peak,
+    };
+    Ok(remat_schedule::encode(&solution.problem, &solution.plan, figures)?)
+}
+
+/// Replays a schedule that was read from a file. What it promises of the peak is its budget.
+///
+/// # Errors
+/// [`Error::ScheduleFormat`] if the bytes are no schedule, [`Error::Schedule`] if it is that of another model,
+/// [`Error::PlanRejected`] if it breaks a rule or takes more memory than it promises.
+pub fn check_schedule(model: &Model, bytes: &[u8]) -> Result<Solution, Error> {
+    let schedule = Schedule::open(bytes)?;
+    let mut problem = model.problem().clone();
+    problem.budget = Some(schedule.peak());
+    let plan = remat_schedule::plan_of(&problem, &schedule)?;
+    let replay = remat_verify::replay(&problem, &plan).map_err(Error::PlanRejected)?;
+    Ok(crate::solution::solution(model, problem, plan, replay, None))
+}

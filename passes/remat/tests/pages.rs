@@ -1,0 +1,155 @@
+//! `auto` with a second memory: never more energy than any other solver, on the networks and devices of the POET paper; limits hold on
+//! networks and models.
+
+use std::path::{Path, PathBuf};
+
+use remat::plan::{Objective, PagingMode, Problem, baseline};
+use remat::profile::{Device, TrainingNet};
+use remat::solver::{SolveControl, Solver};
+use remat::verify::replay;
+use remat::{LoadOptions, Model, SecondMemory};
+
+const STEPS: u64 = 1_500;
+
+/// A network on a device within a share of its peak, with a deadline in per cent of running every op once.
+fn problem(net: TrainingNet, device: &str, percent: u64, deadline: Option<u64>) -> Problem {
+    let mut problem = net.problem(&Device::preset(device).expect("a device"));
+    problem.objective = Objective::Energy;
+    let peak = replay(&problem, &baseline(&problem)).expect("every op runs once").peak;
+    problem.budget = Some(peak * percent / 100);
+    problem.deadline = deadline.map(|percent| problem.total_duration() * percent / 100);
+    problem
+}
+
+/// The energy of the plan of a solver, if it found one within all limits.
+fn energy(solver: &dyn Solver, problem: &Problem) -> Option<u64> {
+    let outcome = solver.solve(problem, &SolveControl::new().step_limit(STEPS));
+    let found = replay(problem, &outcome.plan?);
+    // Some solvers know no deadline.
+    found.ok().map(|found| found.energy)
+}
+
+#[test]
+fn auto_never_takes_more_energy_than_another_solver() {
+    let mut compared = 0;
+    for (net, device, percent, deadline) in [
+        (TrainingNet::Linear, "mkr1000", 80, None),
+        (TrainingNet::Linear, "mkr1000", 45, Some(102)),
+        (TrainingNet::Linear, "raspberry-pi-4", 60, Some(101)),
+        (TrainingNet::Vgg16Cifar, "nrf52840", 60, None),
+        (TrainingNet::Vgg16Cifar, "raspberry-pi-4", 55, Some(101)),
+        (TrainingNet::Resnet18Cifar, "raspberry-pi-4", 60, None),
+        (TrainingNet::Resnet18Cifar, "jetson-tx2", 50, Some(105)),
+        (TrainingNet::Resnet18Cifar, "h200", 50, None),
+        (TrainingNet::Transformer, "desktop", 90, None),
+    ] {
+        let problem = problem(net, device, percent, deadline);
+        let ours = energy(&remat::Auto, &problem).unwrap_or(u64::MAX);
+        let others = remat::solvers().filter(|solver| {
+            ["dtr", "chen", "checkpoint", "griewank"]
+                .iter()
+                .any(|name| solver.name().starts_with(name))
+        });
+        // Integer programs count no steps of ours.
+        let with_pages = remat::paging_solvers().filter(|solver| !solver.name().starts_with("poet"));
+        for other in others.chain(with_pages) {
+            let Some(theirs) = energy(other, &problem) else {
+                continue;
+            };
+            compared += 1;
+            let name = other.name();
+            assert!(
+                ours <= theirs,
+                "{ours} is more than {theirs} of `{name}` on {} at {percent} %",
+                net.name()
+            );
+        }
+    }
+    assert!(compared > 60, "only {compared} comparisons");
+}
+
+/// Everything the linear network keeps is eight times as large with a batch of eight, and takes eight times as long.
+#[test]
+fn a_batch_of_the_linear_network_trains_within_the_memory_of_the_smallest_board() {
+    let device = Device::preset("mkr1000").expect("a device");
+    let mut problem = TrainingNet::Linear.problem(&device);
+    for storage in &mut problem.storages {
+        storage.bytes *= 8;
+    }
+    for op in &mut problem.ops {
+        (op.duration, op.energy_pj) = (op.duration * 8, op.energy_pj * 8);
+    }
+    problem.objective = Objective::Energy;
+    let peak = replay(&problem, &baseline(&problem)).expect("every op runs once").peak;
+    assert!(peak > 32_768);
+    problem.budget = Some(32_768);
+    let found = energy(&remat::Auto, &problem).expect("a plan");
+    assert!(found < problem.total_energy() * 1_005 / 1_000);
+}
+
+#[test]
+fn deadlines_hold_with_the_time_of_transfers_in_them() {
+    let mut moved = 0;
+    for (device, mode) in [("mkr1000", PagingMode::Sync), ("raspberry-pi-4", PagingMode::Dma)] {
+        for net in [TrainingNet::Linear, TrainingNet::Vgg16Cifar, TrainingNet::Resnet18Cifar] {
+            let mut problem = problem(net, device, 45, Some(102));
+            problem.paging.as_mut().expect("a second memory").mode = mode;
+            let outcome = remat::Auto.solve(&problem, &SolveControl::new().step_limit(STEPS));
+            let Some(plan) = outcome.plan else { continue };
+            let found = replay(&problem, &plan).expect("a valid plan");
+            assert!(
+                found.duration <= problem.deadline.expect("it was set"),
+                "{}",
+                net.name()
+            );
+            let runs: u64 = plan.runs().map(|op| problem.ops[op].duration).sum();
+            if mode == PagingMode::Sync {
+                assert_eq!(found.duration, runs + found.paging_duration);
+            }
+            assert!(found.duration >= runs);
+            moved += u64::from(found.paging_duration > 0);
+        }
+    }
+    assert!(moved >= 3, "transfers in {moved} plans");
+}
+
+/// Models of training steps in a folder, by name; none, with a reason, where there is no such folder.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+fn training_steps(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        eprintln!("skipped: there is no folder `{}`", folder.display());
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.to_string_lossy().ends_with("_train.onnx"));
+    paths.sort();
+    paths
+}
+
+#[test]
+fn training_steps_from_files_are_planned_within_budget_and_deadline() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let own = training_steps(&root.join("test/models"));
+    assert!(own.len() >= 2);
+    for path in own.into_iter().chain(training_steps(&root.join("../shared/models"))) {
+        let options = LoadOptions {
+            device: "mkr1000".to_owned(),
+            second_memory: Some(SecondMemory {
+                mode: PagingMode::Sync,
+                capacity: None,
+            }),
+            ..LoadOptions::default()
+        };
+        let model = Model::open(&path, &options).expect("a model");
+        let mut problem = model.problem().clone();
+        problem.objective = Objective::Energy;
+        problem.budget = Some(model.baseline().peak * 9 / 10);
+        problem.deadline = Some(problem.total_duration() * 101 / 100);
+        let outcome = remat::Auto.solve(&problem, &SolveControl::new().step_limit(5_000));
+        let plan = outcome
+            .plan
+            .unwrap_or_else(|| panic!("no plan for `{}`", path.display()));
+        let found = replay(&problem, &plan).expect("a valid plan");
+        assert!(found.energy < problem.total_energy() * 101 / 100, "{}", path.display());
+    }
+}

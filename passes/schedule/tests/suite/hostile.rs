@@ -1,0 +1,93 @@
+//! Bytes that are no schedule.
+
+use proptest::prelude::*;
+use remat_schedule::{FormatError, Schedule, encode};
+
+use super::linear;
+
+/// The usual checksum, written down once more.
+fn checksum(bytes: &[u8]) -> u32 {
+    let step = |sum: u32, _| if sum & 1 == 1 { sum >> 1 ^ 0xEDB8_8320 } else { sum >> 1 };
+    !bytes
+        .iter()
+        .fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
+}
+
+/// Content with the right checksum.
+pub(super) fn sealed(content: &[u8]) -> Vec<u8> {
+    [content, &checksum(content).to_le_bytes()].concat()
+}
+
+/// A schedule that makes each error, by the name of what is wrong.
+pub(super) fn broken() -> Vec<(&'static str, Vec<u8>, FormatError)> {
+    let with = |numbers: &[u8]| sealed(&[b"RMTS\x01", numbers].concat());
+    // Two ops, one storage of seven bytes; the steps follow.
+    let body = |steps: u8, codes: &[u8]| with(&[&[2, 1, steps, 7, 0, 1, 7, 0], codes].concat());
+    let number = |offset| FormatError::Number { offset };
+    let range = |offset| FormatError::Range { offset };
+    vec![
+        ("nothing", Vec::new(), FormatError::Truncated),
+        ("other mark", sealed(b"PNG\0\x01"), FormatError::Magic),
+        ("no version", b"RMTS".to_vec(), FormatError::Truncated),
+        ("later version", sealed(b"RMTS\x02"), FormatError::Version(2)),
+        ("no checksum", b"RMTS\x01".to_vec(), FormatError::Truncated),
+        ("no content", with(&[]), FormatError::Truncated),
+        ("too many ops", with(&[0x80, 0x80, 0x80, 0x80, 1]), number(5)),
+        ("long number", with(&[0x82, 0]), number(5)),
+        ("number without end", with(&[0xff; 12]), number(5)),
+        (
+            "more than 64 bits",
+            with(&[2, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]),
+            number(8),
+        ),
+        ("fewer steps than stated", body(2, &[0]), FormatError::Truncated),
+        (
+            "more steps than stated",
+            body(1, &[0, 0]),
+            FormatError::Trailing { offset: 14 },
+        ),
+        ("size that is not there", with(&[2, 1, 0, 7, 0, 1, 7, 1]), range(12)),
+        ("op that is not there", body(1, &[4 << 2]), range(13)),
+        ("op before the first", body(1, &[1 << 2]), range(13)),
+        ("storage that is not there", body(1, &[2 << 2 | 1]), range(13)),
+        ("third of two ops", body(3, &[0, 0, 0]), range(15)),
+        ("step of 35 bits", body(1, &[0x80, 0x80, 0x80, 0x80, 0x40]), number(13)),
+    ]
+}
+
+#[test]
+fn each_mistake_is_told() {
+    for (what, bytes, error) in broken() {
+        assert_eq!(Schedule::open(&bytes).map(|_| ()), Err(error), "{what}");
+    }
+}
+
+#[test]
+fn no_shorter_or_changed_schedule_is_accepted() {
+    let (problem, plan, figures) = linear();
+    let bytes = encode(&problem, &plan, figures).unwrap();
+    for length in 0..bytes.len() {
+        assert!(Schedule::open(&bytes[..length]).is_err(), "{length}");
+    }
+    let mut changed = bytes.clone();
+    for bit in 0..8 * bytes.len() {
+        changed[bit / 8] ^= 1 << (bit % 8);
+        assert!(Schedule::open(&changed).is_err(), "{bit}");
+        changed[bit / 8] ^= 1 << (bit % 8);
+    }
+    assert!(Schedule::open(&changed).is_ok());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn any_bytes_with_the_right_checksum_end_in_steps_or_an_error(
+        content in prop::collection::vec(prop_oneof![4 => 0u8..8, 1 => any::<u8>()], 0..60),
+    ) {
+        if let Ok(schedule) = Schedule::open(&sealed(&[b"RMTS\x01", &content[..]].concat())) {
+            prop_assert_eq!(schedule.steps().count(), schedule.steps().len());
+            prop_assert_eq!(schedule.sizes().count(), schedule.storages() as usize);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+"""The promise on native code: functions over tensors, lowered by the passes of MLIR, take what their schedules say and compute what
+they computed before."""
+
+import functools
+import math
+import re
+import sys
+
+import native
+import pytest
+
+BUDGETS = {
+    "chain": ["80%", "60%", "40%"],
+    "mlp": ["80%", "60%", "40%"],
+    "unet": ["80%", "60%", "50%"],
+    "attention": ["80%", "60%", "40%"],
+}
+"""Half the peak of the U-Net is held by single operations."""
+SCHEDULES = [
+    *((function, "linalg", budget) for function, budgets in BUDGETS.items() for budget in budgets),
+    *((function, "tosa", "60%") for function in BUDGETS),
+]
+TOLERANCE = 0.01
+"""Of the promise. Blocks of 1 MiB, rounded up to pages and aligned within them, take 0.4 % more than their tensors."""
+SMALLEST = 5 * 2**20
+"""Peak in bytes below which tensors would not dominate the heap."""
+
+pytestmark = pytest.mark.skipif(
+    not (native.LLVM / "bin" / "mlir-runner").exists(),
+    reason=f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it",
+)
+
+
+@pytest.fixture(scope="module")
+def built():
+    found = native.Built.find()
+    if found.plugin is None:
+        pytest.skip("libremat.so is not built: cargo build --release -p remat-plugin --features llvm")
+    return found
+
+
+def source(function):
+    return (native.CASES / f"{function}.mlir").read_text()
+
+
+@functools.cache
+def unmodified(function):
+    """The function as it stands, through the tools as they are, without the plugin."""
+    return native.run(native.schedule(source(function)))
+
+
+def assert_kept(promised, measured):
+    """The promise holds, and is no looser than it says."""
+    assert abs(measured - promised) <= promised * TOLERANCE, f"promised {promised}, measured {measured}"
+
+
+@pytest.mark.parametrize("function", BUDGETS)
+def test_cases_compute_numbers_and_are_large_enough_to_measure(function):
+    before = unmodified(function)
+    assert all(math.isfinite(total) and total != 0 for total in before["sums"])
+    assert len(set(before["bits"])) == len(before["bits"])
+    assert before["peak_bytes"] > SMALLEST
+
+
+@pytest.mark.parametrize(("function", "level", "budget"), SCHEDULES)
+def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits(built, function, level, budget):
+    before = unmodified(function)
+    planned = native.schedule(source(function), built.plugin, level, budget, "time-limit=5s")
+    after = native.run(planned, built)
+    assert after["bits"] == before["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+    share = float(budget.removesuffix("%")) / 100
+    assert after["peak_bytes"] <= before["peak_bytes"] * (share + TOLERANCE)
+
+
+def test_without_a_budget_the_promise_is_what_the_function_took(built):
+    """The accounting itself, on a function in which nothing is moved."""
+    for function in BUDGETS:
+        planned = native.schedule(source(function), built.plugin, "linalg", "none")
+        assert planned.recomputed == 0
+        assert_kept(planned.promised, unmodified(function)["peak_bytes"])
+
+
+def test_buffers_freed_late_are_seen(built):
+    """Without the pass that moves deallocations up, the same schedule takes more than it promises."""
+    planned = native.schedule(source("chain"), built.plugin, "linalg", "60%", "time-limit=5s")
+    late = [stage for stage in native.TO_BUFFERS if "liveness" not in stage]
+    after = native.run(planned, built, to_buffers=late)
+    assert after["bits"] == unmodified("chain")["bits"]
+    assert after["peak_bytes"] > 1.5 * planned.promised
+
+
+def test_merging_after_lowering_costs_memory_unless_results_have_buffers_of_their_own(monkeypatch):
+    """Why the pipeline has `empty-tensor-to-alloc-tensor`: `cse` merges what results are written into."""
+    monkeypatch.setattr(native, "OWN_BUFFERS", [])
+    merged = native.run(native.schedule(source("unet")))
+    assert merged["bits"] == unmodified("unet")["bits"]
+    assert merged["peak_bytes"] > 1.1 * unmodified("unet")["peak_bytes"]
+
+
+def test_what_waits_in_the_second_memory_takes_no_heap(built):
+    if built.runtime is None:
+        pytest.skip(
+            "libremat_runtime.so is not built: cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=... && ninja -C target/mlir"
+        )
+    text = source("pages")
+    paged = native.Scheduled(
+        native.optimized(text, [f"func.func({','.join(native.LEVELS['tosa']([]))})"], built.plugin)
+    )
+    after = native.run(paged, built)
+    assert_kept(paged.promised, after["peak_bytes"])
+    tensor = 512 * 512 * 4
+    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (
+        3 * tensor,
+        3 * tensor,
+        3 * tensor,
+    )
+    before = native.run(native.schedule(in_memory(text)))
+    assert after["bits"] == before["bits"]
+    assert before["peak_bytes"] > 1.9 * paged.promised
+
+
+def in_memory(text):
+    """A function with pages, without them: what came back is what left."""
+    for page, tensor in re.findall(r"(%\w+) = remat\.page_out (%\w+)", text):
+        (back,) = re.findall(rf"(%\w+) = remat\.page_in {page} ", text)
+        text = re.sub(rf"{back}\b", tensor, text)
+    return "\n".join(line for line in text.splitlines() if "remat." not in line or line.startswith("func.func")) + "\n"
+
+
+def test_the_cases_are_those_of_their_generator(tmp_path):
+    native.subprocess.run([sys.executable, native.CASES / "generate.py", tmp_path], check=True)
+    for function in BUDGETS:
+        assert (tmp_path / f"{function}.mlir").read_text() == source(function), (
+            f"run test/mlir/native/generate.py: {function}.mlir differs"
+        )

@@ -1,0 +1,153 @@
+//! `remat-opt IN.mlir -o OUT.mlir`: every function of a module, or a pipeline of passes.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use remat::solver::SolveControl;
+use remat_mlir_passes::mlir::{Parsed, Session};
+use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, rematerialize};
+
+use crate::cli::{OptimizeArgs, ReportFormat};
+use crate::units::{bytes, percent};
+
+pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
+    check(args)?;
+    let session = Session::new();
+    let result = work(args, input, &session, started);
+    tell(&session)?;
+    result
+}
+
+/// What MLIR said, on stderr.
+fn tell(session: &Session) -> anyhow::Result<()> {
+    let mut stderr = std::io::stderr().lock();
+    for message in session.take_messages() {
+        writeln!(stderr, "{message}")?;
+    }
+    Ok(())
+}
+
+/// What a module of MLIR cannot be combined with.
+fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
+    if let Some(output) = &args.output
+        && output.extension().is_none_or(|extension| extension != "mlir")
+    {
+        bail!(
+            "`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made",
+            output.display()
+        );
+    }
+    if args.plan.is_some() || args.emit_plan.is_some() {
+        bail!("a module of MLIR has as many plans as functions: leave out `--plan` and `--emit-plan`");
+    }
+    Ok(())
+}
+
+fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) -> anyhow::Result<()> {
+    let mut module = session.open(input)?;
+    let Some(pipeline) = &args.pass_pipeline else {
+        let reports = schedule(args, input, &module)?;
+        if let Some(output) = &args.output {
+            write(output, &module)?;
+        }
+        return report(args, &reports, started);
+    };
+    remat_mlir_passes::register_passes();
+    module.run(pipeline)?;
+    match &args.output {
+        Some(output) => write(output, &module),
+        None => crate::commands::print(&module.print()?),
+    }
+}
+
+fn schedule(args: &OptimizeArgs, input: &Path, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
+    let options = options(args, input)?;
+    let functions = module.functions().into_iter();
+    let reports = functions.map(|function| {
+        rematerialize(function, &options).map_err(|error| match error {
+            PassError::Plan(error) => anyhow::Error::new(error),
+            // Told with the operation at which it stands.
+            error => {
+                error.emit(function);
+                anyhow::anyhow!("function `{}` cannot be scheduled", function.name())
+            }
+        })
+    });
+    reports.collect()
+}
+
+fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {
+    let load = args.load.options(input)?;
+    let control: SolveControl<'static> = args.search.control();
+    Ok(PassOptions {
+        model: ModelOptions {
+            dynamic_extent: load.dims.get("?").copied(),
+            load,
+        },
+        request: super::solve_request(args),
+        goal: args.goal.goal(),
+        time_limit: args.time_limit,
+        step_limit: args.step_limit,
+        threads: control.threads,
+        seed: control.seed,
+        dealloc: true,
+        remarks: false,
+    })
+}
+
+fn write(output: &Path, module: &Parsed<'_>) -> anyhow::Result<()> {
+    std::fs::write(output, module.print()?).with_context(|| format!("cannot write `{}`", output.display()))
+}
+
+fn report(args: &OptimizeArgs, reports: &[FunctionReport], started: Instant) -> anyhow::Result<()> {
+    let seconds = started.elapsed().as_secs_f64();
+    let text = match args.report.format {
+        ReportFormat::Json => {
+            let functions: Vec<_> = reports.iter().map(json).collect();
+            format!(
+                "{:#}\n",
+                serde_json::json!({ "functions": functions, "seconds": seconds })
+            )
+        }
+        ReportFormat::Text => {
+            let mut text: String = reports.iter().map(line).collect();
+            if let Some(output) = &args.output {
+                text += &format!("wrote       {}\n", output.display());
+            }
+            text
+        }
+    };
+    crate::commands::print(&text)
+}
+
+fn json(report: &FunctionReport) -> serde_json::Value {
+    serde_json::json!({
+        "name": report.name,
+        "baseline_peak_bytes": report.baseline_peak,
+        "peak_bytes": report.peak,
+        "baseline_duration": report.baseline_duration,
+        "duration": report.duration,
+        "recomputes": report.recomputes,
+        "transfers": report.transfers,
+        "optimal": report.optimal,
+    })
+}
+
+fn line(report: &FunctionReport) -> String {
+    let FunctionReport { name, .. } = report;
+    let added = 100.0 * report.added_time() as f64 / report.baseline_duration.max(1) as f64;
+    let transfers = match report.transfers {
+        0 => String::new(),
+        count => format!(", {count} brought back from the second memory"),
+    };
+    format!(
+        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}, time +{added:.2} %{}\n",
+        bytes(report.baseline_peak),
+        bytes(report.peak),
+        percent(report.peak, report.baseline_peak),
+        report.recomputes,
+        if report.optimal { ", the best there is" } else { "" },
+    )
+}
