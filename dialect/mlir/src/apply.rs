@@ -72,9 +72,9 @@ struct Applier<'t, 'c> {
     fences: i64,
     /// Empty tensors whose first reader has been placed.
     placed: FxHashSet<usize>,
-    pages: Pages<'c>,
     /// Operations that run again, as they were before anything was exchanged in them, by position.
     templates: FxHashMap<usize, Operation<'c>>,
+    pages: Pages<'c>,
 }
 
 impl<'t, 'c> Applier<'t, 'c> {

@@ -12,7 +12,7 @@ pub(crate) fn meaning(function: Function<'_>) -> Vec<u64> {
         ..ImportOptions::default()
     };
     let mut imported = function.import(&options).expect("the function is read");
-    imported.drop_deallocs();
+    imported.drop_memory_ops();
     let graph = imported.graph();
     let mut digests: BTreeMap<usize, u64> = BTreeMap::new();
     for (id, tensor) in graph
