@@ -29,7 +29,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-onnx",
             "remat-onnx-mlir",
             "remat-nodelink",
-            "remat-mlir",
             "remat-plan",
             "remat-verify",
             "remat-profile",
@@ -43,7 +42,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortsim",
         ],
     ),
-    ("remat-plugin", &["remat", "remat-mlir"]),
+    ("remat-mlir-passes", &["remat", "remat-mlir"]),
+    ("remat-plugin", &["remat-mlir-passes"]),
 ];
 
 /// Crates for command lines.
