@@ -24,13 +24,13 @@ NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"
 setup:
 	third_party/fetch.sh
 
-# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then the Python ones on what the program writes, then those of
-# the dialect and the passes in `mlir-opt`, which also build target/release/libremat.so.
+# Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then those of the dialect and the passes in `mlir-opt`, which also
+# build target/release/libremat.so, then the Python ones: on what the program writes, and on native code.
 test: setup
 	$(CARGO) test --workspace $(ALL_FEATURES)
 	$(CARGO) build --release -p remat-opt
-	$(PYTHON) -m pytest -q test/python
 	@$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(call NO_LLVM,tested))
+	$(PYTHON) -m pytest -q test/python
 
 test-mlir:
 	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir

@@ -6,6 +6,8 @@ mod mlir;
 mod ortools;
 
 fn main() {
+    // What is missing is found now, not when the plugin is loaded.
+    println!("cargo::rustc-link-arg=-Wl,-z,defs");
     mlir::main();
     ortools::main();
 }

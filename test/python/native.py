@@ -1,6 +1,6 @@
 """Runs functions over tensors on native code, lowered by the passes of MLIR, and measures their heap.
 
-    python test/python/native.py FILE.mlir [FILE.mlir...] [--budgets 80%,60%] [--level linalg|tosa] [--json]
+    python test/python/native.py [FILE.mlir...] [--budgets 80%,60%] [--level linalg|tosa] [--options TEXT] [--json]
 
 Each function runs as it stands and then as the pass `remat` schedules it under each budget; a budget of `none` leaves out the pass, for
 functions that are scheduled by hand. Printed are the peak before, the peak that was promised, the measured one, and the times.
@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 
 from meter import preloaded
-from native_driver import driver
+from native_driver import TENSOR, driver, product, shape
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LLVM = pathlib.Path(os.environ.get("MLIR_SYS_220_PREFIX", "/usr/lib/llvm-22"))
@@ -112,6 +112,11 @@ class Scheduled:
     def recomputed(self):
         return self.text.count("remat.recompute ")
 
+    def bytes_of(self, op):
+        """Bytes of all tensors that operations of this name take or make."""
+        lines = (line for line in self.text.splitlines() if f"{op} " in line)
+        return sum(4 * product(shape(TENSOR.search(line)[0])) for line in lines)
+
 
 def schedule(text, plugin=None, level="linalg", budget=None, options=""):
     """Passes on tensors, with `remat` among them if there is a budget."""
@@ -146,12 +151,12 @@ def figures(said):
     return {key: int(value) for key, (value,) in stated.items()} | several | fastest
 
 
-def compare(path, built, budgets, level, runs):
+def compare(path, built, budgets, level, options, runs):
     """One row for each budget."""
     text = path.read_text()
     before = run(schedule(text, built.plugin, level), built, runs)
     for budget in budgets:
-        planned = schedule(text, built.plugin, level, None if budget == "none" else budget)
+        planned = schedule(text, built.plugin, level, None if budget == "none" else budget, options)
         after = run(planned, built, runs)
         yield {
             "case": path.stem,
@@ -171,22 +176,28 @@ def main():
     parser.add_argument("files", nargs="*", type=pathlib.Path, default=sorted(CASES.glob("*.mlir")))
     parser.add_argument("--budgets", default="80%,60%,45%")
     parser.add_argument("--level", choices=LEVELS, default="linalg")
-    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--options", default="", help="further options of the pass, as `device=desktop paging=sync`")
+    parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     built = Built.find()
     if not given.json:
-        print("| case | budget | before | promised | measured | | time | bits |\n|---|---|---|---|---|---|---|---|")
+        print("| function | budget | before | promised | measured | | second memory | time | bits |")
+        print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
     for path in given.files:
-        for row in compare(path, built, given.budgets.split(","), given.level, given.runs):
+        for row in compare(path, built, given.budgets.split(","), given.level, given.options, given.runs):
             print(json.dumps(row) if given.json else markdown(row), flush=True)
 
 
 def markdown(row):
-    mib = lambda figure: f"{row[figure] / 2**20:.2f} MiB"
+    def mib(figure):
+        return f"{row[figure] / 2**20:.2f} MiB" if figure in row else "-"
+
+    memory = " | ".join(map(mib, ("before", "promised", "measured")))
+    bits = "equal" if row["equal"] else "DIFFERENT"
     return (
-        f"| {row['case']} | {row['budget']} | {mib('before')} | {mib('promised')} | {mib('measured')} "
-        f"| {row['deviation']:+.2%} | {row['time']:.2f} x | {'equal' if row['equal'] else 'DIFFERENT'} |"
+        f"| {row['case']} | {row['budget']} | {memory} | {row['deviation']:+.2%} | {mib('second_peak_bytes')} "
+        f"| {row['time']:.2f} x | {bits} |"
     )
 
 

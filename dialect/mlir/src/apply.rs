@@ -1,17 +1,15 @@
 //! From a rewritten graph back to the function.
 
-use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationMutLike, WalkOrder, WalkResult};
-use melior::ir::r#type::IntegerType;
-use melior::ir::{BlockRef, Identifier, Location, Operation, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, Location, Operation, OperationRef, Value, ValueLike};
 use remat_ir::{Graph, Op, OpId, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::TiVec;
 
 use crate::error::{ApplyError, Diagnosed};
-use crate::ffi;
-use crate::function::{as_mut, set_integer};
+use crate::ffi::{self, NewAttribute, as_mut};
+use crate::function::set_integer;
 use crate::import::Imported;
 use crate::types::is_ranked;
 use crate::units::ValueIndex;
@@ -74,13 +72,24 @@ struct Applier<'t, 'c> {
     fences: i64,
     /// Empty tensors whose first reader has been placed.
     placed: FxHashSet<usize>,
+    /// Operations that run again, as they were before anything was exchanged in them, by position.
+    templates: FxHashMap<usize, Operation<'c>>,
     pages: Pages<'c>,
 }
 
 impl<'t, 'c> Applier<'t, 'c> {
     fn new(imported: &'t Imported<'c>, new: &'t Graph, options: ApplyOptions, block: BlockRef<'c, 'c>) -> Self {
         let ops = imported.graph.ops.iter_enumerated();
+        let again = new.ops.iter().filter(|op| matches!(op.kind, OpKind::Recompute { .. }));
+        let again: FxHashSet<u32> = again.filter_map(|op| op.source).collect();
+        let table = &imported.table;
+        let positions = (0..table.entries.len())
+            .filter(|&position| u32::try_from(position).is_ok_and(|source| again.contains(&source)));
+        let members = positions.flat_map(|position| table.members(position));
         Self {
+            templates: members
+                .map(|member| (member, (*table.entries[member].op).clone()))
+                .collect(),
             imported,
             new,
             options,
@@ -171,8 +180,8 @@ impl<'t, 'c> Applier<'t, 'c> {
         let mut results = last;
         for member in members {
             let original = table.entries[member].op;
-            let operation = if is_copy {
-                self.insert((*original).clone())
+            let operation = if let Some(template) = self.templates.get(&member).filter(|_| is_copy) {
+                self.insert(template.clone())
             } else {
                 as_mut(original).move_before(table.terminator);
                 original
@@ -251,7 +260,6 @@ impl<'t, 'c> Applier<'t, 'c> {
         Ok(None)
     }
 
-    #[expect(unsafe_code, reason = "the context is that of the function")]
     fn recompute(
         &self,
         input: Value<'c, 'c>,
@@ -259,16 +267,12 @@ impl<'t, 'c> Applier<'t, 'c> {
         of: &str,
         location: Location<'c>,
     ) -> Result<Operation<'c>, ApplyError> {
-        let context = location.context();
-        // SAFETY: the context outlives all of its operations.
-        let context = unsafe { context.to_ref() };
-        let id = IntegerAttribute::new(IntegerType::new(context, 64).into(), id);
         OperationBuilder::new("remat.recompute", location)
             .add_operands(&[input])
             .add_results(&[input.r#type()])
             .add_attributes(&[
-                (Identifier::new(context, "id"), id.into()),
-                (Identifier::new(context, "of"), StringAttribute::new(context, of).into()),
+                ffi::attribute(location, "id", &NewAttribute::Integer(id)),
+                ffi::attribute(location, "of", &NewAttribute::Text(of)),
             ])
             .build()
             .map_err(|error| build_error("remat.recompute", &error))
@@ -327,7 +331,9 @@ impl<'t, 'c> Applier<'t, 'c> {
     }
 
     /// Removes empty tensors that nobody writes into any more.
-    fn sweep(&self) {
+    fn sweep(&mut self) {
+        // They read what they were made with.
+        self.templates.clear();
         let table = &self.imported.table;
         let empties = table.entries.iter().filter(|entry| entry.is_empty_tensor());
         for entry in empties.filter(|entry| !ffi::is_used(entry.op)) {
@@ -337,18 +343,14 @@ impl<'t, 'c> Applier<'t, 'c> {
 }
 
 /// An allocation of a tensor like the result of `empty`.
-#[expect(unsafe_code, reason = "the context is that of the function")]
 fn allocation<'c>(empty: OperationRef<'c, 'c>) -> Result<Operation<'c>, ApplyError> {
     let error = |error| build_error(ALLOCATION, &error);
     let ty = empty.result(0).map_err(error)?.r#type();
-    let context = empty.context();
-    // SAFETY: the context outlives all of its operations.
-    let context = unsafe { context.to_ref() };
     // No dynamic extents, nothing to copy, no hint at the size.
-    let segments = DenseI32ArrayAttribute::new(context, &[0, 0, 0]);
+    let segments = NewAttribute::Integers(&[0, 0, 0]);
     OperationBuilder::new(ALLOCATION, empty.location())
         .add_results(&[ty])
-        .add_attributes(&[(Identifier::new(context, "operandSegmentSizes"), segments.into())])
+        .add_attributes(&[ffi::attribute(empty.location(), "operandSegmentSizes", &segments)])
         .build()
         .map_err(error)
 }

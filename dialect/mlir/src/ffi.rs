@@ -4,8 +4,11 @@
 use std::ffi::c_void;
 
 use melior::dialect::DialectRegistry;
-use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, AttributeLike, OperationRef, Type, TypeLike, ValueLike};
+use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute, StringAttribute};
+use melior::ir::operation::{OperationLike, OperationRefMut};
+use melior::ir::r#type::IntegerType;
+use melior::ir::{Attribute, AttributeLike, Identifier, Location, Module, OperationRef, Type, TypeLike, ValueLike};
+use melior::{Context, StringRef};
 use mlir_sys::{MlirAttribute, MlirDialectRegistry, MlirOperation, MlirType};
 
 /// What is said about an operation; the fields are those of the struct in `Queries.cpp`.
@@ -256,4 +259,44 @@ pub(crate) fn integers(attribute: Attribute<'_>, most: usize) -> Option<Vec<i64>
             .map(|index| integer(Attribute::from_raw(mlir_sys::mlirArrayAttrGetElement(raw, index))))
             .collect()
     }
+}
+
+/// The operation, to be changed.
+pub(crate) fn as_mut<'c, 'a>(op: OperationRef<'c, 'a>) -> OperationRefMut<'c, 'a> {
+    // SAFETY: it is the same operation; MLIR's references do not alias in the sense of Rust.
+    unsafe { OperationRefMut::from_raw(op.to_raw()) }
+}
+
+/// Parses the module in a file; what is wrong with it is told to the context's handler.
+pub(crate) fn parse_file<'c>(context: &'c Context, path: &str) -> Option<Module<'c>> {
+    let path = StringRef::new(path);
+    // SAFETY: context and path live during the call; the module is new and belongs to nobody else.
+    unsafe { Module::from_option_raw(mlir_sys::mlirModuleCreateParseFromFile(context.to_raw(), path.to_raw())) }
+}
+
+/// A named value of an attribute that is to be made in the context of `location`.
+pub(crate) enum NewAttribute<'v> {
+    /// A 64-bit integer.
+    Integer(i64),
+    /// A text.
+    Text(&'v str),
+    /// A dense list of 32-bit integers.
+    Integers(&'v [i32]),
+}
+
+/// An attribute with its name.
+pub(crate) fn attribute<'c>(
+    location: Location<'c>,
+    name: &str,
+    value: &NewAttribute<'_>,
+) -> (Identifier<'c>, Attribute<'c>) {
+    let context = location.context();
+    // SAFETY: the context outlives its locations.
+    let context = unsafe { context.to_ref() };
+    let value = match *value {
+        NewAttribute::Integer(value) => IntegerAttribute::new(IntegerType::new(context, 64).into(), value).into(),
+        NewAttribute::Text(text) => StringAttribute::new(context, text).into(),
+        NewAttribute::Integers(values) => DenseI32ArrayAttribute::new(context, values).into(),
+    };
+    (Identifier::new(context, name), value)
 }

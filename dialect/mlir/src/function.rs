@@ -3,15 +3,13 @@
 
 use std::ffi::c_void;
 
-use melior::ir::attribute::{IntegerAttribute, StringAttribute};
 use melior::ir::block::BlockLike;
-use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
-use melior::ir::r#type::IntegerType;
+use melior::ir::operation::{OperationLike, OperationMutLike};
 use melior::ir::{Attribute, BlockRef, OperationRef, RegionLike};
 use mlir_sys::MlirOperation;
 
 use crate::error::{Diagnosed, ImportError};
-use crate::ffi;
+use crate::ffi::{self, NewAttribute, as_mut};
 
 /// How grave a diagnostic is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +37,10 @@ impl<'c> Function<'c> {
     pub unsafe fn from_raw(operation: *mut c_void) -> Self {
         // SAFETY: the caller says so.
         let op = unsafe { OperationRef::from_raw(MlirOperation { ptr: operation }) };
+        Self { op }
+    }
+
+    pub(crate) fn new(op: OperationRef<'c, 'c>) -> Self {
         Self { op }
     }
 
@@ -109,24 +111,13 @@ impl<'c> Function<'c> {
 
     /// Sets a text attribute.
     pub fn set_text(self, name: &str, value: &str) {
-        let context = self.op.context();
-        // SAFETY: the context lives as long as the operation.
-        let value = StringAttribute::new(unsafe { context.to_ref() }, value);
-        as_mut(self.op).set_attribute(name, value.into());
+        let (_, value) = ffi::attribute(self.op.location(), name, &NewAttribute::Text(value));
+        as_mut(self.op).set_attribute(name, value);
     }
 }
 
 /// Sets a 64-bit integer attribute of an operation.
 pub(crate) fn set_integer(op: OperationRef<'_, '_>, name: &str, value: i64) {
-    let context = op.context();
-    // SAFETY: the context lives as long as the operation.
-    let ty = IntegerType::new(unsafe { context.to_ref() }, 64);
-    let value = IntegerAttribute::new(ty.into(), value);
-    as_mut(op).set_attribute(name, value.into());
-}
-
-/// The same operation, to be changed.
-pub(crate) fn as_mut<'c, 'a>(op: OperationRef<'c, 'a>) -> OperationRefMut<'c, 'a> {
-    // SAFETY: it is the same operation; MLIR's references do not alias in the sense of Rust.
-    unsafe { OperationRefMut::from_raw(op.to_raw()) }
+    let (_, value) = ffi::attribute(op.location(), name, &NewAttribute::Integer(value));
+    as_mut(op).set_attribute(name, value);
 }

@@ -1,12 +1,10 @@
 //! A context of its own, for programs that are no plugin.
-#![expect(unsafe_code, reason = "melior does not parse files")]
 
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use melior::Context;
-use melior::StringRef;
 use melior::diagnostic::DiagnosticSeverity;
 use melior::dialect::DialectRegistry;
 use melior::ir::Module;
@@ -121,11 +119,7 @@ impl Session {
     /// [`SessionError::Parse`].
     pub fn open<'s>(&'s self, path: &Path) -> Result<Parsed<'s>, SessionError> {
         let name = path.display().to_string();
-        let text = StringRef::new(&name);
-        // SAFETY: context and name live during the call.
-        let raw = unsafe { mlir_sys::mlirModuleCreateParseFromFile(self.context.to_raw(), text.to_raw()) };
-        // SAFETY: the module is new and belongs to nobody else.
-        let module = unsafe { Module::from_option_raw(raw) };
+        let module = ffi::parse_file(&self.context, &name);
         let module = module.ok_or(SessionError::Parse(name))?;
         Ok(Parsed { session: self, module })
     }
@@ -157,8 +151,7 @@ impl Parsed<'_> {
         let mut functions = Vec::new();
         let mut next = self.module.body().first_operation();
         while let Some(op) = next {
-            // SAFETY: the operation lives in the module, which `self` keeps.
-            let function = unsafe { Function::from_raw(op.to_raw().ptr) };
+            let function = Function::new(op);
             if ffi::is_function(op) && function.is_defined() {
                 functions.push(function);
             }

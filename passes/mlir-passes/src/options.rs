@@ -106,9 +106,8 @@ impl PassOptions {
         let because = |why: String| wrong(name, why);
         match name {
             "budget" => {
-                self.request.budget = value
-                    .parse()
-                    .map_err(|error: remat::plan::BudgetParseError| because(error.to_string()))?
+                let budget: Result<_, remat::plan::BudgetParseError> = value.parse();
+                self.request.budget = budget.map_err(|error| because(error.to_string()))?;
             }
             "max-overhead" => self.request.max_overhead = remat::parse_share(value).map_err(because)?,
             "solver" => value.clone_into(&mut self.request.solver),

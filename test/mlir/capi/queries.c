@@ -15,7 +15,8 @@ static void print_text(MlirStringRef text, void *unused) {
 
 static void print_alias(intptr_t operand, intptr_t result, RematAliasRelation relation, bool written, void *count) {
   static const char *const relations[] = {"is", "overlaps", "may be"};
-  printf(", operand %jd %s result %jd%s", (intmax_t)operand, relations[relation], (intmax_t)result, written ? " if written" : "");
+  printf(", operand %jd %s result %jd%s", (intmax_t)operand, relations[relation], (intmax_t)result,
+         written ? " if written" : "");
   ++*(int *)count;
 }
 
@@ -39,8 +40,8 @@ static void print_type(MlirType type) {
 static MlirWalkResult print_operation(MlirOperation op, void *unused) {
   (void)unused;
   print_text(mlirIdentifierStr(mlirOperationGetName(op)), NULL);
-  printf(":%s%s%s", rematOperationIsMemoryEffectFree(op) ? " free" : "", rematOperationIsConstantLike(op) ? " constant" : "",
-         rematOperationIsTerminator(op) ? " terminator" : "");
+  printf(":%s%s%s", rematOperationIsMemoryEffectFree(op) ? " free" : "",
+         rematOperationIsConstantLike(op) ? " constant" : "", rematOperationIsTerminator(op) ? " terminator" : "");
   int aliases = 0;
   bool known = rematOperationForEachAlias(op, print_alias, &aliases);
   printf("%s\n", !known ? ", aliases unknown" : aliases ? "" : ", no alias");

@@ -1,3 +1,9 @@
+// Written by generate.py. Schedules on either level survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},empty-tensor-to-alloc-tensor,cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @attention{{.*}}remat.peak
+
 // A training step of attention with 4 heads: the outputs are the gradients of input and weights.
 func.func @attention(%x: tensor<1x512x64xf32>, %target: tensor<1x512x64xf32>, %q0: tensor<1x64x32xf32>, %k0: tensor<1x64x32xf32>, %v0: tensor<1x64x32xf32>, %o0: tensor<1x32x64xf32>, %q1: tensor<1x64x32xf32>, %k1: tensor<1x64x32xf32>, %v1: tensor<1x64x32xf32>, %o1: tensor<1x32x64xf32>, %q2: tensor<1x64x32xf32>, %k2: tensor<1x64x32xf32>, %v2: tensor<1x64x32xf32>, %o2: tensor<1x32x64xf32>, %q3: tensor<1x64x32xf32>, %k3: tensor<1x64x32xf32>, %v3: tensor<1x64x32xf32>, %o3: tensor<1x32x64xf32>) -> (tensor<1x512x64xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x32x64xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x32x64xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x32x64xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x32x64xf32>) {
   %number_0 = "tosa.const" () <{values = dense<0.000000e+00> : tensor<1xf32>}> : () -> tensor<1xf32>

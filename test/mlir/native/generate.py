@@ -82,6 +82,20 @@ def attention(heads=4, length=512, width=64, part=32):
     return f.text(*f.gradients(total, f.sub(total, target), [x, *weights]))
 
 
+RUN = """\
+// Written by generate.py. Schedules on either level survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{remat},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{linalg},{remat},{buffers},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @{name}{{{{.*}}}}remat.peak
+"""
+"""What makes a file a test of the lit suite."""
+PASSES = {
+    "remat": "remat{budget=60%% step-limit=20000 remarks=false}",
+    "linalg": "tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith",
+    "buffers": "empty-tensor-to-alloc-tensor",
+}
+
 CASES = {"chain": chain, "mlp": mlp, "unet": unet, "attention": attention}
 
 
@@ -89,7 +103,7 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
     folder = folder if folder.is_dir() else folder.parent
     for name, case in CASES.items():
-        (folder / f"{name}.mlir").write_text(case())
+        (folder / f"{name}.mlir").write_text(RUN.format(name=name, **PASSES) + "\n" + case())
 
 
 if __name__ == "__main__":

@@ -1,3 +1,9 @@
+// Written by generate.py. Schedules on either level survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},empty-tensor-to-alloc-tensor,cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @mlp{{.*}}remat.peak
+
 // A training step of a perceptron with 8 layers: forward, backward, new weights.
 func.func @mlp(%x: tensor<1x4096x64xf32>, %target: tensor<1x4096x64xf32>, %w0: tensor<1x64x64xf32>, %w1: tensor<1x64x64xf32>, %w2: tensor<1x64x64xf32>, %w3: tensor<1x64x64xf32>, %w4: tensor<1x64x64xf32>, %w5: tensor<1x64x64xf32>, %w6: tensor<1x64x64xf32>, %w7: tensor<1x64x64xf32>, %b0: tensor<1x1x64xf32>, %b1: tensor<1x1x64xf32>, %b2: tensor<1x1x64xf32>, %b3: tensor<1x1x64xf32>, %b4: tensor<1x1x64xf32>, %b5: tensor<1x1x64xf32>, %b6: tensor<1x1x64xf32>, %b7: tensor<1x1x64xf32>) -> (tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) {
   %number_0 = "tosa.const" () <{values = dense<0.000000e+00> : tensor<1xf32>}> : () -> tensor<1xf32>

@@ -1,6 +1,11 @@
 // A chain with long skips, every level of which waits in the second memory: 1 MiB a tensor, by hand.
 //
 // With all levels in memory it takes 6 MiB; here the levels down hold two tensors at most, and the sums on the way up three.
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat-verify{budget=3MiB}))' %s | FileCheck %s
+// RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat-verify{budget=2MiB}))' %s 2>&1 | FileCheck %s --check-prefix=LESS
+// REQUIRES: scheduler
+// CHECK-COUNT-3: remat.page_in
+// LESS: the schedule needs 3145728 bytes
 func.func @pages(%x: tensor<1x512x512xf32>) -> (tensor<1x512x512xf32>) attributes {remat.peak = 3145728 : i64} {
   %a = tosa.tanh %x : (tensor<1x512x512xf32>) -> tensor<1x512x512xf32>
   %b = tosa.exp %a : (tensor<1x512x512xf32>) -> tensor<1x512x512xf32>

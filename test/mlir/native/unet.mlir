@@ -1,3 +1,9 @@
+// Written by generate.py. Schedules on either level survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},empty-tensor-to-alloc-tensor,cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @unet{{.*}}remat.peak
+
 // A training step of a U-Net with 3 resolutions: the outputs are the gradients of the weights.
 func.func @unet(%image: tensor<1x128x128x8xf32>, %target: tensor<1x128x128x8xf32>, %w0: tensor<8x3x3x8xf32>, %w1: tensor<16x3x3x8xf32>, %w2: tensor<32x3x3x16xf32>, %w3: tensor<16x3x3x48xf32>, %w4: tensor<8x3x3x24xf32>) -> (tensor<8x3x3x8xf32>, tensor<16x3x3x8xf32>, tensor<32x3x3x16xf32>, tensor<16x3x3x48xf32>, tensor<8x3x3x24xf32>) {
   %number_0 = "tosa.const" () <{values = dense<0.000000e+00> : tensor<1xf32>}> : () -> tensor<1xf32>

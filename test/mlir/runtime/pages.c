@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                                                              \
-  do {                                                                                                                                \
-    if (!(condition)) {                                                                                                               \
-      printf("line %d: %s does not hold\n", __LINE__, #condition);                                                                    \
-      exit(1);                                                                                                                        \
-    }                                                                                                                                 \
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) {                                                                                                \
+      printf("line %d: %s does not hold\n", __LINE__, #condition);                                                     \
+      exit(1);                                                                                                         \
+    }                                                                                                                  \
   } while (0)
 
 enum { MIB = 1 << 20 };
@@ -69,7 +69,8 @@ static void pages_keep_what_was_written(void) {
   RematPageStatistics statistics;
   remat_page_statistics(&statistics);
   CHECK(statistics.pages == 0 && statistics.bytes == 0 && statistics.peak_bytes == 2 * MIB);
-  CHECK(statistics.writes == 4 && statistics.written_bytes == 3 * MIB && statistics.reads == 5 && statistics.read_bytes == 5 * MIB);
+  CHECK(statistics.writes == 4 && statistics.written_bytes == 3 * MIB && statistics.reads == 5 &&
+        statistics.read_bytes == 5 * MIB);
 }
 
 /** Every second element of every second row, and a transposed tensor. */

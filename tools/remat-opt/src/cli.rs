@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
@@ -16,6 +17,7 @@ Examples:
   remat-opt model.onnx                               what could be saved at 5 % overhead
   remat-opt model.onnx -o small.onnx --budget 80%    rewrite to 80 % of the peak
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
+  remat-opt model.onnx -o small.mlir --budget 80%    the same for IREE; more forms with --mlir-form
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
   remat-opt model.onnx -o model.sched --device mkr1000 --paging sync --objective energy   a schedule for a device
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
@@ -126,6 +128,8 @@ pub(crate) struct OptimizeArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
+    pub(crate) mlir: MlirArgs,
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -162,6 +166,52 @@ pub(crate) struct TargetArgs {
     /// For `ort`: do not run the two models to compare bits, memory and time.
     #[arg(long)]
     pub(crate) no_measure: bool,
+}
+
+/// How an ONNX model is written as MLIR.
+#[derive(Debug, Args)]
+pub(crate) struct MlirArgs {
+    /// For `.mlir`: `torch`, what torch-mlir and IREE import, `onnx-mlir`, or `remat`, with the plan as ops of the dialect `remat`.
+    #[arg(long, value_name = "FORM", default_value = "torch")]
+    pub(crate) mlir_form: MlirFormArg,
+    /// For `torch`: what keeps the compiler from merging recomputes, `iree`, ops that only IREE reads, or `none`.
+    #[arg(long, value_name = "KIND", default_value = "iree")]
+    pub(crate) mlir_fences: MlirFencesArg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirFormArg {
+    /// `torch.operator` over tensors of torch.
+    Torch,
+    /// The dialect `onnx`.
+    OnnxMlir,
+    /// The dialects `onnx` and `remat`.
+    Remat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirFencesArg {
+    /// Ops of IREE.
+    Iree,
+    /// Nothing.
+    None,
+}
+
+impl MlirArgs {
+    /// The library's words.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            form: match self.mlir_form {
+                MlirFormArg::Torch => Form::Torch,
+                MlirFormArg::OnnxMlir => Form::OnnxMlir,
+                MlirFormArg::Remat => Form::Remat,
+            },
+            fences: match self.mlir_fences {
+                MlirFencesArg::Iree => Fences::Iree,
+                MlirFencesArg::None => Fences::None,
+            },
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -68,7 +68,8 @@ typedef enum RematAliasRelation {
 } RematAliasRelation;
 
 /** One alias: the number of the operand, that of the result, how they relate, and whether the operation writes the operand's buffer. */
-typedef void (*RematAliasCallback)(intptr_t operand, intptr_t result, RematAliasRelation relation, bool written, void *userData);
+typedef void (*RematAliasCallback)(intptr_t operand, intptr_t result, RematAliasRelation relation, bool written,
+                                   void *userData);
 
 /**
  * Calls `callback` for every pair of operand and result that may share a buffer once the operation is bufferized in place, operands in

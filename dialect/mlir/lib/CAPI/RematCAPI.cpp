@@ -65,6 +65,13 @@ bool rematOperationIsConstantLike(MlirOperation op) { return unwrap(op)->hasTrai
 
 bool rematOperationIsTerminator(MlirOperation op) { return unwrap(op)->hasTrait<OpTrait::IsTerminator>(); }
 
+static RematAliasRelation relationOf(const bufferization::AliasingValue &alias) {
+  if (!alias.isDefinite)
+    return RematAliasMaybe;
+  bool equivalent = alias.relation == bufferization::BufferRelation::Equivalent;
+  return equivalent ? RematAliasEquivalent : RematAliasOverlapping;
+}
+
 bool rematOperationForEachAlias(MlirOperation wrapped, RematAliasCallback callback, void *userData) {
   Operation *op = unwrap(wrapped);
   auto bufferizable = dyn_cast<bufferization::BufferizableOpInterface>(op);
@@ -80,10 +87,7 @@ bool rematOperationForEachAlias(MlirOperation wrapped, RematAliasCallback callba
       auto result = dyn_cast<OpResult>(alias.value);
       if (!result || result.getOwner() != op)
         continue;
-      RematAliasRelation relation = !alias.isDefinite                                            ? RematAliasMaybe
-                                    : alias.relation == bufferization::BufferRelation::Equivalent ? RematAliasEquivalent
-                                                                                                  : RematAliasOverlapping;
-      callback(operand.getOperandNumber(), result.getResultNumber(), relation,
+      callback(operand.getOperandNumber(), result.getResultNumber(), relationOf(alias),
                bufferizable.bufferizesToMemoryWrite(operand, state), userData);
     }
   }

@@ -92,8 +92,8 @@ AliasingValueList PageOutOp::getAliasingValues(OpOperand &, const AnalysisState 
 bool PageOutOp::bufferizesToAllocation(Value) { return true; }
 
 // The interface's own answer is for builtin tensors.
-FailureOr<BufferLikeType> PageOutOp::getBufferType(Value, const BufferizationOptions &options, const BufferizationState &,
-                                                   SmallVector<Value> &) {
+FailureOr<BufferLikeType> PageOutOp::getBufferType(Value, const BufferizationOptions &options,
+                                                   const BufferizationState &, SmallVector<Value> &) {
   return getPage().getType().getBufferType(options, [&] { return emitOpError(); });
 }
 
@@ -111,8 +111,8 @@ AliasingValueList PageInOp::getAliasingValues(OpOperand &, const AnalysisState &
 bool PageInOp::bufferizesToAllocation(Value) { return true; }
 
 // Contiguous, in the default memory: it is our own allocation.
-FailureOr<BufferLikeType> PageInOp::getBufferType(Value, const BufferizationOptions &options, const BufferizationState &,
-                                                  SmallVector<Value> &) {
+FailureOr<BufferLikeType> PageInOp::getBufferType(Value, const BufferizationOptions &options,
+                                                  const BufferizationState &, SmallVector<Value> &) {
   auto tensor = cast<RankedTensorType>(getTensor().getType());
   std::optional<Attribute> space = options.defaultMemorySpaceFn(tensor);
   if (!space)

@@ -104,5 +104,6 @@ LogicalResult PageType::verifyCompatibleBufferType(bufferization::BufferLikeType
                                                    function_ref<InFlightDiagnostic()> emitError) const {
   if (buffer == bufferOf(*this))
     return success();
-  return emitError() << "a page of `" << getTensor() << "` lies in `" << bufferOf(*this) << "`, not in `" << buffer << "`";
+  return emitError() << "a page of `" << getTensor() << "` lies in `" << bufferOf(*this) << "`, not in `" << buffer
+                     << "`";
 }

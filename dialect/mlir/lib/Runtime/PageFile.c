@@ -77,7 +77,8 @@ static void open_once(void) {
   if (file < 0)
     die("cannot make a file for pages in `%s`: %s", folder, strerror(errno));
   unlink(path);
-  void *table = mmap(NULL, SLOTS * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *table =
+      mmap(NULL, SLOTS * sizeof(Slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (table == MAP_FAILED)
     die("cannot map the table of pages: %s", strerror(errno));
   slots = table;
@@ -127,7 +128,8 @@ void remat_page_destroy(intptr_t page) {
     ignored = ftruncate(file, 0);
     end_of_file = 0;
   } else {
-    ignored = slot->bytes ? fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, slot->offset, (off_t)slot->bytes) : 0;
+    ignored =
+        slot->bytes ? fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, slot->offset, (off_t)slot->bytes) : 0;
   }
   (void)ignored;
   slot->generation += 1;
@@ -204,8 +206,8 @@ static off_t transfer_strided(Direction direction, char *memory, size_t element,
     return offset + (off_t)run;
   }
   for (intptr_t i = 0; i < extents[0]; ++i)
-    offset = transfer_strided(direction, memory + i * strides[0] * (intptr_t)element, element, rank - 1, extents + 1, strides + 1,
-                              offset);
+    offset = transfer_strided(direction, memory + i * strides[0] * (intptr_t)element, element, rank - 1, extents + 1,
+                              strides + 1, offset);
   return offset;
 }
 

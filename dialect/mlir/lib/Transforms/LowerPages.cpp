@@ -38,7 +38,8 @@ class Runtime {
 public:
   explicit Runtime(ModuleOp module) : module(module), symbols(module) {}
 
-  func::CallOp call(OpBuilder &builder, Location location, StringRef name, ValueRange arguments, bool returnsHandle = false) {
+  func::CallOp call(OpBuilder &builder, Location location, StringRef name, ValueRange arguments,
+                    bool returnsHandle = false) {
     Type index = builder.getIndexType();
     SmallVector<Type> inputs(arguments.size(), index);
     SmallVector<Type> results(returnsHandle ? 1 : 0, index);
@@ -55,8 +56,7 @@ private:
   SymbolTable symbols;
 };
 
-template <typename SourceOp>
-struct PagePattern : OpConversionPattern<SourceOp> {
+template <typename SourceOp> struct PagePattern : OpConversionPattern<SourceOp> {
   PagePattern(const TypeConverter &converter, MLIRContext *context, Runtime &runtime)
       : OpConversionPattern<SourceOp>(converter, context), runtime(runtime) {}
 
@@ -117,7 +117,8 @@ struct PointerPattern : PagePattern<memref::ExtractAlignedPointerAsIndexOp> {
 struct CopyPattern : PagePattern<memref::CopyOp> {
   using PagePattern::PagePattern;
 
-  LogicalResult matchAndRewrite(memref::CopyOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(memref::CopyOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     bool out = isPageBuffer(op.getTarget().getType());
     if (out && isPageBuffer(op.getSource().getType()))
       return op.emitOpError("copies a page into another one, which no transfer does");
@@ -183,7 +184,8 @@ struct LowerPages : remat::impl::RematLowerPagesBase<LowerPages> {
 
     Runtime runtime(getOperation());
     RewritePatternSet patterns(context);
-    patterns.add<AllocPattern, DeallocPattern, MetadataPattern, PointerPattern, CopyPattern>(converter, context, runtime);
+    patterns.add<AllocPattern, DeallocPattern, MetadataPattern, PointerPattern, CopyPattern>(converter, context,
+                                                                                             runtime);
     ConversionTarget target(*context);
     target.markUnknownOpDynamicallyLegal([&](Operation *op) { return converter.isLegal(op); });
     // Branches bring the arguments of their blocks along.

@@ -102,7 +102,8 @@ private:
     if (isa<BlockArgument>(root))
       return fail(op, "gives up an argument of a block, whose memory belongs to others");
     if (root.getParentRegion() != op->getParentRegion())
-      fail(op, "gives up in one region what another one made, so perhaps never, or twice", root.getDefiningOp(), "made here");
+      fail(op, "gives up in one region what another one made, so perhaps never, or twice", root.getDefiningOp(),
+           "made here");
   }
 
   void fail(Operation *op, StringRef message) {

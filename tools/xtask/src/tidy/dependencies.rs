@@ -8,6 +8,7 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-ir", &[]),
     ("remat-onnx", &["remat-ir"]),
+    ("remat-onnx-mlir", &["remat-ir", "remat-onnx"]),
     ("remat-nodelink", &["remat-ir"]),
     ("remat-mlir", &["remat-ir"]),
     ("remat-plan", &["remat-ir"]),
@@ -26,8 +27,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "remat-ir",
             "remat-onnx",
+            "remat-onnx-mlir",
             "remat-nodelink",
-            "remat-mlir",
             "remat-plan",
             "remat-verify",
             "remat-profile",
@@ -41,7 +42,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-ortsim",
         ],
     ),
-    ("remat-plugin", &["remat", "remat-mlir"]),
+    ("remat-mlir-passes", &["remat", "remat-mlir"]),
+    ("remat-plugin", &["remat-mlir-passes"]),
 ];
 
 /// Crates for command lines.
