@@ -20,7 +20,8 @@ pub(crate) fn int(node: &NodeProto, name: &str) -> Option<i64> {
 
 /// Which field of the attribute is in use. Files before IR version 2 leave the type out; then it is the field that is
 /// filled. `None` for kinds that this version of the format does not know.
-pub(crate) fn kind(attribute: &AttributeProto) -> Option<AttributeType> {
+#[must_use]
+pub fn kind(attribute: &AttributeProto) -> Option<AttributeType> {
     use AttributeType as T;
     let stated = attribute.type_.enum_value().ok()?;
     if stated != T::UNDEFINED {

@@ -144,6 +144,22 @@ impl Folder {
         Ok(())
     }
 
+    /// The values of a tensor, `bytes` of them, to be read from its file.
+    ///
+    /// # Errors
+    /// [`OnnxError::ExternalData`].
+    pub(crate) fn reader(&self, tensor: &TensorProto, bytes: u64) -> Result<std::io::Take<File>, OnnxError> {
+        self.check(tensor, bytes)?;
+        let Range { location, offset, .. } = range(tensor)?;
+        let (path, _) = self.file(tensor, location)?;
+        let open = || {
+            let mut file = File::open(path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            Ok(file.take(bytes))
+        };
+        open().map_err(|cause: std::io::Error| error(tensor, format!("cannot read `{location}`: {cause}")))
+    }
+
     /// The `bytes` bytes of a small tensor, `None` if they cannot be had.
     pub(crate) fn read(&self, tensor: &TensorProto, bytes: usize) -> Option<Vec<u8>> {
         self.check(tensor, bytes as u64).ok()?;

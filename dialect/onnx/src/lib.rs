@@ -33,9 +33,11 @@ mod tensor_file;
 mod types;
 mod wire;
 
+pub use attributes::kind as attribute_kind;
 pub use error::OnnxError;
 pub use export::RECOMPUTE_OF;
 pub use model::{ImportOptions, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use scope::captures;
 pub use tensor_file::TensorFile;
+pub use types::{element as element_type, value_type};

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use onnx_protobuf::{Message, ModelProto};
+use onnx_protobuf::{Message, ModelProto, TensorProto};
 use remat_ir::Graph;
 
 use crate::external::Folder;
 use crate::import::{Imported, import};
-use crate::{OnnxError, export, save, scope, wire};
+use crate::{OnnxError, export, save, scope, tensor, wire};
 
 /// What the file leaves open and the caller decides.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -135,6 +136,15 @@ impl OnnxModel {
         let mut names = scope::all_names(&self.proto);
         names.extend(self.names.iter().map(String::as_str));
         names
+    }
+
+    /// The elements of a tensor of this model, little-endian and packed as in `raw_data`, from wherever the tensor keeps them. Values in
+    /// other files are read piece by piece; those in the file are lent, unless they stand in a typed field.
+    ///
+    /// # Errors
+    /// [`OnnxError::ExternalData`] if the values lie in a file that cannot be read or is too short, [`OnnxError::BadTensor`] for strings.
+    pub fn values<'m>(&'m self, tensor: &'m TensorProto) -> Result<Box<dyn Read + 'm>, OnnxError> {
+        tensor::reader(tensor, self.folder.as_ref())
     }
 
     /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.

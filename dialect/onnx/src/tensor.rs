@@ -2,6 +2,8 @@
 //!
 //! Only values that shape inference can use are ever read: at most [`SMALL`] elements of rank 0 or 1.
 
+use std::io::Read;
+
 use onnx_protobuf::{SparseTensorProto, TensorProto, tensor_proto::DataLocation};
 use remat_ir::{ElementType, ValueType};
 
@@ -96,6 +98,31 @@ pub(crate) fn small_values(tensor: &TensorProto, folder: Option<&Folder>) -> Opt
     (data.len() == bytes).then_some(data)
 }
 
+/// The elements of a tensor of numbers; see [`crate::OnnxModel::values`].
+pub(crate) fn reader<'m>(tensor: &'m TensorProto, folder: Option<&Folder>) -> Result<Box<dyn Read + 'm>, OnnxError> {
+    let ty = dense_type(tensor, "a tensor")?;
+    let bytes = ty.bytes().ok().flatten().unwrap_or(0);
+    if ty.element() == Some(ElementType::String) {
+        let why = "its elements are strings".to_owned();
+        return Err(OnnxError::BadTensor {
+            tensor: tensor.name.clone(),
+            why,
+        });
+    }
+    if is_external(tensor) {
+        let folder = folder.ok_or_else(|| OnnxError::ExternalData {
+            tensor: tensor.name.clone(),
+            why: "the model came without its folder".to_owned(),
+        })?;
+        return Ok(Box::new(folder.reader(tensor, bytes)?));
+    }
+    if tensor.raw_data.is_empty() {
+        let element = ty.element().unwrap_or(ElementType::Float32);
+        return Ok(Box::new(std::io::Cursor::new(typed_values(tensor, element))));
+    }
+    Ok(Box::new(&tensor.raw_data[..]))
+}
+
 /// The elements of a tensor of numbers as little-endian bytes, densely packed as in `raw_data`.
 ///
 /// `None` if the values are in another file, strings, or smaller than a byte.
@@ -114,8 +141,12 @@ pub(crate) fn values(tensor: &TensorProto) -> Option<Vec<u8>> {
 /// Bytes of the values in the typed fields. Which field holds which type: `onnx.proto`, message `TensorProto`.
 fn typed_values(tensor: &TensorProto, element: ElementType) -> Vec<u8> {
     match element {
-        ElementType::Float32 => tensor.float_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        ElementType::Float64 => tensor.double_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        ElementType::Float32 | ElementType::Complex64 => {
+            tensor.float_data.iter().flat_map(|v| v.to_le_bytes()).collect()
+        }
+        ElementType::Float64 | ElementType::Complex128 => {
+            tensor.double_data.iter().flat_map(|v| v.to_le_bytes()).collect()
+        }
         ElementType::Int64 => tensor.int64_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
         ElementType::Uint64 => tensor.uint64_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
         ElementType::Uint32 => tensor
@@ -124,7 +155,8 @@ fn typed_values(tensor: &TensorProto, element: ElementType) -> Vec<u8> {
             .flat_map(|v| v.to_le_bytes()[..4].to_vec())
             .collect(),
         _ => {
-            let width = usize::try_from(element.bits() / 8).unwrap_or(4).min(4);
+            // Parts of bytes are packed to whole bytes, one in each number.
+            let width = usize::try_from(element.bits() / 8).unwrap_or(4).clamp(1, 4);
             tensor
                 .int32_data
                 .iter()

@@ -18,7 +18,7 @@ pub(crate) type Dims = BTreeMap<String, u64>;
 ///
 /// # Errors
 /// A text, for codes that no version of the format up to IR 13 defines.
-pub(crate) fn element(code: i32) -> Result<Option<ElementType>, String> {
+pub fn element(code: i32) -> Result<Option<ElementType>, String> {
     // `ElementType` lists the types in the order of their codes, from 1.
     let index = usize::try_from(code).map_err(|_| format!("element type {code} does not exist"))?;
     match index.checked_sub(1) {
@@ -36,7 +36,7 @@ pub(crate) fn element(code: i32) -> Result<Option<ElementType>, String> {
 ///
 /// # Errors
 /// A text, for negative dimensions (-1, which some exporters write for "unknown", is taken as that) and unknown types.
-pub(crate) fn value_type(ty: &TypeProto, given: &Dims) -> Result<ValueType, String> {
+pub fn value_type(ty: &TypeProto, given: &BTreeMap<String, u64>) -> Result<ValueType, String> {
     let inner = |ty: &MessageField<TypeProto>| -> Result<Box<ValueType>, String> {
         Ok(Box::new(
             ty.as_ref().map_or(Ok(ValueType::Unknown), |ty| value_type(ty, given))?,

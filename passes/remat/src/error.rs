@@ -65,6 +65,9 @@ pub enum Error {
     /// The ONNX model is broken or lacks something.
     #[error(transparent)]
     Onnx(#[from] remat_onnx::OnnxError),
+    /// The model cannot be written as MLIR.
+    #[error(transparent)]
+    Mlir(#[from] remat_onnx_mlir::ExportError),
     /// ONNX Runtime is missing, or refuses the model.
     #[error(transparent)]
     Runtime(#[from] remat_ort::RuntimeError),
@@ -177,7 +180,7 @@ pub enum Error {
     Schedule(#[from] remat_schedule::WriteError),
     /// The extension of the output names no format.
     #[error(
-        "`{path}` has no extension that names an output format: use .onnx, .json (plan), .sched (plan for devices), .remat (readable text) or .dot"
+        "`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .sched (plan for devices), .remat (readable text) or .dot"
     )]
     UnknownOutput {
         /// The output.
@@ -321,6 +324,7 @@ impl Error {
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
+            | Self::Mlir(_)
             | Self::UnknownFormat { .. }
             | Self::MlirModule { .. }
             | Self::Onnx(_)

@@ -66,6 +66,7 @@ pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoi
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
+pub use remat_onnx_mlir as onnx_mlir;
 pub use remat_ort as ort;
 pub use remat_plan as plan;
 pub use remat_profile as profile;

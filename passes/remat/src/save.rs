@@ -1,8 +1,11 @@
 //! The last step: the plan applied to the graph, and the result written.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use remat_ir::Graph;
+use remat_onnx_mlir::{Form, Options as MlirOptions};
 use remat_plan::Step;
 use remat_target::{LoweringOptions, LoweringReport};
 
@@ -13,6 +16,8 @@ use crate::{Error, Format, Model, Solution};
 pub enum Output {
     /// `.onnx`: the rewritten model.
     Onnx,
+    /// `.mlir`: the rewritten model as MLIR text.
+    Mlir,
     /// `.json`: the plan.
     Plan,
     /// `.sched`: the plan as a binary schedule for devices.
@@ -36,6 +41,7 @@ impl Output {
             .to_ascii_lowercase();
         let output = match extension.as_str() {
             "onnx" => Self::Onnx,
+            "mlir" => Self::Mlir,
             "json" => Self::Plan,
             "sched" => Self::Schedule,
             "remat" => Self::Text,
@@ -43,7 +49,7 @@ impl Output {
             _ => return Err(Error::UnknownOutput { path: path.to_owned() }),
         };
         let writable = match output {
-            Self::Onnx => input == Format::Onnx,
+            Self::Onnx | Self::Mlir => input == Format::Onnx,
             Self::Plan | Self::Schedule => true,
             Self::Text | Self::Dot => !matches!(input, Format::Problem | Format::Log),
         };
@@ -63,6 +69,13 @@ pub enum Target {
     Onnx,
     /// ONNX Runtime: the plan holds under the settings that users have (`remat-target`).
     Ort(LoweringOptions),
+    /// The compilers that read MLIR. Only for [`Output::Mlir`], where it says how; without it, the form is `torch`, weights and all.
+    Mlir {
+        /// The form.
+        options: MlirOptions,
+        /// Whether weights stand in a file beside the module, of the same name with the extension `.safetensors`.
+        weights_beside: bool,
+    },
 }
 
 /// The model's graph with the plan applied: explicit `recompute`, `dealloc`, `page_out` and `page_in` ops. `None` where the input is
@@ -110,7 +123,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
     }
     let rewritten = match output {
         Output::Plan | Output::Schedule => None,
-        Output::Onnx | Output::Text | Output::Dot => rewrite(model, solution)?,
+        Output::Onnx | Output::Mlir | Output::Text | Output::Dot => rewrite(model, solution)?,
     };
     let content = match (output, rewritten) {
         (Output::Plan, _) => solution.plan_file(model).to_json().into_bytes(),
@@ -127,21 +140,65 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
             onnx.save_proto(&lowered.proto, path)?;
             return Ok(Some(lowered.report));
         }
+        (Output::Mlir, Some(graph)) => {
+            let onnx = model.onnx().ok_or_else(refused)?;
+            let (options, weights_beside) = match target {
+                Target::Mlir {
+                    options,
+                    weights_beside,
+                } => (*options, *weights_beside),
+                Target::Onnx | Target::Ort(_) => (MlirOptions::new(Form::Torch), false),
+            };
+            let write = |out: &mut dyn Write, weights: Option<&mut dyn Write>| -> Result<(), Error> {
+                Ok(remat_onnx_mlir::write(onnx, &graph, &options, out, weights).map(drop)?)
+            };
+            if weights_beside {
+                let beside = path.with_extension("safetensors");
+                write_whole_with(&beside, |weights| {
+                    write_whole_with(path, |out| write(out, Some(weights)))
+                })?;
+            } else {
+                write_whole_with(path, |out| write(out, None))?;
+            }
+            return Ok(None);
+        }
         (_, None) => return Err(refused()),
     };
-    let written = write_whole(path, &content).map_err(|source| Error::Io {
+    write_whole(path, &content).map_err(not_written(path))?;
+    Ok(None)
+}
+
+fn not_written(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    |source| Error::Io {
         action: "write",
         path: path.to_owned(),
         source,
-    });
-    written.map(|()| None)
+    }
 }
 
 /// Writes beside the target first, so that an interrupted run leaves no half file.
 pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> std::io::Result<()> {
+    let beside = beside(path);
+    std::fs::write(&beside, content)?;
+    std::fs::rename(&beside, path)
+}
+
+/// Like [`write_whole`], for what is too large to be held at once.
+fn write_whole_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), Error>) -> Result<(), Error> {
+    let beside = beside(path);
+    let file = File::create(&beside).map_err(not_written(path))?;
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    let written = write(&mut out).and_then(|()| out.flush().map_err(not_written(path)));
+    drop(out);
+    let done = written.and_then(|()| std::fs::rename(&beside, path).map_err(not_written(path)));
+    if done.is_err() {
+        _ = std::fs::remove_file(&beside);
+    }
+    done
+}
+
+fn beside(path: &Path) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".partial");
-    let beside = Path::new(&beside);
-    std::fs::write(beside, content)?;
-    std::fs::rename(beside, path)
+    beside.into()
 }

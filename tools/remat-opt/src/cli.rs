@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use remat::Target;
+use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
@@ -16,6 +18,7 @@ Examples:
   remat-opt model.onnx                               what could be saved at 5 % overhead
   remat-opt model.onnx -o small.onnx --budget 80%    rewrite to 80 % of the peak
   remat-opt model.onnx -o small.onnx --budget min    the lowest peak that is found
+  remat-opt model.onnx -o small.mlir --budget 80%    the same for IREE; more forms with --mlir-form
   remat-opt model.onnx -o plan.json --dim batch=8    the plan alone, for a batch of 8
   remat-opt model.onnx -o model.sched --device mkr1000 --paging sync --objective energy   a schedule for a device
   remat-opt sweep model.onnx --svg front.svg         memory against time, for many budgets
@@ -126,6 +129,8 @@ pub(crate) struct OptimizeArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
+    pub(crate) mlir: MlirArgs,
+    #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -164,6 +169,68 @@ pub(crate) struct TargetArgs {
     pub(crate) no_measure: bool,
 }
 
+/// How an ONNX model is written as MLIR.
+#[derive(Debug, Args)]
+pub(crate) struct MlirArgs {
+    /// For `.mlir`: `torch`, what torch-mlir and IREE import, `onnx-mlir`, or `remat`, with the plan as ops of the dialect `remat`.
+    #[arg(long, value_name = "FORM", default_value = "torch")]
+    pub(crate) mlir_form: MlirFormArg,
+    /// For `torch`: what keeps the compiler from merging recomputes, `iree`, ops that only IREE reads, or `none`.
+    #[arg(long, value_name = "KIND", default_value = "iree")]
+    pub(crate) mlir_fences: MlirFencesArg,
+    /// For `torch`: where weights go, `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it
+    /// runs (`--parameters=model=FILE`).
+    #[arg(long, value_name = "PLACE", default_value = "inline")]
+    pub(crate) mlir_weights: MlirWeightsArg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirWeightsArg {
+    /// Into the module.
+    Inline,
+    /// Into a file beside it.
+    File,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirFormArg {
+    /// `torch.operator` over tensors of torch.
+    Torch,
+    /// The dialect `onnx`.
+    OnnxMlir,
+    /// The dialects `onnx` and `remat`.
+    Remat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirFencesArg {
+    /// Ops of IREE.
+    Iree,
+    /// Nothing.
+    None,
+}
+
+impl MlirArgs {
+    /// The library's words.
+    pub(crate) fn target(&self) -> Target {
+        let options = Options {
+            form: match self.mlir_form {
+                MlirFormArg::Torch => Form::Torch,
+                MlirFormArg::OnnxMlir => Form::OnnxMlir,
+                MlirFormArg::Remat => Form::Remat,
+            },
+            fences: match self.mlir_fences {
+                MlirFencesArg::Iree => Fences::Iree,
+                MlirFencesArg::None => Fences::None,
+            },
+        };
+        Target::Mlir {
+            options,
+            weights_beside: self.mlir_weights == MlirWeightsArg::File,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum TargetArg {
     /// ONNX Runtime.
@@ -197,7 +264,7 @@ impl OrderHintArg {
 /// How a model is read and what counts; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Value of a symbolic dimension; may be repeated.
+    /// Value of a symbolic dimension, of `?` for the dynamic extents of a module of MLIR; may be repeated.
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment)]
     pub(crate) dims: Vec<(String, u64)>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.

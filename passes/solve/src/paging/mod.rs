@@ -19,6 +19,7 @@
 //! | `planner` | when values come back, so that transfers hide behind runs |
 //! | `simulate` | exact figures of a plan |
 //! | `solver` | the solvers |
+//! | `work` | one call of a solver: the parts of the search and the best that they find |
 
 mod anneal;
 mod bus;
@@ -32,6 +33,7 @@ mod repair;
 mod sequence;
 mod simulate;
 mod solver;
+mod work;
 
 pub use planner::place_transfers;
 pub use simulate::{PagedFigures, simulate};

@@ -8,6 +8,7 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-ir", &[]),
     ("remat-onnx", &["remat-ir"]),
+    ("remat-onnx-mlir", &["remat-ir", "remat-onnx"]),
     ("remat-nodelink", &["remat-ir"]),
     ("remat-mlir", &["remat-ir"]),
     ("remat-plan", &["remat-ir"]),
@@ -26,6 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "remat-ir",
             "remat-onnx",
+            "remat-onnx-mlir",
             "remat-nodelink",
             "remat-plan",
             "remat-verify",

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         None => search(args, &model, quiet)?,
     };
     if let Some(output) = &args.output {
-        remat::save(&model, &solution, &Target::Onnx, output)?;
+        remat::save(&model, &solution, &target(args, format, output), output)?;
     }
     emit_plan(args, &model, &solution)?;
     let seconds = started.elapsed().as_secs_f64();
@@ -54,6 +54,14 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         ReportFormat::Text => report::text(args, &model, &solution, seconds),
         ReportFormat::Json => format!("{:#}\n", report::json(args, &model, &solution, seconds)),
     })
+}
+
+/// What a file is written for where that is not ONNX Runtime.
+fn target(args: &OptimizeArgs, format: Format, output: &Path) -> Target {
+    match Output::of(output, format) {
+        Ok(Output::Mlir) => args.mlir.target(),
+        _ => Target::Onnx,
+    }
 }
 
 /// What is written fits what it is made for.
@@ -87,6 +95,10 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
             "`--target ort` is for ONNX models, and the input is {}",
             format.describe()
         );
+    }
+    let is_mlir = |output: &Path| matches!(Output::of(output, format), Ok(Output::Mlir));
+    if is_wanted && args.output.as_deref().is_some_and(is_mlir) {
+        bail!("`--target ort` is for models that ONNX Runtime runs, which reads no MLIR");
     }
     let is_special = args.load.paging.second_memory().is_some() || args.goal.goal() != Goal::default();
     if is_special && is_wanted {

@@ -1,0 +1,161 @@
+//! What marks a recompute, and where memory is given up.
+
+use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
+
+use crate::body::Level;
+use crate::emit::{Emitter, Value};
+use crate::{ExportError, Form, text, types};
+
+impl Emitter<'_> {
+    /// Puts fences before operands of an op where its form needs them to keep the plan.
+    ///
+    /// A recompute gets one before its first ranked tensor that is no constant, so that nobody merges it with the op that it
+    /// repeats: compilers fold constants, and look for them. An op without such an operand stays unfenced; it makes constants,
+    /// which compilers handle as such. For IREE, far reads get one too ([`crate::reads`]).
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn fences(
+        &mut self,
+        level: &mut Level<'_>,
+        op: &Op,
+        operands: &mut [Option<Value>],
+    ) -> Result<(), ExportError> {
+        let graph = level.graph;
+        let repeated = match op.kind {
+            OpKind::Recompute { of } => Some(&graph.ops[of].name),
+            _ => None,
+        };
+        let mut wants_fence = repeated.is_some();
+        for (&input, operand) in op.inputs.iter().zip(operands) {
+            let (Some(tensor), Some(value)) = (input, operand) else {
+                continue;
+            };
+            if !is_fenceable(graph, tensor) {
+                continue;
+            }
+            match (self.options.form, repeated) {
+                (Form::Remat, Some(of)) if wants_fence => {
+                    *value = self.recompute_op(value, &graph.tensors[tensor].name, op, of)?;
+                    wants_fence = false;
+                }
+                (Form::Torch, _) => {
+                    let is_static = graph.tensors[tensor].ty.known_shape().is_some();
+                    let Some(reads) = level.reads.as_mut().filter(|_| is_static) else {
+                        continue;
+                    };
+                    let is_far = reads.is_far(tensor);
+                    if is_far || wants_fence {
+                        *value = self.iree_fence(value, &graph.tensors[tensor].ty, &op.name)?;
+                    } else if let Some(current) = reads.current(tensor) {
+                        *value = current.clone();
+                    }
+                    if is_far {
+                        reads.fenced(tensor, value.clone());
+                    }
+                    wants_fence = false;
+                }
+                (Form::OnnxMlir | Form::Remat, _) => {}
+            }
+        }
+        if let Some(reads) = &mut level.reads {
+            reads.step(op);
+        }
+        Ok(())
+    }
+
+    /// The fence of the dialect `remat`.
+    fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
+        let fenced = self.value(called, &value.ty);
+        let (id, of) = (self.report.fences, text::string(of.as_bytes()));
+        let (name, operand, ty) = (&fenced.name, &value.name, &value.ty);
+        let line = format!("{name} = remat.recompute {operand} id({id}) of({of}) : {ty}");
+        self.line(&line, &op.name)?;
+        self.report.fences += 1;
+        Ok(fenced)
+    }
+
+    /// A fence of IREE: a transfer to the device where the tensor is. It lasts until all passes that merge, fuse and move ops are done,
+    /// and then goes without a copy. The shape must be known.
+    fn iree_fence(&mut self, value: &Value, ty: &ValueType, location: &str) -> Result<Value, ExportError> {
+        // IREE's tensors have no signs.
+        let builtin = types::value_type(ty, Form::Remat).map_err(|why| self.unsupported(location, why))?;
+        let (plain, fenced, back) = (
+            self.value("plain", &builtin),
+            self.value("fenced", &builtin),
+            self.value("again", &value.ty),
+        );
+        let to_builtin = format!("torch_c.to_builtin_tensor {} : {} -> {builtin}", value.name, value.ty);
+        self.line(&format!("{} = {to_builtin}", plain.name), location)?;
+        let transfer = format!("flow.tensor.transfer {} : {builtin}", plain.name);
+        self.line(
+            &format!("{} = {transfer} to #hal.device.promise<@__device_0>", fenced.name),
+            location,
+        )?;
+        let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", fenced.name, back.ty);
+        self.line(&format!("{} = {from_builtin}", back.name), location)?;
+        self.report.fences += 1;
+        Ok(back)
+    }
+}
+
+impl Emitter<'_> {
+    /// Says where memory goes: it is given up, moved to the second memory, or comes back from there. Only the form `remat` has words for
+    /// that; the others' compilers find out by themselves where a tensor is read last.
+    ///
+    /// # Errors
+    /// [`ExportError::Unsupported`] for a second memory in other forms; those of writing.
+    pub(crate) fn memory(&mut self, level: &mut Level<'_>, op: &Op) -> Result<(), ExportError> {
+        let Some(tensor) = op.inputs.first().copied().flatten() else {
+            return Ok(());
+        };
+        if self.options.form != Form::Remat {
+            if op.kind == OpKind::Dealloc {
+                return Ok(());
+            }
+            return Err(self.unsupported(&format!("`{}`", op.name), "it has no second memory"));
+        }
+        let graph = level.graph;
+        let ty = self.type_of(&graph.tensors[tensor].name, &graph.tensors[tensor].ty)?;
+        if !matches!(graph.tensors[tensor].ty, ValueType::Tensor { shape: Some(_), .. }) {
+            return Ok(());
+        }
+        match op.kind {
+            OpKind::PageIn => {
+                let Some(page) = level.page(tensor) else {
+                    return Err(self.unsupported(&format!("`{}`", op.name), "it is not in the second memory"));
+                };
+                let back = self.value(&graph.tensors[tensor].name, &ty);
+                let line = format!("{} = remat.page_in {} : {ty}", back.name, page.name);
+                self.line(&line, &op.name)?;
+                level.bind(tensor, back);
+            }
+            _ => {
+                let Some(value) = level.get(tensor).cloned() else {
+                    return Ok(());
+                };
+                if op.kind == OpKind::Dealloc {
+                    self.report.deallocs += 1;
+                    return self.line(&format!("remat.dealloc {} : {ty}", value.name), &op.name);
+                }
+                let page = self.value("page", &format!("!remat.page<{ty}>"));
+                self.line(
+                    &format!("{} = remat.page_out {} : {ty}", page.name, value.name),
+                    &op.name,
+                )?;
+                level.leave(tensor, page);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a fence may stand before a read of this tensor: it is ranked and no constant.
+fn is_fenceable(graph: &Graph, tensor: TensorId) -> bool {
+    let tensor = &graph.tensors[tensor];
+    let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant
+        || tensor
+            .producer
+            .is_some_and(|producer| graph.ops[producer].op_type == "Constant");
+    !is_constant && matches!(tensor.ty, ValueType::Tensor { shape: Some(_), .. })
+}
