@@ -10,9 +10,11 @@ stamp=venv/.installed
 ortools_stamp=ortools/.installed
 have_python() { [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; }
 have_ortools() { [ -e "$ortools_stamp" ] && cmp -s ortools.txt "$ortools_stamp"; }
+iree_stamp=venv/.installed-mlir
+have_iree() { [ -e "$iree_stamp" ] && cmp -s requirements-mlir.txt "$iree_stamp"; }
 llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
-if have_python && have_ortools && have_llvm; then
+if have_python && have_ortools && have_iree && have_llvm; then
     exit 0
 fi
 
@@ -79,4 +81,16 @@ if ! have_ortools; then
     done
     cp -r ortools-shim/include ortools/include
     cp ortools.txt "$ortools_stamp"
+fi
+
+# Only tests read these, and there are wheels for few systems.
+fetch_iree() {
+    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --dest wheels \
+        -r requirements.txt -r requirements-mlir.txt || return 1
+    venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels \
+        -r requirements.txt -r requirements-mlir.txt || return 1
+    cp requirements-mlir.txt "$iree_stamp"
+}
+if ! have_iree && ! fetch_iree; then
+    echo "third_party/fetch.sh: there are no wheels of IREE and torch-mlir for this machine; their tests are skipped." >&2
 fi

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use remat_ir::{Graph, Op, OpId, OpKind, StorageClass, TensorId, ValueType};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{NodeProto, TensorProto};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute::{Extra, is_graph};
 use crate::emit::{Emitter, Head, Part, Value};
@@ -26,6 +26,8 @@ pub(crate) struct Level<'m> {
     pages: FxHashMap<TensorId, Value>,
     /// The value that stands for an operand that is left out, once there is one.
     none: Option<Value>,
+    /// The recomputes so far: what they repeat, and of what.
+    repeated: FxHashSet<(OpId, Vec<Option<TensorId>>)>,
     /// What was read when, where far reads get fences.
     pub(crate) reads: Option<Reads>,
 }
@@ -40,6 +42,7 @@ impl<'m> Level<'m> {
             values: FxHashMap::default(),
             pages: FxHashMap::default(),
             none: None,
+            repeated: FxHashSet::default(),
             reads: None,
         }
     }
@@ -51,6 +54,20 @@ impl<'m> Level<'m> {
     /// The value of a tensor that an op before has defined.
     pub(crate) fn get(&self, tensor: TensorId) -> Option<&Value> {
         self.values.get(&tensor)
+    }
+
+    /// Whether a recompute would be equal to another run of its op, if nothing set them apart.
+    pub(crate) fn is_like_another(&mut self, op: &Op) -> bool {
+        let OpKind::Recompute { of } = op.kind else {
+            return false;
+        };
+        let is_remade = |&tensor: &TensorId| {
+            let producer = self.graph.tensors[tensor].producer;
+            producer.is_some_and(|producer| matches!(self.graph.ops[producer].kind, OpKind::Recompute { .. }))
+        };
+        let reads_remade = op.reads().any(|tensor| is_remade(&tensor));
+        let is_first = self.repeated.insert((of, op.inputs.clone()));
+        !(reads_remade && is_first)
     }
 
     /// `tensor` and its views are in the second memory now, as `page`. Views do not come back with it.

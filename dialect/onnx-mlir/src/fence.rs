@@ -11,7 +11,8 @@ impl Emitter<'_> {
     ///
     /// A recompute gets one before its first ranked tensor that is no constant, so that nobody merges it with the op that it
     /// repeats: compilers fold constants, and look for them. An op without such an operand stays unfenced; it makes constants,
-    /// which compilers handle as such. For IREE, far reads get one too ([`crate::reads`]).
+    /// which compilers handle as such. One that reads what was recomputed itself differs from the others already, and is
+    /// better fused with that. For IREE, far reads get a fence too ([`crate::reads`]).
     ///
     /// # Errors
     /// Those of writing.
@@ -26,7 +27,7 @@ impl Emitter<'_> {
             OpKind::Recompute { of } => Some(&graph.ops[of].name),
             _ => None,
         };
-        let mut wants_fence = repeated.is_some();
+        let mut wants_fence = level.is_like_another(op);
         for (&input, operand) in op.inputs.iter().zip(operands) {
             let (Some(tensor), Some(value)) = (input, operand) else {
                 continue;

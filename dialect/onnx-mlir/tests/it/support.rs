@@ -108,10 +108,10 @@ pub(crate) fn attributes() -> OnnxModel {
         attribute("ints", |a| (a.type_, a.ints) = (T::INTS.into(), vec![1, -2])),
         attribute("no ints", |a| a.type_ = T::INTS.into()),
         attribute("floats", |a| {
-            (a.type_, a.floats) = (T::FLOATS.into(), vec![1.0, f32::NAN])
+            (a.type_, a.floats) = (T::FLOATS.into(), vec![1.0, f32::NAN]);
         }),
         attribute("texts", |a| {
-            (a.type_, a.strings) = (T::STRINGS.into(), vec![b"a".to_vec(), Vec::new()])
+            (a.type_, a.strings) = (T::STRINGS.into(), vec![b"a".to_vec(), Vec::new()]);
         }),
         attribute("tensor", |a| {
             a.type_ = T::TENSOR.into();
@@ -189,7 +189,7 @@ pub(crate) fn rewritten(options: &Options) -> String {
           dealloc %c
           output %d
         }"#;
-    let graph = graph.parse().unwrap_or_else(|error| panic!("{error}"));
+    let graph = graph.parse().expect("the graph is well-formed");
     graph_text(&model(nodes, Vec::new()), &graph, options).expect("it is written")
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn read_again_after(distance: usize) -> String {
         "graph \"small\" {{\ninput %x : f32[4,256]\n{}\noutput %y\n}}",
         lines.join("\n")
     );
-    let graph = graph.parse().unwrap_or_else(|error| panic!("{error}"));
+    let graph = graph.parse().expect("the graph is well-formed");
     let options = Options::new(Form::Torch);
     graph_text(&model(nodes, Vec::new()), &graph, &options).expect("it is written")
 }
