@@ -141,8 +141,12 @@ pub(crate) fn values(tensor: &TensorProto) -> Option<Vec<u8>> {
 /// Bytes of the values in the typed fields. Which field holds which type: `onnx.proto`, message `TensorProto`.
 fn typed_values(tensor: &TensorProto, element: ElementType) -> Vec<u8> {
     match element {
-        ElementType::Float32 | ElementType::Complex64 => tensor.float_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        ElementType::Float64 | ElementType::Complex128 => tensor.double_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        ElementType::Float32 | ElementType::Complex64 => {
+            tensor.float_data.iter().flat_map(|v| v.to_le_bytes()).collect()
+        }
+        ElementType::Float64 | ElementType::Complex128 => {
+            tensor.double_data.iter().flat_map(|v| v.to_le_bytes()).collect()
+        }
         ElementType::Int64 => tensor.int64_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
         ElementType::Uint64 => tensor.uint64_data.iter().flat_map(|v| v.to_le_bytes()).collect(),
         ElementType::Uint32 => tensor

@@ -141,7 +141,9 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
                 Target::Mlir(options) => *options,
                 Target::Onnx | Target::Ort(_) => MlirOptions::new(Form::Torch),
             };
-            write_whole_with(path, |out| Ok(remat_onnx_mlir::write(onnx, &graph, &options, out).map(drop)?))?;
+            write_whole_with(path, |out| {
+                Ok(remat_onnx_mlir::write(onnx, &graph, &options, out).map(drop)?)
+            })?;
             return Ok(None);
         }
         (_, None) => return Err(refused()),
