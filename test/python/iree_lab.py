@@ -1,6 +1,7 @@
 """Compiles MLIR with IREE and runs it; compares with ONNX Runtime. All of it is optional: `why_not()` says what is missing."""
 
 import dataclasses
+import importlib.util
 import pathlib
 import re
 import subprocess
@@ -34,12 +35,13 @@ def why_not():
 
 def torch_mlir_opt():
     """The program of that name in the wheel `torch-mlir`; `None` where that is missing."""
-    try:
-        import torch_mlir
-    except ImportError:
+    package = importlib.util.find_spec("torch_mlir")
+    if package is None:
         return None
-    program = pathlib.Path(torch_mlir.__file__).parent / "_mlir_libs" / "torch-mlir-opt"
-    return program if program.exists() else None
+    # The package has no file of its own.
+    folder = pathlib.Path(next(iter(package.submodule_search_locations)))
+    found = folder / "_mlir_libs" / "torch-mlir-opt"
+    return found if found.exists() else None
 
 
 def inputs(path, dims=None):
@@ -86,13 +88,15 @@ def compiled(mlir, *flags):
     return module
 
 
-def run(mlir, feed, outputs, *flags):
-    """Compiles the text and runs its function once, in a process of its own: the peak is that of one run."""
+def run(mlir, feed, outputs, *flags, parameters=None):
+    """Compiles the text and runs its function once, with the weights in the file `parameters`, in a process of its own: the peak is that of one run."""
     module = compiled(mlir, *flags)
     function = re.search(r"func\.func @(\w+)", mlir.read_text()[:1000]).group(1)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         command = [program("iree-run-module"), f"--module={module}", "--device=local-sync", f"--function={function}"]
+        if parameters:
+            command.append(f"--parameters=model={parameters}")
         for index, array in enumerate(feed.values()):
             np.save(folder / f"in{index}.npy", array)
             command.append(f"--input=@{folder}/in{index}.npy")

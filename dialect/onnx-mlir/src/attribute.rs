@@ -34,7 +34,11 @@ impl Emitter<'_> {
             write!(self.out, "{comma}{} = {value}", key(name))?;
             comma = ", ";
         }
-        let prefix = if self.options.form == Form::Torch { "torch.onnx." } else { "" };
+        let prefix = if self.options.form == Form::Torch {
+            "torch.onnx."
+        } else {
+            ""
+        };
         for attribute in attributes.iter().filter(|a| !is_graph(a)) {
             write!(self.out, "{comma}{} = ", key(&format!("{prefix}{}", attribute.name)))?;
             let place = format!("attribute `{}` of {place}", attribute.name);
@@ -46,7 +50,11 @@ impl Emitter<'_> {
 
     fn attribute(&mut self, model: &OnnxModel, attribute: &AttributeProto, place: &str) -> Result<(), ExportError> {
         use AttributeType as T;
-        let integers = if self.options.form == Form::Torch { " : si64" } else { "" };
+        let integers = if self.options.form == Form::Torch {
+            " : si64"
+        } else {
+            ""
+        };
         if !attribute.ref_attr_name.is_empty() {
             return Err(self.unsupported(place, "it refers to an attribute outside of a function"));
         }
@@ -75,12 +83,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn tensors(
-        &mut self,
-        model: &OnnxModel,
-        tensors: &[TensorProto],
-        place: &str,
-    ) -> Result<(), ExportError> {
+    fn tensors(&mut self, model: &OnnxModel, tensors: &[TensorProto], place: &str) -> Result<(), ExportError> {
         write!(self.out, "[")?;
         for (index, tensor) in tensors.iter().enumerate() {
             if index > 0 {

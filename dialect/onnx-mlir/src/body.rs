@@ -116,8 +116,11 @@ impl<'w> Emitter<'w> {
         let mut is_read: FxHashMap<TensorId, ()> = graph.outputs.iter().map(|&tensor| (tensor, ())).collect();
         is_read.extend(graph.ops.iter().flat_map(Op::reads).map(|tensor| (tensor, ())));
         let initializers = &level.model.proto().graph.get_or_default().initializer;
-        let by_name: FxHashMap<&str, usize> =
-            initializers.iter().enumerate().map(|(index, tensor)| (tensor.name.as_str(), index)).collect();
+        let by_name: FxHashMap<&str, usize> = initializers
+            .iter()
+            .enumerate()
+            .map(|(index, tensor)| (tensor.name.as_str(), index))
+            .collect();
         for (name, id) in level.sources() {
             let storage = &graph.storages[graph.tensors[id].storage];
             let is_wanted = storage.class == StorageClass::Constant && is_read.contains_key(&id);
@@ -146,8 +149,17 @@ impl<'w> Emitter<'w> {
         weight: Option<Weight>,
     ) -> Result<Value, ExportError> {
         let stated = crate::constant::stated(tensor).map_err(|why| self.unsupported(place, why))?;
-        let ty = self.type_of(&tensor.name, &ValueType::tensor(stated.0, &stated.1))?;
-        let key = if self.options.form == Form::Torch { "torch.onnx.value" } else { "value" };
+        let ty = self.type_of(called, &ValueType::tensor(stated.0, &stated.1))?;
+        if let Some(weight) = weight.filter(|_| self.resources.are_parameters)
+            && self.is_parameter(stated.0, &stated.1)
+        {
+            return self.parameter(weight, called, stated, &ty, location);
+        }
+        let key = if self.options.form == Form::Torch {
+            "torch.onnx.value"
+        } else {
+            "value"
+        };
         let head = Head {
             name: "onnx.Constant",
             operands: &[],
@@ -163,7 +175,10 @@ impl<'w> Emitter<'w> {
             }),
             &mut [],
         )?;
-        values.into_iter().next().ok_or_else(|| self.unsupported(place, "it has no value"))
+        values
+            .into_iter()
+            .next()
+            .ok_or_else(|| self.unsupported(place, "it has no value"))
     }
 
     fn operation(&mut self, level: &mut Level<'_>, id: OpId) -> Result<(), ExportError> {
@@ -172,7 +187,9 @@ impl<'w> Emitter<'w> {
             return self.memory(level, op);
         }
         let place = format!("node `{}{}`", level.path, op.name);
-        let node = level.node(op).ok_or_else(|| self.unsupported(&place, "it stems from no node of the model"))?;
+        let node = level
+            .node(op)
+            .ok_or_else(|| self.unsupported(&place, "it stems from no node of the model"))?;
         let mut operands = Vec::with_capacity(op.inputs.len());
         for &input in &op.inputs {
             operands.push(match input {
@@ -261,9 +278,7 @@ impl<'w> Emitter<'w> {
             .iter()
             .map(|attribute| {
                 let (outer, path, model) = (&outer, &path, level.model);
-                move |emitter: &mut Emitter<'w>| {
-                    emitter.region(model, attribute.g.get_or_default(), outer, path)
-                }
+                move |emitter: &mut Emitter<'w>| emitter.region(model, attribute.g.get_or_default(), outer, path)
             })
             .collect();
         let mut regions: Vec<Part<'_, 'w>> = Vec::with_capacity(writers.len());
@@ -271,8 +286,7 @@ impl<'w> Emitter<'w> {
             regions.push(writer);
         }
         let model = level.model;
-        let mut attributes =
-            |emitter: &mut Emitter<'w>| emitter.attributes(model, &extra, &node.attribute, place);
+        let mut attributes = |emitter: &mut Emitter<'w>| emitter.attributes(model, &extra, &node.attribute, place);
         let has_attributes = !extra.is_empty() || node.attribute.iter().any(|a| !is_graph(a));
         let attributes: Option<Part<'_, 'w>> = if has_attributes { Some(&mut attributes) } else { None };
         let head = Head {

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use remat_ir::{Op, ValueType};
 use remat_onnx::proto::{
-    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
-    ValueInfoProto,
+    AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
 use remat_onnx::{ImportOptions, OnnxModel};
 
@@ -44,7 +43,13 @@ pub(crate) fn visible<'m>(level: &Level<'m>, op: &Op, node: &NodeProto) -> BTree
 
 /// The function of the model that a node calls.
 pub(crate) fn function<'m>(model: &'m OnnxModel, node: &NodeProto) -> Option<&'m FunctionProto> {
-    let domain = |text: &str| if text == "ai.onnx" { String::new() } else { text.to_owned() };
+    let domain = |text: &str| {
+        if text == "ai.onnx" {
+            String::new()
+        } else {
+            text.to_owned()
+        }
+    };
     let mut functions = model.proto().functions.iter();
     functions.find(|function| {
         function.name == node.op_type
@@ -89,7 +94,9 @@ impl Emitter<'_> {
         }
         let mut arguments = Vec::new();
         for name in &formal {
-            let Some(&(_, id)) = sources.iter().find(|(source, _)| source == name) else { continue };
+            let Some(&(_, id)) = sources.iter().find(|(source, _)| source == name) else {
+                continue;
+            };
             let ty = self.type_of(name, &body.graph().tensors[id].ty)?;
             let value = self.value(name, &ty);
             arguments.push(format!("{}: {ty}", value.name));
@@ -102,7 +109,11 @@ impl Emitter<'_> {
             self.indent += 1;
         }
         self.block(&mut level)?;
-        let results = body.graph().outputs.iter().filter_map(|&tensor| level.get(tensor).cloned());
+        let results = body
+            .graph()
+            .outputs
+            .iter()
+            .filter_map(|&tensor| level.get(tensor).cloned());
         let results: Vec<Value> = results.collect();
         match self.options.form {
             Form::Torch => self.terminator("torch.operator_terminator", &results),
@@ -128,7 +139,10 @@ impl Emitter<'_> {
             let mut default = imports.iter().filter(|set| matches!(&*set.domain, "" | "ai.onnx"));
             default.next().map(|set| set.version)
         };
-        let (inner, outer) = (versions(&function.opset_import), versions(&level.model.proto().opset_import));
+        let (inner, outer) = (
+            versions(&function.opset_import),
+            versions(&level.model.proto().opset_import),
+        );
         if let (Some(inner), Some(outer)) = (inner, outer)
             && inner != outer
         {
@@ -149,7 +163,11 @@ impl Emitter<'_> {
                 body.input.push(value_info(name, &level.graph.tensors[tensor].ty));
             }
         }
-        body.node = function.node.iter().map(|inner| bound(inner, node, function, &absent)).collect();
+        body.node = function
+            .node
+            .iter()
+            .map(|inner| bound(inner, node, function, &absent))
+            .collect();
         let body = self.body(level.model, body, &function.opset_import, &path)?;
         let mut inner = Level::new(&body, body.graph(), path, false);
         let sources: Vec<_> = inner.sources().collect();
@@ -196,7 +214,10 @@ impl Emitter<'_> {
 
 /// Whether a constant may decide shapes, and is cheap to copy.
 fn is_small(tensor: &TensorProto) -> bool {
-    let elements = tensor.dims.iter().try_fold(1_i64, |product, &dim| product.checked_mul(dim));
+    let elements = tensor
+        .dims
+        .iter()
+        .try_fold(1_i64, |product, &dim| product.checked_mul(dim));
     elements.is_some_and(|elements| elements <= 1024) && tensor.external_data.is_empty()
 }
 
@@ -223,7 +244,10 @@ fn bound(inner: &NodeProto, call: &NodeProto, function: &FunctionProto, absent: 
         }
     }
     let attributes = std::mem::take(&mut node.attribute);
-    node.attribute = attributes.into_iter().filter_map(|a| bound_attribute(a, call, function, absent)).collect();
+    node.attribute = attributes
+        .into_iter()
+        .filter_map(|a| bound_attribute(a, call, function, absent))
+        .collect();
     node
 }
 

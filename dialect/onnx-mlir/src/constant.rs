@@ -5,9 +5,10 @@ use remat_onnx::OnnxModel;
 use remat_onnx::proto::TensorProto;
 
 use crate::element::{Literal, elements, literal};
-use crate::emit::Emitter;
+use crate::emit::{Emitter, Value};
+use crate::parameters::{self, Parameter};
 use crate::resource::Weight;
-use crate::{ExportError, text, types};
+use crate::{ExportError, Form, text, types};
 
 /// Tensors of up to this many elements are written as literals, which people can read and compilers fold.
 const SMALL: u64 = 32;
@@ -24,6 +25,47 @@ pub(crate) fn stated(tensor: &TensorProto) -> Result<(ElementType, Vec<u64>), St
 }
 
 impl Emitter<'_> {
+    /// Whether a tensor is large enough to stand beside the module, and of a type that the file has.
+    pub(crate) fn is_parameter(&self, element: ElementType, shape: &[u64]) -> bool {
+        let count = shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim));
+        count.is_some_and(|count| count > SMALL) && parameters::dtype(element).is_some()
+    }
+
+    /// Writes the load of a weight that stands beside the module.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn parameter(
+        &mut self,
+        weight: Weight,
+        name: &str,
+        (element, shape): (ElementType, Vec<u64>),
+        ty: &str,
+        location: &str,
+    ) -> Result<Value, ExportError> {
+        // IREE's tensors have no signs.
+        let builtin = types::tensor(element, &shape, Form::Remat).map_err(|why| self.unsupported(location, why))?;
+        let bytes = ValueType::tensor(element, &shape).bytes().ok().flatten().unwrap_or(0);
+        let symbol = self.resources.claim(name);
+        let (plain, value) = (self.value("plain", &builtin), self.value(name, ty));
+        self.line(
+            &format!("{} = util.global.load @{symbol} : {builtin}", plain.name),
+            location,
+        )?;
+        let cast = format!("torch_c.from_builtin_tensor {} : {builtin} -> {ty}", plain.name);
+        self.line(&format!("{} = {cast}", value.name), location)?;
+        self.resources.parameters.push(Parameter {
+            symbol,
+            key: name.to_owned(),
+            ty: builtin,
+            weight,
+            element,
+            shape,
+            bytes,
+        });
+        Ok(value)
+    }
+
     /// Writes a tensor as an attribute: `dense<…> : tensor<…>`. `place` names it in errors; a `weight` may become a blob.
     ///
     /// # Errors
@@ -39,7 +81,10 @@ impl Emitter<'_> {
         let (element, shape) = stated(tensor).map_err(|why| self.unsupported(place, why))?;
         let ty = types::tensor(element, &shape, self.options.form).map_err(|why| self.unsupported(place, why))?;
         let size = ValueType::tensor(element, &shape).bytes();
-        let bytes = size.ok().flatten().ok_or_else(|| self.unsupported(place, "it is too large"))?;
+        let bytes = size
+            .ok()
+            .flatten()
+            .ok_or_else(|| self.unsupported(place, "it is too large"))?;
         let count: u64 = shape.iter().product();
         if count == 0 {
             write!(self.out, "dense<> : {ty}")?;

@@ -24,7 +24,9 @@ impl Emitter<'_> {
         node: &NodeProto,
         place: &str,
     ) -> Result<(), ExportError> {
-        let Some(result) = op.results().next() else { return Ok(()) };
+        let Some(result) = op.results().next() else {
+            return Ok(());
+        };
         let Some(tensor) = node.attribute.iter().find_map(stated_value) else {
             return Err(self.unsupported(place, "it has no constants but dense tensors, numbers and strings"));
         };

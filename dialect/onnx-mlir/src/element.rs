@@ -2,8 +2,8 @@
 
 use remat_ir::ElementType;
 
-use crate::text;
 use crate::Form;
+use crate::text;
 
 /// The element type as text; `None` if the form has none.
 pub(crate) fn element(element: ElementType, form: Form) -> Option<&'static str> {

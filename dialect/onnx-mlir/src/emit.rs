@@ -77,6 +77,13 @@ impl<'w> Emitter<'w> {
         Ok(())
     }
 
+    /// A line with its location.
+    pub(crate) fn line(&mut self, text: &str, location: &str) -> Result<(), ExportError> {
+        self.begin()?;
+        write!(self.out, "{text}")?;
+        self.end(location)
+    }
+
     /// A value with a name of its own.
     pub(crate) fn value(&mut self, called: &str, ty: &str) -> Value {
         Value {
@@ -146,7 +153,11 @@ impl<'w> Emitter<'w> {
 
     fn regions(&mut self, regions: &mut [Part<'_, 'w>], (open, close): (&str, &str)) -> Result<(), ExportError> {
         for (index, region) in regions.iter_mut().enumerate() {
-            let before = if index == 0 { format!(" {open}") } else { ", ".to_owned() };
+            let before = if index == 0 {
+                format!(" {open}")
+            } else {
+                ", ".to_owned()
+            };
             writeln!(self.out, "{before}{{")?;
             self.indent += 1;
             region(self)?;

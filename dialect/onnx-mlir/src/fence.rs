@@ -28,7 +28,9 @@ impl Emitter<'_> {
         };
         let mut wants_fence = repeated.is_some();
         for (&input, operand) in op.inputs.iter().zip(operands) {
-            let (Some(tensor), Some(value)) = (input, operand) else { continue };
+            let (Some(tensor), Some(value)) = (input, operand) else {
+                continue;
+            };
             if !is_fenceable(graph, tensor) {
                 continue;
             }
@@ -39,7 +41,9 @@ impl Emitter<'_> {
                 }
                 (Form::Torch, _) => {
                     let is_static = graph.tensors[tensor].ty.known_shape().is_some();
-                    let Some(reads) = level.reads.as_mut().filter(|_| is_static) else { continue };
+                    let Some(reads) = level.reads.as_mut().filter(|_| is_static) else {
+                        continue;
+                    };
                     let is_far = reads.is_far(tensor);
                     if is_far || wants_fence {
                         *value = self.iree_fence(value, &graph.tensors[tensor].ty, &op.name)?;
@@ -84,7 +88,10 @@ impl Emitter<'_> {
         let to_builtin = format!("torch_c.to_builtin_tensor {} : {} -> {builtin}", value.name, value.ty);
         self.line(&format!("{} = {to_builtin}", plain.name), location)?;
         let transfer = format!("flow.tensor.transfer {} : {builtin}", plain.name);
-        self.line(&format!("{} = {transfer} to #hal.device.promise<@__device_0>", fenced.name), location)?;
+        self.line(
+            &format!("{} = {transfer} to #hal.device.promise<@__device_0>", fenced.name),
+            location,
+        )?;
         let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", fenced.name, back.ty);
         self.line(&format!("{} = {from_builtin}", back.name), location)?;
         self.report.fences += 1;
@@ -99,7 +106,9 @@ impl Emitter<'_> {
     /// # Errors
     /// [`ExportError::Unsupported`] for a second memory in other forms; those of writing.
     pub(crate) fn memory(&mut self, level: &mut Level<'_>, op: &Op) -> Result<(), ExportError> {
-        let Some(tensor) = op.inputs.first().copied().flatten() else { return Ok(()) };
+        let Some(tensor) = op.inputs.first().copied().flatten() else {
+            return Ok(());
+        };
         if self.options.form != Form::Remat {
             if op.kind == OpKind::Dealloc {
                 return Ok(());
@@ -122,24 +131,22 @@ impl Emitter<'_> {
                 level.bind(tensor, back);
             }
             _ => {
-                let Some(value) = level.get(tensor).cloned() else { return Ok(()) };
+                let Some(value) = level.get(tensor).cloned() else {
+                    return Ok(());
+                };
                 if op.kind == OpKind::Dealloc {
                     self.report.deallocs += 1;
                     return self.line(&format!("remat.dealloc {} : {ty}", value.name), &op.name);
                 }
                 let page = self.value("page", &format!("!remat.page<{ty}>"));
-                self.line(&format!("{} = remat.page_out {} : {ty}", page.name, value.name), &op.name)?;
+                self.line(
+                    &format!("{} = remat.page_out {} : {ty}", page.name, value.name),
+                    &op.name,
+                )?;
                 level.leave(tensor, page);
             }
         }
         Ok(())
-    }
-
-    /// A line with its location.
-    fn line(&mut self, text: &str, location: &str) -> Result<(), ExportError> {
-        self.begin()?;
-        write!(self.out, "{text}")?;
-        self.end(location)
     }
 }
 
@@ -147,6 +154,8 @@ impl Emitter<'_> {
 fn is_fenceable(graph: &Graph, tensor: TensorId) -> bool {
     let tensor = &graph.tensors[tensor];
     let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant
-        || tensor.producer.is_some_and(|producer| graph.ops[producer].op_type == "Constant");
+        || tensor
+            .producer
+            .is_some_and(|producer| graph.ops[producer].op_type == "Constant");
     !is_constant && matches!(tensor.ty, ValueType::Tensor { shape: Some(_), .. })
 }

@@ -29,6 +29,7 @@ mod fence;
 mod form;
 mod module;
 mod names;
+mod parameters;
 mod proto_type;
 mod reads;
 mod resource;

@@ -9,6 +9,7 @@ use remat_onnx::OnnxModel;
 use crate::body::Level;
 use crate::emit::{Emitter, Value};
 use crate::names::identifier;
+use crate::parameters;
 use crate::reads::Reads;
 use crate::{ExportError, Fences, Form, Options, text};
 
@@ -23,23 +24,37 @@ pub struct Report {
     pub fences: u64,
     /// Places where memory is given up.
     pub deallocs: u64,
-    /// Bytes of the weights behind the module.
+    /// Bytes of the weights behind or beside the module.
     pub weights: u64,
 }
 
 /// Writes `graph`, which is that of `model` or made of it by applying a plan, as a module.
 ///
 /// The function has the graph's name (`main_graph` for onnx-mlir), its inputs and outputs in the same order.
-/// Initializers that nobody reads are left out. Memory does not grow with the size of the weights.
+/// Weights stand behind the module, or, where there are `parameters` (form `torch` only), in a safetensors file, to which the module
+/// refers as IREE does. Initializers that nobody reads are left out. Memory does not grow with the size of the weights.
 ///
 /// # Errors
 /// [`ExportError::Unsupported`] for what the form cannot say; [`ExportError::Onnx`] if values cannot be read; [`ExportError::Io`]. What
 /// was written until then is no module.
-pub fn write(model: &OnnxModel, graph: &Graph, options: &Options, out: &mut dyn Write) -> Result<Report, ExportError> {
+pub fn write(
+    model: &OnnxModel,
+    graph: &Graph,
+    options: &Options,
+    out: &mut dyn Write,
+    parameters: Option<&mut dyn Write>,
+) -> Result<Report, ExportError> {
     let mut emitter = Emitter::new(out, *options);
+    emitter.resources.are_parameters = parameters.is_some();
+    if parameters.is_some() && options.form != Form::Torch {
+        return Err(emitter.unsupported("a weight", "it refers to no files; IREE does, by the form `torch`"));
+    }
     emitter.module(model, graph)?;
     let (mut report, resources) = (emitter.report, emitter.resources);
     resources.write(model, out)?;
+    if let Some(file) = parameters {
+        parameters::write_file(&resources.parameters, model, file)?;
+    }
     report.weights = resources.bytes();
     Ok(report)
 }
@@ -53,15 +68,26 @@ impl Emitter<'_> {
             Form::Torch | Form::Remat if graph.name.is_empty() => "main_graph".to_owned(),
             Form::Torch | Form::Remat => identifier(&graph.name),
         };
+        self.resources.claim(&name);
         let is_onnx = self.options.form == Form::OnnxMlir;
-        let onnx_name = |name: &str| if is_onnx { format!(" {{onnx.name = {}}}", text::string(name.as_bytes())) } else { String::new() };
+        let onnx_name = |name: &str| {
+            if is_onnx {
+                format!(" {{onnx.name = {}}}", text::string(name.as_bytes()))
+            } else {
+                String::new()
+            }
+        };
         let mut arguments = Vec::with_capacity(graph.inputs.len());
         for &input in &graph.inputs {
             let tensor = &graph.tensors[input];
             let ty = self.type_of(&tensor.name, &tensor.ty)?;
             let value = self.value(&tensor.name, &ty);
             let location = text::string(tensor.name.as_bytes());
-            arguments.push(format!("{}: {ty}{} loc({location})", value.name, onnx_name(&tensor.name)));
+            arguments.push(format!(
+                "{}: {ty}{} loc({location})",
+                value.name,
+                onnx_name(&tensor.name)
+            ));
             level.bind(input, value);
         }
         let mut results = Vec::with_capacity(graph.outputs.len());
@@ -88,7 +114,11 @@ impl Emitter<'_> {
             let name = &graph.tensors[output].name;
             let value = level.get(output).cloned();
             let value = value.ok_or_else(|| self.unsupported(&format!("output `{name}`"), "nothing defines it"))?;
-            returned.push(if value.ty == ty { value } else { self.cast(&value, &ty, name)? });
+            returned.push(if value.ty == ty {
+                value
+            } else {
+                self.cast(&value, &ty, name)?
+            });
         }
         if is_onnx {
             self.generic_terminator("onnx.Return", &returned)?;
@@ -97,6 +127,7 @@ impl Emitter<'_> {
         }
         write!(self.out, "  }}")?;
         self.end(&graph.name)?;
+        self.globals()?;
         if is_onnx {
             writeln!(self.out, "  \"onnx.EntryPoint\"() {{func = @main_graph}} : () -> ()")?;
         }
@@ -122,7 +153,12 @@ impl Emitter<'_> {
         let names: Vec<&str> = values.iter().map(|value| &*value.name).collect();
         let types: Vec<&str> = values.iter().map(|value| &*value.ty).collect();
         self.begin()?;
-        writeln!(self.out, "\"{name}\"({}) : ({}) -> ()", names.join(", "), types.join(", "))?;
+        writeln!(
+            self.out,
+            "\"{name}\"({}) : ({}) -> ()",
+            names.join(", "),
+            types.join(", ")
+        )?;
         Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! Weights, which stand behind the module as blobs of bytes.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::TensorProto;
 
 use crate::names::Names;
+use crate::parameters::Parameter;
 use crate::{ExportError, text};
 
 /// Bytes that MLIR aligns each blob to; readers map elements of up to 16 bytes.
@@ -39,6 +40,10 @@ impl Weight {
 pub(crate) struct Resources {
     names: Names,
     entries: Vec<(String, Weight, u64)>,
+    /// Whether weights go into a file beside the module where they can.
+    pub(crate) are_parameters: bool,
+    /// Those that do.
+    pub(crate) parameters: Vec<Parameter>,
 }
 
 impl Resources {
@@ -55,7 +60,13 @@ impl Resources {
 
     /// Bytes of all blobs together.
     pub(crate) fn bytes(&self) -> u64 {
-        self.entries.iter().map(|(_, _, bytes)| bytes).sum()
+        let parameters = self.parameters.iter().map(|parameter| parameter.bytes);
+        self.entries.iter().map(|(_, _, bytes)| *bytes).chain(parameters).sum()
+    }
+
+    /// A name that no blob and no global has.
+    pub(crate) fn claim(&mut self, name: &str) -> String {
+        self.names.fresh(name)
     }
 
     /// Writes the section behind the module. One block of one weight is in memory at a time.
@@ -70,17 +81,33 @@ impl Resources {
         for (index, (name, weight, bytes)) in self.entries.iter().enumerate() {
             write!(out, "      {name}: \"0x")?;
             text::copy_hex(&mut &ALIGNMENT.to_le_bytes()[..], out)?;
-            if let Some(tensor) = weight.tensor(model) {
-                let copied = text::copy_hex(&mut *model.values(tensor)?, out)?;
-                if copied != *bytes {
-                    let why = format!("weight `{name}` has {copied} bytes, its shape needs {bytes}");
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
-                }
-            }
+            copy_values(model, *weight, name, *bytes, &mut |values| text::copy_hex(values, out))?;
             let comma = if index + 1 < self.entries.len() { "," } else { "" };
             writeln!(out, "\"{comma}")?;
         }
         write!(out, "    }}\n  }}\n#-}}\n")?;
         Ok(())
     }
+}
+
+/// Has `copy` copy the values of a weight, and counts them.
+///
+/// # Errors
+/// [`ExportError::Onnx`] if values cannot be read, [`ExportError::Io`] if there are not `bytes` of them.
+pub(crate) fn copy_values(
+    model: &OnnxModel,
+    weight: Weight,
+    name: &str,
+    bytes: u64,
+    copy: &mut dyn FnMut(&mut dyn Read) -> io::Result<u64>,
+) -> Result<(), ExportError> {
+    let Some(tensor) = weight.tensor(model) else {
+        return Ok(());
+    };
+    let copied = copy(&mut *model.values(tensor)?)?;
+    if copied == bytes {
+        return Ok(());
+    }
+    let why = format!("weight `{name}` has {copied} bytes, its shape needs {bytes}");
+    Err(io::Error::new(io::ErrorKind::InvalidData, why).into())
 }

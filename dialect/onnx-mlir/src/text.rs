@@ -116,7 +116,10 @@ mod tests {
     fn bytes_become_digits_across_blocks() {
         let bytes: Vec<u8> = (0..70_000_u32).map(|i| (i % 251) as u8).collect();
         let mut out = Vec::new();
-        assert_eq!(copy_hex(&mut &bytes[..], &mut out).expect("memory can be written"), 70_000);
+        assert_eq!(
+            copy_hex(&mut &bytes[..], &mut out).expect("memory can be written"),
+            70_000
+        );
         assert_eq!(&out[..8], b"00010203");
         assert_eq!(out.len(), 140_000);
     }

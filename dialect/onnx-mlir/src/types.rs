@@ -2,8 +2,8 @@
 
 use remat_ir::{Dim, ElementType, ValueType};
 
-use crate::element::element;
 use crate::Form;
+use crate::element::element;
 
 /// The type as text.
 ///

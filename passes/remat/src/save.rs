@@ -69,8 +69,13 @@ pub enum Target {
     Onnx,
     /// ONNX Runtime: the plan holds under the settings that users have (`remat-target`).
     Ort(LoweringOptions),
-    /// The compilers that read MLIR. Only for [`Output::Mlir`], where it says which form; without it, that is `torch`.
-    Mlir(MlirOptions),
+    /// The compilers that read MLIR. Only for [`Output::Mlir`], where it says how; without it, the form is `torch`, weights and all.
+    Mlir {
+        /// The form.
+        options: MlirOptions,
+        /// Whether weights stand in a file beside the module, of the same name with the extension `.safetensors`.
+        weights_beside: bool,
+    },
 }
 
 /// The model's graph with the plan applied: explicit `recompute`, `dealloc`, `page_out` and `page_in` ops. `None` where the input is
@@ -137,13 +142,24 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         }
         (Output::Mlir, Some(graph)) => {
             let onnx = model.onnx().ok_or_else(refused)?;
-            let options = match target {
-                Target::Mlir(options) => *options,
-                Target::Onnx | Target::Ort(_) => MlirOptions::new(Form::Torch),
+            let (options, weights_beside) = match target {
+                Target::Mlir {
+                    options,
+                    weights_beside,
+                } => (*options, *weights_beside),
+                Target::Onnx | Target::Ort(_) => (MlirOptions::new(Form::Torch), false),
             };
-            write_whole_with(path, |out| {
-                Ok(remat_onnx_mlir::write(onnx, &graph, &options, out).map(drop)?)
-            })?;
+            let write = |out: &mut dyn Write, weights: Option<&mut dyn Write>| -> Result<(), Error> {
+                Ok(remat_onnx_mlir::write(onnx, &graph, &options, out, weights).map(drop)?)
+            };
+            if weights_beside {
+                let beside = path.with_extension("safetensors");
+                write_whole_with(&beside, |weights| {
+                    write_whole_with(path, |out| write(out, Some(weights)))
+                })?;
+            } else {
+                write_whole_with(path, |out| write(out, None))?;
+            }
             return Ok(None);
         }
         (_, None) => return Err(refused()),

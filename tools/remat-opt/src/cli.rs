@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use remat::Target;
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
@@ -177,6 +178,18 @@ pub(crate) struct MlirArgs {
     /// For `torch`: what keeps the compiler from merging recomputes, `iree`, ops that only IREE reads, or `none`.
     #[arg(long, value_name = "KIND", default_value = "iree")]
     pub(crate) mlir_fences: MlirFencesArg,
+    /// For `torch`: where weights go, `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it
+    /// runs (`--parameters=model=FILE`).
+    #[arg(long, value_name = "PLACE", default_value = "inline")]
+    pub(crate) mlir_weights: MlirWeightsArg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum MlirWeightsArg {
+    /// Into the module.
+    Inline,
+    /// Into a file beside it.
+    File,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -199,8 +212,8 @@ pub(crate) enum MlirFencesArg {
 
 impl MlirArgs {
     /// The library's words.
-    pub(crate) fn options(&self) -> Options {
-        Options {
+    pub(crate) fn target(&self) -> Target {
+        let options = Options {
             form: match self.mlir_form {
                 MlirFormArg::Torch => Form::Torch,
                 MlirFormArg::OnnxMlir => Form::OnnxMlir,
@@ -210,6 +223,10 @@ impl MlirArgs {
                 MlirFencesArg::Iree => Fences::Iree,
                 MlirFencesArg::None => Fences::None,
             },
+        };
+        Target::Mlir {
+            options,
+            weights_beside: self.mlir_weights == MlirWeightsArg::File,
         }
     }
 }
@@ -247,7 +264,7 @@ impl OrderHintArg {
 /// How a model is read and what counts; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Value of a symbolic dimension; may be repeated.
+    /// Value of a symbolic dimension, of `?` for the dynamic extents of a module of MLIR; may be repeated.
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment)]
     pub(crate) dims: Vec<(String, u64)>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.

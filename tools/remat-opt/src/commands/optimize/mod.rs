@@ -59,7 +59,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
 /// What a file is written for where that is not ONNX Runtime.
 fn target(args: &OptimizeArgs, format: Format, output: &Path) -> Target {
     match Output::of(output, format) {
-        Ok(Output::Mlir) => Target::Mlir(args.mlir.options()),
+        Ok(Output::Mlir) => args.mlir.target(),
         _ => Target::Onnx,
     }
 }
