@@ -164,7 +164,7 @@ pub enum Error {
     /// The plan moves storages, which ONNX cannot say.
     #[error(
         "`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX has no words for that; \
-         write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir`: `.mlir`), or leave out `--paging`"
+         write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
     )]
     Paged {
         /// The output.
