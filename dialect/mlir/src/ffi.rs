@@ -81,7 +81,12 @@ pub(crate) fn is_constant_like(op: OperationRef<'_, '_>) -> bool {
 
 /// The operands and results of `op` that may share buffers, as bufferization says; empty where it says nothing.
 pub(crate) fn aliases(op: OperationRef<'_, '_>) -> Vec<Alias> {
-    unsafe extern "C" fn push(operand: isize, result: isize, _relation: i32, written: bool, found: *mut c_void) {
+    // `RematAliasMaybe`: the result looks into one of several operands, which one data say (`arith.select`).
+    const MAYBE: i32 = 2;
+    unsafe extern "C" fn push(operand: isize, result: isize, relation: i32, written: bool, found: *mut c_void) {
+        if relation == MAYBE && !written {
+            return;
+        }
         // SAFETY: the pointer is the one that is handed over below, for the time of the call.
         let found = unsafe { &mut *found.cast::<Vec<Alias>>() };
         if let (Ok(operand), Ok(result)) = (usize::try_from(operand), usize::try_from(result)) {

@@ -55,3 +55,13 @@ func.func @stablehlo(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %5 = "stablehlo.add"(%4, %0) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %5 : tensor<8x8xf32>
 }
+
+// A terminator of a dialect that is not loaded is the last operation.
+// CHECK-LABEL: func.func @terminated
+// CHECK-SAME:    remat.peak = 512 : i64
+// CHECK:       "onnx.Return"
+func.func @terminated(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = "onnx.Exp"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = "onnx.Tanh"(%0) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  "onnx.Return"(%1) : (tensor<8x8xf32>) -> ()
+}
