@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use remat_ir::{Graph, Op, OpId, OpKind, StorageClass, TensorId, ValueType};
+use remat_ir::{Graph, Op, OpId, OpKind, StorageClass, StorageId, TensorId, ValueType};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{NodeProto, TensorProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute::{Extra, is_graph};
 use crate::emit::{Emitter, Head, Part, Value};
+use crate::memory::Pages;
 use crate::reads::Reads;
 use crate::resource::Weight;
 use crate::{ExportError, Form, arity, call, types};
@@ -22,8 +23,7 @@ pub(crate) struct Level<'m> {
     /// Whether this is the main graph, whose weights become blobs.
     pub(crate) is_main: bool,
     values: FxHashMap<TensorId, Value>,
-    /// What stands for tensors in the second memory.
-    pages: FxHashMap<TensorId, Value>,
+    pub(crate) pages: Pages,
     /// The value that stands for an operand that is left out, once there is one.
     none: Option<Value>,
     /// The recomputes so far: what they repeat, and of what.
@@ -40,7 +40,7 @@ impl<'m> Level<'m> {
             path,
             is_main,
             values: FxHashMap::default(),
-            pages: FxHashMap::default(),
+            pages: Pages::of(graph),
             none: None,
             repeated: FxHashSet::default(),
             reads: None,
@@ -48,6 +48,7 @@ impl<'m> Level<'m> {
     }
 
     pub(crate) fn bind(&mut self, tensor: TensorId, value: Value) {
+        self.pages.is_back(tensor);
         self.values.insert(tensor, value);
     }
 
@@ -70,16 +71,13 @@ impl<'m> Level<'m> {
         !(reads_remade && is_first)
     }
 
-    /// `tensor` and its views are in the second memory now, as `page`. Views do not come back with it.
-    pub(crate) fn leave(&mut self, tensor: TensorId, page: Value) {
-        let (graph, storage) = (self.graph, self.graph.tensors[tensor].storage);
-        self.values.retain(|&other, _| graph.tensors[other].storage != storage);
-        self.pages.insert(tensor, page);
-    }
-
-    /// What stands for `tensor` in the second memory.
-    pub(crate) fn page(&self, tensor: TensorId) -> Option<&Value> {
-        self.pages.get(&tensor)
+    /// Forgets the values of all tensors of a storage; gives those that had one.
+    pub(crate) fn forget(&mut self, storage: StorageId) -> Vec<TensorId> {
+        let graph = self.graph;
+        let gone = self
+            .values
+            .extract_if(|&tensor, _| graph.tensors[tensor].storage == storage);
+        gone.map(|(tensor, _)| tensor).collect()
     }
 
     /// The tensor's name.
@@ -198,10 +196,13 @@ impl<'w> Emitter<'w> {
             .ok_or_else(|| self.unsupported(place, "it has no value"))
     }
 
-    fn operation(&mut self, level: &mut Level<'_>, id: OpId) -> Result<(), ExportError> {
+    pub(crate) fn operation(&mut self, level: &mut Level<'_>, id: OpId) -> Result<(), ExportError> {
         let op = &level.graph.ops[id];
         if !op.kind.is_run() {
             return self.memory(level, op);
+        }
+        for tensor in op.reads() {
+            self.make_again(level, tensor)?;
         }
         let place = format!("node `{}{}`", level.path, op.name);
         let node = level

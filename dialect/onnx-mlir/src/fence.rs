@@ -1,4 +1,4 @@
-//! What marks a recompute, and where memory is given up.
+//! What marks a recompute.
 
 use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
 
@@ -97,57 +97,6 @@ impl Emitter<'_> {
         self.line(&format!("{} = {from_builtin}", back.name), location)?;
         self.report.fences += 1;
         Ok(back)
-    }
-}
-
-impl Emitter<'_> {
-    /// Says where memory goes: it is given up, moved to the second memory, or comes back from there. Only the form `remat` has words for
-    /// that; the others' compilers find out by themselves where a tensor is read last.
-    ///
-    /// # Errors
-    /// [`ExportError::Unsupported`] for a second memory in other forms; those of writing.
-    pub(crate) fn memory(&mut self, level: &mut Level<'_>, op: &Op) -> Result<(), ExportError> {
-        let Some(tensor) = op.inputs.first().copied().flatten() else {
-            return Ok(());
-        };
-        if self.options.form != Form::Remat {
-            if op.kind == OpKind::Dealloc {
-                return Ok(());
-            }
-            return Err(self.unsupported(&format!("`{}`", op.name), "it has no second memory"));
-        }
-        let graph = level.graph;
-        let ty = self.type_of(&graph.tensors[tensor].name, &graph.tensors[tensor].ty)?;
-        if !matches!(graph.tensors[tensor].ty, ValueType::Tensor { shape: Some(_), .. }) {
-            return Ok(());
-        }
-        match op.kind {
-            OpKind::PageIn => {
-                let Some(page) = level.page(tensor) else {
-                    return Err(self.unsupported(&format!("`{}`", op.name), "it is not in the second memory"));
-                };
-                let back = self.value(&graph.tensors[tensor].name, &ty);
-                let line = format!("{} = remat.page_in {} : {ty}", back.name, page.name);
-                self.line(&line, &op.name)?;
-                level.bind(tensor, back);
-            }
-            _ => {
-                let Some(value) = level.get(tensor).cloned() else {
-                    return Ok(());
-                };
-                if op.kind == OpKind::Dealloc {
-                    self.report.deallocs += 1;
-                    return self.line(&format!("remat.dealloc {} : {ty}", value.name), &op.name);
-                }
-                let page = self.value("page", &format!("!remat.page<{ty}>"));
-                self.line(
-                    &format!("{} = remat.page_out {} : {ty}", page.name, value.name),
-                    &op.name,
-                )?;
-                level.leave(tensor, page);
-            }
-        }
-        Ok(())
     }
 }
 

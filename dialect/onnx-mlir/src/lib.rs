@@ -27,6 +27,7 @@ mod emit;
 mod error;
 mod fence;
 mod form;
+mod memory;
 mod module;
 mod names;
 mod parameters;

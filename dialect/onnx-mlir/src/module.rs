@@ -112,6 +112,7 @@ impl Emitter<'_> {
         let mut returned = Vec::with_capacity(types.len());
         for (&output, ty) in graph.outputs.iter().zip(types) {
             let name = &graph.tensors[output].name;
+            self.make_again(&mut level, output)?;
             let value = level.get(output).cloned();
             let value = value.ok_or_else(|| self.unsupported(&format!("output `{name}`"), "nothing defines it"))?;
             returned.push(if value.ty == ty {

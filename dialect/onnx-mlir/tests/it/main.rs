@@ -35,6 +35,15 @@ fn the_remat_form_says_what_runs_again_and_what_is_given_up() {
 }
 
 #[test]
+fn what_is_away_moves_once_and_its_views_are_made_again() {
+    insta::assert_snapshot!(support::paged(&Options::new(Form::Remat)).expect("it is written"));
+    for form in [Form::Torch, Form::OnnxMlir] {
+        let refused = support::paged(&Options::new(form)).expect_err("it has no second memory");
+        assert!(refused.to_string().contains("`page_out a`"), "{refused}");
+    }
+}
+
+#[test]
 fn only_far_reads_get_fences() {
     assert_eq!(support::read_again_after(19).matches("flow.tensor.transfer").count(), 0);
     assert_eq!(support::read_again_after(21).matches("flow.tensor.transfer").count(), 1);

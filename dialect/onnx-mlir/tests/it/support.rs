@@ -193,6 +193,39 @@ pub(crate) fn rewritten(options: &Options) -> String {
     graph_text(&model(nodes, Vec::new()), &graph, options).expect("it is written")
 }
 
+/// A chain in which `a` and its view `v` are away twice.
+pub(crate) fn paged(options: &Options) -> Result<String, ExportError> {
+    let nodes = vec![
+        node("Exp", &["x"], &["a"]),
+        node("Identity", &["a"], &["v"]),
+        node("Sin", &["v"], &["b"]),
+        node("Mul", &["v", "b"], &["c"]),
+        node("Cos", &["c"], &["d"]),
+        node("Add", &["v", "d"], &["e"]),
+    ];
+    let graph = r#"
+        graph "small" {
+          input %x : f32[4,256]
+          %a : f32[4,256] = compute @a Exp(%x) source 0
+          %v : f32[4,256] view of %a = compute @v Identity(%a) source 1
+          page_out %a
+          page_in %a
+          %b : f32[4,256] = compute @b Sin(%v) source 2
+          %c : f32[4,256] = compute @c Mul(%v, %b) source 3
+          dealloc %b
+          page_out %a
+          %d : f32[4,256] = compute @d Cos(%c) source 4
+          dealloc %c
+          page_in %a
+          %e : f32[4,256] = compute @e Add(%v, %d) source 5
+          dealloc %d
+          dealloc %a
+          output %e
+        }"#;
+    let graph = graph.parse().expect("the graph is well-formed");
+    graph_text(&model(nodes, Vec::new()), &graph, options)
+}
+
 /// A plan in which `a` is read again after `distance` other ops, in the order of the file but for the first two.
 pub(crate) fn read_again_after(distance: usize) -> String {
     let mut nodes = vec![node("Exp", &["x"], &["a"]), node("Sin", &["x"], &["b0"])];
