@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test test-mlir lint bench bench-compare bench-ort bench-poet setup deny clean
+.PHONY: all build test test-mlir lint bench bench-compare bench-ort bench-poet bench-mlir setup deny clean
 
 all: build
 
@@ -68,6 +68,11 @@ bench-ort: setup
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
 bench-poet:
 	$(BENCH) poet --time $(or $(TIME),10) --models test/models,$(or $(MODELS),../shared/models) $(WRITE)
+
+# What loading the plugin and running its pass take beside searching.
+bench-mlir:
+	$(CARGO) build --release -p remat-plugin --features llvm
+	python3 test/mlir/bench/targets.py target/release/libremat.so
 
 deny:
 	$(CARGO) deny check

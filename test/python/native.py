@@ -29,7 +29,7 @@ CLEAN = ["cse", "canonicalize"]
 """What equal operations are merged and dead ones dropped by: before the schedule, which would count them, and after it."""
 TO_LINALG = ["tosa-to-linalg-named", "tosa-to-linalg", "tosa-to-tensor", "tosa-to-arith"]
 OWN_BUFFERS = ["empty-tensor-to-alloc-tensor"]
-"""Otherwise `cse` merges the empty tensors that results are written into."""
+"""Otherwise `cse` merges the empty tensors that results are written into. Where `remat` sees them, it does that itself."""
 TO_BUFFERS = [
     "one-shot-bufferize{bufferize-function-boundaries=1}",
     "buffer-deallocation-pipeline",
@@ -51,7 +51,7 @@ TO_LLVM = [
     "reconcile-unrealized-casts",
 ]
 LEVELS = {
-    "linalg": lambda remat: [*CLEAN, *TO_LINALG, *remat, *OWN_BUFFERS, *CLEAN],
+    "linalg": lambda remat: [*CLEAN, *TO_LINALG, *(remat or OWN_BUFFERS), *CLEAN],
     "tosa": lambda remat: [*CLEAN, *remat, *CLEAN, *TO_LINALG, *OWN_BUFFERS, *CLEAN],
 }
 """The passes on each function, with `remat` where the operations are of that dialect."""

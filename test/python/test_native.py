@@ -88,6 +88,17 @@ def test_without_a_budget_the_promise_is_what_the_function_took(built):
         assert_kept(planned.promised, unmodified(function)["peak_bytes"])
 
 
+def test_fences_and_markers_may_go_right_before_bufferization(built, monkeypatch):
+    """What `remat-lower` leaves is the schedule in the order of the operations alone."""
+    with_fences = native.LEVELS["linalg"]
+    monkeypatch.setitem(native.LEVELS, "linalg", lambda remat: [*with_fences(remat), "remat-lower"])
+    planned = native.schedule(source("unet"), built.plugin, "linalg", "60%", "time-limit=5s")
+    after = native.run(planned)
+    assert planned.recomputed == 0
+    assert after["bits"] == unmodified("unet")["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+
+
 def test_buffers_freed_late_are_seen(built):
     """Without the pass that moves deallocations up, the same schedule takes more than it promises."""
     planned = native.schedule(source("chain"), built.plugin, "linalg", "60%", "time-limit=5s")
@@ -111,7 +122,11 @@ def test_what_waits_in_the_second_memory_takes_no_heap(paging):
     after = native.run(paged, paging)
     assert_kept(paged.promised, after["peak_bytes"])
     tensor = 512 * 512 * 4
-    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (3 * tensor, 3 * tensor, 3 * tensor)
+    assert (after["second_peak_bytes"], after["written_bytes"], after["read_bytes"]) == (
+        3 * tensor,
+        3 * tensor,
+        3 * tensor,
+    )
     before = native.run(native.schedule(in_memory(text)))
     assert after["bits"] == before["bits"]
     assert before["peak_bytes"] > 1.6 * paged.promised

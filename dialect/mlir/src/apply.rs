@@ -21,7 +21,7 @@ use pages::Pages;
 /// Attribute that sets copies of operations on tensors of other dialects apart, which no fence can take.
 const COPY_ID: &str = "remat.recompute";
 
-/// The destination of copies that write into empty tensors.
+/// The destination of operations that write into empty tensors.
 const ALLOCATION: &str = "bufferization.alloc_tensor";
 
 /// How a graph is carried over.
@@ -42,8 +42,8 @@ impl<'c> Imported<'c> {
     /// `recompute` op, a marker for every `dealloc` op, transfers for `page_out` and `page_in` ops.
     ///
     /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand tells it from the operation and
-    /// all other copies already. A copy that writes into an empty tensor is told by that: a new allocation takes its place. Constants
-    /// stand first.
+    /// all other copies already. Allocations take the place of empty tensors to write into, which tells copies from operations, too, and
+    /// keeps results that have nothing to do with each other from sharing a buffer for good. Constants stand first.
     ///
     /// # Errors
     /// [`ApplyError::NoPage`] if a tensor moves that no page holds; the function is as it was then. Other [`ApplyError`]s if the graph is
@@ -70,8 +70,6 @@ struct Applier<'t, 'c> {
     /// What every run of each op read; runs that read the same would be merged.
     seen: FxHashSet<(u32, Vec<usize>)>,
     fences: i64,
-    /// Empty tensors whose first reader has been placed.
-    placed: FxHashSet<usize>,
     /// Operations that run again, as they were before anything was exchanged in them, by position.
     templates: FxHashMap<usize, Operation<'c>>,
     pages: Pages<'c>,
@@ -98,7 +96,6 @@ impl<'t, 'c> Applier<'t, 'c> {
             values: TiVec::from(vec![None; new.tensors.len()]),
             seen: FxHashSet::default(),
             fences: 0,
-            placed: FxHashSet::default(),
             pages: Pages::of(new),
         }
     }
@@ -187,7 +184,7 @@ impl<'t, 'c> Applier<'t, 'c> {
                 original
             };
             replace_reads(operation, &exchange);
-            self.freshen(member, operation, is_copy)?;
+            self.freshen(member, operation)?;
             if is_copy {
                 // Later members of the copy read what this one makes.
                 for (from, to) in original.results().zip(operation.results()) {
@@ -308,21 +305,12 @@ impl<'t, 'c> Applier<'t, 'c> {
             .insert_operation_before(self.imported.table.terminator, operation)
     }
 
-    /// Empty tensors that the operation is to write into stand right before it: where they stand, their memory is taken. Those of copies are
-    /// allocations, which are never merged; empty ones would be, and one buffer would live from the first run to the last.
-    fn freshen(&mut self, member: usize, operation: OperationRef<'c, 'c>, is_copy: bool) -> Result<(), ApplyError> {
+    /// Empty tensors that the operation is to write into become allocations right before it: where they stand, their memory is taken.
+    /// Allocations are never merged; empty tensors would be, and one buffer would live from the first run to the last.
+    fn freshen(&mut self, member: usize, operation: OperationRef<'c, 'c>) -> Result<(), ApplyError> {
         let table = &self.imported.table;
         for (index, empty) in table.empties(member) {
-            let original = table.entries[empty].op;
-            if !is_copy && self.placed.insert(empty) {
-                as_mut(original).move_before(operation);
-                continue;
-            }
-            let fresh = if is_copy {
-                allocation(original)?
-            } else {
-                (*original).clone()
-            };
+            let fresh = allocation(table.entries[empty].op)?;
             let fresh = self.block.insert_operation_before(operation, fresh);
             let made = fresh.result(0).map_err(|error| build_error(ALLOCATION, &error))?;
             as_mut(operation).set_operand(index, made.into());

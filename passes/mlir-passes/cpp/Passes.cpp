@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Lower.h"
+
 #include "Remat/RematCAPI.h"
 #include "Remat/RematDialect.h"
 
@@ -161,6 +163,7 @@ void rematRegisterPasses(Run rust) {
   PassRegistration<RematPass>();
   PassRegistration<AnnotatePass>();
   PassRegistration<VerifyPass>();
+  rematRegisterLower();
   rematRegisterTransforms();
 }
 

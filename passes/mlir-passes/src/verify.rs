@@ -1,5 +1,7 @@
 //! The pass `remat-verify`.
 
+use std::collections::HashSet;
+
 use remat::ir::{Graph, OpKind, StorageId};
 use remat::plan::{OrderMode, Paging, PagingMode, Plan, Step, Transfer};
 use remat::{LoadOptions, Model};
@@ -71,7 +73,7 @@ pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64
 
 /// The plan that the graph with its markers says. Ops have the same order in the graph without them.
 fn as_it_stands(scheduled: &Graph, model: &Model) -> Plan {
-    let marked: Vec<StorageId> = scheduled
+    let marked: HashSet<StorageId> = scheduled
         .ops
         .iter()
         .filter(|op| op.kind == OpKind::Dealloc)

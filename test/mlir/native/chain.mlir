@@ -1,7 +1,7 @@
 // Written by generate.py. Schedules on either level survive what merges and drops operations.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
-// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},empty-tensor-to-alloc-tensor,cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
 // CHECK: func.func @chain{{.*}}remat.peak
 
 // A chain of elementwise operations with long skips, as in an encoder and a decoder: 1 MiB a tensor.

@@ -86,14 +86,13 @@ RUN = """\
 // Written by generate.py. Schedules on either level survive what merges and drops operations.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{remat},cse,canonicalize,remat-verify))' %s | FileCheck %s
-// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{linalg},{remat},{buffers},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{linalg},{remat},cse,canonicalize,remat-verify))' %s | FileCheck %s
 // CHECK: func.func @{name}{{{{.*}}}}remat.peak
 """
 """What makes a file a test of the lit suite."""
 PASSES = {
     "remat": "remat{budget=60%% step-limit=20000 remarks=false}",
     "linalg": "tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith",
-    "buffers": "empty-tensor-to-alloc-tensor",
 }
 
 CASES = {"chain": chain, "mlp": mlp, "unet": unet, "attention": attention}

@@ -1,7 +1,7 @@
 // Written by generate.py. Schedules on either level survive what merges and drops operations.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
-// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},empty-tensor-to-alloc-tensor,cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=60%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
 // CHECK: func.func @unet{{.*}}remat.peak
 
 // A training step of a U-Net with 3 resolutions: the outputs are the gradients of the weights.

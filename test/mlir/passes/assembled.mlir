@@ -1,4 +1,5 @@
-// A tensor that is put together from parts has one buffer, so its parts are written by one op of the schedule.
+// A tensor that is put together from parts has one buffer, so its parts are written by one op of the schedule. Its destination becomes an
+// allocation, which nothing merges with another.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat-annotate))' %s | FileCheck %s --check-prefix=ANNOTATED
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
@@ -8,8 +9,8 @@
 // ANNOTATED:       remat.bytes = 512 : i64, {{.*}}remat.live = 1024 : i64
 
 // CHECK-LABEL: func.func @concatenated
-// CHECK:       %[[EMPTY:.*]] = tensor.empty() : tensor<128xf32>
-// CHECK-NEXT:  %[[HALF:.*]] = tensor.insert_slice %{{.*}} into %[[EMPTY]]
+// CHECK:       %[[OWN:.*]] = bufferization.alloc_tensor() : tensor<128xf32>
+// CHECK-NEXT:  %[[HALF:.*]] = tensor.insert_slice %{{.*}} into %[[OWN]]
 // CHECK-NEXT:  %{{.*}} = tensor.insert_slice %{{.*}} into %[[HALF]]
 func.func @concatenated(%x: tensor<64xf32>) -> tensor<128xf32> {
   %a = math.exp %x : tensor<64xf32>

@@ -1,5 +1,5 @@
-// Structured operations: what prepares a destination goes with the operation, empty tensors stand right before it, and copies write into
-// allocations of their own.
+// Structured operations: what prepares a destination goes with the operation, and results are written into allocations of their
+// own, which are never merged. Empty tensors would be.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
 
@@ -14,6 +14,7 @@
 // CHECK:       %[[OUT:.*]] = bufferization.alloc_tensor()
 // CHECK-NEXT:  %[[FILLED:.*]] = linalg.fill ins(%[[ZERO]] : f32) outs(%[[OUT]]
 // CHECK-NEXT:  %[[AGAIN:.*]] = linalg.matmul ins(%arg0, %arg1 {{.*}}) outs(%[[FILLED]]
+// CHECK-NEXT:  bufferization.alloc_tensor
 // CHECK-NEXT:  linalg.add ins(%[[AGAIN]]
 func.func @shared(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %zero = arith.constant 0.0 : f32

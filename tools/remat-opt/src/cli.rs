@@ -264,7 +264,7 @@ impl OrderHintArg {
 /// How a model is read and what counts; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Value of a symbolic dimension; may be repeated.
+    /// Value of a symbolic dimension, of `?` for the dynamic extents of a module of MLIR; may be repeated.
     #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment)]
     pub(crate) dims: Vec<(String, u64)>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.

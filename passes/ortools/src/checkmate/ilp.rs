@@ -79,7 +79,7 @@ impl CheckmateIlp {
         let hint = best.as_ref().filter(|_| self.partition == Partition::Frontier);
         let hint = hint.and_then(|best| {
             let stages = start::stages_of(&setting.graph, &best.sequence);
-            start::values(setting, &program, &layout, &stages)
+            start::values(setting, &program, &layout, stages.computed(), stages.retained())
         });
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, layout.sequence(&setting.graph, solution)) else {

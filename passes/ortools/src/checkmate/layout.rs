@@ -117,17 +117,17 @@ impl Layout {
     }
 
     /// Whether a node's results lie in the second memory in a stage.
-    pub(super) fn second(&self, stage: usize, node: Node) -> Option<Variable> {
+    pub(crate) fn second(&self, stage: usize, node: Node) -> Option<Variable> {
         self.page(0, stage, node)
     }
 
     /// Whether they come back for the next stage.
-    pub(super) fn back(&self, stage: usize, node: Node) -> Option<Variable> {
+    pub(crate) fn back(&self, stage: usize, node: Node) -> Option<Variable> {
         self.page(1, stage, node)
     }
 
     /// Whether they are moved out for the next stage.
-    pub(super) fn out(&self, stage: usize, node: Node) -> Option<Variable> {
+    pub(crate) fn out(&self, stage: usize, node: Node) -> Option<Variable> {
         self.page(2, stage, node)
     }
 

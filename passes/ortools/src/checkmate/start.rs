@@ -9,7 +9,7 @@ use crate::program::{Program, Variable};
 
 /// The matrices of a sequence whose first runs follow the reference order: each result is held from its run to its last use. Runs of
 /// one stage that do not follow that order are taken as if they did.
-pub(crate) fn stages_of(graph: &StageGraph, sequence: &[Node]) -> Stages {
+pub(super) fn stages_of(graph: &StageGraph, sequence: &[Node]) -> Stages {
     let nodes = graph.len();
     let mut retained = StageMatrix::new(nodes);
     let mut made: Vec<Option<usize>> = vec![None; nodes];
@@ -38,10 +38,15 @@ pub(crate) fn stages_of(graph: &StageGraph, sequence: &[Node]) -> Stages {
 }
 
 /// The values of all variables for these matrices; `None` where they exceed the budget.
-pub(crate) fn values(setting: &Setting, program: &Program, layout: &Layout, stages: &Stages) -> Option<Vec<i64>> {
+pub(crate) fn values(
+    setting: &Setting,
+    program: &Program,
+    layout: &Layout,
+    computed: &StageMatrix,
+    retained: &StageMatrix,
+) -> Option<Vec<i64>> {
     let graph = &setting.graph;
     let mut values = vec![0; program.cost.len()];
-    let (computed, retained) = (stages.computed(), stages.retained());
     for stage in 0..graph.len() {
         for node in 0..=stage {
             set(

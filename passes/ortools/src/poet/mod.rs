@@ -6,6 +6,7 @@
 //! any more and moves out as late as possible, so it takes no more than the solution.
 
 mod prices;
+mod start;
 
 use remat_plan::{
     BoundCovers, Certificate, Event, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason, StorageId,
@@ -15,8 +16,8 @@ use remat_solve::paging::{self, PagedFigures, simulate};
 use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
 
 use self::prices::Prices;
+use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
-use crate::checkmate::{model, start};
 use crate::cpsat::{Ended, minimize};
 use crate::gap::Backend;
 use crate::instance::Refusal;
@@ -25,7 +26,7 @@ use crate::program::mip::{self, MipSolver};
 use crate::run::Run;
 
 /// What each of the searches that the program starts from may take of the time that is left, and its steps.
-const START_SHARE: f64 = 0.15;
+const START_SHARE: f64 = 0.1;
 const START_STEPS: u64 = 20_000;
 
 /// Which times the deadline holds for.
@@ -42,8 +43,8 @@ pub enum DeadlineCovers {
 ///
 /// First computes keep the reference order. Minimizes time or energy, as the problem says, for which transfers follow one another and
 /// overlap no runs; prices are rounded down to about a hundred-millionth of the sum of all. The capacity of the second memory is
-/// not part of the program, and plans that exceed it are not taken. The program starts from recomputes that a short search finds
-/// ([`remat_solve::paging`]), as far as they are in stage form, and where it finds no plan in time, that of the search is the answer. Without a second memory it only recomputes. The bound covers the
+/// not part of the program, and plans that exceed it are not taken. The program starts from what a short search finds
+/// ([`remat_solve::paging`]), as far as that is in stage form, and where it finds no plan in time, that of the search is the answer. Without a second memory it only recomputes. The bound covers the
 /// plans that the program can express ([`BoundCovers::CandidateSet`]): in stage form, with transfers back between stages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Poet {
@@ -102,7 +103,7 @@ impl Poet {
         if let Some(warm) = run.clock.control.warm_start {
             work.consider(warm.clone(), 0);
         }
-        let start = work.start();
+        let starts = work.starts();
         if let Err(refusal) = setting.allow(run, Freeing::Hazards) {
             if work.best.is_none() && work.fallback.is_none() {
                 return Err(refusal);
@@ -114,15 +115,15 @@ impl Poet {
         let Some((program, layout)) = model::build(&setting, budget, Freeing::Hazards) else {
             return Ok(work.outcome(Ended::Infeasible, 0, 0));
         };
-        let hint = start.and_then(|plan| {
-            let sequence = setting.instance.sequence_of(&plan)?;
-            start::values(
-                &setting,
-                &program,
-                &layout,
-                &start::stages_of(&setting.graph, &sequence),
-            )
-        });
+        let hint = starts
+            .iter()
+            .filter_map(|plan| {
+                let values = start::solution(run.problem, &setting, &program, &layout, plan)?;
+                let price: i64 = program.cost.iter().zip(&values).map(|(cost, value)| cost * value).sum();
+                Some((price, values))
+            })
+            .min_by_key(|(price, _)| *price);
+        let hint = hint.map(|(_, values)| values);
         let hint = hint.as_deref();
         let mut improved = |solution: &[i64], _: i64, bound: i64| match work.decode(&layout, solution) {
             Some(plan) => work.consider(plan, bound),
@@ -176,21 +177,24 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// A plan to start the program from, without transfers; what a search finds with transfers is kept as the fallback.
-    fn start(&mut self) -> Option<Plan> {
-        let found = |name: &str| {
+    /// Plans to start the program from: what a search finds with transfers, which is kept as the fallback, and its halves.
+    fn starts(&mut self) -> Vec<Plan> {
+        let found = |name: &&str| {
             let clock = self.run.clock.share(START_SHARE);
             let mut control = *clock.control;
             control.deadline = clock.deadline();
             control.step_limit = Some(control.step_limit.unwrap_or(u64::MAX).min(START_STEPS));
             (control.threads, control.observer) = (1, None);
-            let solver = paging::solvers().iter().find(|solver| solver.name() == name)?;
+            let solver = paging::solvers().iter().find(|solver| solver.name() == *name)?;
             solver.solve(self.run.problem, &control).plan
         };
-        let (fallback, start) = (found("paging"), found("remat-only"));
-        let kept = fallback.map(|plan| (simulate(self.run.problem, &self.run.structure, &plan), plan));
-        self.fallback = kept;
-        start
+        let plans: Vec<Plan> = ["paging", "remat-only", "paging-only"]
+            .iter()
+            .filter_map(found)
+            .collect();
+        let figures = |plan: &Plan| simulate(self.run.problem, &self.run.structure, plan);
+        self.fallback = plans.first().map(|plan| (figures(plan), plan.clone()));
+        plans
     }
 
     /// The plan of a solution.

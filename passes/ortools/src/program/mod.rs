@@ -82,6 +82,27 @@ impl Program {
         u32::try_from(self.cost.len() - 1).expect("formulations refuse programs that large")
     }
 
+    /// Whether these values of all variables are a solution.
+    pub(crate) fn is_met(&self, values: &[i64]) -> bool {
+        let at = |variable: Variable| values.get(variable as usize).copied().unwrap_or(0);
+        let within = values
+            .iter()
+            .zip(&self.upper)
+            .all(|(value, upper)| (0..=*upper).contains(value));
+        let is_true = |literal: &Literal| (at(literal.variable) != 0) != literal.negated;
+        let sum = |row: &Row| {
+            row.terms
+                .iter()
+                .map(|&(variable, factor)| factor * at(variable))
+                .sum::<i64>()
+        };
+        values.len() == self.cost.len()
+            && within
+            && self.clauses.iter().all(|clause| clause.iter().any(is_true))
+            && self.exclusions.iter().all(|&(a, b)| at(a) + at(b) <= 1)
+            && self.rows.iter().all(|row| sum(row) <= row.most)
+    }
+
     /// How many variables cost something.
     pub(crate) fn priced(&self) -> usize {
         self.cost.iter().filter(|&&cost| cost > 0).count()

@@ -28,6 +28,10 @@ const PART_SHARE: f64 = 0.2;
 const SEARCH_SHARE: f64 = 0.4;
 /// Share of the time that is left for the planner of transfers.
 const PLANNER_SHARE: f64 = 0.03;
+/// The same for transfers alone where time with DMA has to be told at every step.
+const SLOW_SHARE: f64 = 0.5;
+/// Share of the remaining time that transfers alone get once more where no part has found a plan.
+const LATE_SHARE: f64 = 0.8;
 /// How often greedy additions are tried with random choices, before annealing.
 const NOISY_STARTS: usize = 4;
 
@@ -146,12 +150,21 @@ impl Work<'_, '_> {
     fn both(&mut self) {
         let whole = self.search.end;
         for part in PARTS {
-            self.beside(part, Some(PART_SHARE));
+            let is_slow = part == Method::Pages && self.model.needs_clock();
+            self.beside(part, Some(if is_slow { SLOW_SHARE } else { PART_SHARE }));
         }
-        self.search.end = whole;
         self.begin();
         if self.model.has_second_memory() {
+            self.search.end = within(whole, PART_SHARE);
             self.construct(BOTH);
+        }
+        self.search.end = whole;
+        if self.best.is_none() && self.model.has_second_memory() && whole.is_some() {
+            // Transfers alone are fewer things to try: they get into the limits sooner.
+            self.search.end = within(whole, LATE_SHARE);
+            self.part(Method::Pages);
+            self.search.end = whole;
+            self.begin();
         }
         self.rounds(BOTH);
     }

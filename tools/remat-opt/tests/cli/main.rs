@@ -25,6 +25,7 @@ macro_rules! assert_run {
 mod compare;
 mod inspect;
 mod max_batch;
+mod mlir;
 mod optimize;
 mod paging;
 mod runtime;
