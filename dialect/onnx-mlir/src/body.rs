@@ -14,6 +14,9 @@ use crate::reads::Reads;
 use crate::resource::Weight;
 use crate::{ExportError, Form, arity, call, types};
 
+/// Ops that are written at most: functions that call each other can unfold to exponentially many.
+const MAX_OPS: u64 = 1 << 22;
+
 /// A graph that is being written, and the values it has so far.
 pub(crate) struct Level<'m> {
     pub(crate) model: &'m OnnxModel,
@@ -216,6 +219,9 @@ impl<'w> Emitter<'w> {
             });
         }
         self.report.ops += 1;
+        if self.report.ops > MAX_OPS {
+            return Err(self.unsupported(&place, format!("functions unfold to more than {MAX_OPS} ops")));
+        }
         let mut recompute = None;
         if let OpKind::Recompute { .. } = op.kind {
             self.report.recomputes += 1;

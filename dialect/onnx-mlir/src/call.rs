@@ -108,7 +108,9 @@ impl Emitter<'_> {
             writeln!(self.out, "^bb0({}):", arguments.join(", "))?;
             self.indent += 1;
         }
+        self.depth += 1;
         self.block(&mut level)?;
+        self.depth -= 1;
         let results = body
             .graph()
             .outputs
@@ -177,7 +179,9 @@ impl Emitter<'_> {
                 inner.bind(id, value.clone());
             }
         }
+        self.depth += 1;
         self.block(&mut inner)?;
+        self.depth -= 1;
         for (&result, &tensor) in op.outputs.iter().zip(&body.graph().outputs) {
             if let (Some(result), Some(value)) = (result, inner.get(tensor)) {
                 level.bind(result, value.clone());
@@ -194,7 +198,7 @@ impl Emitter<'_> {
         opsets: &[OperatorSetIdProto],
         path: &str,
     ) -> Result<OnnxModel, ExportError> {
-        if path.matches('/').count() > MAX_DEPTH {
+        if self.depth > MAX_DEPTH {
             return Err(self.unsupported(path, format!("bodies stand in each other deeper than {MAX_DEPTH}")));
         }
         let proto = ModelProto {

@@ -85,11 +85,12 @@ impl Emitter<'_> {
             .ok()
             .flatten()
             .ok_or_else(|| self.unsupported(place, "it is too large"))?;
-        let count: u64 = shape.iter().product();
-        if count == 0 {
+        // Other dimensions of an empty tensor may be as large as they like.
+        if shape.contains(&0) {
             write!(self.out, "dense<> : {ty}")?;
             return Ok(());
         }
+        let count: u64 = shape.iter().product();
         let Some(literal) = literal(element) else {
             return self.strings(tensor, &shape, &ty, place);
         };

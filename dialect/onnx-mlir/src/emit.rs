@@ -26,6 +26,8 @@ pub(crate) struct Emitter<'w> {
     pub(crate) resources: Resources,
     pub(crate) report: Report,
     pub(crate) indent: usize,
+    /// How many bodies what is written stands in.
+    pub(crate) depth: usize,
 }
 
 /// An op without attributes and regions, which are written in their place by others.
@@ -53,6 +55,7 @@ impl<'w> Emitter<'w> {
             resources: Resources::default(),
             report: Report::default(),
             indent: 0,
+            depth: 0,
         }
     }
 
