@@ -28,12 +28,12 @@ setup:
 # build target/release/libremat.so, then the Python ones: on what the program writes, and on native code.
 test: setup
 	$(CARGO) test --workspace $(ALL_FEATURES)
-	$(CARGO) build --release -p remat-opt
-	@$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(call NO_LLVM,tested))
+	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
 	$(PYTHON) -m pytest -q test/python
 
+# Builds target/release/remat-opt along with the plugin.
 test-mlir:
-	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir
+	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir "-DREMAT_CARGO_PACKAGES=remat-plugin;remat-opt"
 	cmake --build target/mlir --target check-remat
 
 lint: setup

@@ -22,7 +22,7 @@ fn other_commands_refuse_modules() {
 #[cfg(feature = "mlir")]
 #[test]
 fn every_function_of_a_module_is_scheduled() {
-    assert_run!("mlir/passes/tosa.mlir --budget 75% {STEPS}");
+    assert_run!("mlir/passes/tosa.mlir --budget 75% --solver search {STEPS}");
     assert_run!("mlir/passes/aliases.mlir --budget none {STEPS}");
 }
 
@@ -46,7 +46,7 @@ fn a_scheduled_module_is_written() {
 #[test]
 fn a_pipeline_runs_as_in_mlir_opt() {
     let mut command = remat_opt("mlir/passes/tosa.mlir --pass-pipeline");
-    command.arg("builtin.module(func.func(remat{budget=75% step-limit=20000},cse,canonicalize,remat-verify))");
+    command.arg("builtin.module(func.func(remat{budget=75% solver=search step-limit=20000},cse,canonicalize,remat-verify))");
     assert_run!(command);
     assert_run!("mlir/passes/tosa.mlir --pass-pipeline builtin.module(func.func(oracle))");
 }
