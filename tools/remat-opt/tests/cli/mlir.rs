@@ -46,7 +46,9 @@ fn a_scheduled_module_is_written() {
 #[test]
 fn a_pipeline_runs_as_in_mlir_opt() {
     let mut command = remat_opt("mlir/passes/tosa.mlir --pass-pipeline");
-    command.arg("builtin.module(func.func(remat{budget=75% solver=search step-limit=20000},cse,canonicalize,remat-verify))");
+    command.arg(
+        "builtin.module(func.func(remat{budget=75% solver=search step-limit=20000},cse,canonicalize,remat-verify))",
+    );
     assert_run!(command);
     assert_run!("mlir/passes/tosa.mlir --pass-pipeline builtin.module(func.func(oracle))");
 }
