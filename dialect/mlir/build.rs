@@ -3,6 +3,8 @@
 //! The C API of Debian's packages is there as archives only. They are linked under the name that mlir-sys asks for, by a script
 //! that the linker reads in place of a library. They refer to the shared `libMLIR`, so that MLIR is never in a program twice.
 
+#[cfg(feature = "llvm")]
+mod cpp;
 mod rpath;
 
 fn main() {
@@ -16,8 +18,10 @@ mod llvm {
     use std::path::{Path, PathBuf};
     use std::{env, fs};
 
+    use crate::cpp;
+
     pub(crate) fn build() {
-        let prefix = PathBuf::from(env::var_os("MLIR_SYS_220_PREFIX").unwrap_or_else(|| "/usr/lib/llvm-22".into()));
+        let prefix = cpp::prefix();
         let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
         let config = prefix.join("lib/cmake/mlir");
         assert!(
@@ -79,22 +83,8 @@ mod llvm {
     }
 
     fn build_queries(prefix: &Path, dialect: &Path) {
-        cc::Build::new()
-            .cpp(true)
-            .compiler(prefix.join("bin/clang++"))
-            .std("c++17")
+        cpp::build(prefix, Path::new("include"), &dialect.join("include"))
             .file("queries/Queries.cpp")
-            .include("include")
-            .include(dialect.join("include"))
-            .flag("-isystem")
-            .flag(prefix.join("include"))
-            .flag("-fno-rtti")
-            .flag("-fno-exceptions")
-            .flag("-fvisibility=hidden")
-            // As the libraries are built: what `mlir::Pass` holds depends on it.
-            .define("NDEBUG", None)
-            .opt_level(2)
-            .debug(false)
             .compile("remat_queries");
     }
 }

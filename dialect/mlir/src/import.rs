@@ -329,34 +329,25 @@ impl<'c> Importer<'_, 'c> {
     fn check_size(&self, position: usize, result: usize, ty: &ValueType) -> Result<(), Diagnosed<'c, ImportError>> {
         match ty.bytes() {
             Ok(Some(_)) => Ok(()),
-            Ok(None) => {
-                let entry = &self.table.entries[position];
-                let error = ImportError::UnknownSize {
-                    op: full_name(entry),
-                    result,
-                    ty: self.table.values[entry.first_result + result]
-                        .value
-                        .r#type()
-                        .to_string(),
-                };
-                Err(Diagnosed::at(entry.op, error))
-            }
+            Ok(None) => Err(self.no_size(position, result, |op, ty| ImportError::UnknownSize { op, result, ty })),
             Err(source) => Err(self.size_error(position, result, source)),
         }
     }
 
     fn size_error(&self, position: usize, result: usize, source: SizeError) -> Diagnosed<'c, ImportError> {
+        self.no_size(position, result, |op, ty| ImportError::Size { op, result, ty, source })
+    }
+
+    /// An error at an operation, made of its name and the type of one of its results.
+    fn no_size(
+        &self,
+        position: usize,
+        result: usize,
+        error: impl FnOnce(String, String) -> ImportError,
+    ) -> Diagnosed<'c, ImportError> {
         let entry = &self.table.entries[position];
-        let error = ImportError::Size {
-            op: full_name(entry),
-            result,
-            ty: self.table.values[entry.first_result + result]
-                .value
-                .r#type()
-                .to_string(),
-            source,
-        };
-        Diagnosed::at(entry.op, error)
+        let ty = self.table.values[entry.first_result + result].value.r#type();
+        Diagnosed::at(entry.op, error(full_name(entry), ty.to_string()))
     }
 
     fn ty(&self, value: ValueIndex) -> ValueType {
