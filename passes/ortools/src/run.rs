@@ -276,12 +276,13 @@ impl<'a> Run<'a> {
         steps: u64,
     ) -> Certificate {
         let control = self.clock.control;
-        Certificate {
+        let mut certificate = Certificate {
             status,
             objective,
             bound,
             bound_covers,
-            gap: objective.map(|objective| Certificate::relative_gap(objective, bound)),
+            evidence: None,
+            gap: None,
             stop,
             solver: self.name.to_owned(),
             seed: control.seed,
@@ -289,6 +290,8 @@ impl<'a> Run<'a> {
             steps,
             elapsed_ms: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
             problem: self.problem.digest(),
-        }
+        };
+        certificate.settle();
+        certificate
     }
 }

@@ -1,7 +1,18 @@
 //! What a solver claims about its answer.
+//!
+//! Every [`Certificate`] keeps these rules, which `remat-verify` checks:
+//! 1. no plan that [`Certificate::bound_covers`] speaks about is better than `bound`; so `bound` is never above `objective`;
+//! 2. [`Status::Optimal`] and [`Status::Infeasible`] are proofs, and [`StopReason::Proved`] is said of these two only: never of a run that
+//!    was interrupted;
+//! 3. a bound above what every plan takes (each op once), and the claim that there is no plan, rest on an [`Evidence`];
+//! 4. that no plan exists is said of the plans that `bound_covers` speaks about, and of no others.
+//!
+//! [`Certificate::settle`] brings a certificate into this form; whether rule 1 holds is the solver's to prove.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::OrderMode;
 
 /// How the search ended, in the words of CP-SAT.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -32,11 +43,54 @@ pub enum BoundCovers {
     CandidateSet,
 }
 
+impl BoundCovers {
+    /// Whether these are all plans of a problem with this order: what is said of fewer leaves room for a better plan.
+    #[must_use]
+    pub fn is_every_plan(self, order: OrderMode) -> bool {
+        match self {
+            Self::AllPlans => true,
+            Self::FixedOrder => order == OrderMode::Fixed,
+            Self::StageForm | Self::CandidateSet => false,
+        }
+    }
+}
+
+/// What a bound, or the claim that there is no plan, rests on. Where a proof has several parts, the one that is hardest to check again.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Evidence {
+    /// An argument of this program about the problem, in exact integers: what one op needs at least, for example.
+    Combinatorial,
+    /// Numbers of a solver, multipliers for example, from which this program derived the claim in exact integers.
+    ExactIntegers,
+    /// The answer of a solver that is no part of this program.
+    Solver {
+        /// Its name, one of [`Evidence::SOLVERS`].
+        name: String,
+        /// By how much, relative to its size, a constraint may be violated and still count as kept; 0: the solver counts in integers.
+        tolerance: f64,
+    },
+}
+
+impl Evidence {
+    /// The solvers that may be named, and whether they count in floating point.
+    pub const SOLVERS: [(&'static str, bool); 3] = [("CP-SAT", false), ("HiGHS", true), ("SCIP", true)];
+
+    /// The answer of a solver.
+    #[must_use]
+    pub fn solver(name: &str, tolerance: f64) -> Self {
+        Self::Solver {
+            name: name.to_owned(),
+            tolerance,
+        }
+    }
+}
+
 /// Why the solver stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
-    /// Nothing better can exist.
+    /// The status is proved.
     Proved,
     /// The deadline passed.
     TimeLimit,
@@ -64,6 +118,9 @@ pub struct Certificate {
     pub bound: u64,
     /// The plans the bound speaks about.
     pub bound_covers: BoundCovers,
+    /// What the bound, or the claim that there is no plan, rests on; absent where the bound is no more than every plan takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// `(objective - bound) / objective`; absent where there is no plan.
     pub gap: Option<f64>,
     /// Why the solver stopped.
@@ -83,20 +140,73 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// Brings status, stop reason and gap in line with objective and bound:
+    /// - a run that was cancelled proves nothing;
+    /// - a plan that meets a bound on all plans, or on all in reference order, is optimal; one that meets another bound only where the
+    ///   solver says so;
+    /// - a bound on fewer plans which the plan undercuts is lowered to its objective: the plan is none of them;
+    /// - what is not proved did not stop because it was.
+    ///
+    /// A bound on all plans that lies above the objective is left as it is, for the checker to find.
+    pub fn settle(&mut self) {
+        let is_proof = self.stop != StopReason::Cancelled;
+        self.status = match self.objective {
+            None if self.status == Status::Infeasible && self.stop == StopReason::Proved => Status::Infeasible,
+            None => Status::Unknown,
+            Some(objective) => {
+                let is_weak = matches!(self.bound_covers, BoundCovers::StageForm | BoundCovers::CandidateSet);
+                let is_claimed = !is_weak || self.status == Status::Optimal;
+                let is_outside = is_weak && objective < self.bound;
+                let is_met = objective <= self.bound && is_claimed && !is_outside;
+                if is_outside {
+                    self.bound = objective;
+                }
+                if is_met && is_proof {
+                    Status::Optimal
+                } else {
+                    Status::Feasible
+                }
+            }
+        };
+        self.stop = match self.status {
+            Status::Optimal | Status::Infeasible => StopReason::Proved,
+            Status::Feasible | Status::Unknown if self.stop == StopReason::Proved => StopReason::Converged,
+            Status::Feasible | Status::Unknown => self.stop,
+        };
+        self.gap = self
+            .objective
+            .map(|objective| Self::relative_gap(objective, self.bound));
+    }
+
     /// States the objective that the checker found for the plan, of the problem with this digest.
     ///
-    /// A plan that meets a bound on all plans is optimal. Where the plan was changed since the solver claimed optimality among fewer
-    /// plans, the claim is taken back.
+    /// Where the plan was changed since the solver claimed optimality among fewer plans than all, the claim is taken back.
     pub fn restate(&mut self, objective: u64, problem: String) {
-        let covers_all = self.bound_covers == BoundCovers::AllPlans;
-        if covers_all && objective <= self.bound {
-            self.status = Status::Optimal;
-        } else if !covers_all && self.status == Status::Optimal && self.objective != Some(objective) {
+        if self.status == Status::Optimal && self.objective != Some(objective) {
             self.status = Status::Feasible;
         }
         self.objective = Some(objective);
-        self.gap = Some(Self::relative_gap(objective, self.bound));
         self.problem = problem;
+        self.settle();
+    }
+
+    /// Takes over the bound of another certificate of the same problem, with what it covers and rests on.
+    pub fn take_bound(&mut self, other: &Self) {
+        self.bound = other.bound;
+        self.bound_covers = other.bound_covers;
+        self.evidence.clone_from(&other.evidence);
+    }
+
+    /// Takes back what is proved: the run that the certificate belongs to was interrupted.
+    pub fn interrupt(&mut self) {
+        self.stop = StopReason::Cancelled;
+        self.settle();
+    }
+
+    /// Whether the status is proved for every plan of a problem with this order: that none is better, or that there is none.
+    #[must_use]
+    pub fn is_final(&self, order: OrderMode) -> bool {
+        self.stop == StopReason::Proved && self.bound_covers.is_every_plan(order)
     }
 
     /// The relative gap of an objective to a bound: 0 where they meet, below 1 otherwise.

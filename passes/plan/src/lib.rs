@@ -49,7 +49,7 @@ mod prune;
 mod structure;
 
 pub use budget::{BudgetParseError, BudgetSpec};
-pub use certificate::{BoundCovers, Certificate, Status, StopReason};
+pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
 pub use feasibility::{Bottleneck, Infeasible};
 pub use file::{PLAN_FORMAT, PlanFile, PlanFileError, StepKind, StepRecord};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};

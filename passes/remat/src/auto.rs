@@ -293,8 +293,7 @@ fn better(problem: &Problem, a: Outcome, b: Outcome) -> Outcome {
         }
         let contradicted = own.objective.is_some_and(|objective| objective < bound.bound);
         if bound.bound > own.bound && !contradicted {
-            own.bound = bound.bound;
-            own.bound_covers = bound.bound_covers;
+            own.take_bound(&bound);
             own.stop = bound.stop;
         }
         let objective = own.objective.unwrap_or(0);
@@ -380,6 +379,7 @@ mod tests {
                 objective,
                 bound,
                 bound_covers: covers,
+                evidence: None,
                 gap: None,
                 stop,
                 solver: format!("by {bound}"),

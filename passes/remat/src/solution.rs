@@ -90,12 +90,8 @@ impl Solution {
     /// The certificate's bound, where it speaks about all plans that keep to `order`; else 0.
     #[must_use]
     pub fn bound_on_all_plans(&self, order: OrderMode) -> u64 {
-        let holds = |certificate: &&Certificate| match certificate.bound_covers {
-            BoundCovers::AllPlans => true,
-            BoundCovers::FixedOrder => order == OrderMode::Fixed,
-            BoundCovers::StageForm | BoundCovers::CandidateSet => false,
-        };
-        let certificate = self.certificate.as_ref().filter(holds);
+        let certificate = self.certificate.as_ref();
+        let certificate = certificate.filter(|certificate| certificate.bound_covers.is_every_plan(order));
         certificate.map_or(0, |certificate| certificate.bound)
     }
 }
@@ -419,6 +415,7 @@ mod tests {
             objective: None,
             bound: 0,
             bound_covers: BoundCovers::AllPlans,
+            evidence: None,
             gap: None,
             stop: StopReason::Converged,
             solver: "faulty".to_owned(),

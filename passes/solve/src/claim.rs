@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, Certificate, Evidence, OrderMode, Plan, Problem, Status, StopReason};
 
 use crate::{Phase, Progress, SolveControl};
 
@@ -43,12 +43,7 @@ impl Call<'_> {
     /// The certificate of a plan with this objective. It is optimal, and that is why the search stopped, if it reaches the bound.
     #[must_use]
     pub fn found(&self, objective: u64, stop: StopReason, steps: u64) -> Certificate {
-        let (status, stop) = if objective <= self.bound {
-            (Status::Optimal, StopReason::Proved)
-        } else {
-            (Status::Feasible, stop)
-        };
-        self.certificate(status, Some(objective), stop, steps)
+        self.certificate(Status::Feasible, Some(objective), stop, steps)
     }
 
     /// The certificate where no plan was found, because none exists or for want of luck.
@@ -58,18 +53,19 @@ impl Call<'_> {
     }
 
     fn certificate(&self, status: Status, objective: Option<u64>, stop: StopReason, steps: u64) -> Certificate {
-        // That there is no plan in one order says nothing about others; the bound holds for all.
-        let fixed = status == Status::Infeasible && self.problem.order == OrderMode::Fixed;
-        Certificate {
+        let infeasible = status == Status::Infeasible;
+        let mut certificate = Certificate {
             status,
             objective,
             bound: self.bound,
-            bound_covers: if fixed {
+            // That there is no plan in one order says nothing about others; the bound holds for all.
+            bound_covers: if infeasible && self.problem.order == OrderMode::Fixed {
                 BoundCovers::FixedOrder
             } else {
                 BoundCovers::AllPlans
             },
-            gap: objective.map(|objective| Certificate::relative_gap(objective, self.bound)),
+            evidence: infeasible.then_some(Evidence::Combinatorial),
+            gap: None,
             stop,
             solver: self.solver.to_owned(),
             seed: self.control.seed,
@@ -77,6 +73,8 @@ impl Call<'_> {
             steps,
             elapsed_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             problem: self.problem.digest(),
-        }
+        };
+        certificate.settle();
+        certificate
     }
 }

@@ -1,6 +1,8 @@
 //! Plan files: read what was written, refuse what is none.
 
-use remat_plan::{BoundCovers, Certificate, PLAN_FORMAT, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason};
+use remat_plan::{
+    BoundCovers, Certificate, Evidence, PLAN_FORMAT, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason,
+};
 
 use crate::net::{PLAIN, RECOMPUTING, example, file, plan};
 
@@ -13,6 +15,7 @@ fn certified() -> PlanFile {
             objective: Some(52),
             bound: 52,
             bound_covers: BoundCovers::FixedOrder,
+            evidence: Some(Evidence::solver("CP-SAT", 0.0)),
             gap: Some(0.0),
             stop: StopReason::Proved,
             solver: "by-hand".into(),

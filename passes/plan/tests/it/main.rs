@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod bottleneck;
+mod certificate;
 mod file;
 mod lower;
 // The problems that the checker's tests speak about.

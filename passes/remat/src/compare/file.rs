@@ -1,6 +1,6 @@
 //! A comparison as JSON: figures, no plans.
 
-use remat_plan::{Accounting, BoundCovers, OrderMode, Status, StopReason};
+use remat_plan::{Accounting, BoundCovers, Evidence, OrderMode, Status, StopReason};
 use remat_solve::SolveControl;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,9 @@ pub struct RunRecord {
     /// The plans the bound speaks about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_covers: Option<BoundCovers>,
+    /// What the bound rests on; absent where it is no more than every plan takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// Relative distance of duration and bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
@@ -154,6 +157,7 @@ impl RunRecord {
             status: certificate.map(|certificate| certificate.status),
             bound: certificate.map(|certificate| certificate.bound),
             bound_covers: certificate.map(|certificate| certificate.bound_covers),
+            evidence: certificate.and_then(|certificate| certificate.evidence.clone()),
             gap: certificate.and_then(|certificate| certificate.gap),
             stop: certificate.map(|certificate| certificate.stop),
             found_by: certificate.map(|certificate| certificate.solver.clone()),

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use remat_plan::{Accounting, BoundCovers, BudgetSpec, OrderMode, PlanFile};
+use remat_plan::{Accounting, BoundCovers, BudgetSpec, Evidence, OrderMode, PlanFile};
 use remat_solve::SolveControl;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::SweepRequest;
-use super::front::{Front, FrontPoint};
+use super::front::{Front, FrontPoint, KnownBound};
 use crate::finding::{Finding, FindingKind, millis};
 use crate::save::write_whole;
 use crate::{Error, Model, check_plan};
@@ -91,12 +91,26 @@ pub struct PointRecord {
     /// The plans the bound speaks about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_covers: Option<BoundCovers>,
+    /// What the bound rests on; absent where it is no more than every plan takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
     /// Time beyond the baseline, in per cent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead_percent: Option<f64>,
     /// The plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanFile>,
+}
+
+impl PointRecord {
+    fn known_bound(&self) -> Option<KnownBound> {
+        let (bound, covers) = self.bound.zip(self.bound_covers)?;
+        Some(KnownBound {
+            bound,
+            covers,
+            evidence: self.evidence.clone(),
+        })
+    }
 }
 
 /// Why a front cannot be continued.
@@ -131,8 +145,9 @@ impl FrontFile {
             finding: point.finding.kind(),
             reason: point.finding.reason().map(str::to_owned),
             visits: point.visits,
-            bound: point.bound.map(|(bound, _)| bound),
-            bound_covers: point.bound.map(|(_, covers)| covers),
+            bound: point.bound.as_ref().map(|known| known.bound),
+            bound_covers: point.bound.as_ref().map(|known| known.covers),
+            evidence: point.bound.as_ref().and_then(|known| known.evidence.clone()),
             overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
             plan: point.solution().map(|solution| solution.plan_file(model)),
         };
@@ -228,7 +243,7 @@ impl FrontFile {
                 let solution = check_plan(model, plan)?;
                 match index {
                     Some(index) if record.budget_bytes.is_none() || plan.budget_bytes == record.budget_bytes => {
-                        front.points[index].bound = record.bound.zip(record.bound_covers);
+                        front.points[index].bound = record.known_bound();
                         front.record(model, index, solution)?;
                     }
                     _ => front.offer(model, &solution)?,

@@ -1,6 +1,6 @@
 //! What a sweep knows about each budget.
 
-use remat_plan::{BoundCovers, BudgetSpec, Certificate, OrderMode, Plan, Status, Structure};
+use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
 
 use crate::solution::accept;
 use crate::{Error, Finding, Model, Solution};
@@ -17,7 +17,25 @@ pub struct FrontPoint {
     /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
     pub(super) visits: u8,
     /// The best bound that the solver gave for this budget itself, and what it covers.
-    pub(super) bound: Option<(u64, BoundCovers)>,
+    pub(super) bound: Option<KnownBound>,
+}
+
+/// A bound on the plans of one budget, as in a [`Certificate`].
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct KnownBound {
+    pub(super) bound: u64,
+    pub(super) covers: BoundCovers,
+    pub(super) evidence: Option<Evidence>,
+}
+
+impl KnownBound {
+    fn of(certificate: &Certificate) -> Self {
+        Self {
+            bound: certificate.bound,
+            covers: certificate.bound_covers,
+            evidence: certificate.evidence.clone(),
+        }
+    }
 }
 
 impl FrontPoint {
@@ -171,26 +189,30 @@ impl FrontPoint {
     }
 
     fn certificate_for(&self, model: &Model, other: Certificate) -> Certificate {
-        let least = (model.problem().total_duration(), BoundCovers::AllPlans);
-        let (bound, bound_covers) = self.bound.unwrap_or(least);
+        let known = self.bound.clone().unwrap_or(KnownBound {
+            bound: model.problem().total_duration(),
+            covers: BoundCovers::AllPlans,
+            evidence: None,
+        });
         Certificate {
             status: Status::Feasible,
-            bound,
-            bound_covers,
+            bound: known.bound,
+            bound_covers: known.covers,
+            evidence: known.evidence,
             ..other
         }
     }
 
     /// Takes over the higher bound, also into the certificate of the plan that is known.
     fn raise_bound(&mut self, new: &Certificate) {
-        if self.bound.is_some_and(|(bound, _)| bound >= new.bound) {
+        if self.bound.as_ref().is_some_and(|known| known.bound >= new.bound) {
             return;
         }
-        self.bound = Some((new.bound, new.bound_covers));
+        self.bound = Some(KnownBound::of(new));
         if let Finding::Plan(solution) = &mut self.finding {
             let (duration, digest) = (solution.replay.duration, solution.problem.digest());
             if let Some(certificate) = &mut solution.certificate {
-                (certificate.bound, certificate.bound_covers) = (new.bound, new.bound_covers);
+                certificate.take_bound(new);
                 certificate.restate(duration, digest);
             }
         }
