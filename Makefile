@@ -74,8 +74,15 @@ bench-mlir:
 	$(CARGO) build --release -p remat-plugin --features llvm
 	python3 test/mlir/bench/targets.py target/release/libremat.so
 
+# Licences, duplicate and unwanted crates, sources; known flaws where the database of them can be fetched. Installs the program once, among
+# cargo's own, and unoptimized: it runs for seconds.
+DENY = 0.20.2
+QUICK_BUILD = --config profile.release.opt-level=0 --config profile.release.lto=false --config profile.release.codegen-units=256
 deny:
-	$(CARGO) deny check
+	@$(CARGO) deny --version 2>/dev/null | grep -qx 'cargo-deny $(DENY)' || $(CARGO) install --quiet --locked $(QUICK_BUILD) cargo-deny@$(DENY)
+	$(CARGO) deny --all-features check licenses bans sources
+	@if $(CARGO) deny fetch db 2>/dev/null; then set -x; $(CARGO) deny --all-features check --disable-fetch advisories; \
+		else echo "SKIPPED: advisories are not judged, their database cannot be fetched from here"; fi
 
 clean:
 	$(CARGO) clean

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, a stable path to ONNX
-# Runtime's library, and OR-Tools' libraries beside the headers that the crate `cp_sat` wants. Does nothing where it is already
-# there. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the system's own packages, where it has
-# them; without it everything else still works.
+# Runtime's library, and OR-Tools' libraries beside the headers that the crate `cp_sat` wants. Every wheel must have a hash that the
+# pins name, when it is downloaded and again when it is installed. Does nothing where it is already there. Needs python3 and pip; on
+# Debian it installs them itself. LLVM 22 with MLIR comes from the system's own packages, where it has them; without it everything
+# else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -48,9 +49,14 @@ fi
 
 [ -x venv/bin/python ] || python3 -m venv venv
 
+pip() { venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+# Whatever a command line or a configuration says, what has no hash in the pins is refused.
+download_wheels() { pip download --require-hashes --only-binary :all: --dest wheels "$@"; }
+install_wheels() { pip install --require-hashes --only-binary :all: --no-index --find-links wheels "$@"; }
+
 if ! have_python; then
-    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --dest wheels -r requirements.txt
-    venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels -r requirements.txt
+    download_wheels -r requirements.txt
+    install_wheels -r requirements.txt
 
     library=$(find "$PWD/venv/lib" -path '*onnxruntime/capi/libonnxruntime.so.*' | sort | tail -n 1)
     [ -n "$library" ] || { echo "third_party/fetch.sh: the onnxruntime wheel holds no libonnxruntime.so" >&2; exit 1; }
@@ -62,9 +68,11 @@ fi
 if ! have_ortools; then
     [ "$(uname -s)" = Linux ] || { echo "third_party/fetch.sh: OR-Tools is fetched for Linux only" >&2; exit 1; }
     # The libraries do not depend on the version of Python, so the same wheel serves every one.
-    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --no-deps --dest wheels \
-        --implementation cp --python-version 3.11 --abi cp311 --platform "manylinux_2_28_$(uname -m)" -r ortools.txt
-    wheel=$(find wheels -name "ortools-$(sed -n 's/^ortools==//p' ortools.txt)-*.whl" | sort | tail -n 1)
+    download_wheels --no-deps --implementation cp --python-version 3.11 --abi cp311 --platform "manylinux_2_28_$(uname -m)" -r ortools.txt
+    wheel=$(find wheels -name "ortools-$(sed -n 's/^ortools==\([^ ]*\).*/\1/p' ortools.txt)-cp311-*.whl" | sort | tail -n 1)
+    # A file that was there before is taken as it is, so it is checked here: nothing installs this wheel.
+    hash=$(sha256sum "$wheel" | cut -d ' ' -f 1)
+    grep -q "sha256:$hash" ortools.txt || { echo "third_party/fetch.sh: $wheel does not have a hash that ortools.txt names" >&2; exit 1; }
     rm -rf ortools
     mkdir -p ortools/unpacked ortools/wheel/ortools
     venv/bin/python -m zipfile -e "$wheel" ortools/unpacked
@@ -85,10 +93,8 @@ fi
 
 # Only tests read these, and there are wheels for few systems.
 fetch_iree() {
-    venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary :all: --dest wheels \
-        -r requirements.txt -r requirements-mlir.txt || return 1
-    venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels \
-        -r requirements.txt -r requirements-mlir.txt || return 1
+    download_wheels -r requirements.txt -r requirements-mlir.txt || return 1
+    install_wheels -r requirements.txt -r requirements-mlir.txt || return 1
     cp requirements-mlir.txt "$iree_stamp"
 }
 if ! have_iree && ! fetch_iree; then

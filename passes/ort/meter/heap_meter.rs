@@ -20,6 +20,7 @@ const EINVAL: c_int = 22;
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 
+// SAFETY: glibc has these functions, with these signatures.
 #[link(name = "c")]
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> *mut c_void;
@@ -32,11 +33,20 @@ unsafe extern "C" {
 }
 
 /// Bytes of a block; none of no block.
+///
+/// # Safety
+/// The block is null or live, of the allocator.
 unsafe fn bytes(block: *mut c_void) -> i64 {
+    // SAFETY: the block is live.
     if block.is_null() { 0 } else { unsafe { malloc_usable_size(block) as i64 } }
 }
 
+/// Counts a block that was just handed out, if it was.
+///
+/// # Safety
+/// That of [`bytes`].
 unsafe fn taken(block: *mut c_void) -> *mut c_void {
+    // SAFETY: the caller's.
     let bytes = unsafe { bytes(block) };
     PEAK.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
     block
@@ -44,16 +54,19 @@ unsafe fn taken(block: *mut c_void) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: the allocator takes what the C standard allows here, which the caller promises; it returns null or a live block.
     unsafe { taken(__libc_malloc(size)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: the allocator takes what the C standard allows here, which the caller promises; it returns null or a live block.
     unsafe { taken(__libc_calloc(count, size)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller gives null or a live block, whose size is read before it moves.
     unsafe {
         let before = bytes(block);
         let moved = __libc_realloc(block, size);
@@ -68,8 +81,10 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
+        // SAFETY: as for `realloc`.
         Some(size) => unsafe { realloc(block, size) },
         None => {
+            // SAFETY: every thread has its own error number, and this is where it lies.
             unsafe { *__errno_location() = ENOMEM };
             null_mut()
         }
@@ -78,11 +93,13 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, size: us
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+    // SAFETY: the allocator takes what the C standard allows here, which the caller promises; it returns null or a live block.
     unsafe { taken(__libc_memalign(alignment, size)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+    // SAFETY: the allocator takes what the C standard allows here, which the caller promises; it returns null or a live block.
     unsafe { taken(__libc_memalign(alignment, size)) }
 }
 
@@ -91,16 +108,19 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize,
     if !alignment.is_power_of_two() || alignment % size_of::<*mut c_void>() != 0 {
         return EINVAL;
     }
+    // SAFETY: the alignment is a power of two; the allocator returns null or a live block.
     let block = unsafe { taken(__libc_memalign(alignment, size)) };
     if block.is_null() {
         return ENOMEM;
     }
+    // SAFETY: the caller says where the block goes.
     unsafe { *out = block };
     0
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(block: *mut c_void) {
+    // SAFETY: the caller gives null or a live block, whose size is read before it goes.
     unsafe {
         LIVE.fetch_sub(bytes(block), Relaxed);
         __libc_free(block);

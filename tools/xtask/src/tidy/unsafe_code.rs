@@ -1,4 +1,4 @@
-//! Unsafe code stands in few files, and they are named here.
+//! Unsafe code stands in few files, which are named here, and says why it is sound.
 
 use crate::workspace::{Finding, Source};
 
@@ -29,13 +29,34 @@ const ALLOWED: &[&str] = &[
     "tools/xtask/src/tidy/unsafe_code.rs",
 ];
 
+/// How many lines above a block its reason may stand.
+const REASON_ABOVE: usize = 4;
+
 pub(super) fn check(source: &Source) -> Vec<Finding> {
-    if !source.is_rust() || ALLOWED.contains(&source.path.as_str()) {
+    if !source.is_rust() {
         return Vec::new();
+    }
+    if ALLOWED.contains(&source.path.as_str()) {
+        return without_reason(source);
     }
     let found = source.text.lines().enumerate().filter(|(_, line)| is_unsafe(line));
     found
         .map(|(index, _)| Finding::new(source, index + 1, "unsafe code outside the files that may hold it"))
+        .collect()
+}
+
+/// Blocks and implementations without a comment that says why they are sound. Clippy looks at most files, but not at those that are no
+/// part of a crate.
+fn without_reason(source: &Source) -> Vec<Finding> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let starts = |line: &str| line.contains("unsafe {") || line.contains("unsafe impl");
+    let is_bare = |&index: &usize| {
+        let above = &lines[index.saturating_sub(REASON_ABOVE)..=index];
+        is_unsafe(lines[index]) && starts(lines[index]) && !above.iter().any(|line| line.contains("SAFETY:"))
+    };
+    (0..lines.len())
+        .filter(is_bare)
+        .map(|index| Finding::new(source, index + 1, "unsafe code without a `SAFETY:` comment"))
         .collect()
 }
 
@@ -67,6 +88,7 @@ mod tests {
     #[test]
     fn unsafe_code_is_found_wherever_it_stands() {
         for code in [
+            // SAFETY: text.
             "let x = unsafe { *p };",
             "pub unsafe fn f() {}",
             "#[unsafe(no_mangle)]",
@@ -76,6 +98,15 @@ mod tests {
             assert_eq!(found.len(), 1, "{code}");
             assert_eq!(found[0].line, 2, "{code}");
         }
+    }
+
+    #[test]
+    fn where_it_may_stand_it_says_why_it_is_sound() {
+        let path = "passes/ort/src/meter.rs";
+        let found = check(&source(path, "unsafe { g() }\n"));
+        assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [1]);
+        assert!(check(&source(path, "// SAFETY: `g` has no condition.\nunsafe { g() }\n")).is_empty());
+        assert!(check(&source(path, "unsafe fn f() {}\n")).is_empty());
     }
 
     #[test]
