@@ -138,14 +138,9 @@ pub enum OnnxError {
         /// What is wrong with it.
         why: String,
     },
-    /// The output would overwrite the input or a file the input needs.
-    #[error("refusing to write to `{}`: {why}", path.display())]
-    Refused {
-        /// The output.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    /// The output would overwrite the input or a file the input needs, or is no regular file.
+    #[error(transparent)]
+    Output(#[from] remat_files::OutputError),
 }
 
 impl OnnxError {

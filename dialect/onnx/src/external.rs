@@ -10,9 +10,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use onnx_protobuf::TensorProto;
+use onnx_protobuf::{GraphProto, ModelProto, NodeProto, TensorProto};
 
 use crate::OnnxError;
+use crate::attributes::subgraphs;
+use crate::tensor::is_external;
 
 /// Where the values of an external tensor are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,4 +189,43 @@ pub(crate) fn relative(location: &str) -> Result<&Path, String> {
         return Err(format!("`{location}` is no path inside the model's folder"));
     }
     Ok(path)
+}
+
+/// Every tensor in the model whose values live in another file.
+pub(crate) fn tensors(model: &ModelProto) -> Vec<&TensorProto> {
+    let mut found = Vec::new();
+    let graphs = model
+        .training_info
+        .iter()
+        .flat_map(|t| t.initialization.iter().chain(&t.algorithm));
+    for graph in model.graph.iter().chain(graphs) {
+        of_graph(graph, &mut found);
+    }
+    model
+        .functions
+        .iter()
+        .flat_map(|f| &f.node)
+        .for_each(|node| of_node(node, &mut found));
+    found.retain(|tensor| is_external(tensor));
+    found
+}
+
+fn of_graph<'m>(graph: &'m GraphProto, found: &mut Vec<&'m TensorProto>) {
+    found.extend(&graph.initializer);
+    found.extend(
+        graph
+            .sparse_initializer
+            .iter()
+            .flat_map(|s| s.values.iter().chain(&s.indices)),
+    );
+    graph.node.iter().for_each(|node| of_node(node, found));
+}
+
+fn of_node<'m>(node: &'m NodeProto, found: &mut Vec<&'m TensorProto>) {
+    for attribute in &node.attribute {
+        found.extend(attribute.t.iter().chain(&attribute.tensors));
+        let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
+        found.extend(sparse.flat_map(|s| s.values.iter().chain(&s.indices)));
+    }
+    subgraphs(node).for_each(|graph| of_graph(graph, found));
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use onnx_protobuf::{Message, ModelProto, TensorProto};
 use remat_ir::Graph;
 
-use crate::external::Folder;
+use crate::external::{self, Folder};
 use crate::import::{Imported, import};
 use crate::{OnnxError, export, save, scope, tensor, wire};
 
@@ -43,26 +43,8 @@ impl OnnxModel {
     /// # Errors
     /// [`OnnxError`]; see there.
     pub fn open(path: &Path, options: &ImportOptions) -> Result<Self, OnnxError> {
-        let file = File::open(path).map_err(OnnxError::io(path))?;
-        let metadata = file.metadata().map_err(OnnxError::io(path))?;
-        if !metadata.is_file() {
-            let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(OnnxError::Io {
-                path: path.to_owned(),
-                source,
-            });
-        }
+        let bytes = read(path)?;
         let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
-        if metadata.len() == 0 {
-            return Self::build(&[], Some(folder), Some(path), options);
-        }
-        #[expect(
-            unsafe_code,
-            reason = "a map is the only way to read a large file without holding it twice"
-        )]
-        // SAFETY: the map is read-only and private to this call. If another process shortens the file meanwhile, the
-        // system ends this process; it cannot make the bytes' borrow unsound in any other way than any file map.
-        let bytes = unsafe { memmap2::Mmap::map(&file) }.map_err(OnnxError::io(path))?;
         Self::build(&bytes, Some(folder), Some(path), options)
     }
 
@@ -138,6 +120,24 @@ impl OnnxModel {
         names
     }
 
+    /// Every file that the model was read from and refers to: the model itself and the data files of external weights.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let data = self.data_locations().into_iter();
+        let data =
+            data.filter_map(|location| Some(self.folder.as_ref()?.path().join(external::relative(location).ok()?)));
+        self.path.iter().cloned().chain(data).collect()
+    }
+
+    /// The data files of external weights as the model names them, relative to its folder.
+    #[must_use]
+    pub fn data_locations(&self) -> BTreeSet<&str> {
+        let tensors = external::tensors(&self.proto).into_iter();
+        tensors
+            .filter_map(|tensor| Some(external::range(tensor).ok()?.location))
+            .collect()
+    }
+
     /// The elements of a tensor of this model, little-endian and packed as in `raw_data`, from wherever the tensor keeps them. Values in
     /// other files are read piece by piece; those in the file are lent, unless they stand in a typed field.
     ///
@@ -178,7 +178,7 @@ impl OnnxModel {
     /// that is there already is left alone if it is equal and an error otherwise.
     ///
     /// # Errors
-    /// Those of [`OnnxModel::export`], [`OnnxError::Refused`] if `out` is the model itself or one of its data files,
+    /// Those of [`OnnxModel::export`], [`OnnxError::Output`] if `out` is the model itself, one of its data files or no regular file,
     /// [`OnnxError::ExternalData`] and [`OnnxError::Io`].
     pub fn save(&self, rewritten: &Graph, out: &Path) -> Result<(), OnnxError> {
         save::save(self, &self.export_proto(rewritten)?, out)
@@ -191,4 +191,38 @@ impl OnnxModel {
     pub fn save_proto(&self, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
         save::save(self, proto, out)
     }
+}
+
+/// The bytes of a model file.
+///
+/// They are read, not mapped: where another process shortens a mapped file, the system ends this process. What is read is gone when the
+/// model is parsed; until then a model holds its weights twice, those in external data apart.
+fn read(path: &Path) -> Result<Vec<u8>, OnnxError> {
+    let file = File::open(path).map_err(OnnxError::io(path))?;
+    let metadata = file.metadata().map_err(OnnxError::io(path))?;
+    if !metadata.is_file() {
+        let why = Error::new(ErrorKind::InvalidInput, "not a regular file");
+        return Err(OnnxError::io(path)(why));
+    }
+    wire::check_length(metadata.len())?;
+    read_whole(file, metadata.len()).map_err(OnnxError::io(path))
+}
+
+/// The bytes of a file that had `length` of them when it was opened.
+fn read_whole(file: impl Read, length: u64) -> std::io::Result<Vec<u8>> {
+    let capacity = usize::try_from(length).unwrap_or(usize::MAX);
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(capacity)
+        .map_err(|cause| Error::new(ErrorKind::OutOfMemory, cause))?;
+    // No further than the length, should the file grow meanwhile.
+    file.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() != capacity {
+        let why = format!(
+            "it had {length} bytes and ends after {}: it changed while it was read",
+            bytes.len()
+        );
+        return Err(Error::new(ErrorKind::UnexpectedEof, why));
+    }
+    Ok(bytes)
 }

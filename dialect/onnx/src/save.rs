@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use onnx_protobuf::{GraphProto, Message, ModelProto, NodeProto, TensorProto};
-use tempfile::NamedTempFile;
+use onnx_protobuf::{Message, ModelProto, TensorProto};
+use remat_files::{OutputFile, Outputs};
 
-use crate::attributes::subgraphs;
-use crate::external::{range, relative};
-use crate::tensor::is_external;
+use crate::external::{range, relative, tensors};
 use crate::{OnnxError, OnnxModel, wire};
 
 /// The model's bytes.
@@ -39,17 +37,24 @@ pub(crate) fn save(model: &OnnxModel, proto: &ModelProto, out: &Path) -> Result<
         _ => Path::new("."),
     };
     let folder = parent.canonicalize().map_err(OnnxError::io(parent))?;
-    let refused = |why: &str| OnnxError::Refused {
-        path: out.to_owned(),
-        why: why.to_owned(),
-    };
-    let target = out.canonicalize().ok();
-    if target.is_some() && target == model.path.as_ref().and_then(|path| path.canonicalize().ok()) {
-        return Err(refused("it is the input"));
+    let mut files = Outputs::default();
+    for path in model.files() {
+        let is_model = model.path.as_ref() == Some(&path);
+        files.reads(
+            if is_model {
+                "the input"
+            } else {
+                "a data file of the input"
+            },
+            &path,
+        )?;
     }
-    let tensors = external_tensors(proto);
+    files.writes("the model", out)?;
+    // What is written may be the input's own data, where it lies in the same folder.
+    let mut results = Outputs::default();
+    results.writes("the model", out)?;
     let mut copied: BTreeSet<&str> = BTreeSet::new();
-    for tensor in tensors {
+    for tensor in tensors(proto) {
         let location = range(tensor)?.location;
         if !copied.insert(location) {
             continue;
@@ -61,74 +66,64 @@ pub(crate) fn save(model: &OnnxModel, proto: &ModelProto, out: &Path) -> Result<
         let Some(source_folder) = &model.folder else {
             return Err(unreachable("the model came without its folder".to_owned()));
         };
-        let (source, _) = source_folder.file(tensor, location)?;
+        let (source, length) = source_folder.file(tensor, location)?;
         let place = folder.join(relative(location).map_err(unreachable)?);
-        if target.as_deref() == Some(source.as_path()) || place == folder.join(out.file_name().unwrap_or_default()) {
-            return Err(refused("it is a data file of the model"));
-        }
         if folder != source_folder.path() {
-            copy(&source, &place, &folder, tensor)?;
+            make_room(&place, &folder, tensor)?;
+            results.writes("a data file of the model", &place)?;
+            copy((&source, length), &place, tensor)?;
         }
     }
     let bytes = to_bytes(proto)?;
-    let mut file = temporary(&folder)?;
-    file.write_all(&bytes)
-        .and_then(|()| file.as_file().sync_all())
-        .map_err(OnnxError::io(out))?;
-    file.persist(out).map_err(|error| OnnxError::Io {
-        path: out.to_owned(),
-        source: error.error,
-    })?;
-    Ok(())
+    remat_files::write(out, bytes).map_err(OnnxError::io(out))
 }
 
-/// Copies a data file to `place` below `folder`, unless an equal file is there.
-fn copy(source: &Path, place: &Path, folder: &Path, tensor: &TensorProto) -> Result<(), OnnxError> {
+/// Makes the folder of `place`, which must lie in the output's `folder`.
+fn make_room(place: &Path, folder: &Path, tensor: &TensorProto) -> Result<(), OnnxError> {
     let parent = place.parent().unwrap_or(folder);
     fs::create_dir_all(parent).map_err(OnnxError::io(parent))?;
-    let outside = |why: &str| OnnxError::ExternalData {
-        tensor: tensor.name.clone(),
-        why: why.to_owned(),
-    };
-    if !parent
+    if parent
         .canonicalize()
         .map_err(OnnxError::io(parent))?
         .starts_with(folder)
     {
-        return Err(outside("its place leads out of the output's folder"));
+        return Ok(());
     }
-    let differs = || outside(&format!("`{}` exists and differs", place.display()));
-    if place.symlink_metadata().is_ok() {
-        return if equal(source, place)? { Ok(()) } else { Err(differs()) };
-    }
-    let mut input = File::open(source).map_err(OnnxError::io(source))?;
-    let mut output = temporary(parent)?;
-    io::copy(&mut input, output.as_file_mut()).map_err(OnnxError::io(place))?;
-    match output.persist_noclobber(place) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            if equal(source, place)? {
-                Ok(())
-            } else {
-                Err(differs())
-            }
-        }
-        Err(error) => Err(OnnxError::Io {
-            path: place.to_owned(),
-            source: error.error,
-        }),
-    }
+    Err(OnnxError::ExternalData {
+        tensor: tensor.name.clone(),
+        why: "its place leads out of the output's folder".to_owned(),
+    })
 }
 
-/// A file that vanishes unless it is given its name. Its permissions are those of any new file.
-fn temporary(folder: &Path) -> Result<NamedTempFile, OnnxError> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".remat-").suffix(".tmp");
-    #[cfg(unix)]
-    let permissions = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(permissions);
-    builder.tempfile_in(folder).map_err(OnnxError::io(folder))
+/// Copies a data file of a known length to `place`, unless an equal file is there.
+fn copy((source, length): (&Path, u64), place: &Path, tensor: &TensorProto) -> Result<(), OnnxError> {
+    let error = |why: String| OnnxError::ExternalData {
+        tensor: tensor.name.clone(),
+        why,
+    };
+    let is_equal = || {
+        if equal(source, place)? {
+            Ok(())
+        } else {
+            Err(error(format!("`{}` exists and differs", place.display())))
+        }
+    };
+    if place.symlink_metadata().is_ok() {
+        return is_equal();
+    }
+    let mut input = File::open(source).map_err(OnnxError::io(source))?;
+    let mut output = OutputFile::create(place).map_err(OnnxError::io(place))?;
+    let copied = io::copy(&mut input, &mut output).map_err(OnnxError::io(place))?;
+    if copied != length {
+        let file = source.display();
+        return Err(error(format!(
+            "`{file}` had {length} bytes when the model was read and has {copied} now"
+        )));
+    }
+    match output.commit_new() {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => is_equal(),
+        other => other.map_err(OnnxError::io(place)),
+    }
 }
 
 fn equal(a: &Path, b: &Path) -> Result<bool, OnnxError> {
@@ -153,43 +148,4 @@ fn equal(a: &Path, b: &Path) -> Result<bool, OnnxError> {
         rest -= count as u64;
     }
     Ok(true)
-}
-
-/// Every tensor in the model whose values live in another file.
-fn external_tensors(model: &ModelProto) -> Vec<&TensorProto> {
-    let mut found = Vec::new();
-    let graphs = model
-        .training_info
-        .iter()
-        .flat_map(|t| t.initialization.iter().chain(&t.algorithm));
-    for graph in model.graph.iter().chain(graphs) {
-        of_graph(graph, &mut found);
-    }
-    model
-        .functions
-        .iter()
-        .flat_map(|f| &f.node)
-        .for_each(|node| of_node(node, &mut found));
-    found.retain(|tensor| is_external(tensor));
-    found
-}
-
-fn of_graph<'m>(graph: &'m GraphProto, found: &mut Vec<&'m TensorProto>) {
-    found.extend(&graph.initializer);
-    found.extend(
-        graph
-            .sparse_initializer
-            .iter()
-            .flat_map(|s| s.values.iter().chain(&s.indices)),
-    );
-    graph.node.iter().for_each(|node| of_node(node, found));
-}
-
-fn of_node<'m>(node: &'m NodeProto, found: &mut Vec<&'m TensorProto>) {
-    for attribute in &node.attribute {
-        found.extend(attribute.t.iter().chain(&attribute.tensors));
-        let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
-        found.extend(sparse.flat_map(|s| s.values.iter().chain(&s.indices)));
-    }
-    subgraphs(node).for_each(|graph| of_graph(graph, found));
 }

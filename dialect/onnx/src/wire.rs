@@ -152,6 +152,19 @@ pub(crate) fn scan_tensor(bytes: &[u8]) -> Result<(), OnnxError> {
     scan_as(bytes, Kind::Tensor)
 }
 
+/// Checks that a message can have so many bytes, before they are read.
+///
+/// # Errors
+/// [`OnnxError::Unsupported`].
+pub(crate) fn check_length(bytes: u64) -> Result<(), OnnxError> {
+    if bytes > MAX_BYTES {
+        return Err(too_large(format!(
+            "{bytes} bytes are more than a protobuf message can have"
+        )));
+    }
+    Ok(())
+}
+
 fn scan_as(bytes: &[u8], kind: Kind) -> Result<(), OnnxError> {
     if bytes.is_empty() {
         return Err(OnnxError::NotOnnx {
@@ -159,12 +172,7 @@ fn scan_as(bytes: &[u8], kind: Kind) -> Result<(), OnnxError> {
             why: "the file is empty".to_owned(),
         });
     }
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(too_large(format!(
-            "{} bytes are more than a protobuf message can have",
-            bytes.len()
-        )));
-    }
+    check_length(bytes.len() as u64)?;
     let mut reader = Reader { bytes, at: 0 };
     let mut open = vec![(bytes.len(), kind)];
     let mut messages = 0_u64;

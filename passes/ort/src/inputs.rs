@@ -39,7 +39,7 @@ impl StoredTensor {
 impl InputTensor {
     /// Writes the elements to `file`.
     pub(crate) fn store(&self, file: PathBuf) -> std::io::Result<StoredTensor> {
-        std::fs::write(&file, &self.bytes)?;
+        remat_files::write(&file, &self.bytes)?;
         Ok(StoredTensor {
             name: self.name.clone(),
             shape: self.shape.clone(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ort::session::Session;
 use ort::session::builder::SessionBuilder;
+use remat_files::OutputFile;
 
 use crate::child::{ChildCommand, Request, Task, ask};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
@@ -24,7 +25,7 @@ const INLINE_BYTES: usize = 1024;
 ///
 /// Weights stay where they are if they lie outside the model and `out` lies beside it. Otherwise they are written into `out`, or,
 /// where they lay outside the model or there are more than 2 GB of them, into a data file beside it that is called as `out` with
-/// `.data` appended. `out` appears whole or not at all. The result is loaded once before it is returned.
+/// `.data` appended, in place of a file that is called so. `out` appears whole or not at all. The result is loaded once before it is returned.
 ///
 /// # Errors
 /// [`RuntimeError::Load`] if the runtime refuses the model, [`RuntimeError::Save`] if it cannot write the result or does not load what it
@@ -69,55 +70,49 @@ pub(crate) fn optimize_here(
         model: model.to_owned(),
         why: error.to_string(),
     })?;
+    let file = OutputFile::create(out).map_err(|error| failed(error.to_string()))?;
     let saving = Saving {
         runtime,
         model,
         settings: &settings,
-        partial: with_suffix(out, ".partial"),
+        temporary: file.temporary_path(),
         data: with_suffix(out, ".data"),
     };
-    let result = if has_data && !is_beside {
-        saving.save(true)
+    if has_data && !is_beside {
+        saving.save(true)?;
     } else {
         // A model of more than 2 GB is more than a protobuf message can hold.
-        saving.save(false).or_else(|_| saving.save(true))
-    };
-    result.and_then(|()| {
-        std::fs::rename(&saving.partial, out).map_err(|error| failed(error.to_string()))?;
-        let check = runtime.open(out, &SessionSettings::exact(OptimizationLevel::Off));
-        check
-            .map(drop)
-            .map_err(|error| failed(format!("it does not load what it wrote: {error}")))
-    })
+        saving.save(false).or_else(|_| saving.save(true))?;
+    }
+    file.commit().map_err(|error| failed(error.to_string()))?;
+    let check = runtime.open(out, &SessionSettings::exact(OptimizationLevel::Off));
+    check
+        .map(drop)
+        .map_err(|error| failed(format!("it does not load what it wrote: {error}")))
 }
 
 struct Saving<'a> {
     runtime: &'a Runtime,
     model: &'a Path,
     settings: &'a SessionSettings,
-    partial: PathBuf,
+    temporary: &'a Path,
     data: PathBuf,
 }
 
 impl Saving<'_> {
-    /// Has the runtime write the partial file, with weights in the data file or in the model itself.
+    /// Has the runtime write the temporary file, with weights in the data file or in the model itself.
     fn save(&self, outside: bool) -> Result<(), RuntimeError> {
         let load = |why: String| RuntimeError::Load {
             model: self.model.to_owned(),
             why,
         };
         let builder = self.runtime.builder(self.settings)?;
-        let session = self.session(builder, outside);
-        if session.is_err() {
-            // What the runtime began to write.
-            let _ = std::fs::remove_file(&self.partial);
-        }
-        session.map(drop).map_err(load)
+        self.session(builder, outside).map(drop).map_err(load)
     }
 
     fn session(&self, builder: SessionBuilder, outside: bool) -> Result<Session, String> {
         let text = |error: ort::Error<SessionBuilder>| error.to_string();
-        let mut builder = builder.with_optimized_model_path(&self.partial).map_err(text)?;
+        let mut builder = builder.with_optimized_model_path(self.temporary).map_err(text)?;
         if outside {
             // The runtime would append to it.
             match std::fs::remove_file(&self.data) {

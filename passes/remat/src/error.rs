@@ -46,6 +46,9 @@ pub enum Error {
         /// The system's words.
         source: std::io::Error,
     },
+    /// The output is an input, or no regular file.
+    #[error(transparent)]
+    Output(#[from] remat_files::OutputError),
     /// The file is none of the formats that are read.
     #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem nor a log: {why}")]
     UnknownFormat {
@@ -324,6 +327,7 @@ impl Error {
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
+            | Self::Output(_)
             | Self::Mlir(_)
             | Self::UnknownFormat { .. }
             | Self::MlirModule { .. }

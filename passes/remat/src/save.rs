@@ -1,9 +1,9 @@
 //! The last step: the plan applied to the graph, and the result written.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
+use remat_files::{OutputFile, Outputs};
 use remat_ir::Graph;
 use remat_onnx_mlir::{Form, Options as MlirOptions};
 use remat_plan::Step;
@@ -98,13 +98,19 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
     )?))
 }
 
-/// Writes the solution to `path` in the format its extension names. The file appears whole or not at all. Returns what was done
+/// Writes the solution to `path` in the format its extension names. The file appears whole or not at all, and never in the place of the
+/// model or its data files. Returns what was done
 /// for the target, where that is more than writing the graph down.
 ///
 /// # Errors
 /// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
 pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) -> Result<Option<LoweringReport>, Error> {
     let output = Output::of(path, model.format())?;
+    let mut files = Outputs::default();
+    for file in model.onnx().iter().flat_map(|onnx| onnx.files()) {
+        files.reads("a file of the model", &file)?;
+    }
+    files.writes("the result", path)?;
     let refused = || Error::NothingToRewrite {
         path: path.to_owned(),
         input: model.format().describe(),
@@ -154,17 +160,16 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
             };
             if weights_beside {
                 let beside = path.with_extension("safetensors");
-                write_whole_with(&beside, |weights| {
-                    write_whole_with(path, |out| write(out, Some(weights)))
-                })?;
+                files.writes("the weights", &beside)?;
+                write_with(&beside, |weights| write_with(path, |out| write(out, Some(weights))))?;
             } else {
-                write_whole_with(path, |out| write(out, None))?;
+                write_with(path, |out| write(out, None))?;
             }
             return Ok(None);
         }
         (_, None) => return Err(refused()),
     };
-    write_whole(path, &content).map_err(not_written(path))?;
+    remat_files::write(path, &content).map_err(not_written(path))?;
     Ok(None)
 }
 
@@ -176,29 +181,9 @@ fn not_written(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
     }
 }
 
-/// Writes beside the target first, so that an interrupted run leaves no half file.
-pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> std::io::Result<()> {
-    let beside = beside(path);
-    std::fs::write(&beside, content)?;
-    std::fs::rename(&beside, path)
-}
-
-/// Like [`write_whole`], for what is too large to be held at once.
-fn write_whole_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), Error>) -> Result<(), Error> {
-    let beside = beside(path);
-    let file = File::create(&beside).map_err(not_written(path))?;
-    let mut out = BufWriter::with_capacity(1 << 18, file);
-    let written = write(&mut out).and_then(|()| out.flush().map_err(not_written(path)));
-    drop(out);
-    let done = written.and_then(|()| std::fs::rename(&beside, path).map_err(not_written(path)));
-    if done.is_err() {
-        _ = std::fs::remove_file(&beside);
-    }
-    done
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".partial");
-    beside.into()
+/// Writes what is too large to be held at once; whole or not at all.
+fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), Error>) -> Result<(), Error> {
+    let mut file = OutputFile::create(path).map_err(not_written(path))?;
+    write(&mut file)?;
+    file.commit().map_err(not_written(path))
 }

@@ -18,7 +18,7 @@ pub(crate) fn replace_in(path: &Path, name: &str, content: &str) -> anyhow::Resu
             path.display()
         );
     };
-    std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    remat_files::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn replaced(text: &str, name: &str, content: &str) -> Option<String> {

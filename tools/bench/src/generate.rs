@@ -1,9 +1,9 @@
 //! `remat-bench generate`: a random layered graph of any size.
 
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
+use remat_files::OutputFile;
 
 use crate::layered::{Layered, Skips};
 
@@ -45,8 +45,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let graph = shape.generate()?;
     let written = || format!("cannot write `{}`", args.output.display());
-    let mut out = BufWriter::new(std::fs::File::create(&args.output).with_context(written)?);
-    graph.write(&mut out).and_then(|()| out.flush()).with_context(written)?;
+    let mut out = OutputFile::create(&args.output).with_context(written)?;
+    graph
+        .write(&mut out)
+        .and_then(|()| out.commit())
+        .with_context(written)?;
     println!(
         "{}: {} nodes, {} edges, {} levels",
         graph.name,

@@ -2,7 +2,6 @@
 //!
 //! Each graph has a process of its own, so that the most memory it took is its own, too.
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -10,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use remat::plan::BudgetSpec;
 use remat::{LoadOptions, Model};
+use remat_files::OutputFile;
 use serde::{Deserialize, Serialize};
 
 use crate::document::replace_in;
@@ -132,8 +132,11 @@ fn apart(nodes: usize, path: &Path, args: &Args) -> anyhow::Result<Point> {
     };
     let graph = shape.generate()?;
     let written = || format!("cannot write `{}`", path.display());
-    let mut out = BufWriter::new(std::fs::File::create(path).with_context(written)?);
-    graph.write(&mut out).and_then(|()| out.flush()).with_context(written)?;
+    let mut out = OutputFile::create(path).with_context(written)?;
+    graph
+        .write(&mut out)
+        .and_then(|()| out.commit())
+        .with_context(written)?;
     drop(graph);
     let Effort { time, threads, seed } = args.effort;
     let output = Command::new(std::env::current_exe()?)

@@ -13,6 +13,8 @@ use remat::solver::SolveControl;
 use remat::target::OrderHint;
 pub(crate) use remat::{parse_duration, parse_share};
 
+use crate::files::Files;
+
 const EXAMPLES: &str = "\
 Examples:
   remat-opt model.onnx                               what could be saved at 5 % overhead
@@ -208,6 +210,20 @@ pub(crate) enum MlirFencesArg {
     Iree,
     /// Nothing.
     None,
+}
+
+impl OptimizeArgs {
+    /// The file of weights that is written beside the output.
+    pub(crate) fn weights(&self) -> Option<PathBuf> {
+        let output = self
+            .output
+            .as_ref()
+            .filter(|_| self.mlir.mlir_weights == MlirWeightsArg::File)?;
+        let is_mlir = output
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"));
+        is_mlir.then(|| output.with_extension("safetensors"))
+    }
 }
 
 impl MlirArgs {
@@ -414,6 +430,18 @@ impl LoadArgs {
             profile,
             ..self.options_without_profile()
         })
+    }
+
+    /// The files that are read to load `input`, as far as the command line names them.
+    pub(crate) fn files(&self, input: &Path) -> Result<Files, remat::Error> {
+        let mut files = Files::default();
+        files.reads("the input", [input])?;
+        files.reads("the table of devices", self.device_file.as_deref())?;
+        files.reads(
+            "the profile",
+            self.profile.as_deref().filter(|_| !self.profile_is_measured()),
+        )?;
+        Ok(files)
     }
 
     /// All options but the profile.

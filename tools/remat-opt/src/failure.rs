@@ -94,7 +94,7 @@ fn save_rejected(rejected: &RejectedPlan, folder: &Path) -> String {
         ),
     ];
     for (path, text) in &files {
-        if let Err(error) = std::fs::write(path, text) {
+        if let Err(error) = remat_files::write(path, text) {
             return format!("the problem could not be saved to `{}`: {error}", path.display());
         }
     }

@@ -7,6 +7,7 @@ mod chart;
 mod cli;
 mod commands;
 mod failure;
+mod files;
 mod front_chart;
 mod goal;
 mod interrupt;

@@ -27,7 +27,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{FOLDER}`"))?;
     for (name, text) in files()? {
-        std::fs::write(folder.join(name), text).with_context(|| format!("cannot write `{FOLDER}/{name}`"))?;
+        remat_files::write(folder.join(name), text).with_context(|| format!("cannot write `{FOLDER}/{name}`"))?;
     }
     Ok(())
 }

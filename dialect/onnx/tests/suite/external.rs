@@ -174,7 +174,7 @@ fn the_input_and_its_data_are_never_overwritten() {
         .join("model.onnx");
     for out in [path.clone(), roundabout, folder.path().join("w.bin")] {
         assert!(
-            matches!(model.save(model.graph(), &out), Err(OnnxError::Refused { .. })),
+            matches!(model.save(model.graph(), &out), Err(OnnxError::Output(_))),
             "{}",
             out.display()
         );
@@ -197,4 +197,54 @@ fn copies_do_not_follow_links_out_of_the_output_folder() {
     let result = model.save(model.graph(), &elsewhere.path().join("model.onnx"));
     assert!(matches!(result, Err(OnnxError::ExternalData { .. })));
     assert_eq!(fs::read_dir(trap.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn data_that_became_shorter_is_not_copied() {
+    let folder = folder_with_data(32);
+    let model = open_at(&write(folder.path(), weighted(&[("location", "w.bin")]))).unwrap();
+    fs::write(folder.path().join("w.bin"), [7; 31]).unwrap();
+    let elsewhere = TempDir::new().unwrap();
+    let error = model
+        .save(model.graph(), &elsewhere.path().join("model.onnx"))
+        .unwrap_err();
+    assert!(error.to_string().contains("32 bytes"), "{error}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+/// A mapped file would end the process here.
+#[test]
+fn a_model_that_is_truncated_while_it_is_read_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let mut g = graph(&[("x", vector())], vec![node("Relu", &["x"], &["y"])], &["y"]);
+    let mut weights = tensor("w", 1, &[1 << 20]);
+    weights.raw_data = vec![7; 4 << 20];
+    g.initializer = vec![weights];
+    let path = write(folder.path(), g);
+    let whole = fs::read(&path).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                file.set_len(100).unwrap();
+                std::thread::yield_now();
+                fs::write(&path, &whole).unwrap();
+            }
+        });
+        for _ in 0..20 {
+            let opened = open_at(&path);
+            assert!(opened.is_ok() || !opened.unwrap_err().to_string().is_empty());
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_file_larger_than_any_model_is_not_read() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("huge.onnx");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let error = open_at(&path).unwrap_err();
+    assert!(error.to_string().contains("1099511627776 bytes"), "{error}");
 }

@@ -151,7 +151,7 @@ fn the_optimized_model_computes_the_same_and_has_the_same_signature() {
         runtime.library(),
         Path::new("no/model.onnx"),
         OptimizationLevel::Basic,
-        folder.path(),
+        &folder.path().join("none.onnx"),
     )
     .unwrap_err();
     assert!(matches!(error, RuntimeError::Load { .. }), "{error}");

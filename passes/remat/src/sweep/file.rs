@@ -10,7 +10,6 @@ use thiserror::Error;
 use super::SweepRequest;
 use super::front::{Front, FrontPoint, KnownBound};
 use crate::finding::{Finding, FindingKind, millis};
-use crate::save::write_whole;
 use crate::{Error, Model, check_plan};
 
 /// The value of [`FrontFile::format`] that this version writes and reads.
@@ -209,7 +208,7 @@ impl FrontFile {
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        write_whole(path, self.to_json()).map_err(|source| Error::Io {
+        remat_files::write(path, self.to_json()).map_err(|source| Error::Io {
             action: "write",
             path: path.to_owned(),
             source,

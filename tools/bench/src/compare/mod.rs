@@ -132,9 +132,9 @@ fn save(folder: &Path, all: &[Compared]) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(written)?;
     for compared in all {
         let path = folder.join(&compared.name).with_extension("svg");
-        std::fs::write(path, curves::svg(compared)?).with_context(written)?;
+        remat_files::write(path, curves::svg(compared)?).with_context(written)?;
     }
-    std::fs::write(folder.join("curves.csv"), curves::csv(all)).with_context(written)
+    remat_files::write(folder.join("curves.csv"), curves::csv(all)).with_context(written)
 }
 
 #[expect(clippy::print_stderr, reason = "what is left out of the table is told beside it")]

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(document) = &args.write {
         replace_in(document, "dtr", &table.render(Form::Markdown))?;
         let drawing = document.with_file_name("dtr.svg");
-        std::fs::write(&drawing, chart::svg(&panels)?)
+        remat_files::write(&drawing, chart::svg(&panels)?)
             .with_context(|| format!("cannot write `{}`", drawing.display()))?;
     }
     table.print(args.format);

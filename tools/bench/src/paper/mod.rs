@@ -132,8 +132,8 @@ fn write(
     let folder = document.parent().unwrap_or(Path::new(".")).join("bench");
     let written = || format!("cannot write into `{}`", folder.display());
     std::fs::create_dir_all(&folder).with_context(written)?;
-    std::fs::write(folder.join("progress.svg"), progress::svg(panels)?).with_context(written)?;
-    std::fs::write(folder.join("progress.csv"), progress::csv(panels)).with_context(written)
+    remat_files::write(folder.join("progress.svg"), progress::svg(panels)?).with_context(written)?;
+    remat_files::write(folder.join("progress.csv"), progress::csv(panels)).with_context(written)
 }
 
 #[cfg(test)]

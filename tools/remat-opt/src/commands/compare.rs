@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -12,7 +11,7 @@ use remat_chart::Curve;
 
 use crate::budgets::{Budgets, parse_budgets};
 use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
-use crate::units;
+use crate::{files, units};
 
 // Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
@@ -54,7 +53,11 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let started = Instant::now();
+    let mut files = args.load.files(&args.input)?;
+    files.writes("the figures (`-o`)", args.output.as_deref())?;
+    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
     let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
+    files.reads_data_of(&model)?;
     let mut control = args.search.control();
     control.step_limit = args.step_limit;
     let request = CompareRequest {
@@ -65,11 +68,10 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     let comparison = remat::compare(&model, &request, &control)?;
     let figures = || ComparisonFile::new(&model, &comparison, &request, &control).to_json();
     if let Some(path) = &args.output {
-        std::fs::write(path, figures()).with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, figures())?;
     }
     if let Some(path) = &args.svg {
-        std::fs::write(path, svg(&model, &comparison)?)
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, svg(&model, &comparison)?)?;
     }
     super::print(&match args.report.format {
         ReportFormat::Text => text(args, &model, &comparison, started.elapsed()),

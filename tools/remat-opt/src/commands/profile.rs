@@ -11,6 +11,7 @@ use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOpt
 use remat::profile::ProfileFile;
 use remat::{ProfileRequest, measured_profile};
 
+use crate::files::{self, Files};
 use crate::runtime::RuntimeArgs;
 use crate::{cli, machine, runtime, units};
 
@@ -52,15 +53,19 @@ pub(crate) struct ProfileArgs {
 }
 
 pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
+    let mut files = Files::default();
+    files.reads("the model", [args.input.as_path()])?;
+    files.writes("the profile (`-o`)", args.output.as_deref())?;
     let import = ImportOptions {
         dims: args.dims.iter().cloned().collect(),
         sizes: args.sizes.iter().cloned().collect(),
         open_sizes: true,
     };
     let model = OnnxModel::open(&args.input, &import).map_err(remat::Error::from)?;
+    files.reads("a data file of the model", model.files().iter().map(AsRef::as_ref))?;
     let inputs = match &args.inputs {
         None => ProfileInputs::Seeded(args.seed),
-        Some(folder) => ProfileInputs::Given(given(&model, folder)?),
+        Some(folder) => ProfileInputs::Given(given(&model, folder, &mut files)?),
     };
     let request = ProfileRequest {
         settings: SessionSettings {
@@ -79,9 +84,7 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
     let file = measured_profile(&args.runtime.host()?, &args.input, &model, &request)?;
     match &args.output {
         None => super::print(&text(&model, &file, args.top)),
-        Some(path) => {
-            std::fs::write(path, file.to_json()).with_context(|| format!("cannot write `{}`", path.display()))
-        }
+        Some(path) => files::write(path, file.to_json()),
     }
 }
 
@@ -101,7 +104,7 @@ pub(crate) fn measured(host: &Host, input: &Path, import: &ImportOptions) -> Res
 }
 
 /// The tensors in `input_N.pb`. The N-th input is the N-th of the model's inputs that are no weights.
-fn given(model: &OnnxModel, folder: &Path) -> anyhow::Result<Vec<InputTensor>> {
+fn given(model: &OnnxModel, folder: &Path, files: &mut Files) -> anyhow::Result<Vec<InputTensor>> {
     let graph = model.proto().graph.get_or_default();
     let is_weight = |name: &str| graph.initializer.iter().any(|tensor| tensor.name == name);
     let names = graph.input.iter().map(|input| input.name.as_str());
@@ -111,6 +114,7 @@ fn given(model: &OnnxModel, folder: &Path) -> anyhow::Result<Vec<InputTensor>> {
         if !path.exists() {
             continue;
         }
+        files.reads("an input of the model", [path.as_path()])?;
         let bytes = std::fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
         let file = TensorFile::read(&bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
         if !file.name.is_empty() && file.name != name {

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::budgets::{Budgets, parse_budgets};
 use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
 use crate::progress::Spinner;
-use crate::{front_chart, units};
+use crate::{files, front_chart, units};
 
 // Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
@@ -56,7 +56,11 @@ pub(crate) struct SweepArgs {
 
 pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
+    let mut files = args.load.files(&args.input)?;
+    files.writes("the front (`-o`)", args.output.as_deref())?;
+    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
     let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
+    files.reads_data_of(&model)?;
     let resume = match &args.output {
         Some(path) if path.exists() => Some(read_front(path)?),
         _ => None,
@@ -84,7 +88,7 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     save(&front)?;
     if let Some(path) = &args.svg {
         let svg = front_chart::svg(&model, &front)?;
-        std::fs::write(path, svg).with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, svg)?;
     }
     super::print(&match args.report.format {
         ReportFormat::Text => text(args, &model, &front, started.elapsed()),

@@ -1,6 +1,5 @@
 //! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
-use anyhow::Context;
 use remat::plan::Step;
 use remat::verify::Span;
 use remat::{Format, Model, Solution};
@@ -8,12 +7,16 @@ use remat_chart::{Bar, BarKind, Timeline};
 use serde_json::json;
 
 use crate::cli::{ReportFormat, VerifyArgs};
-use crate::units;
+use crate::{files, units};
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+    let mut files = args.load.files(&args.input)?;
+    files.reads("the plan or the rewritten model", [args.plan.as_path()])?;
+    files.writes("the timeline (`--timeline`)", args.timeline.as_deref())?;
+    files.writes("the report (`--emit-report`)", args.emit_report.as_deref())?;
     let extension = args.plan.extension().and_then(|extension| extension.to_str());
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        return super::verify_models::run(args);
+        return super::verify_models::run(args, &mut files);
     }
     let mut options = args.load.options(&args.input)?;
     let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
@@ -27,6 +30,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
         let result = remat::check_plan(&model, &file);
         (model, result)
     };
+    files.reads_data_of(&model)?;
     if args.report.format == ReportFormat::Json {
         let report = match &result {
             Ok(solution) => json!({
@@ -50,8 +54,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let solution = result?;
     if let Some(path) = &args.timeline {
         let title = format!("{}: {}", solution.problem.name, args.plan.display());
-        std::fs::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
     }
     if args.report.format == ReportFormat::Text {
         let budget = solution

@@ -2,16 +2,30 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use remat::onnx::{ImportOptions, OnnxModel};
 use remat::ort::{MeasureOptions, Measurement, ModelComparison, SessionSettings, compare_models};
 use serde_json::json;
 
 use crate::cli::{ReportFormat, VerifyArgs};
+use crate::files::{self, Files};
 use crate::units;
 
-pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
+    if args.emit_report.is_some() {
+        let looked_at = ImportOptions {
+            open_sizes: true,
+            ..ImportOptions::default()
+        };
+        for path in [&args.input, &args.plan] {
+            // What is wrong with a model is for the runtime to say.
+            let data = OnnxModel::open(path, &looked_at)
+                .map(|model| model.files())
+                .unwrap_or_default();
+            files.reads("a data file of a model", data.iter().map(AsRef::as_ref))?;
+        }
+    }
     let settings = args.session.settings(&args.load.device, &args.load.dims)?;
     let options = MeasureOptions {
         runs: args.runs,
@@ -24,7 +38,7 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
     let report = report(pair, &host.version, &settings, &found);
     if let Some(path) = &args.emit_report {
-        std::fs::write(path, format!("{report:#}\n")).with_context(|| format!("cannot write `{}`", path.display()))?;
+        files::write(path, format!("{report:#}\n"))?;
     }
     super::print(&match args.report.format {
         ReportFormat::Text => text(pair, &found),

@@ -23,6 +23,7 @@ macro_rules! assert_run {
 }
 
 mod compare;
+mod files;
 mod inspect;
 mod max_batch;
 mod mlir;

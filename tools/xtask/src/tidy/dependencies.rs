@@ -6,8 +6,9 @@ use crate::workspace::{Finding, Source};
 
 /// Which crates of the workspace each library may depend on; tests may use any.
 const ALLOWED: &[(&str, &[&str])] = &[
+    ("remat-files", &[]),
     ("remat-ir", &[]),
-    ("remat-onnx", &["remat-ir"]),
+    ("remat-onnx", &["remat-files", "remat-ir"]),
     ("remat-onnx-mlir", &["remat-ir", "remat-onnx"]),
     ("remat-nodelink", &["remat-ir"]),
     ("remat-mlir", &["remat-ir"]),
@@ -19,12 +20,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-schedule", &["remat-plan"]),
     ("remat-dtr", &["remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
-    ("remat-ort", &[]),
+    ("remat-ort", &["remat-files"]),
     ("remat-target", &["remat-ir", "remat-onnx"]),
     ("remat-ortsim", &["remat-ir"]),
     (
         "remat",
         &[
+            "remat-files",
             "remat-ir",
             "remat-onnx",
             "remat-onnx-mlir",

@@ -7,12 +7,13 @@ mod machine_paths;
 mod names;
 mod silence;
 mod unsafe_code;
+mod writing;
 
 use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 7] = [
+    let rules: [fn(&Source) -> Vec<Finding>; 8] = [
         dependencies::check,
         documentation::check,
         length::check,
@@ -20,6 +21,7 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         names::check,
         silence::check,
         unsafe_code::check,
+        writing::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| sources.iter().flat_map(rule)).collect();
     findings.sort();

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use remat::solver::SolveControl;
 use remat_mlir_passes::mlir::{Parsed, Session};
 use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, rematerialize};
 
 use crate::cli::{OptimizeArgs, ReportFormat};
+use crate::files;
 use crate::units::{bytes, percent};
 
 pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
@@ -98,7 +99,7 @@ fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {
 }
 
 fn write(output: &Path, module: &Parsed<'_>) -> anyhow::Result<()> {
-    std::fs::write(output, module.print()?).with_context(|| format!("cannot write `{}`", output.display()))
+    files::write(output, module.print()?)
 }
 
 fn report(args: &OptimizeArgs, reports: &[FunctionReport], started: Instant) -> anyhow::Result<()> {

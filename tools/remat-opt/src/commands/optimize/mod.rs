@@ -15,14 +15,17 @@ use remat::solver::SolveControl;
 use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
 
 use crate::cli::{OptimizeArgs, ReportFormat, TargetArg};
+use crate::files::{self, Files};
 use crate::progress::Spinner;
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let input = args.input.as_ref().context("no input is given")?;
-    if args.output.as_ref().is_some_and(|output| same_file(output, input)) {
-        bail!("`{}` is the input: write to another file", input.display());
-    }
+    let mut files = args.load.files(input)?;
+    files.reads("the plan (`--plan`)", args.plan.as_deref())?;
+    files.writes("the result (`-o`)", args.output.as_deref())?;
+    files.writes("the plan (`--emit-plan`)", args.emit_plan.as_deref())?;
+    files.writes("the weights (`--mlir-weights file`)", args.weights().as_deref())?;
     let format = Format::of(input)?;
     if format == Format::Mlir {
         return mlir::run(args, input, started);
@@ -38,9 +41,10 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         Output::of(output, format)?;
     }
     if let Some(host) = host(args, format)? {
-        return deploy(args, input, host.as_ref(), started, quiet);
+        return deploy(args, files, host.as_ref(), started, quiet);
     }
     let model = Model::open(input, &args.load.options(input)?)?;
+    files.reads_data_of(&model)?;
     let solution = match &args.plan {
         Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
         None => search(args, &model, quiet)?,
@@ -48,7 +52,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         remat::save(&model, &solution, &target(args, format, output), output)?;
     }
-    emit_plan(args, &model, &solution)?;
+    emit_plan(args, files, &model, &solution)?;
     let seconds = started.elapsed().as_secs_f64();
     super::print(&match args.report.format {
         ReportFormat::Text => report::text(args, &model, &solution, seconds),
@@ -127,7 +131,14 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
     }
 }
 
-fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Instant, quiet: bool) -> anyhow::Result<()> {
+fn deploy(
+    args: &OptimizeArgs,
+    mut files: Files,
+    host: Option<&Host>,
+    started: Instant,
+    quiet: bool,
+) -> anyhow::Result<()> {
+    let input = args.input.as_ref().context("no input is given")?;
     let is_measured = args.load.profile_is_measured();
     let load = if is_measured {
         args.load.options_without_profile()
@@ -136,6 +147,7 @@ fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Insta
     };
     // What the search says on the way is about the model as it came.
     let model = Model::open(input, &load)?;
+    files.reads_data_of(&model)?;
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let (written, other) = match args.output.as_deref() {
         Some(output) if is_model(output) => (Some(output), None),
@@ -162,7 +174,7 @@ fn deploy(args: &OptimizeArgs, input: &Path, host: Option<&Host>, started: Insta
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    emit_plan(args, &found.model, &found.solution)?;
+    emit_plan(args, files, &found.model, &found.solution)?;
     let seconds = started.elapsed().as_secs_f64();
     super::print(&match args.report.format {
         ReportFormat::Text => deployed::text(args, &found, seconds),
@@ -185,10 +197,11 @@ fn is_model(output: &Path) -> bool {
     Output::of(output, Format::Onnx).is_ok_and(|output| output == Output::Onnx)
 }
 
-fn emit_plan(args: &OptimizeArgs, model: &Model, solution: &Solution) -> anyhow::Result<()> {
+fn emit_plan(args: &OptimizeArgs, mut files: Files, model: &Model, solution: &Solution) -> anyhow::Result<()> {
     let Some(path) = &args.emit_plan else { return Ok(()) };
-    std::fs::write(path, solution.plan_file(model).to_json())
-        .with_context(|| format!("cannot write `{}`", path.display()))
+    let written = args.output.as_deref().filter(|output| is_model(output));
+    files.keeps_data_of(model, written)?;
+    files::write(path, solution.plan_file(model).to_json())
 }
 
 fn solve_request(args: &OptimizeArgs) -> SolveRequest {
@@ -221,8 +234,4 @@ fn with_spinner<T>(
     let result = work(&control);
     spinner.finish();
     Ok(result?)
-}
-
-fn same_file(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

@@ -1,0 +1,24 @@
+//! What the program writes, and what it shows of what it read.
+//!
+//! | question | answer |
+//! |---|---|
+//! | how is a file written? | [`write()`], or [`OutputFile`] for what is too large to be held at once |
+//! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
+//! | how is a name from a file shown? | [`shown`], and [`lines()`] for whole texts |
+//!
+//! # Guarantees
+//! - A file appears under its name whole or not at all. It is written under a random name beside its place, which nobody else can
+//!   have opened (`O_EXCL`), flushed to the disk, and renamed. A run that fails removes it.
+//! - Only regular files are written: a folder, a device, a pipe or a socket is refused.
+//! - A link keeps pointing where it points: the file that it leads to is replaced. Another name of that file (a hard link) keeps the old
+//!   content.
+//! - A file that is replaced keeps its permissions, and its owner where the process may set it; a file that the process may not write
+//!   stays. A new file has the permissions that the process gives to new files.
+
+mod escape;
+mod outputs;
+mod write;
+
+pub use escape::{Shown, json, line, lines, shown};
+pub use outputs::{OutputError, Outputs};
+pub use write::{OutputFile, write};
