@@ -28,6 +28,12 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
     findings
 }
 
+/// Whether `call` stands in `line` at the start of a word.
+fn has_word(line: &str, call: &str) -> bool {
+    let starts = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    line.match_indices(call).any(|(at, _)| starts(at))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::workspace;

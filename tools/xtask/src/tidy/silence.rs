@@ -1,5 +1,6 @@
 //! Libraries return values: only tools print, read the environment and exit.
 
+use super::has_word;
 use crate::workspace::{Finding, Source};
 
 /// What libraries do not call.
@@ -23,11 +24,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     if !(library && code && source.is_rust()) || source.is_test() {
         return Vec::new();
     }
-    let calls = |line: &str| {
-        CALLS
-            .iter()
-            .find(|call| line.match_indices(**call).any(|(at, _)| starts_a_word(line, at)))
-    };
+    let calls = |line: &str| CALLS.iter().find(|call| has_word(line, call));
     let called = source.code().filter_map(|(line, code)| Some((line, calls(code)?)));
     called
         .map(|(line, call)| {
@@ -38,10 +35,6 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-fn starts_a_word(line: &str, at: usize) -> bool {
-    !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Files are written by one routine, `remat_files`: whole or not at all, and never onto an input.
 
+use super::has_word;
 use crate::workspace::{Finding, Source};
 
 /// Where the routine is.
@@ -21,10 +22,11 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
         .path
         .strip_prefix(folder)
         .is_some_and(|rest| rest.starts_with("/src/"));
-    if !code || !source.is_rust() || source.is_test() || folder == ROUTINE {
+    let is_exempt = folder == ROUTINE || source.path.ends_with("/tidy/writing.rs");
+    if !code || !source.is_rust() || source.is_test() || is_exempt {
         return Vec::new();
     }
-    let calls = |line: &str| CALLS.iter().find(|call| line.contains(**call));
+    let calls = |line: &str| CALLS.iter().find(|call| has_word(line, call));
     let called = source.code().filter_map(|(line, code)| Some((line, calls(code)?)));
     called
         .map(|(line, call)| {
@@ -55,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_routine_itself_and_reading_pass() {
-        let text = "remat_files::write(path, text)?;\nlet file = File::open(path)?;\n";
+        let text = "remat_files::write(path, text)?;\nlet file = File::open(path)?;\nOutputFile::create(path)?;\n";
         assert!(check(&source("tools/bench/src/a.rs", text)).is_empty());
     }
 }
