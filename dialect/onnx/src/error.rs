@@ -95,6 +95,8 @@ pub enum OnnxError {
     UnknownTensor {
         /// The name given.
         name: String,
+        /// The names there are.
+        known: Vec<String>,
     },
     /// A size does not fit 64 bits, or a dimension is negative.
     #[error("`{tensor}`, defined by {node}, has an impossible shape: {why}")]

@@ -65,7 +65,11 @@ pub(crate) fn settle(
         }
     }
     if let Some(name) = left.into_iter().next() {
-        return Err(OnnxError::UnknownTensor { name: name.to_owned() });
+        let tensors = &builder.graph().tensors;
+        return Err(OnnxError::UnknownTensor {
+            name: name.to_owned(),
+            known: tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+        });
     }
     given
         .into_iter()

@@ -112,7 +112,7 @@ impl fmt::Display for Heuristic {
     "there is no heuristic `{0}`; known are `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, and the ablations \
      COST[/size][/stale] with the cost `e*`, `ancestors`, `eq`, `local` or `none`"
 )]
-pub struct UnknownHeuristic(String);
+pub struct UnknownHeuristic(pub String);
 
 impl FromStr for Heuristic {
     type Err = UnknownHeuristic;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::child::{ChildCommand, Request, Task, ask};
@@ -116,7 +117,7 @@ fn middle(sorted: &[f64]) -> f64 {
 }
 
 /// An output in which two models differ.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OutputDifference {
     /// Name of the output.
     pub name: String,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ort::session::Session;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
@@ -41,7 +42,7 @@ pub struct Peaks {
 }
 
 /// The bits of one output, as a digest.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OutputDigest {
     /// Name in the model's signature.
     pub name: String,
@@ -54,7 +55,7 @@ pub struct OutputDigest {
 }
 
 /// The outputs for one seed, in the order of the signature.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SeededOutputs {
     /// The seed of the inputs.
     pub seed: u64,

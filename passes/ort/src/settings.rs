@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much the runtime rewrites a model when it loads it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OptimizationLevel {
     /// Nothing: nodes run as they stand in the file.
@@ -31,7 +32,7 @@ impl fmt::Display for OptimizationLevel {
 }
 
 /// What executes the nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
     /// The runtime's own kernels on the processor.
@@ -51,7 +52,7 @@ impl fmt::Display for Provider {
 }
 
 /// How a session is made.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSettings {
     /// Graph optimization level.
     pub level: OptimizationLevel,

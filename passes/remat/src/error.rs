@@ -122,12 +122,12 @@ pub enum Error {
         source: remat_profile::DeviceTableError,
     },
     /// There is no device of this name.
-    #[error("there is no device `{name}`; known are {known}")]
+    #[error("there is no device `{name}`; known are {}", quoted(.known))]
     UnknownDevice {
         /// The name.
         name: String,
         /// The names that exist.
-        known: String,
+        known: Vec<String>,
     },
     /// Paging is asked for, but there is nowhere to move anything to.
     #[error(
@@ -147,12 +147,12 @@ pub enum Error {
         known: String,
     },
     /// There is no solver of this name.
-    #[error("there is no solver `{name}`; known are {known}")]
+    #[error("there is no solver `{name}`; known are {}", quoted(.known))]
     UnknownSolver {
         /// The name.
         name: String,
         /// The names that exist.
-        known: String,
+        known: Vec<String>,
     },
     /// The input has no model to rewrite, only a problem.
     #[error(
@@ -289,6 +289,11 @@ fn abandoned_text(abandoned: &[crate::deploy::Abandoned]) -> String {
     texts.join("; ")
 }
 
+fn quoted(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
 fn reached_text(reached: u64) -> String {
     if reached == 0 {
         String::new()
@@ -303,13 +308,10 @@ fn form_text(form: Option<&str>) -> String {
 
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
-        let known: Vec<_> = crate::solvers()
-            .chain(crate::paging_solvers())
-            .map(|solver| format!("`{}`", solver.name()))
-            .collect();
+        let known = crate::solvers().chain(crate::paging_solvers());
         Self::UnknownSolver {
             name: name.to_owned(),
-            known: known.join(", "),
+            known: known.map(|solver| solver.name().to_owned()).collect(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is known of a model under one budget, in memory and in files.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Solution;
@@ -55,7 +56,7 @@ impl Finding {
 }
 
 /// What was found for a budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
     /// Nothing yet.

@@ -49,10 +49,9 @@ impl LoadOptions {
         if let Some(found) = devices.iter().find(|device| device.name == self.device) {
             return Ok(found.clone());
         }
-        let known: Vec<_> = devices.iter().map(|device| format!("`{}`", device.name)).collect();
         Err(Error::UnknownDevice {
             name: self.device.clone(),
-            known: known.join(", "),
+            known: devices.iter().map(|device| device.name.clone()).collect(),
         })
     }
 

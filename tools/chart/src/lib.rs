@@ -1,23 +1,35 @@
 //! Charts that several tools draw.
 
+mod legend;
 mod timeline;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use thiserror::Error;
 
+use legend::{Area, LINE, Sample, tick};
 pub use timeline::{Bar, BarKind, Timeline, timeline};
 
 /// Width and height in pixels, the list of names included.
-const SIZE: (u32, u32) = (900, 500);
+const SIZE: (u32, u32) = (960, 500);
 /// Width of the list of names.
-const NAMES: u32 = 200;
-/// Height of a line of the list of names.
-const LINE: i32 = 20;
+const NAMES: u32 = 220;
+/// Where the list of names begins.
+const FIRST_NAME: i32 = 50;
 /// What is more than this many times as high as the highest point of the best curve is cut off.
 const HIGHEST: f64 = 3.0;
 /// As is nothing below this many per cent.
 const LEAST_TOP: f64 = 5.0;
+/// Colors that are told apart on white, by people who see colors differently too; the first is that of the curve that matters most.
+const COLORS: [RGBColor; 8] = [
+    RGBColor(0, 92, 175),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 140, 100),
+    RGBColor(204, 105, 165),
+    RGBColor(120, 80, 30),
+    RGBColor(80, 170, 220),
+    RGBColor(190, 150, 0),
+    RGBColor(90, 90, 90),
+];
 
 /// The drawing library failed, which it does not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -37,7 +49,7 @@ pub struct Curve {
 /// nothing can exist.
 ///
 /// Heuristics may add many times what the best plans add: where a curve leaves the chart its points lie on the upper edge, as
-/// triangles. A curve without points is named all the same.
+/// triangles. Curves of the same points are one line with several names; a curve without points is left out.
 ///
 /// # Errors
 /// [`DrawError`].
@@ -49,12 +61,37 @@ pub fn memory_against_time(title: &str, floor: f64, curves: &[Curve]) -> Result<
 
 pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
+/// Curves that are one line.
+struct Group<'a> {
+    names: Vec<&'a str>,
+    points: Vec<(f64, f64)>,
+}
+
+/// Those of the same points together, in the order of the first of each; without those that have none.
+fn groups(curves: &[Curve]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for curve in curves.iter().filter(|curve| !curve.points.is_empty()) {
+        let mut points = curve.points.clone();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        match groups.iter_mut().find(|group| group.points == points) {
+            Some(group) => group.names.push(&curve.name),
+            None => groups.push(Group {
+                names: vec![&curve.name],
+                points,
+            }),
+        }
+    }
+    groups
+}
+
 fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawResult {
-    let lines = u32::try_from(curves.len() + 2)? * LINE.unsigned_abs();
-    let area = SVGBackend::with_string(text, (SIZE.0, SIZE.1.max(lines + 60))).into_drawing_area();
+    let groups = groups(curves);
+    let lines = u32::try_from(groups.iter().map(|group| group.names.len()).sum::<usize>() + 2)?;
+    let height = lines * LINE.unsigned_abs() + FIRST_NAME.unsigned_abs() + 10;
+    let area = SVGBackend::with_string(text, (SIZE.0, SIZE.1.max(height))).into_drawing_area();
     area.fill(&WHITE)?;
     let (plot, names) = area.split_horizontally(SIZE.0 - NAMES);
-    let budgets = || curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
+    let budgets = || groups.iter().flat_map(|group| group.points.iter().map(|point| point.0));
     let left = ((budgets().fold(floor, f64::min) - 3.0) / 10.0).floor().max(0.0) * 10.0;
     let right = budgets().fold(100.0, f64::max) + 2.0;
     let top = top(curves);
@@ -69,47 +106,71 @@ fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawRes
         .light_line_style(TRANSPARENT)
         .x_desc("budget, % of the baseline's peak")
         .y_desc("added time, %")
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
         .label_style(("sans-serif", 14))
         .draw()?;
     chart.draw_series(LineSeries::new([(floor, 0.0), (floor, top)], BLACK.stroke_width(1)))?;
+    let mut is_cut = false;
     // The first one last, so that it lies above the others.
-    for (index, curve) in curves.iter().enumerate().rev() {
-        let color = color(index);
-        let mut points: Vec<_> = curve.points.iter().map(|&(x, y)| (x, y.min(top))).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        chart.draw_series(LineSeries::new(
-            points.iter().copied(),
-            color.stroke_width(width(index)),
-        ))?;
-        let (inside, cut): (Vec<_>, Vec<_>) = points.into_iter().partition(|&(_, y)| y < top);
-        chart.draw_series(inside.into_iter().map(|point| Circle::new(point, 3, color.filled())))?;
+    for (index, group) in groups.iter().enumerate().rev() {
+        let points = group.points.iter().map(|&(x, y)| (x, y.min(top)));
+        chart.draw_series(LineSeries::new(points.clone(), style(index)))?;
+        let (inside, cut): (Vec<_>, Vec<_>) = points.partition(|&(_, y)| y < top);
+        is_cut |= !cut.is_empty();
+        let size = if index == 0 { 5 } else { 3 };
+        chart.draw_series(
+            inside
+                .into_iter()
+                .map(|point| Circle::new(point, size, color(index).filled())),
+        )?;
         chart.draw_series(
             cut.into_iter()
-                .map(|point| TriangleMarker::new(point, 5, color.filled())),
+                .map(|point| TriangleMarker::new(point, 5, color(index).filled())),
         )?;
     }
-    name(&names, 0, &format!("floor, {floor:.1} %"), BLACK.stroke_width(1))?;
-    for (index, curve) in curves.iter().enumerate() {
-        let color = color(index);
-        let text = if curve.points.is_empty() {
-            format!("{} (nothing)", curve.name)
-        } else {
-            curve.name.clone()
-        };
-        name(&names, index + 1, &text, color.stroke_width(width(index)))?;
-    }
+    let floor = format!("floor, {floor:.1} %");
+    name_all(&names, &floor, &groups, is_cut)?;
     area.present()?;
     Ok(())
 }
 
-/// Hues as far from each other as can be, however many there are.
-fn color(index: usize) -> HSLColor {
-    let hue = (0.6 + index as f64 * 0.618_034).fract();
-    HSLColor(hue, 0.8, if index.is_multiple_of(2) { 0.35 } else { 0.5 })
+/// The list of names.
+fn name_all(area: &Area<'_>, floor: &str, groups: &[Group<'_>], is_cut: bool) -> DrawResult {
+    let mut places = (0..).map(|line| (5, FIRST_NAME + LINE * line));
+    let mut name = |text: &str, sample| match places.next() {
+        Some(place) => legend::entry(area, place, text, sample),
+        None => Ok(()),
+    };
+    name(floor, Sample::Line(BLACK.stroke_width(1)))?;
+    for (index, group) in groups.iter().enumerate() {
+        for (place, text) in group.names.iter().enumerate() {
+            let sample = if place == 0 {
+                Sample::Line(style(index))
+            } else {
+                Sample::None
+            };
+            name(text, sample)?;
+        }
+    }
+    if is_cut {
+        name("more than the chart shows", Sample::Triangle)?;
+    }
+    Ok(())
 }
 
-fn width(index: usize) -> u32 {
-    if index == 0 { 3 } else { 1 }
+fn color(index: usize) -> RGBColor {
+    COLORS[index % COLORS.len()]
+}
+
+/// The first one bold; a second round through the colors is thinner.
+fn style(index: usize) -> ShapeStyle {
+    let width = match index {
+        0 => 4,
+        _ if index < COLORS.len() => 2,
+        _ => 1,
+    };
+    color(index).stroke_width(width)
 }
 
 /// The upper end of the chart.
@@ -120,13 +181,6 @@ fn top(curves: &[Curve]) -> f64 {
     let best = furthest.map(highest).fold(f64::MAX, f64::min);
     let all = curves.iter().map(highest).fold(0.0, f64::max);
     (best * HIGHEST).max(LEAST_TOP).min(all.max(1.0) * 1.05)
-}
-
-fn name(area: &DrawingArea<SVGBackend<'_>, Shift>, line: usize, text: &str, style: ShapeStyle) -> DrawResult {
-    let y = 50 + LINE * i32::try_from(line)?;
-    area.draw(&PathElement::new([(5, y), (25, y)], style))?;
-    area.draw(&Text::new(text.to_owned(), (32, y - 7), ("sans-serif", 14)))?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -141,25 +195,31 @@ mod tests {
     }
 
     #[test]
-    fn every_curve_is_named_and_has_a_mark_for_each_point() {
+    fn every_curve_with_points_is_named_and_has_a_mark_for_each() {
         let curves = [
             curve("auto", &[(90.0, 1.0), (80.0, 2.0)]),
             curve("poor", &[(90.0, 500.0)]),
-            curve("none", &[]),
+            curve("nothing", &[]),
         ];
         let svg = memory_against_time("net", 42.0, &curves).unwrap();
-        for words in [
-            "net",
-            "floor, 42.0 %",
-            "auto",
-            "poor",
-            "none (nothing)",
-            "added time, %",
-        ] {
+        for words in ["net", "floor, 42.0 %", "auto", "poor", "added time, %"] {
             assert!(svg.contains(words), "`{words}` is not in the chart");
         }
+        assert!(!svg.contains("nothing"), "it has no result");
         assert_eq!(svg.matches("<circle").count(), 2);
-        assert_eq!(svg.matches("<polygon").count(), 1, "cut off at the upper edge");
+        assert_eq!(
+            svg.matches("<polygon").count(),
+            2,
+            "cut off at the upper edge, and said in the legend"
+        );
+    }
+
+    #[test]
+    fn curves_of_the_same_points_are_one_line_with_both_names() {
+        let both = [curve("auto", &[(90.0, 1.0)]), curve("search", &[(90.0, 1.0)])];
+        let svg = memory_against_time("net", 42.0, &both).unwrap();
+        assert!(svg.contains("auto") && svg.contains("search"));
+        assert_eq!(svg.matches("<circle").count(), 1);
     }
 
     #[test]

@@ -2,12 +2,21 @@
 
 use plotters::prelude::*;
 
+use crate::legend::{self, Area, Sample, tick};
 use crate::{DrawError, DrawResult};
 
 /// Width and height in pixels.
-const SIZE: (u32, u32) = (1200, 520);
-/// Share of the height that the lanes take, in pixels.
-const LANES: u32 = 160;
+const SIZE: (u32, u32) = (1200, 560);
+/// Height of the title with the list of names below it.
+const HEAD: u32 = 70;
+/// Height of the lanes.
+const LANES: u32 = 120;
+/// Room to the left of both charts.
+const LABELS: u32 = 80;
+/// Room around each chart.
+const MARGIN: u32 = 10;
+/// Most bars that are set off against their neighbors by a border; more would be borders only.
+const MOST_BORDERS: usize = 400;
 
 /// What a bar of a timeline stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +58,18 @@ pub struct Timeline {
 }
 
 impl BarKind {
+    const ALL: [Self; 4] = [Self::Run, Self::Again, Self::Out, Self::In];
+
+    /// What the legend calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Run => "first run",
+            Self::Again => "recompute",
+            Self::Out => "page out",
+            Self::In => "page in",
+        }
+    }
+
     /// The lane: processor or bus.
     fn lane(self) -> i32 {
         match self {
@@ -80,48 +101,107 @@ pub fn timeline(title: &str, timeline: &Timeline) -> Result<String, DrawError> {
 fn draw(text: &mut String, title: &str, timeline: &Timeline) -> DrawResult {
     let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let (lanes, memory) = area.split_vertically(LANES);
+    let (head, charts) = area.split_vertically(HEAD);
+    let (lanes, memory) = charts.split_vertically(LANES);
+    draw_head(&head, title, timeline)?;
     let ends = timeline.bars.iter().map(|bar| bar.end);
     let last = ends
         .chain(timeline.memory.iter().map(|&(time, _)| time))
         .fold(0.0, f64::max);
     let right = if last > 0.0 { last * 1.01 } else { 1.0 };
-    let mut chart = ChartBuilder::on(&lanes)
-        .caption(title, ("sans-serif", 20))
-        .margin(10)
-        .y_label_area_size(80)
-        .build_cartesian_2d(0.0..right, 0.0..2.0)?;
-    let name = |value: &f64| {
-        if *value < 1.0 {
-            "bus".to_owned()
-        } else {
-            "processor".to_owned()
-        }
+    draw_lanes(&lanes, timeline, right)?;
+    draw_memory(&memory, timeline, last, right)?;
+    area.present()?;
+    Ok(())
+}
+
+/// The title, and the names of what there is.
+fn draw_head(area: &Area<'_>, title: &str, timeline: &Timeline) -> DrawResult {
+    let middle = i32::try_from(SIZE.0 / 2)?;
+    let font = ("sans-serif", 20).into_font();
+    let centered = plotters::style::text_anchor::Pos::new(
+        plotters::style::text_anchor::HPos::Center,
+        plotters::style::text_anchor::VPos::Top,
+    );
+    area.draw(&Text::new(
+        title.to_owned(),
+        (middle, 12),
+        TextStyle::from(font).pos(centered),
+    ))?;
+    let mut x = i32::try_from(LABELS + MARGIN)?;
+    let mut name = |text: &str, sample| {
+        let place = (x, 54);
+        x += legend::width(text);
+        legend::entry(area, place, text, sample)
     };
+    for kind in BarKind::ALL {
+        if timeline.bars.iter().any(|bar| bar.kind == kind) {
+            name(kind.name(), Sample::Box(kind.color()))?;
+        }
+    }
+    if let Some((_, peak)) = highest(timeline) {
+        let text = format!("memory, peak {} {}", tick(&peak), timeline.memory_unit);
+        name(&text, Sample::Line(BLACK.stroke_width(1)))?;
+    }
+    if let Some(budget) = timeline.budget {
+        let text = format!("budget, {} {}", tick(&budget), timeline.memory_unit);
+        name(&text, Sample::Line(RED.stroke_width(1)))?;
+    }
+    Ok(())
+}
+
+/// Time and height of the peak, the first of several.
+fn highest(timeline: &Timeline) -> Option<(f64, f64)> {
+    let points = timeline.memory.iter().copied();
+    points.reduce(|best, point| if point.1 > best.1 { point } else { best })
+}
+
+fn draw_lanes(area: &Area<'_>, timeline: &Timeline, right: f64) -> DrawResult {
+    let mut chart = ChartBuilder::on(area)
+        .margin(MARGIN)
+        .y_label_area_size(LABELS)
+        .build_cartesian_2d(0.0..right, 0.0..2.0)?;
     chart
         .configure_mesh()
         .disable_mesh()
         .disable_x_axis()
-        .y_labels(2)
-        .y_label_formatter(&name)
-        .label_style(("sans-serif", 14))
+        .disable_y_axis()
         .draw()?;
-    chart.draw_series(timeline.bars.iter().map(|bar| {
+    for (lane, name) in [(1, "processor"), (0, "bus")] {
+        let (_, y) = chart.backend_coord(&(0.0, f64::from(lane) + 0.5));
+        let (_, offset) = area.get_base_pixel();
+        area.draw(&Text::new(name, (12, y - offset - 7), ("sans-serif", 14)))?;
+    }
+    let border = (timeline.bars.len() <= MOST_BORDERS).then(|| WHITE.stroke_width(1));
+    for bar in &timeline.bars {
         let low = f64::from(bar.kind.lane()) + 0.1;
-        Rectangle::new([(bar.start, low), (bar.end, low + 0.8)], bar.kind.color().filled())
-    }))?;
-    let highest = timeline.memory.iter().map(|&(_, bytes)| bytes);
-    let top = highest.chain(timeline.budget).fold(1.0, f64::max) * 1.05;
-    let mut chart = ChartBuilder::on(&memory)
-        .margin(10)
+        let corners = [(bar.start, low), (bar.end, low + 0.8)];
+        chart.draw_series([Rectangle::new(corners, bar.kind.color().filled())])?;
+        if let Some(border) = border {
+            let end = [(bar.end, low), (bar.end, low + 0.8)];
+            chart.draw_series([PathElement::new(end, border)])?;
+        }
+    }
+    Ok(())
+}
+
+fn draw_memory(area: &Area<'_>, timeline: &Timeline, last: f64, right: f64) -> DrawResult {
+    let peak = highest(timeline);
+    let most = peak.map(|(_, bytes)| bytes).into_iter().chain(timeline.budget);
+    let top = most.fold(0.0, f64::max) * 1.08;
+    let top = if top > 0.0 { top } else { 1.0 };
+    let mut chart = ChartBuilder::on(area)
+        .margin(MARGIN)
         .x_label_area_size(40)
-        .y_label_area_size(80)
+        .y_label_area_size(LABELS)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .x_desc(format!("time, {}", timeline.time_unit))
         .y_desc(format!("memory, {}", timeline.memory_unit))
+        .x_label_formatter(&tick)
+        .y_label_formatter(&tick)
         .label_style(("sans-serif", 14))
         .draw()?;
     let next = timeline.memory.iter().skip(1).map(|&(time, _)| time).chain([last]);
@@ -131,7 +211,9 @@ fn draw(text: &mut String, title: &str, timeline: &Timeline) -> DrawResult {
     if let Some(budget) = timeline.budget {
         chart.draw_series(LineSeries::new([(0.0, budget), (right, budget)], RED.stroke_width(1)))?;
     }
-    area.present()?;
+    if let Some(peak) = peak {
+        chart.draw_series([Circle::new(peak, 4, BLACK.filled())])?;
+    }
     Ok(())
 }
 
@@ -158,14 +240,44 @@ mod tests {
             },
         );
         let svg = svg.unwrap();
-        for words in ["net", "processor", "bus", "time, ms", "memory, KiB"] {
+        for words in [
+            "net",
+            "processor",
+            "bus",
+            "time, ms",
+            "memory, KiB",
+            "memory, peak 20 KiB",
+            "budget, 25 KiB",
+        ] {
             assert!(svg.contains(words), "`{words}` is not in the chart");
         }
         for kind in [BarKind::Run, BarKind::Out, BarKind::In, BarKind::Again] {
             let RGBColor(red, green, blue) = kind.color();
             let color = format!("#{red:02X}{green:02X}{blue:02X}");
-            assert_eq!(svg.matches(&color).count(), 1, "{kind:?}");
+            assert_eq!(
+                svg.matches(&color).count(),
+                2,
+                "{kind:?}: its bar, and its sample in the legend"
+            );
+            assert!(svg.contains(kind.name()), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn the_legend_names_only_what_there_is() {
+        let bar = Bar {
+            kind: BarKind::Run,
+            start: 0.0,
+            end: 1.0,
+        };
+        let timeline = Timeline {
+            bars: vec![bar],
+            memory: vec![(0.0, 1.0)],
+            ..Timeline::default()
+        };
+        let svg = super::timeline("net", &timeline).unwrap();
+        assert!(svg.contains("first run"));
+        assert!(!svg.contains("page out") && !svg.contains("budget"));
     }
 
     #[test]

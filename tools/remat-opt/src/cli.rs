@@ -88,6 +88,24 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
+impl Cli {
+    /// The form of the report that was asked for.
+    pub(crate) fn report_format(&self) -> ReportFormat {
+        match &self.command {
+            None => self.optimize.report.format,
+            Some(Command::Inspect(args)) => args.report.format,
+            Some(Command::Sweep(args)) => args.report.format,
+            Some(Command::Compare(args)) => args.report.format,
+            Some(Command::MaxBatch(args)) => args.report.format,
+            Some(Command::Profile(args)) => args.report.format,
+            Some(Command::Verify(args)) => args.report.format,
+            Some(Command::Simulate(args)) => args.format.unwrap_or(ReportFormat::Text),
+            Some(Command::Explain(args)) => args.report.format,
+            Some(Command::MeasureChild | Command::Completions(_)) => ReportFormat::Text,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
     /// Model (`.onnx`), module of MLIR (`.mlir`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`,
@@ -397,6 +415,8 @@ pub(crate) struct ExplainArgs {
     /// Code of the rule, `V006` for instance; without it, all rules are listed.
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 }
 
 #[derive(Debug, Args)]

@@ -13,13 +13,24 @@ use crate::workspace::Finding;
 const FOLDER: &str = "docs/schema";
 
 /// Name and text of every generated file.
-fn files() -> Result<[(&'static str, String); 3]> {
-    let text = |schema: &schemars::Schema| serde_json::to_string_pretty(schema).map(|text| text + "\n");
-    Ok([
-        ("plan.schema.json", text(&schema_for!(PlanFile))?),
-        ("problem.schema.json", text(&schema_for!(Problem))?),
-        ("profile.schema.json", text(&schema_for!(ProfileFile))?),
-    ])
+fn files() -> Result<Vec<(String, String)>> {
+    let mut schemas = vec![
+        ("plan".to_owned(), schema_for!(PlanFile)),
+        ("problem".to_owned(), schema_for!(Problem)),
+        ("profile".to_owned(), schema_for!(ProfileFile)),
+    ];
+    // `remat-sweep/1` is `sweep` here.
+    let short = |format: &str| {
+        let name = format.strip_prefix("remat-").unwrap_or(format);
+        name.split('/').next().unwrap_or_default().to_owned()
+    };
+    let reports = remat_opt::schemas().into_iter();
+    schemas.extend(reports.map(|(format, schema)| (short(format), schema)));
+    let text = |(name, schema): (String, schemars::Schema)| {
+        let text = serde_json::to_string_pretty(&schema)? + "\n";
+        Ok((format!("{name}.schema.json"), text))
+    };
+    schemas.into_iter().map(text).collect()
 }
 
 /// Writes the generated files.
@@ -27,7 +38,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     let folder = root.join(FOLDER);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{FOLDER}`"))?;
     for (name, text) in files()? {
-        remat_files::write(folder.join(name), text).with_context(|| format!("cannot write `{FOLDER}/{name}`"))?;
+        remat_files::write(folder.join(&name), text).with_context(|| format!("cannot write `{FOLDER}/{name}`"))?;
     }
     Ok(())
 }
@@ -64,7 +75,7 @@ mod tests {
     #[test]
     fn a_missing_or_changed_schema_is_stale() {
         let root = std::env::temp_dir().join(format!("remat-xtask-{}", std::process::id()));
-        assert_eq!(stale(&root).unwrap().len(), 3);
+        assert_eq!(stale(&root).unwrap().len(), files().unwrap().len());
         write(&root).unwrap();
         assert_eq!(stale(&root).unwrap(), []);
         let plan = root.join(FOLDER).join("plan.schema.json");

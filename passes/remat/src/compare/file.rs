@@ -2,6 +2,7 @@
 
 use remat_plan::{Accounting, BoundCovers, Evidence, OrderMode, Status, StopReason};
 use remat_solve::SolveControl;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CompareRequest, ComparedRun, Comparison};
@@ -12,7 +13,7 @@ use crate::finding::{FindingKind, millis};
 pub const COMPARISON_FORMAT: &str = "remat-comparison/1";
 
 /// The figures of a comparison.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonFile {
     /// [`COMPARISON_FORMAT`].
     pub format: String,
@@ -48,7 +49,7 @@ pub struct ComparisonFile {
 }
 
 /// One solver under one budget. What follows `elapsed_ms` is there only where a plan was found.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// The budget as it was asked for.
     pub budget: String,

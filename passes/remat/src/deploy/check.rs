@@ -5,6 +5,7 @@ use std::path::Path;
 use remat_ort::{
     Host, MeasureOptions, Measurement, OptimizationLevel, RuntimeError, SessionSettings, compare_time, measure,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::promise::Promise;
@@ -21,7 +22,7 @@ const SEEDS: [u64; 2] = [0, 1];
 const PAIRS: u32 = 5;
 
 /// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Measured {
     /// Memory arena and memory pattern off.
     pub exact: Option<u64>,
@@ -32,7 +33,7 @@ pub struct Measured {
 }
 
 /// Two models, measured under every optimization and the default order.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Check {
     /// The model as it came.
     pub before: Measured,

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use remat_target::{LoweringOptions, OrderHint};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a model is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// The runtime fuses what it can first; order, clones and shapes are fixed in the result.
@@ -50,7 +51,7 @@ impl fmt::Display for Variant {
 }
 
 /// A variant that was tried and given up.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Abandoned {
     /// The variant.
     pub variant: Variant,

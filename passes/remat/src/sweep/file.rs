@@ -4,6 +4,7 @@ use std::path::Path;
 
 use remat_plan::{Accounting, BoundCovers, BudgetSpec, Evidence, OrderMode, PlanFile};
 use remat_solve::SolveControl;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -16,7 +17,7 @@ use crate::{Error, Model, check_plan};
 pub const FRONT_FORMAT: &str = "remat-front/1";
 
 /// A front as JSON.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FrontFile {
     /// [`FRONT_FORMAT`].
     pub format: String,
@@ -41,7 +42,7 @@ pub struct FrontFile {
 }
 
 /// What must agree for a point to count as finished.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Effort {
     /// Name of the solver.
     pub solver: String,
@@ -70,7 +71,7 @@ impl Effort {
 }
 
 /// One budget of a front.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PointRecord {
     /// The budget as it was asked for.
     pub budget: String,

@@ -6,12 +6,16 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::{CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
+use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
-use crate::{files, units};
+use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_duration};
+use crate::document::Body;
+use crate::failure::similar;
+use crate::{console, files, units};
 
 // Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
@@ -48,7 +52,16 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    pub(crate) report: ReportArgs,
+}
+
+/// The figures of a comparison, as `-o` writes them.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report(ComparisonFile);
+
+impl Body for Report {
+    const FORMAT: &'static str = COMPARISON_FORMAT;
+    const HAS_FORMAT: bool = true;
 }
 
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
@@ -66,18 +79,19 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
         time_per_run: Some(args.time_limit),
     };
     let comparison = remat::compare(&model, &request, &control)?;
-    let figures = || ComparisonFile::new(&model, &comparison, &request, &control).to_json();
+    let figures = ComparisonFile::new(&model, &comparison, &request, &control);
     if let Some(path) = &args.output {
-        files::write(path, figures())?;
+        files::write(path, figures.to_json())?;
     }
     if let Some(path) = &args.svg {
         files::write(path, svg(&model, &comparison)?)?;
     }
-    super::print(&match args.report.format {
-        ReportFormat::Text => text(args, &model, &comparison, started.elapsed()),
-        ReportFormat::Json => figures(),
-    })?;
-    Ok(comparison.require_plan()?)
+    console::report(
+        &args.report,
+        || text(args, &model, &comparison, started.elapsed()),
+        || Report(figures),
+        comparison.require_plan().map_err(Into::into),
+    )
 }
 
 fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
@@ -92,10 +106,7 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
         table(model, comparison).trim_fmt(),
         String::new(),
     ];
-    let skipped = comparison.skipped.iter();
-    lines.extend(
-        skipped.map(|name| format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`)")),
-    );
+    lines.extend(comparison.skipped.iter().map(|name| left_out(name)));
     // The default solver should never lose: where limits make it, that is told.
     for beaten in comparison.beaten("auto") {
         let (budget, _) = comparison.budgets[beaten.budget];
@@ -109,6 +120,14 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
     let written = args.output.iter().chain(&args.svg);
     lines.extend(written.map(|path| format!("written   {}", path.display())));
     lines.join("\n") + "\n"
+}
+
+/// Why a solver does not take part, and which one may have been meant.
+fn left_out(name: &str) -> String {
+    let known = remat::solvers().chain(remat::paging_solvers());
+    let known: Vec<_> = known.map(remat::solver::Solver::name).collect();
+    let meant = similar(name, known.into_iter()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`){meant}")
 }
 
 fn table(model: &Model, comparison: &Comparison) -> Table {

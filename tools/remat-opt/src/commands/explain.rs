@@ -1,20 +1,67 @@
 //! `remat-opt explain`: what a rule of the checker demands, and why.
 
-use anyhow::bail;
+use anyhow::Context;
 use remat::verify::Code;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::ExplainArgs;
+use crate::console;
+use crate::document::Body;
+use crate::failure::UnknownName;
+
+/// The rules of the checker.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// The rule that was asked for, or all of them.
+    rules: Vec<Rule>,
+}
+
+/// A rule of the checker.
+#[derive(Serialize, JsonSchema)]
+struct Rule {
+    /// Its code, `V006` for instance.
+    code: String,
+    /// What it demands, in a line.
+    title: String,
+    /// What it demands and why, as Markdown.
+    explanation: String,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-explain/1";
+}
+
+impl Report {
+    fn of(codes: &[Code]) -> Self {
+        let rule = |code: &Code| Rule {
+            code: code.to_string(),
+            title: code.title().to_owned(),
+            explanation: code.explain().trim_end().to_owned(),
+        };
+        Self {
+            rules: codes.iter().map(rule).collect(),
+        }
+    }
+}
 
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<()> {
     let Some(wanted) = &args.code else {
-        let lines = Code::ALL.iter().map(|code| format!("{code}  {}\n", code.title()));
-        return super::print(&lines.collect::<String>());
+        let lines = || {
+            Code::ALL
+                .iter()
+                .map(|code| format!("{code}  {}\n", code.title()))
+                .collect()
+        };
+        return console::report(&args.report, lines, || Report::of(Code::ALL), Ok(()));
     };
     let Some(code) = Code::ALL
         .iter()
         .find(|code| code.to_string().eq_ignore_ascii_case(wanted))
     else {
-        bail!("there is no rule `{wanted}`: `remat-opt explain` lists them");
+        let known = Code::ALL.iter().map(ToString::to_string).collect();
+        return Err(UnknownName::new("rule", wanted, known)).context("`remat-opt explain` lists the rules");
     };
-    super::print(&format!("{}\n", code.explain().trim_end()))
+    let text = || format!("{}\n", code.explain().trim_end());
+    console::report(&args.report, text, || Report::of(&[*code]), Ok(()))
 }

@@ -1,14 +1,73 @@
 //! `remat-opt inspect`: where the memory goes.
 
+use std::path::PathBuf;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::Model;
-use remat::plan::{Plan, Problem, Step, StorageId, Structure};
-use remat::verify::{Replay, resident_at};
-use serde_json::json;
+use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure};
+use remat::verify::{Replay, StepTrace, resident_at};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{InspectArgs, ReportFormat};
-use crate::{chart, units};
+use crate::cli::InspectArgs;
+use crate::document::Body;
+use crate::{chart, console, units};
+
+/// Where a model's memory goes.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Name of the model.
+    model: String,
+    /// The input.
+    input: PathBuf,
+    /// Which bytes count.
+    accounting: Accounting,
+    /// Number of ops.
+    ops: usize,
+    /// Number of tensors.
+    tensors: usize,
+    /// Duration of all steps; in nanoseconds for models.
+    duration: u64,
+    /// Most bytes resident at once.
+    peak_bytes: u64,
+    /// The step at which that is.
+    peak_step: usize,
+    /// The op that runs then.
+    peak_node: String,
+    /// Bytes that every plan in this order needs.
+    lower_bound_bytes: Option<u64>,
+    /// The op that needs them.
+    lower_bound_node: Option<String>,
+    /// What is resident at the peak, the largest first.
+    resident_at_peak: Vec<Resident>,
+    /// Memory at each step.
+    timeline: Vec<Moment>,
+}
+
+/// A storage that is resident at the peak.
+#[derive(Serialize, JsonSchema)]
+struct Resident {
+    /// The tensor that it was made for.
+    tensor: String,
+    /// Its size.
+    bytes: u64,
+}
+
+/// Memory at one step.
+#[derive(Serialize, JsonSchema)]
+struct Moment {
+    /// The op that runs; empty for other steps.
+    node: String,
+    /// Bytes resident while it runs.
+    during: u64,
+    /// Bytes resident after it.
+    after: u64,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-inspect/1";
+}
 
 /// Rows of the timeline.
 const CHART_ROWS: usize = 10;
@@ -31,10 +90,12 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
 fn show(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay) -> anyhow::Result<()> {
     let mut resident = resident_at(model.problem(), plan, replay.peak_step);
     resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
-    super::print(&match args.report.format {
-        ReportFormat::Text => text(args, model, plan, replay, &resident),
-        ReportFormat::Json => format!("{:#}\n", json(model, plan, replay, &resident)),
-    })
+    console::report(
+        &args.report,
+        || text(args, model, plan, replay, &resident),
+        || Report::new(args, model, plan, replay, &resident),
+        Ok(()),
+    )
 }
 
 /// Name of the op that runs at a step.
@@ -105,28 +166,33 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     lines.join("\n") + "\n"
 }
 
-fn json(model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> serde_json::Value {
-    let problem = model.problem();
-    let bottleneck = problem.bottleneck(&Structure::of(problem));
-    let timeline = replay
-        .trace
-        .iter()
-        .map(|trace| json!({ "node": op_at(problem, plan, trace.step), "during": trace.during, "after": trace.after }));
-    let at_peak = resident
-        .iter()
-        .map(|&(s, bytes)| json!({ "tensor": problem.storage_name(s), "bytes": bytes }));
-    json!({
-        "model": problem.name,
-        "accounting": problem.accounting,
-        "ops": problem.ops.len(),
-        "tensors": problem.tensors.len(),
-        "duration": replay.duration,
-        "peak_bytes": replay.peak,
-        "peak_step": replay.peak_step,
-        "peak_node": op_at(problem, plan, replay.peak_step),
-        "lower_bound_bytes": bottleneck.map(|b| b.bytes),
-        "lower_bound_node": bottleneck.map(|b| &problem.ops[b.op].name),
-        "resident_at_peak": at_peak.collect::<Vec<_>>(),
-        "timeline": timeline.collect::<Vec<_>>(),
-    })
+impl Report {
+    fn new(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> Self {
+        let problem = model.problem();
+        let bottleneck = problem.bottleneck(&Structure::of(problem));
+        let moment = |trace: &StepTrace| Moment {
+            node: op_at(problem, plan, trace.step).to_owned(),
+            during: trace.during,
+            after: trace.after,
+        };
+        let at_peak = |&(storage, bytes): &(StorageId, u64)| Resident {
+            tensor: problem.storage_name(storage).to_owned(),
+            bytes,
+        };
+        Self {
+            model: problem.name.clone(),
+            input: args.input.clone(),
+            accounting: problem.accounting,
+            ops: problem.ops.len(),
+            tensors: problem.tensors.len(),
+            duration: replay.duration,
+            peak_bytes: replay.peak,
+            peak_step: replay.peak_step,
+            peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
+            lower_bound_bytes: bottleneck.map(|b| b.bytes),
+            lower_bound_node: bottleneck.map(|b| problem.ops[b.op].name.clone()),
+            resident_at_peak: resident.iter().map(at_peak).collect(),
+            timeline: replay.trace.iter().map(moment).collect(),
+        }
+    }
 }

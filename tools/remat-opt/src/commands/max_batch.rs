@@ -7,12 +7,14 @@ use anyhow::bail;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::solver::SolveControl;
+use remat::plan::Accounting;
 use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, parse_bytes, parse_duration, parse_share};
-use crate::{interrupt, units};
+use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_bytes, parse_duration, parse_share};
+use crate::document::Body;
+use crate::{console, units};
 
 const NOTES: &str = "\
 The overhead of one extra forward pass, which the Checkmate paper allows, is about 33 % for a training step: its backward pass \
@@ -62,25 +64,74 @@ pub(crate) struct MaxBatchArgs {
     /// Most search steps to take for one size.
     #[arg(long, value_name = "N")]
     step_limit: Option<u64>,
-    /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    search: SearchArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    pub(crate) report: ReportArgs,
+}
+
+/// The largest batch, and what was tried on the way.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Name of the model.
+    model: String,
+    /// The input.
+    input: PathBuf,
+    /// Which bytes count.
+    accounting: Accounting,
+    /// Memory there is.
+    memory_bytes: u64,
+    /// Memory of it that is taken whatever the plan.
+    fixed_bytes: u64,
+    /// Bytes of weights, which no peak counts; absent for graphs.
+    weights_bytes: Option<u64>,
+    /// Bytes of inputs at the size that was found, which no peak counts; absent for graphs.
+    inputs_bytes: Option<u64>,
+    /// Time that may be added, in per cent.
+    max_overhead_percent: f64,
+    /// Name of the solver.
+    solver: String,
+    /// The largest size without rematerialization.
+    without: Option<u64>,
+    /// The largest size with it.
+    with: Option<u64>,
+    /// Time that is added at that size, in per cent.
+    overhead_percent: Option<f64>,
+    /// The sizes that were tried.
+    trials: Vec<Trial>,
+    /// Time all of it took.
+    seconds: f64,
+}
+
+/// One size.
+#[derive(Serialize, JsonSchema)]
+struct Trial {
+    /// The size.
+    batch: u64,
+    /// Peak without rematerialization.
+    baseline_peak_bytes: u64,
+    /// Duration without rematerialization.
+    baseline_duration: u64,
+    /// `fits as it is`, `found`, `impossible`, `not found` or `unreadable`.
+    found: &'static str,
+    /// Why it does not fit.
+    reason: Option<String>,
+    /// Peak of the plan.
+    peak_bytes: Option<u64>,
+    /// Duration of the plan.
+    duration: Option<u64>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-max-batch/1";
 }
 
 pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
     let started = Instant::now();
     let options = args.load.options(&args.input)?;
-    let mut control = SolveControl::new()
-        .threads(super::threads(args.threads))
-        .seed(args.seed)
-        .cancel(interrupt::flag());
+    let mut control = args.search.control();
     control.step_limit = args.step_limit;
     let request = BatchRequest {
         memory: args.memory,
@@ -93,11 +144,13 @@ pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
     let seek = |open: &dyn Fn(u64) -> Result<Model, Error>| -> anyhow::Result<()> {
         let found = remat::max_batch(open, &request, &control)?;
         let of_answer = open(found.with.unwrap_or(1))?;
-        super::print(&match args.report.format {
-            ReportFormat::Text => text(args, &found, &of_answer, started.elapsed()),
-            ReportFormat::Json => format!("{:#}\n", json(args, &found, &of_answer, started.elapsed())),
-        })?;
-        Ok(found.require_size()?)
+        let took = started.elapsed();
+        console::report(
+            &args.report,
+            || text(args, &found, &of_answer, took),
+            || Report::new(args, &found, &of_answer, took),
+            found.require_size().map_err(Into::into),
+        )
     };
     if let Some(name) = &args.batch_dim {
         return seek(&|size| {
@@ -192,37 +245,39 @@ fn state(finding: &BatchFinding) -> &'static str {
     }
 }
 
-fn json(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> serde_json::Value {
-    let trial = |trial: &BatchTrial| {
-        let (peak, duration) = match trial.finding {
-            BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
-            _ => (None, None),
+impl Report {
+    fn new(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> Self {
+        let trial = |trial: &BatchTrial| {
+            let (peak_bytes, duration) = match trial.finding {
+                BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
+                _ => (None, None),
+            };
+            Trial {
+                batch: trial.size,
+                baseline_peak_bytes: trial.baseline_peak,
+                baseline_duration: trial.baseline_duration,
+                found: state(&trial.finding),
+                reason: trial.finding.reason().map(str::to_owned),
+                peak_bytes,
+                duration,
+            }
         };
-        json!({
-            "batch": trial.size,
-            "baseline_peak_bytes": trial.baseline_peak,
-            "baseline_duration": trial.baseline_duration,
-            "found": state(&trial.finding),
-            "reason": trial.finding.reason(),
-            "peak_bytes": peak,
-            "duration": duration,
-        })
-    };
-    let external = of_answer.external_bytes();
-    json!({
-        "model": of_answer.problem().name,
-        "input": args.input,
-        "accounting": of_answer.problem().accounting,
-        "memory_bytes": args.memory,
-        "fixed_bytes": args.fixed_memory,
-        "weights_bytes": external.map(|external| external.constants),
-        "inputs_bytes": external.map(|external| external.inputs),
-        "max_overhead_percent": args.max_overhead as f64 / 1e4,
-        "solver": args.solver,
-        "without": found.without,
-        "with": found.with,
-        "overhead_percent": found.plan.as_ref().map(|plan| plan.overhead.percent()),
-        "trials": found.trials.iter().map(trial).collect::<Vec<_>>(),
-        "seconds": took.as_secs_f64(),
-    })
+        let external = of_answer.external_bytes();
+        Self {
+            model: of_answer.problem().name.clone(),
+            input: args.input.clone(),
+            accounting: of_answer.problem().accounting,
+            memory_bytes: args.memory,
+            fixed_bytes: args.fixed_memory,
+            weights_bytes: external.map(|external| external.constants),
+            inputs_bytes: external.map(|external| external.inputs),
+            max_overhead_percent: args.max_overhead as f64 / 1e4,
+            solver: args.solver.clone(),
+            without: found.without,
+            with: found.with,
+            overhead_percent: found.plan.as_ref().map(|plan| plan.overhead.percent()),
+            trials: found.trials.iter().map(trial).collect(),
+            seconds: took.as_secs_f64(),
+        }
+    }
 }

@@ -13,17 +13,6 @@ pub(crate) mod sweep;
 pub(crate) mod verify;
 pub(crate) mod verify_models;
 
-use std::io::Write;
-
-/// Writes data to stdout. A reader that went away (`| head`) is no error.
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
-}
-
 /// How many threads to search with: two unless told, one where there is one core.
 pub(crate) fn threads(wanted: Option<std::num::NonZeroUsize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);

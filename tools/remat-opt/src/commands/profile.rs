@@ -8,19 +8,23 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
 use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
-use remat::profile::ProfileFile;
+use remat::profile::{OpRecord, ProfileFile};
 use remat::{ProfileRequest, measured_profile};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::cli::ReportArgs;
+use crate::document::Body;
 use crate::files::{self, Files};
 use crate::runtime::RuntimeArgs;
-use crate::{cli, machine, runtime, units};
+use crate::{cli, console, machine, runtime, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     /// Model (`.onnx`).
     #[arg(value_name = "MODEL")]
     input: PathBuf,
-    /// Where to write the profile, as JSON for `--profile`. Without it, the slowest ops are listed.
+    /// Where to write the profile, as JSON for `--profile`. The report lists the slowest ops.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Warm runs, whose medians are taken.
@@ -50,6 +54,46 @@ pub(crate) struct ProfileArgs {
     top: usize,
     #[command(flatten)]
     runtime: RuntimeArgs,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What each op takes.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Name of the model.
+    model: String,
+    /// The input.
+    input: PathBuf,
+    /// Where the profile was written.
+    output: Option<PathBuf>,
+    /// What the ops ran on.
+    device: String,
+    /// How they were measured.
+    method: String,
+    /// Sum of the times of all ops.
+    ops_ns: u64,
+    /// Time of a whole run.
+    run_ns: Option<u64>,
+    /// The ops, in the order of the model.
+    ops: Vec<OpTime>,
+}
+
+/// What one op takes.
+#[derive(Serialize, JsonSchema)]
+struct OpTime {
+    /// Name of the node.
+    node: String,
+    /// The operator.
+    op_type: String,
+    /// Median time.
+    duration_ns: u64,
+    /// Bytes of its results, where all are known.
+    result_bytes: Option<u64>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-profile-report/1";
 }
 
 pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
@@ -82,10 +126,15 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
         date: machine::today(),
     };
     let file = measured_profile(&args.runtime.host()?, &args.input, &model, &request)?;
-    match &args.output {
-        None => super::print(&text(&model, &file, args.top)),
-        Some(path) => files::write(path, file.to_json()),
+    if let Some(path) = &args.output {
+        files::write(path, file.to_json())?;
     }
+    console::report(
+        &args.report,
+        || text(args, &model, &file),
+        || Report::new(args, &model, &file),
+        Ok(()),
+    )
 }
 
 /// The profile of a model on inputs of seed 0, for `--profile measured`.
@@ -136,25 +185,38 @@ fn given(model: &OnnxModel, folder: &Path, files: &mut Files) -> anyhow::Result<
     Ok(tensors)
 }
 
-fn text(model: &OnnxModel, file: &ProfileFile, top: usize) -> String {
-    let all: u64 = file.ops.iter().map(|op| op.duration_ns).fold(0, u64::saturating_add);
+/// Sum of the times of all ops.
+fn total_ns(file: &ProfileFile) -> u64 {
+    file.ops.iter().map(|op| op.duration_ns).fold(0, u64::saturating_add)
+}
+
+/// The operator that a node calls.
+fn op_type(model: &OnnxModel, name: &str) -> String {
+    let node = model.graph().ops.iter().find(|node| node.name == name);
+    node.map_or_else(String::new, |node| node.op_type.clone())
+}
+
+/// Bytes of the results of a node, where all are known.
+fn result_bytes(op: &OpRecord) -> Option<u64> {
+    let bytes: Option<u64> = op.outputs.iter().map(|output| output.bytes).sum();
+    bytes.filter(|_| !op.outputs.is_empty())
+}
+
+fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
+    let all = total_ns(file);
     let mut slowest: Vec<_> = file.ops.iter().collect();
     slowest.sort_by_key(|op| std::cmp::Reverse(op.duration_ns));
     let mut table = Table::new();
     table
         .load_style(NOTHING)
         .set_header(["time", "share", "op", "type", "bytes of results"]);
-    for op in slowest.into_iter().take(top) {
-        let node = model.graph().ops.iter().find(|node| node.name == op.node);
-        let bytes: Option<u64> = op.outputs.iter().map(|output| output.bytes).sum();
+    for op in slowest.into_iter().take(args.top) {
         table.add_row([
             units::nanoseconds(op.duration_ns),
             format!("{:.1} %", units::percent(op.duration_ns, all)),
             op.node.clone(),
-            node.map_or_else(String::new, |node| node.op_type.clone()),
-            bytes
-                .filter(|_| !op.outputs.is_empty())
-                .map_or_else(String::new, units::bytes),
+            op_type(model, &op.node),
+            result_bytes(op).map_or_else(String::new, units::bytes),
         ]);
     }
     for column in [0, 1, 4] {
@@ -163,7 +225,7 @@ fn text(model: &OnnxModel, file: &ProfileFile, top: usize) -> String {
         }
     }
     let run = file.run.as_ref().map_or(0, |run| run.run_ns);
-    format!(
+    let mut text = format!(
         "{}: {} ops take {}, a whole run {}\n{}, on {}\n\n{}\n",
         model.graph().name,
         file.ops.len(),
@@ -172,5 +234,30 @@ fn text(model: &OnnxModel, file: &ProfileFile, top: usize) -> String {
         file.method,
         file.device,
         table.trim_fmt(),
-    )
+    );
+    if let Some(path) = &args.output {
+        text += &format!("\nwritten   {}\n", path.display());
+    }
+    text
+}
+
+impl Report {
+    fn new(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> Self {
+        let op = |op: &OpRecord| OpTime {
+            node: op.node.clone(),
+            op_type: op_type(model, &op.node),
+            duration_ns: op.duration_ns,
+            result_bytes: result_bytes(op),
+        };
+        Self {
+            model: model.graph().name.clone(),
+            input: args.input.clone(),
+            output: args.output.clone(),
+            device: file.device.clone(),
+            method: file.method.clone(),
+            ops_ns: total_ns(file),
+            run_ns: file.run.as_ref().map(|run| run.run_ns),
+            ops: file.ops.iter().map(op).collect(),
+        }
+    }
 }

@@ -6,10 +6,12 @@ use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, Simulation, Trace, base_peak, simulate};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{ReportFormat, parse_bytes};
-use crate::units;
+use crate::cli::{ReportArgs, ReportFormat, parse_bytes};
+use crate::document::Body;
+use crate::{console, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
@@ -49,7 +51,7 @@ pub(crate) struct SimulateArgs {
     batch: bool,
     /// Form of the report on stdout [default: json for one replay, text for several].
     #[arg(long, value_name = "FORM")]
-    format: Option<ReportFormat>,
+    pub(crate) format: Option<ReportFormat>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -60,6 +62,58 @@ enum RuntimeArg {
     Banish,
     /// Nothing: it stays until it is evicted.
     Keep,
+}
+
+/// Replays of a log.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Calls of operators in the log.
+    operators: usize,
+    /// Tensors of the log.
+    tensors: usize,
+    /// Peak without a budget.
+    base_peak_bytes: u64,
+    /// Time without a budget.
+    base_cost_ns: u64,
+    /// Bytes of constants.
+    constant_bytes: u64,
+    /// Bytes that one operator needs at least.
+    bottleneck_bytes: u64,
+    /// Replays that each figure is the mean of.
+    trials: u64,
+    /// The figures, where one heuristic is replayed under one budget.
+    #[serde(flatten)]
+    only: Option<Run>,
+    /// The figures of each heuristic under each budget, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs: Option<Vec<Run>>,
+}
+
+/// One heuristic under one budget.
+#[derive(Serialize, JsonSchema)]
+struct Run {
+    /// Name of the heuristic.
+    heuristic: String,
+    /// The budget as a share of the peak without one.
+    ratio: f64,
+    /// The budget.
+    budget_bytes: u64,
+    /// `ok`, `oom` or `thrash`.
+    status: &'static str,
+    /// Time as a multiple of that without a budget.
+    overhead: f64,
+    /// Time of recomputation.
+    recompute_ns: u64,
+    /// Number of recomputations.
+    recomputes: u64,
+    /// Number of evictions.
+    evictions: u64,
+    /// Most bytes resident at once.
+    peak_bytes: u64,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-simulate/1";
 }
 
 /// One heuristic under one budget.
@@ -104,10 +158,15 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     } else {
         ReportFormat::Text
     };
-    super::print(&match args.format.unwrap_or(preferred) {
-        ReportFormat::Text => text(&trace, peak, &rows),
-        ReportFormat::Json => format!("{:#}\n", json(args, &trace, peak, &rows)),
-    })
+    let report = ReportArgs {
+        format: args.format.unwrap_or(preferred),
+    };
+    console::report(
+        &report,
+        || text(&trace, peak, &rows),
+        || Report::new(args, &trace, peak, &rows),
+        Ok(()),
+    )
 }
 
 fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
@@ -216,39 +275,35 @@ fn text(trace: &Trace, peak: u64, rows: &[Row]) -> String {
     )
 }
 
-fn json(args: &SimulateArgs, trace: &Trace, peak: u64, rows: &[Row]) -> Value {
-    let row = |row: &Row| {
-        json!({
-            "heuristic": row.heuristic.to_string(),
-            "ratio": row.ratio,
-            "budget_bytes": row.budget,
-            "status": row.result.status,
-            "overhead": row.result.overhead,
-            "recompute_ns": row.result.recompute_ns,
-            "recomputes": row.result.recomputes,
-            "evictions": row.result.evictions,
-            "peak_bytes": row.result.peak,
-        })
-    };
-    let mut report = json!({
-        "operators": trace.operators(),
-        "tensors": trace.tensors(),
-        "base_peak_bytes": peak,
-        "base_cost_ns": trace.base_cost(),
-        "constant_bytes": trace.constant_bytes(),
-        "bottleneck_bytes": trace.bottleneck(),
-        "trials": args.trials,
-    });
-    match rows {
-        // One replay is one flat object.
-        [only] => {
-            if let (Value::Object(report), Value::Object(figures)) = (&mut report, row(only)) {
-                report.extend(figures);
-            }
+impl Report {
+    fn new(args: &SimulateArgs, trace: &Trace, peak: u64, rows: &[Row]) -> Self {
+        let row = |row: &Row| Run {
+            heuristic: row.heuristic.to_string(),
+            ratio: row.ratio,
+            budget_bytes: row.budget,
+            status: status(row.result.status),
+            overhead: row.result.overhead,
+            recompute_ns: row.result.recompute_ns,
+            recomputes: row.result.recomputes,
+            evictions: row.result.evictions,
+            peak_bytes: row.result.peak,
+        };
+        let (only, runs) = match rows {
+            [only] => (Some(row(only)), None),
+            rows => (None, Some(rows.iter().map(row).collect())),
+        };
+        Self {
+            operators: trace.operators(),
+            tensors: trace.tensors(),
+            base_peak_bytes: peak,
+            base_cost_ns: trace.base_cost(),
+            constant_bytes: trace.constant_bytes(),
+            bottleneck_bytes: trace.bottleneck(),
+            trials: args.trials,
+            only,
+            runs,
         }
-        rows => report["runs"] = rows.iter().map(row).collect(),
     }
-    report
 }
 
 /// A share such as `0.5` or `50%`.

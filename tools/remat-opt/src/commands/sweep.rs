@@ -7,13 +7,16 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use remat::plan::{Accounting, Certificate};
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, ReportFormat, SearchArgs, parse_duration};
+use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_duration};
+use crate::document::Body;
 use crate::progress::Spinner;
-use crate::{files, front_chart, units};
+use crate::{console, files, front_chart, units};
 
 // Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
@@ -51,7 +54,61 @@ pub(crate) struct SweepArgs {
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    pub(crate) report: ReportArgs,
+}
+
+/// A plan for each of several budgets.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Name of the model.
+    model: String,
+    /// The input.
+    input: PathBuf,
+    /// Where the front with all its plans is kept.
+    output: Option<PathBuf>,
+    /// Which bytes count.
+    accounting: Accounting,
+    /// Peak of running every op once in reference order.
+    baseline_peak_bytes: u64,
+    /// Duration of that.
+    baseline_duration: u64,
+    /// Bytes that every plan needs for one op.
+    floor_bytes: u64,
+    /// Name of the solver.
+    solver: String,
+    /// Whether nothing is left to do within the limits.
+    finished: bool,
+    /// The budgets, loose ones first.
+    points: Vec<Point>,
+    /// Time all of it took.
+    seconds: f64,
+}
+
+/// What is known about one budget.
+#[derive(Serialize, JsonSchema)]
+struct Point {
+    /// The budget as it was asked for.
+    budget: String,
+    /// The budget in bytes; absent for `min`.
+    budget_bytes: Option<u64>,
+    /// `yes`, `so far`, `no`, `impossible` or `not tried`.
+    found: &'static str,
+    /// Why there is no plan.
+    reason: Option<String>,
+    /// Peak of the plan.
+    peak_bytes: Option<u64>,
+    /// Duration of the plan.
+    duration: Option<u64>,
+    /// Time beyond the baseline, in per cent.
+    overhead_percent: Option<f64>,
+    /// How many runs of ops the plan adds.
+    recomputes: Option<usize>,
+    /// What the solver claims about the plan.
+    certificate: Option<Certificate>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-sweep/1";
 }
 
 pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
@@ -90,11 +147,13 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
         let svg = front_chart::svg(&model, &front)?;
         files::write(path, svg)?;
     }
-    super::print(&match args.report.format {
-        ReportFormat::Text => text(args, &model, &front, started.elapsed()),
-        ReportFormat::Json => format!("{:#}\n", json(args, &model, &front, started.elapsed())),
-    })?;
-    Ok(front.require_plan()?)
+    let took = started.elapsed();
+    console::report(
+        &args.report,
+        || text(args, &model, &front, took),
+        || Report::new(args, &model, &front, took),
+        front.require_plan().map_err(Into::into),
+    )
 }
 
 fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
@@ -175,32 +234,34 @@ fn state(point: &FrontPoint) -> &'static str {
     }
 }
 
-fn json(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> serde_json::Value {
-    let point = |point: &FrontPoint| {
-        let solution = point.solution();
-        json!({
-            "budget": point.spec.to_string(),
-            "budget_bytes": point.budget,
-            "found": state(point),
-            "reason": point.finding.reason(),
-            "peak_bytes": solution.map(|solution| solution.replay.peak),
-            "duration": solution.map(|solution| solution.replay.duration),
-            "overhead_percent": solution.map(|solution| solution.overhead.percent()),
-            "recomputes": solution.map(|solution| solution.plan.recomputes()),
-            "certificate": solution.and_then(|solution| solution.certificate.as_ref()),
-        })
-    };
-    json!({
-        "model": model.problem().name,
-        "input": args.input,
-        "output": args.output,
-        "accounting": model.problem().accounting,
-        "baseline_peak_bytes": model.baseline().peak,
-        "baseline_duration": model.baseline().duration,
-        "floor_bytes": front.floor,
-        "solver": front.solver,
-        "finished": front.is_finished(),
-        "points": front.points.iter().map(point).collect::<Vec<_>>(),
-        "seconds": took.as_secs_f64(),
-    })
+impl Report {
+    fn new(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Self {
+        let point = |point: &FrontPoint| {
+            let solution = point.solution();
+            Point {
+                budget: point.spec.to_string(),
+                budget_bytes: point.budget,
+                found: state(point),
+                reason: point.finding.reason().map(str::to_owned),
+                peak_bytes: solution.map(|solution| solution.replay.peak),
+                duration: solution.map(|solution| solution.replay.duration),
+                overhead_percent: solution.map(|solution| solution.overhead.percent()),
+                recomputes: solution.map(|solution| solution.plan.recomputes()),
+                certificate: solution.and_then(|solution| solution.certificate.clone()),
+            }
+        };
+        Self {
+            model: model.problem().name.clone(),
+            input: args.input.clone(),
+            output: args.output.clone(),
+            accounting: model.problem().accounting,
+            baseline_peak_bytes: model.baseline().peak,
+            baseline_duration: model.baseline().duration,
+            floor_bytes: front.floor,
+            solver: front.solver.clone(),
+            finished: front.is_finished(),
+            points: front.points.iter().map(point).collect(),
+            seconds: took.as_secs_f64(),
+        }
+    }
 }

@@ -1,13 +1,60 @@
 //! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
 use remat::plan::Step;
-use remat::verify::Span;
+use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{ReportFormat, VerifyArgs};
-use crate::{files, units};
+use crate::cli::VerifyArgs;
+use crate::document::Body;
+use crate::failure::ViolationRecord;
+use crate::{console, files, units};
+
+/// What the checker found.
+#[derive(Default, Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Whether the plan breaks no rule.
+    valid: bool,
+    /// Peak of the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_bytes: Option<u64>,
+    /// Duration of the plan; in nanoseconds for models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<u64>,
+    /// How many runs of ops the plan adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recomputes: Option<usize>,
+    /// The rules that it breaks.
+    violations: Vec<ViolationRecord>,
+    /// How many more violations there are.
+    suppressed: usize,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-verify/1";
+}
+
+impl Report {
+    fn valid(solution: &Solution) -> Self {
+        Self {
+            valid: true,
+            peak_bytes: Some(solution.replay.peak),
+            duration: Some(solution.replay.duration),
+            recomputes: Some(solution.plan.recomputes()),
+            ..Self::default()
+        }
+    }
+
+    fn rejected(rejection: &Rejection) -> Self {
+        Self {
+            violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
+            suppressed: rejection.suppressed,
+            ..Self::default()
+        }
+    }
+}
 
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let mut files = args.load.files(&args.input)?;
@@ -31,45 +78,35 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
         (model, result)
     };
     files.reads_data_of(&model)?;
-    if args.report.format == ReportFormat::Json {
-        let report = match &result {
-            Ok(solution) => json!({
-                "valid": true,
-                "peak_bytes": solution.replay.peak,
-                "duration": solution.replay.duration,
-                "recomputes": solution.plan.recomputes(),
-                "violations": [],
-            }),
-            Err(remat::Error::PlanRejected(rejection)) => json!({
-                "valid": false,
-                "violations": rejection.violations.iter().map(violation).collect::<Vec<_>>(),
-                "suppressed": rejection.suppressed,
-            }),
-            Err(_) => serde_json::Value::Null,
-        };
-        if !report.is_null() {
-            super::print(&format!("{report:#}\n"))?;
+    let solution = match result {
+        Ok(solution) => solution,
+        Err(remat::Error::PlanRejected(rejection)) => {
+            let report = Report::rejected(&rejection);
+            let finding = remat::Error::PlanRejected(rejection);
+            // In words, the error says it all.
+            return console::report(&args.report, String::new, || report, Err(finding.into()));
         }
-    }
-    let solution = result?;
+        Err(error) => return Err(error.into()),
+    };
     if let Some(path) = &args.timeline {
         let title = format!("{}: {}", solution.problem.name, args.plan.display());
         files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
     }
-    if args.report.format == ReportFormat::Text {
-        let budget = solution
-            .problem
-            .budget
-            .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
-        super::print(&format!(
-            "valid: peak {} ({budget}), overhead {:+.2} %, {} recomputes in {} steps\n",
-            units::bytes(solution.replay.peak),
-            solution.overhead.percent(),
-            solution.plan.recomputes(),
-            solution.plan.steps.len(),
-        ))?;
-    }
-    Ok(())
+    console::report(&args.report, || text(&solution), || Report::valid(&solution), Ok(()))
+}
+
+fn text(solution: &Solution) -> String {
+    let budget = solution
+        .problem
+        .budget
+        .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
+    format!(
+        "valid: peak {} ({budget}), overhead {:+.2} %, {} recomputes in {} steps\n",
+        units::bytes(solution.replay.peak),
+        solution.overhead.percent(),
+        solution.plan.recomputes(),
+        solution.plan.steps.len(),
+    )
 }
 
 /// What the plan does over time; in milliseconds for models.
@@ -105,8 +142,4 @@ fn timeline(model: &Model, solution: &Solution) -> Timeline {
         time_unit: if is_model { "ms" } else { "units of the input" }.to_owned(),
         memory_unit: "KiB".to_owned(),
     }
-}
-
-fn violation(violation: &remat::verify::Violation) -> serde_json::Value {
-    json!({ "code": violation.code.to_string(), "step": violation.step, "message": violation.message })
 }

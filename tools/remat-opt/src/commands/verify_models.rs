@@ -1,16 +1,73 @@
 //! `remat-opt verify BASE.onnx REWRITTEN.onnx`: runs both and compares bits, memory and time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat::ort::{MeasureOptions, Measurement, ModelComparison, SessionSettings, compare_models};
-use serde_json::json;
+use remat::ort::{
+    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{ReportFormat, VerifyArgs};
+use crate::cli::VerifyArgs;
+use crate::document::{Body, Document, to_json};
+use crate::failure::FailureBody;
 use crate::files::{self, Files};
-use crate::units;
+use crate::{console, units};
+
+/// Two models side by side.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Version of ONNX Runtime.
+    runtime: String,
+    /// How the models were run.
+    settings: SessionSettings,
+    /// Whether all outputs agree in every bit.
+    identical: bool,
+    /// The first seed whose outputs differ.
+    differing_seed: Option<u64>,
+    /// The outputs that differ for it.
+    differences: Vec<OutputDifference>,
+    /// Peak of the first run: rewritten over base.
+    peak_ratio: Option<f64>,
+    /// Time: rewritten over base, the median over pairs of runs.
+    time_ratio: f64,
+    /// The first model.
+    base: ModelRecord,
+    /// The second model.
+    rewritten: ModelRecord,
+}
+
+/// What was measured of one model.
+#[derive(Serialize, JsonSchema)]
+struct ModelRecord {
+    /// Its file.
+    path: PathBuf,
+    /// Peak of the first run, above what is live before it.
+    first_run_peak_bytes: Option<u64>,
+    /// Peak of later runs.
+    later_runs_peak_bytes: Option<u64>,
+    /// Why the peaks are missing.
+    peaks_unknown_because: Option<String>,
+    /// Most bytes that the memory arena held, where it is on.
+    arena_peak_bytes: Option<u64>,
+    /// Bytes that are live once the model is loaded.
+    loaded_bytes: u64,
+    /// Median time of a warm run.
+    median_ns: u64,
+    /// Least time of a warm run.
+    min_ns: u64,
+    /// Whether all outputs are finite.
+    finite: bool,
+    /// Digests of the outputs, for each seed.
+    outputs: Vec<SeededOutputs>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-verify-models/1";
+}
 
 pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
     if args.emit_report.is_some() {
@@ -36,14 +93,17 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
     let host = args.load.runtime.host()?;
     let pair = (args.input.as_path(), args.plan.as_path());
     let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
-    let report = report(pair, &host.version, &settings, &found);
+    let outcome = outcome(pair, &found);
+    let report = || Report::new(pair, &host.version, &settings, &found);
     if let Some(path) = &args.emit_report {
-        files::write(path, format!("{report:#}\n"))?;
+        let failure = outcome.as_ref().err().map(FailureBody::of);
+        files::write(path, to_json(&Document::new(report(), failure)))?;
     }
-    super::print(&match args.report.format {
-        ReportFormat::Text => text(pair, &found),
-        ReportFormat::Json => format!("{report:#}\n"),
-    })?;
+    console::report(&args.report, || text(pair, &found), report, outcome)
+}
+
+/// That outputs differ is a finding.
+fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> {
     match found.differing_seed.zip(found.differences.first()) {
         None if found.differing_seed.is_none() => Ok(()),
         Some((seed, first)) => Err(differ(pair, seed, first)),
@@ -55,7 +115,7 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
     }
 }
 
-fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &remat::ort::OutputDifference) -> anyhow::Error {
+fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &OutputDifference) -> anyhow::Error {
     let error = remat::Error::ModelsDiffer {
         base: base.to_owned(),
         rewritten: rewritten.to_owned(),
@@ -68,39 +128,44 @@ fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &remat::ort::Outp
     error.into()
 }
 
-fn report(
-    (base, rewritten): (&Path, &Path),
-    version: &str,
-    settings: &SessionSettings,
-    found: &ModelComparison,
-) -> serde_json::Value {
-    let model = |path: &Path, measured: &Measurement, median_ns: u64, min_ns: u64| {
+impl ModelRecord {
+    fn new(path: &Path, measured: &Measurement, median_ns: u64, min_ns: u64) -> Self {
         let peaks = measured.peaks.as_ref();
-        json!({
-            "path": path,
-            "first_run_peak_bytes": peaks.ok().map(|peaks| peaks.first),
-            "later_runs_peak_bytes": peaks.ok().map(|peaks| peaks.steady),
-            "peaks_unknown_because": peaks.err(),
-            "arena_peak_bytes": measured.arena_peak,
-            "loaded_bytes": measured.loaded_bytes,
-            "median_ns": median_ns,
-            "min_ns": min_ns,
-            "finite": measured.finite,
-            "outputs": measured.outputs,
-        })
-    };
-    let times = &found.times;
-    json!({
-        "runtime": version,
-        "settings": settings,
-        "identical": found.differing_seed.is_none(),
-        "differing_seed": found.differing_seed,
-        "differences": found.differences,
-        "peak_ratio": peak_ratio(found),
-        "time_ratio": times.ratio,
-        "base": model(base, &found.base, times.base_median_ns, times.base_min_ns),
-        "rewritten": model(rewritten, &found.rewritten, times.other_median_ns, times.other_min_ns),
-    })
+        Self {
+            path: path.to_owned(),
+            first_run_peak_bytes: peaks.ok().map(|peaks| peaks.first),
+            later_runs_peak_bytes: peaks.ok().map(|peaks| peaks.steady),
+            peaks_unknown_because: peaks.err().cloned(),
+            arena_peak_bytes: measured.arena_peak,
+            loaded_bytes: measured.loaded_bytes,
+            median_ns,
+            min_ns,
+            finite: measured.finite,
+            outputs: measured.outputs.clone(),
+        }
+    }
+}
+
+impl Report {
+    fn new(
+        (base, rewritten): (&Path, &Path),
+        version: &str,
+        settings: &SessionSettings,
+        found: &ModelComparison,
+    ) -> Self {
+        let times = &found.times;
+        Self {
+            runtime: version.to_owned(),
+            settings: settings.clone(),
+            identical: found.differing_seed.is_none(),
+            differing_seed: found.differing_seed,
+            differences: found.differences.clone(),
+            peak_ratio: peak_ratio(found),
+            time_ratio: times.ratio,
+            base: ModelRecord::new(base, &found.base, times.base_median_ns, times.base_min_ns),
+            rewritten: ModelRecord::new(rewritten, &found.rewritten, times.other_median_ns, times.other_min_ns),
+        }
+    }
 }
 
 fn peak_ratio(found: &ModelComparison) -> Option<f64> {

@@ -25,6 +25,7 @@ macro_rules! assert_run {
 mod compare;
 mod files;
 mod inspect;
+mod json;
 mod max_batch;
 mod mlir;
 mod optimize;

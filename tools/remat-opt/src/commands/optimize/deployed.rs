@@ -1,7 +1,6 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat::deploy::{Check, Deployment};
-use serde_json::json;
 
 use super::report;
 use crate::cli::{OptimizeArgs, OrderHintArg};
@@ -103,29 +102,4 @@ fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
         ));
     }
     lines
-}
-
-pub(super) fn json(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> serde_json::Value {
-    let mut value = report::json(args, &found.model, &found.solution, seconds);
-    let check = found.check.as_ref();
-    let more = json!({
-        "target": "ort",
-        "variant": found.variant,
-        "abandoned": found.abandoned,
-        "promised_peak_bytes": found.promise.peak_bytes,
-        "promised_arena_bytes": found.promise.arena_bytes,
-        "promised_arena_steady_bytes": found.promise.arena_steady_bytes,
-        "learned_bytes": found.promise.learned_bytes,
-        "follows_plan": found.promise.follows_plan,
-        "hides_shapes": found.lowering.hides_shapes,
-        "readers": found.lowering.readers,
-        "reserved_bytes": found.lowering.reserved,
-        "promised_overhead_percent": found.solution.overhead.percent(),
-        "measured": check,
-        "keeps_promise": check.map(|_| found.broken_promise().is_none()),
-    });
-    if let (Some(all), serde_json::Value::Object(more)) = (value.as_object_mut(), more) {
-        all.extend(more);
-    }
-    value
 }

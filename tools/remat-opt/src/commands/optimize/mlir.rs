@@ -9,9 +9,10 @@ use remat::solver::SolveControl;
 use remat_mlir_passes::mlir::{Parsed, Session};
 use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, rematerialize};
 
-use crate::cli::{OptimizeArgs, ReportFormat};
-use crate::files;
+use super::document::{FunctionRecord, ModuleReport};
+use crate::cli::OptimizeArgs;
 use crate::units::{bytes, percent};
+use crate::{console, files};
 
 pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
     check(args)?;
@@ -53,13 +54,13 @@ fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) 
         if let Some(output) = &args.output {
             write(output, &module)?;
         }
-        return report(args, &reports, started);
+        return report(args, input, &reports, started);
     };
     remat_mlir_passes::register_passes();
     module.run(pipeline)?;
     match &args.output {
         Some(output) => write(output, &module),
-        None => crate::commands::print(&module.print()?),
+        None => console::print(&module.print()?),
     }
 }
 
@@ -102,38 +103,34 @@ fn write(output: &Path, module: &Parsed<'_>) -> anyhow::Result<()> {
     files::write(output, module.print()?)
 }
 
-fn report(args: &OptimizeArgs, reports: &[FunctionReport], started: Instant) -> anyhow::Result<()> {
-    let seconds = started.elapsed().as_secs_f64();
-    let text = match args.report.format {
-        ReportFormat::Json => {
-            let functions: Vec<_> = reports.iter().map(json).collect();
-            format!(
-                "{:#}\n",
-                serde_json::json!({ "functions": functions, "seconds": seconds })
-            )
+fn report(args: &OptimizeArgs, input: &Path, reports: &[FunctionReport], started: Instant) -> anyhow::Result<()> {
+    let text = || {
+        let mut text: String = reports.iter().map(line).collect();
+        if let Some(output) = &args.output {
+            text += &format!("written   {}\n", output.display());
         }
-        ReportFormat::Text => {
-            let mut text: String = reports.iter().map(line).collect();
-            if let Some(output) = &args.output {
-                text += &format!("wrote       {}\n", output.display());
-            }
-            text
-        }
+        text
     };
-    crate::commands::print(&text)
+    let body = || ModuleReport {
+        input: input.to_owned(),
+        output: args.output.clone(),
+        functions: reports.iter().map(record).collect(),
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    console::report(&args.report, text, body, Ok(()))
 }
 
-fn json(report: &FunctionReport) -> serde_json::Value {
-    serde_json::json!({
-        "name": report.name,
-        "baseline_peak_bytes": report.baseline_peak,
-        "peak_bytes": report.peak,
-        "baseline_duration": report.baseline_duration,
-        "duration": report.duration,
-        "recomputes": report.recomputes,
-        "transfers": report.transfers,
-        "optimal": report.optimal,
-    })
+fn record(report: &FunctionReport) -> FunctionRecord {
+    FunctionRecord {
+        name: report.name.clone(),
+        baseline_peak_bytes: report.baseline_peak,
+        peak_bytes: report.peak,
+        baseline_duration: report.baseline_duration,
+        duration: report.duration,
+        recomputes: report.recomputes,
+        transfers: report.transfers,
+        optimal: report.optimal,
+    }
 }
 
 fn line(report: &FunctionReport) -> String {

@@ -1,6 +1,7 @@
 //! `remat-opt IN -o OUT`: the main job.
 
 mod deployed;
+mod document;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
 mod report;
@@ -14,7 +15,10 @@ use remat::ort::Host;
 use remat::solver::SolveControl;
 use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
 
-use crate::cli::{OptimizeArgs, ReportFormat, TargetArg};
+pub(crate) use document::{ModuleReport, Report};
+
+use crate::cli::{OptimizeArgs, TargetArg};
+use crate::console;
 use crate::files::{self, Files};
 use crate::progress::Spinner;
 
@@ -54,10 +58,12 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     emit_plan(args, files, &model, &solution)?;
     let seconds = started.elapsed().as_secs_f64();
-    super::print(&match args.report.format {
-        ReportFormat::Text => report::text(args, &model, &solution, seconds),
-        ReportFormat::Json => format!("{:#}\n", report::json(args, &model, &solution, seconds)),
-    })
+    console::report(
+        &args.report,
+        || report::text(args, &model, &solution, seconds),
+        || Report::new(args, &model, &solution, seconds),
+        Ok(()),
+    )
 }
 
 /// What a file is written for where that is not ONNX Runtime.
@@ -176,11 +182,12 @@ fn deploy(
     }
     emit_plan(args, files, &found.model, &found.solution)?;
     let seconds = started.elapsed().as_secs_f64();
-    super::print(&match args.report.format {
-        ReportFormat::Text => deployed::text(args, &found, seconds),
-        ReportFormat::Json => format!("{:#}\n", deployed::json(args, &found, seconds)),
-    })?;
-    kept(&found)
+    console::report(
+        &args.report,
+        || deployed::text(args, &found, seconds),
+        || Report::deployed(args, &found, seconds),
+        kept(&found),
+    )
 }
 
 /// A promise that was not kept is a finding.

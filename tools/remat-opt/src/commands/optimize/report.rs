@@ -2,7 +2,6 @@
 
 use remat::plan::{Objective, OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
-use serde_json::json;
 
 use crate::cli::OptimizeArgs;
 use crate::units;
@@ -126,25 +125,4 @@ pub(super) fn plain(value: &impl serde::Serialize) -> String {
         .ok()
         .and_then(|value| value.as_str().map(str::to_owned))
         .unwrap_or_default()
-}
-
-pub(super) fn json(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> serde_json::Value {
-    json!({
-        "model": solution.problem.name,
-        "input": args.input,
-        "output": args.output,
-        "accounting": solution.problem.accounting,
-        "budget_bytes": solution.problem.budget,
-        "baseline_peak_bytes": model.baseline().peak,
-        "peak_bytes": solution.replay.peak,
-        "baseline_duration": model.baseline().duration,
-        "duration": solution.replay.duration,
-        "overhead_percent": solution.overhead.percent(),
-        "ops": solution.problem.ops.len(),
-        "recomputes": solution.plan.recomputes(),
-        "energy_pj": solution.replay.energy,
-        "second_memory_bytes": solution.replay.second_peak,
-        "certificate": solution.certificate,
-        "seconds": seconds,
-    })
 }

@@ -1,0 +1,75 @@
+//! Names beside samples of what they name.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use crate::DrawResult;
+
+/// Height of a line of names.
+pub(crate) const LINE: i32 = 20;
+/// Width of a sample.
+const SAMPLE: i32 = 20;
+/// Between a sample and its name.
+const GAP: i32 = 7;
+/// Height of the letters.
+const FONT: i32 = 14;
+/// Width of a letter at most, as far as it can be known without the font of the reader.
+const LETTER: i32 = 8;
+
+/// An area of pixels.
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// What stands before a name.
+#[derive(Clone, Copy)]
+pub(crate) enum Sample {
+    /// A piece of a line.
+    Line(ShapeStyle),
+    /// A filled box.
+    Box(RGBColor),
+    /// A triangle, as at the upper edge of a chart.
+    Triangle,
+    /// Nothing: the name belongs to the sample above.
+    None,
+}
+
+/// Draws a name with its sample; `y` is the middle of the line.
+pub(crate) fn entry(area: &Area<'_>, (x, y): (i32, i32), text: &str, sample: Sample) -> DrawResult {
+    match sample {
+        Sample::Line(style) => area.draw(&PathElement::new([(x, y), (x + SAMPLE, y)], style))?,
+        Sample::Box(color) => area.draw(&Rectangle::new([(x, y - 6), (x + SAMPLE, y + 6)], color.filled()))?,
+        Sample::Triangle => area.draw(&TriangleMarker::new((x + SAMPLE / 2, y), 5, BLACK.filled()))?,
+        Sample::None => {}
+    }
+    area.draw(&Text::new(
+        text.to_owned(),
+        (x + SAMPLE + GAP, y - FONT / 2),
+        ("sans-serif", FONT),
+    ))?;
+    Ok(())
+}
+
+/// How far to the right the next entry of a row stands.
+pub(crate) fn width(text: &str) -> i32 {
+    let letters = i32::try_from(text.chars().count()).unwrap_or(i32::MAX / LETTER / 2);
+    SAMPLE + GAP + letters * LETTER + 2 * GAP
+}
+
+/// A figure at a tick: whole numbers have no fraction.
+pub(crate) fn tick(value: &f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0" } else { text }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_no_more_digits_than_they_need() {
+        assert_eq!(
+            [50.0, 0.25, 7.5, 0.0, -0.001].map(|value| tick(&value)),
+            ["50", "0.25", "7.5", "0", "0"]
+        );
+    }
+}

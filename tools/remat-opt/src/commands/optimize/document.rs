@@ -1,0 +1,175 @@
+//! What `--format json` prints of the main job.
+
+use std::path::PathBuf;
+
+use remat::deploy::{Abandoned, Check, Deployment, Variant};
+use remat::plan::{Accounting, Certificate};
+use remat::{Model, Solution};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::OptimizeArgs;
+use crate::document::Body;
+
+/// A plan: what it gains and costs, and how good it is.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Name of the model.
+    model: String,
+    /// The input.
+    input: Option<PathBuf>,
+    /// What was written.
+    output: Option<PathBuf>,
+    /// Which bytes count.
+    accounting: Accounting,
+    /// The budget in bytes, where there is one.
+    budget_bytes: Option<u64>,
+    /// Peak of running every op once in reference order.
+    baseline_peak_bytes: u64,
+    /// Peak of the plan.
+    peak_bytes: u64,
+    /// Duration of running every op once; in nanoseconds for models.
+    baseline_duration: u64,
+    /// Duration of the plan.
+    duration: u64,
+    /// Time beyond the baseline, in per cent.
+    overhead_percent: f64,
+    /// Number of ops.
+    ops: usize,
+    /// How many runs of ops the plan adds.
+    recomputes: usize,
+    /// Energy of the plan in picojoules; 0 where nothing states it.
+    energy_pj: u64,
+    /// Most bytes in the second memory at once.
+    second_memory_bytes: u64,
+    /// What the solver claims about the plan.
+    certificate: Option<Certificate>,
+    /// What holds in ONNX Runtime, for models that are made for it.
+    #[serde(flatten)]
+    in_runtime: Option<InRuntime>,
+    /// Time all of it took.
+    seconds: f64,
+}
+
+/// What holds in ONNX Runtime.
+#[derive(Serialize, JsonSchema)]
+struct InRuntime {
+    /// `ort`.
+    target: &'static str,
+    /// How the model is written.
+    variant: Variant,
+    /// What was tried before, and why it was rejected.
+    abandoned: Vec<Abandoned>,
+    /// Predicted peak with the memory arena off.
+    promised_peak_bytes: u64,
+    /// Predicted peak of the first run with the memory arena on.
+    promised_arena_bytes: u64,
+    /// Predicted peak of later runs with the memory arena on.
+    promised_arena_steady_bytes: u64,
+    /// How much of the predicted peak was added after a measurement.
+    learned_bytes: u64,
+    /// Whether nodes run in the order of the plan.
+    follows_plan: bool,
+    /// Whether shapes of large results are made dynamic.
+    hides_shapes: bool,
+    /// How many nodes were added to fix the order.
+    readers: usize,
+    /// Bytes that are allocated and freed at the start of a run, for the sake of the arena.
+    reserved_bytes: u64,
+    /// Estimated time beyond the baseline, in per cent.
+    promised_overhead_percent: f64,
+    /// What was measured.
+    measured: Option<Check>,
+    /// Whether the measured peak is the predicted one, within its tolerance.
+    keeps_promise: Option<bool>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-report/1";
+}
+
+impl Report {
+    /// A plan as such.
+    pub(super) fn new(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> Self {
+        Self {
+            model: solution.problem.name.clone(),
+            input: args.input.clone(),
+            output: args.output.clone(),
+            accounting: solution.problem.accounting,
+            budget_bytes: solution.problem.budget,
+            baseline_peak_bytes: model.baseline().peak,
+            peak_bytes: solution.replay.peak,
+            baseline_duration: model.baseline().duration,
+            duration: solution.replay.duration,
+            overhead_percent: solution.overhead.percent(),
+            ops: solution.problem.ops.len(),
+            recomputes: solution.plan.recomputes(),
+            energy_pj: solution.replay.energy,
+            second_memory_bytes: solution.replay.second_peak,
+            certificate: solution.certificate.clone(),
+            in_runtime: None,
+            seconds,
+        }
+    }
+
+    /// A model that was made for ONNX Runtime.
+    pub(super) fn deployed(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Self {
+        Self {
+            in_runtime: Some(InRuntime {
+                target: "ort",
+                variant: found.variant,
+                abandoned: found.abandoned.clone(),
+                promised_peak_bytes: found.promise.peak_bytes,
+                promised_arena_bytes: found.promise.arena_bytes,
+                promised_arena_steady_bytes: found.promise.arena_steady_bytes,
+                learned_bytes: found.promise.learned_bytes,
+                follows_plan: found.promise.follows_plan,
+                hides_shapes: found.lowering.hides_shapes,
+                readers: found.lowering.readers,
+                reserved_bytes: found.lowering.reserved,
+                promised_overhead_percent: found.solution.overhead.percent(),
+                measured: found.check.clone(),
+                keeps_promise: found.check.as_ref().map(|_| found.broken_promise().is_none()),
+            }),
+            ..Self::new(args, &found.model, &found.solution, seconds)
+        }
+    }
+}
+
+/// The plans of a module of MLIR.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ModuleReport {
+    /// The input.
+    pub(super) input: PathBuf,
+    /// What was written.
+    pub(super) output: Option<PathBuf>,
+    /// One for each function.
+    pub(super) functions: Vec<FunctionRecord>,
+    /// Time all of it took.
+    pub(super) seconds: f64,
+}
+
+/// The plan of a function.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FunctionRecord {
+    /// Name of the function.
+    pub(super) name: String,
+    /// Peak of running every op once in its order.
+    pub(super) baseline_peak_bytes: u64,
+    /// Peak of the plan.
+    pub(super) peak_bytes: u64,
+    /// Duration of running every op once.
+    pub(super) baseline_duration: u64,
+    /// Duration of the plan.
+    pub(super) duration: u64,
+    /// How many runs of ops the plan adds.
+    pub(super) recomputes: usize,
+    /// How many storages come back from the second memory.
+    pub(super) transfers: usize,
+    /// Whether it is proved that no plan is better.
+    pub(super) optimal: bool,
+}
+
+impl Body for ModuleReport {
+    const FORMAT: &'static str = "remat-module/1";
+}

@@ -1,0 +1,18 @@
+//! The streams of the process: data on stdout, talk on stderr.
+
+mod report;
+mod warnings;
+
+use std::io::Write;
+
+pub(crate) use report::report;
+pub(crate) use warnings::{start_tracing, taken as warnings_so_far};
+
+/// Writes data to stdout. A reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,71 @@
+//! What the libraries say on the way: on stderr, and, where it is a warning, in the report too.
+
+use std::fmt::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, fmt as print};
+
+/// The warnings so far, in the order in which they came.
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Events of the libraries go to stderr; `REMAT_LOG` filters them finer than `-v` does. Warnings are kept, whatever is shown.
+pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
+    let level = match (quiet, verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, _) => "trace",
+    };
+    let filter = EnvFilter::try_from_env("REMAT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let shown = print::layer().with_writer(std::io::stderr).without_time();
+    tracing_subscriber::registry()
+        .with(shown.with_filter(filter))
+        .with(Keep.with_filter(LevelFilter::WARN))
+        .init();
+}
+
+/// The warnings so far.
+pub(crate) fn taken() -> Vec<String> {
+    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Keeps every event.
+struct Keep;
+
+impl<S: Subscriber> Layer<S> for Keep {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        let mut kept = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(line.text());
+    }
+}
+
+/// An event as one line: its message, then its fields.
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Line {
+    fn text(self) -> String {
+        self.message + &self.fields
+    }
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string does not fail.
+        _ = if field.name() == "message" {
+            write!(self.message, "{value:?}")
+        } else {
+            write!(self.fields, ", {}: {value:?}", field.name())
+        };
+    }
+}

@@ -1,0 +1,28 @@
+//! What the user can do about an error.
+
+use remat::Error;
+use remat::onnx::OnnxError;
+use remat::plan::StopReason;
+
+/// A sentence or two; `None` where the message says all there is.
+pub(super) fn help(error: &anyhow::Error) -> Option<String> {
+    let text = match error.downcast_ref::<Error>()? {
+        Error::Infeasible(infeasible) => format!(
+            "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
+            infeasible.need
+        ),
+        Error::NoPlan {
+            stop: StopReason::Refused,
+            ..
+        } => "the solver cannot work on this problem, `-v` shows why; `--solver auto` can".to_owned(),
+        Error::NoPlan { reached, .. } => {
+            format!("give it more time (`--time-limit`), or a budget of at least {reached} bytes")
+        }
+        Error::Onnx(OnnxError::UnknownSizes { .. }) => {
+            "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`".to_owned()
+        }
+        Error::PlanRejected(_) => "`remat-opt explain CODE` explains a rule".to_owned(),
+        _ => return None,
+    };
+    Some(text)
+}

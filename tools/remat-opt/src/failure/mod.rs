@@ -1,0 +1,197 @@
+//! Errors on their way to the user: rendering, help, exit status, and what is saved of a bug of ours.
+
+mod bug;
+mod details;
+mod help;
+mod similar;
+mod usage;
+
+use std::fmt;
+use std::process::ExitCode;
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
+use remat::{Error, ErrorKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(crate) use details::{Details, UnknownName, ViolationRecord};
+pub(crate) use similar::similar;
+pub(crate) use usage::report_usage;
+
+use crate::cli::ReportFormat;
+use crate::{console, document};
+
+/// An error, and whether the report of the command tells it already.
+#[derive(Debug)]
+pub(crate) struct Reported(pub(crate) anyhow::Error);
+
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Reported {}
+
+/// The outcome that the exit status stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// Proved infeasible, or `verify` found a violation or a difference: exit status 1.
+    Finding,
+    /// The command line cannot be understood: exit status 2.
+    Usage,
+    /// The input, or the way it was asked for, is at fault: exit status 2.
+    Input,
+    /// The checker rejected a plan of ours: exit status 3.
+    Internal,
+    /// A limit was reached before a plan was found: exit status 4.
+    Limit,
+}
+
+impl Kind {
+    /// The exit status of the documentation.
+    fn status(self) -> u8 {
+        match self {
+            Self::Finding => 1,
+            Self::Usage | Self::Input => 2,
+            Self::Internal => 3,
+            Self::Limit => 4,
+        }
+    }
+}
+
+/// What went wrong, for programs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct FailureBody {
+    /// Which outcome it is.
+    kind: Kind,
+    /// What went wrong, in a sentence.
+    message: String,
+    /// What can be done about it.
+    help: Option<String>,
+    /// The status the process ends with.
+    exit_status: u8,
+    /// The op or tensor it is about.
+    node: Option<String>,
+    /// The names and numbers of the message, for errors that have them.
+    details: Option<Details>,
+}
+
+/// What `--format json` prints where there is no report.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FailureDocument {
+    /// Name and version of this form.
+    format: &'static str,
+    /// What went wrong.
+    error: FailureBody,
+    /// What was said as a warning on the way.
+    warnings: Vec<String>,
+}
+
+impl FailureDocument {
+    /// The value of the field `format`.
+    pub(crate) const FORMAT: &'static str = "remat-error/1";
+
+    fn new(error: FailureBody) -> Self {
+        Self {
+            format: Self::FORMAT,
+            error,
+            warnings: console::warnings_so_far(),
+        }
+    }
+}
+
+impl FailureBody {
+    /// What is known of an error.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        let known = error.downcast_ref::<Error>();
+        let details = Details::of(error);
+        let help = match (known, &details) {
+            (Some(Error::Rejected(rejected)), _) => Some(bug::save_rejected(rejected, std::path::Path::new("."))),
+            (_, Some(Details::UnknownName(unknown))) => unknown.suggestion(),
+            _ => help::help(error),
+        };
+        let kind = match known.map(Error::kind) {
+            Some(ErrorKind::Negative) => Kind::Finding,
+            Some(ErrorKind::Input) => Kind::Input,
+            Some(ErrorKind::Internal) => Kind::Internal,
+            Some(ErrorKind::Limit) => Kind::Limit,
+            // Errors of the command line's own work are errors of usage.
+            None => Kind::Usage,
+        };
+        Self {
+            kind,
+            // Messages of the library are whole; what the command line adds stands before the cause.
+            message: known.map_or_else(|| format!("{error:#}"), ToString::to_string),
+            help,
+            exit_status: kind.status(),
+            node: known.and_then(details::node),
+            details,
+        }
+    }
+}
+
+/// Prints the error on stderr, and where programs read along, as an object on stdout, unless the report tells it already. Gives the
+/// documented exit status.
+pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
+    let (error, is_reported) = match error.downcast_ref::<Reported>() {
+        Some(Reported(inner)) => (inner, true),
+        None => (error, false),
+    };
+    let body = FailureBody::of(error);
+    eprint_text(&rendered(&body));
+    if format == ReportFormat::Json && !is_reported {
+        print_failure(body.clone());
+    }
+    ExitCode::from(body.exit_status)
+}
+
+/// Prints the object that stands for a failure. That stdout is gone is no news: the exit status tells.
+fn print_failure(body: FailureBody) {
+    _ = console::print(&document::to_json(&FailureDocument::new(body)));
+}
+
+fn rendered(body: &FailureBody) -> String {
+    let rendered = Rendered {
+        text: body.message.clone(),
+        help: body.help.clone(),
+    };
+    let mut text = String::new();
+    let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+        GraphicalTheme::unicode()
+    } else {
+        GraphicalTheme::unicode_nocolor()
+    };
+    let handler = GraphicalReportHandler::new_themed(theme).with_width(120);
+    if handler.render_report(&mut text, &rendered).is_err() {
+        text = body.message.clone() + "\n";
+    }
+    text
+}
+
+#[expect(clippy::print_stderr, reason = "the last words of a failed run")]
+fn eprint_text(text: &str) {
+    eprint!("{text}");
+}
+
+/// An error in the form that miette renders.
+#[derive(Debug)]
+struct Rendered {
+    text: String,
+    help: Option<String>,
+}
+
+impl fmt::Display for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Rendered {}
+
+impl Diagnostic for Rendered {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+}

@@ -1,0 +1,66 @@
+//! `remat-opt`: makes neural networks fit into less memory.
+//!
+//! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr. It is a library so that
+//! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]); nothing else is to be used from outside.
+
+mod budgets;
+mod chart;
+mod cli;
+mod commands;
+mod console;
+mod document;
+mod failure;
+mod files;
+mod front_chart;
+mod goal;
+mod interrupt;
+mod machine;
+mod progress;
+mod runtime;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Command};
+
+/// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
+#[must_use]
+pub fn run() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return failure::report_usage(&error, &arguments),
+    };
+    console::start_tracing(cli.quiet, cli.verbose);
+    let result = match &cli.command {
+        Some(Command::Inspect(args)) => commands::inspect::run(args),
+        Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
+        Some(Command::Compare(args)) => commands::compare::run(args),
+        Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
+        Some(Command::Profile(args)) => commands::profile::run(args),
+        Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Simulate(args)) => commands::simulate::run(args),
+        Some(Command::MeasureChild) => commands::measure_child::run(),
+        Some(Command::Explain(args)) => commands::explain::run(args),
+        Some(Command::Completions(args)) => commands::completions::run(args),
+        None => commands::optimize::run(&cli.optimize, cli.quiet),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error, cli.report_format()),
+    }
+}
+
+/// The command line with all its options, for the manual.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// The JSON schema of everything that `--format json` prints, by the name of its form.
+#[must_use]
+pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    document::schemas()
+}
