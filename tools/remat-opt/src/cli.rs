@@ -11,9 +11,14 @@ use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
+
+use crate::paths::{InputFormat, OutputFormat};
 pub(crate) use remat::{parse_duration, parse_share};
 
 use crate::files::Files;
+
+/// What `-h` ends with.
+const MORE: &str = "`--help` explains all options, with examples; `remat-opt COMMAND -h` those of a command.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +35,7 @@ Examples:
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
+  remat-opt - -o - --budget 80% < model.onnx > small.onnx   `-` is stdin and stdout; the report goes to stderr
 
 Exit status:
   0  done
@@ -38,13 +44,23 @@ Exit status:
   3  the checker rejected our own plan: a bug, the problem and the plan are saved
   4  a limit was reached before a plan was found";
 
+/// Groups of options, the same in every command.
+pub(crate) const INPUT: &str = "Input";
+pub(crate) const GOAL: &str = "Goal";
+pub(crate) const SEARCH: &str = "Search";
+pub(crate) const OUTPUT: &str = "Output";
+pub(crate) const RUNTIME: &str = "ONNX Runtime";
+pub(crate) const MLIR: &str = "MLIR";
+pub(crate) const SECOND_MEMORY: &str = "Second memory";
+pub(crate) const REPORT: &str = "Report";
+
 /// Makes neural networks fit into less memory.
 ///
 /// Reads an ONNX model (or a networkx node-link graph in JSON), finds out when to drop intermediate results and when to
 /// compute them again, so that the peak of memory stays within the budget, and writes a model that does so. Its outputs
 /// are the same, bit for bit.
 #[derive(Debug, Parser)]
-#[command(name = "remat-opt", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "remat-opt", version, after_help = MORE, after_long_help = EXAMPLES, max_term_width = 100)]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -56,31 +72,41 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) optimize: OptimizeArgs,
     /// Talk more on stderr; twice for everything.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = REPORT)]
     pub(crate) verbose: u8,
     /// Talk less on stderr: no progress, only errors.
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = REPORT)]
     pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show where a model's memory goes: its peak, its timeline, the largest tensors at the peak.
+    /// Show where a model's memory goes.
+    ///
+    /// Its peak, its timeline, and the largest tensors at the peak.
     Inspect(InspectArgs),
-    /// Find a plan for each of several budgets: the whole front of memory against time.
+    /// Find a plan for each of several budgets.
+    ///
+    /// The plans form the front of memory against time.
     Sweep(Box<crate::commands::sweep::SweepArgs>),
     /// Run every solver under every budget, side by side.
     Compare(Box<crate::commands::compare::CompareArgs>),
-    /// Find the largest batch that fits into memory, with and without rematerialization.
+    /// Find the largest batch that fits into memory.
+    ///
+    /// With and without rematerialization.
     MaxBatch(Box<crate::commands::max_batch::MaxBatchArgs>),
     /// Measure what each op of a model takes in ONNX Runtime.
     Profile(Box<crate::commands::profile::ProfileArgs>),
-    /// Replay a plan against a model with the independent checker, or run a rewritten model beside its original.
+    /// Check a plan, or compare a rewritten model with its original.
+    ///
+    /// A plan is replayed by the independent checker. A rewritten model runs in ONNX Runtime beside its original, on the same inputs.
     Verify(Box<VerifyArgs>),
     /// Run a model for another command, which measures this process.
     #[command(name = crate::runtime::CHILD, hide = true)]
     MeasureChild,
-    /// Replay a log of an eager execution under dynamic rematerialization (DTR).
+    /// Replay a log of an eager execution under DTR.
+    ///
+    /// DTR is dynamic tensor rematerialization.
     Simulate(crate::commands::simulate::SimulateArgs),
     /// Explain a rule of the checker.
     Explain(ExplainArgs),
@@ -108,46 +134,59 @@ impl Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct OptimizeArgs {
-    /// Model (`.onnx`), module of MLIR (`.mlir`), node-link graph (`.json`), saved problem (`.json`) or log of an eager execution (`.log`,
-    /// `.log.gz`).
+    /// Model, graph or log; `-` for stdin.
+    ///
+    /// A model (`.onnx`), a module of MLIR (`.mlir`), a node-link graph or a saved problem (`.json`), or a log of an eager execution
+    /// (`.log`, `.log.gz`). `-` reads from stdin.
     // Optional in the type only: a subcommand stands in its place.
     #[arg(value_name = "IN", required = true)]
     pub(crate) input: Option<PathBuf>,
-    /// Where to write; the extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for
-    /// devices, `.remat` readable text, `.dot` a drawing. Without it, only the report is printed.
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// Peak to stay within: `80%` of the baseline, `512MiB`, a number of bytes, `min` (the lowest that is found), `auto` (the
-    /// lowest within `--max-overhead`) or `none`.
-    #[arg(short, long, value_name = "BUDGET", default_value = "auto")]
+    /// Apply this plan instead of searching for one.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"], help_heading = INPUT, hide_short_help = true)]
+    pub(crate) plan: Option<PathBuf>,
+    /// Peak to stay within: `80%`, `512MiB`, `min`, `auto`, `none`.
+    ///
+    /// A share of the baseline's peak, a size, `min` (the lowest peak that is found), `auto` (the lowest within `--max-overhead`) or
+    /// `none`.
+    #[arg(short, long, value_name = "BUDGET", default_value = "auto", help_heading = GOAL)]
     pub(crate) budget: BudgetSpec,
-    /// For `--budget auto`: time that may be added, as a share of the baseline.
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
+    /// For `--budget auto`: time that may be added, as a share.
+    ///
+    /// A share of the time without rematerialization.
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, help_heading = GOAL)]
     pub(crate) max_overhead: u64,
-    /// Solver to use; `auto` searches, then proves what it can.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    /// Solver; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     pub(crate) solver: String,
     /// Longest time to search.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     pub(crate) time_limit: Duration,
-    /// Most search steps to take: with one thread, the same seed and no time limit in the way, the same plan in every run.
-    #[arg(long, value_name = "N")]
+    /// Most search steps to take.
+    ///
+    /// With one thread, the same seed and no time limit in the way, the same plan in every run.
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     pub(crate) step_limit: Option<u64>,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     #[command(flatten)]
     pub(crate) goal: crate::goal::GoalArgs,
-    /// Apply this plan instead of searching for one.
-    #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"])]
-    pub(crate) plan: Option<PathBuf>,
+    /// Where to write; `-` for stdout.
+    ///
+    /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`
+    /// readable text, `.dot` a drawing. Without it, only the report is printed. `-` writes to stdout, and the report goes to stderr.
+    #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// For `-o -`: what to write [default: onnx or mlir as IN is, else json].
+    #[arg(long, value_name = "FORM", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) output_format: Option<OutputFormat>,
     /// Also write the plan here, as JSON.
-    #[arg(long, value_name = "PLAN")]
+    #[arg(long, value_name = "PLAN", help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) emit_plan: Option<PathBuf>,
-    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"])]
-    pub(crate) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
+    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"], help_heading = MLIR, hide_short_help = true)]
+    pub(crate) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(crate) mlir: MlirArgs,
     #[command(flatten)]
@@ -156,36 +195,58 @@ pub(crate) struct OptimizeArgs {
     pub(crate) report: ReportArgs,
 }
 
+/// Something that is either on or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Switch {
+    /// It is there.
+    On,
+    /// It is not.
+    Off,
+}
+
+impl Switch {
+    /// Whether it is on.
+    pub(crate) fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
 /// What a search runs with; the same for every command that bounds its memory too.
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     threads: Option<std::num::NonZeroUsize>,
-    /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SEARCH, hide_short_help = true)]
     memory_limit: Option<u64>,
-    /// Seed of the search's random choices.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of the random choices.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH, hide_short_help = true)]
     seed: u64,
 }
 
 /// What a rewritten model is made for.
 #[derive(Debug, Args)]
 pub(crate) struct TargetArgs {
-    /// What the output is made for: `ort`, ONNX Runtime under the settings that users have, `onnx`, any runtime, `plan`, whoever follows
-    /// plans (`.json`, `.sched`), or `mlir` [default: what the extension says; for `.onnx` `ort` where the runtime's library is found].
-    #[arg(long, value_name = "NAME")]
+    /// What it is made for: `ort`, `onnx`, `plan` or `mlir`.
+    ///
+    /// `ort`: ONNX Runtime under the settings that users have. `onnx`: any runtime. `plan`: whoever follows plans (`.json`, `.sched`).
+    /// `mlir`: compilers [default: what the extension says; for `.onnx`, `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME", hide_possible_values = true, help_heading = OUTPUT)]
     pub(crate) target: Option<TargetArg>,
-    /// For `ort`: execution orders that the model must be right for, `any` or `priority` alone, with fewer nodes.
-    #[arg(long, value_name = "ORDER", default_value = "any")]
+    /// Whether the runtime's memory arena will be on.
+    ///
+    /// `on` is the runtime's default. Then room is reserved for the arena at the start of a run if that makes it smaller, which costs the
+    /// time to fill the room. `off` is for `enable_cpu_mem_arena = False`.
+    #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
+    pub(crate) arena: Switch,
+    /// Execution orders that the model must be right for.
+    ///
+    /// `any`, or `priority` alone, with fewer nodes.
+    #[arg(long, value_name = "ORDER", default_value = "any", help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) order_hint: OrderHintArg,
-    /// For `ort`: the runtime's memory arena will be off (`enable_cpu_mem_arena = False`). Otherwise room is reserved for it at the start of
-    /// a run if that makes it smaller, which costs the time to fill the room.
-    #[arg(long)]
-    pub(crate) no_arena: bool,
-    /// For `ort`: do not run the two models to compare bits, memory and time.
-    #[arg(long)]
+    /// Do not run the two models to compare bits, memory and time.
+    #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) no_measure: bool,
 }
 
@@ -193,14 +254,18 @@ pub(crate) struct TargetArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MlirArgs {
     /// For `.mlir`: `torch`, what torch-mlir and IREE import, `onnx-mlir`, or `remat`, with the plan as ops of the dialect `remat`.
-    #[arg(long, value_name = "FORM", default_value = "torch")]
+    #[arg(long, value_name = "FORM", default_value = "torch", help_heading = MLIR, hide_short_help = true)]
     pub(crate) mlir_form: MlirFormArg,
-    /// For `torch`: what keeps the compiler from merging recomputes, `iree`, ops that only IREE reads, or `none`.
-    #[arg(long, value_name = "KIND", default_value = "iree")]
+    /// For `torch`: optimization barriers that keep the compiler from merging recomputes.
+    ///
+    /// `iree`, ops that only IREE reads, or `none`.
+    #[arg(long, value_name = "KIND", default_value = "iree", help_heading = MLIR, hide_short_help = true)]
     pub(crate) mlir_fences: MlirFencesArg,
-    /// For `torch`: where weights go, `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it
-    /// runs (`--parameters=model=FILE`).
-    #[arg(long, value_name = "PLACE", default_value = "inline")]
+    /// For `torch`: where weights go.
+    ///
+    /// `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it runs
+    /// (`--parameters=model=FILE`).
+    #[arg(long, value_name = "PLACE", default_value = "inline", help_heading = MLIR, hide_short_help = true)]
     pub(crate) mlir_weights: MlirWeightsArg,
 }
 
@@ -295,35 +360,53 @@ impl OrderHintArg {
     }
 }
 
-/// How a model is read and what counts; the same for every command that reads one.
+/// Sizes that a model leaves open; the same for every command that reads one.
 #[derive(Debug, Args)]
-pub(crate) struct LoadArgs {
-    /// Value of a symbolic dimension, of `?` for the dynamic extents of a module of MLIR; may be repeated.
-    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment)]
+pub(crate) struct OpenSizes {
+    /// Value of a symbolic dimension; may be repeated.
+    ///
+    /// `?` stands for the dynamic extents of a module of MLIR.
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment, help_heading = INPUT)]
     pub(crate) dims: Vec<(String, u64)>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
-    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = parse_assignment)]
+    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = parse_assignment, help_heading = INPUT, hide_short_help = true)]
     pub(crate) sizes: Vec<(String, u64)>,
-    /// Which bytes count: `runtime` (outputs stay, sizes aligned, kernel workspace) or `paper` (outputs die, as in the Checkmate
-    /// and Moccasin papers) [default: runtime for models, paper for graphs].
-    #[arg(long, value_name = "MODE")]
-    pub(crate) accounting: Option<AccountingArg>,
-    /// Whether first computes may change their order, `free`, or must keep that of the input, `fixed` [default: free for models,
-    /// fixed for graphs].
-    #[arg(long, value_name = "MODE")]
-    pub(crate) order: Option<OrderArg>,
-    /// How often one op may run at most [default: no limit].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_computes: Option<u32>,
-    /// Device that times are estimated for; where models are run, `cpu`, `cuda` or `cuda:N`.
-    #[arg(long, value_name = "NAME", default_value = "cpu")]
+}
+
+/// How a model is read and what counts; the same for every command that plans.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenSizes,
+    /// For `-` as input: what stdin holds [default: what its beginning looks like].
+    #[arg(long, value_name = "FORM", help_heading = INPUT, hide_short_help = true)]
+    pub(crate) input_format: Option<InputFormat>,
+    /// Device that times are estimated for, or that models run on.
+    ///
+    /// Models run on `cpu`, `cuda` or `cuda:N`.
+    #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = INPUT)]
     pub(crate) device: String,
     /// Devices of your own that `--device` may name, in the form of `passes/profile/src/devices.toml`.
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", help_heading = INPUT, hide_short_help = true)]
     pub(crate) device_file: Option<PathBuf>,
-    /// Measured times per op that replace the estimates: a file that `remat-opt profile` wrote, or `measured` to measure them now.
-    #[arg(long, value_name = "FILE|measured")]
+    /// Measured times per op that replace the estimates.
+    ///
+    /// A file that `remat-opt profile` wrote, or `measured` to measure them now.
+    #[arg(long, value_name = "FILE|measured", help_heading = INPUT, hide_short_help = true)]
     pub(crate) profile: Option<PathBuf>,
+    /// Which bytes count: `runtime` or `paper` [default: runtime for models, paper for graphs].
+    ///
+    /// `runtime`: outputs stay, sizes are aligned, kernels have workspace. `paper`: outputs die, as in the Checkmate and Moccasin papers.
+    #[arg(long, value_name = "MODE", help_heading = INPUT, hide_short_help = true)]
+    pub(crate) accounting: Option<AccountingArg>,
+    /// Order of first computes: `free` or `fixed` [default: free for models, fixed for graphs].
+    ///
+    /// Whether they may change their order, or must keep that of the input.
+    #[arg(long, value_name = "MODE", help_heading = GOAL, hide_short_help = true)]
+    pub(crate) order: Option<OrderArg>,
+    /// How often one op may run at most [default: no limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = GOAL, hide_short_help = true)]
+    pub(crate) max_computes: Option<u32>,
     #[command(flatten)]
     pub(crate) paging: crate::goal::PagingArgs,
     #[command(flatten)]
@@ -332,8 +415,10 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Form of the report on stdout.
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Form of the report: `text` or `json`.
+    ///
+    /// `json` prints one object on stdout, of a form that `docs/schema` describes; so it does for failures.
+    #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true, help_heading = REPORT)]
     pub(crate) format: ReportFormat,
 }
 
@@ -363,14 +448,14 @@ pub(crate) enum OrderArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Model (`.onnx`), node-link graph or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// Show the timeline under this plan instead of the model's own order.
-    #[arg(long, value_name = "PLAN")]
+    #[arg(long, value_name = "PLAN", help_heading = INPUT)]
     pub(crate) plan: Option<PathBuf>,
     /// How many tensors to list.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
@@ -380,16 +465,21 @@ pub(crate) struct InspectArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Model (`.onnx`), node-link graph or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`); `-` for stdin.
     #[arg(value_name = "MODEL")]
     pub(crate) input: PathBuf,
-    /// Plan to replay (`.json`); its own accounting and budget apply. A schedule for devices (`.sched`) is replayed as well. Or the rewritten model (`.onnx`): both models run in ONNX
-    /// Runtime on the same inputs, their outputs are compared bit by bit, and memory and time are measured.
+    /// Plan to replay (`.json`, `.sched`), or rewritten model to run (`.onnx`); `-` for stdin.
+    ///
+    /// A plan is replayed under its own accounting and budget. With a rewritten model, both models run in ONNX Runtime on the same inputs:
+    /// their outputs are compared bit by bit, and memory and time are measured.
     #[arg(value_name = "PLAN|REWRITTEN")]
     pub(crate) plan: PathBuf,
-    /// Also draw runs, transfers and memory over time here, as SVG.
-    #[arg(long, value_name = "SVG")]
-    pub(crate) timeline: Option<PathBuf>,
+    /// Also write the report here, as JSON.
+    #[arg(short, long, alias = "emit-report", value_name = "REPORT", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
+    /// For plans: also draw runs, transfers and memory over time here, as SVG.
+    #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
+    pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) load: LoadArgs,
     #[command(flatten)]
@@ -397,17 +487,14 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) session: crate::runtime::SessionArgs,
     /// Warm runs of each model.
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Running models")]
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
     pub(crate) runs: u32,
     /// Seed of the first inputs.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running models")]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RUNTIME)]
     pub(crate) seed: u64,
     /// How many seeds to compare outputs for, counted up from the first.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running models")]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
     pub(crate) seeds: u32,
-    /// Also write what was found here, as JSON.
-    #[arg(long, value_name = "FILE", help_heading = "Running models")]
-    pub(crate) emit_report: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -467,8 +554,8 @@ impl LoadArgs {
     /// All options but the profile.
     pub(crate) fn options_without_profile(&self) -> remat::LoadOptions {
         remat::LoadOptions {
-            dims: self.dims.iter().cloned().collect(),
-            sizes: self.sizes.iter().cloned().collect(),
+            dims: self.open.dims.iter().cloned().collect(),
+            sizes: self.open.sizes.iter().cloned().collect(),
             accounting: self.accounting.map(|accounting| match accounting {
                 AccountingArg::Runtime => Accounting::Runtime,
                 AccountingArg::Paper => Accounting::Paper,
@@ -493,8 +580,8 @@ impl LoadArgs {
     /// Profiles a model with the dimensions and sizes of the command line.
     pub(crate) fn measured(&self, host: &remat::ort::Host, model: &Path) -> Result<ProfileFile, remat::Error> {
         let import = remat::onnx::ImportOptions {
-            dims: self.dims.iter().cloned().collect(),
-            sizes: self.sizes.iter().cloned().collect(),
+            dims: self.open.dims.iter().cloned().collect(),
+            sizes: self.open.sizes.iter().cloned().collect(),
             open_sizes: true,
         };
         crate::commands::profile::measured(host, model, &import)

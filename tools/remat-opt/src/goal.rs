@@ -4,31 +4,34 @@ use clap::{Args, ValueEnum};
 use remat::plan::{Objective, PagingMode};
 use remat::{Deadline, Goal, SecondMemory};
 
-use crate::cli::parse_bytes;
+use crate::cli::{GOAL, SECOND_MEMORY, parse_bytes};
 
 /// What a plan is to be good at.
 #[derive(Debug, Args)]
 pub(crate) struct GoalArgs {
     /// What the plan is to be good at, within the budget.
-    #[arg(long, value_name = "GOAL", default_value = "time")]
+    #[arg(long, value_name = "GOAL", default_value = "time", help_heading = GOAL, hide_short_help = true)]
     objective: ObjectiveArg,
-    /// When the plan has to have ended, transfers included: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
-    #[arg(long, value_name = "TIME")]
+    /// When the plan has to have ended: a multiple of the model's own time, `1.5x`, or a time, `40ms`.
+    ///
+    /// Transfers count.
+    #[arg(long, value_name = "TIME", help_heading = GOAL, hide_short_help = true)]
     deadline: Option<Deadline>,
     /// Keep the budget by `--paging` alone: nothing is computed twice.
-    #[arg(long, conflicts_with = "solver")]
+    #[arg(long, conflicts_with = "solver", help_heading = SECOND_MEMORY, hide_short_help = true)]
     no_remat: bool,
 }
 
 /// Where a plan may move results.
 #[derive(Debug, Args)]
 pub(crate) struct PagingArgs {
-    /// Whether results may move to the second memory of the device and back: `off`, `sync` (the processor moves them) or `dma`
-    /// (beside it).
-    #[arg(long = "paging", value_name = "MODE", default_value = "off")]
+    /// Move results to a second memory and back: `off`, `sync` or `dma`.
+    ///
+    /// The memory is that of the device. With `sync` the processor moves them, with `dma` the bus does so beside it.
+    #[arg(long = "paging", value_name = "MODE", default_value = "off", hide_possible_values = true, help_heading = SECOND_MEMORY, hide_short_help = true)]
     mode: PagingArg,
     /// What the second memory holds, `32GB` for instance [default: what the device says].
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SECOND_MEMORY, hide_short_help = true)]
     tier_capacity: Option<u64>,
 }
 

@@ -14,7 +14,9 @@ mod files;
 mod front_chart;
 mod goal;
 mod interrupt;
+mod legacy;
 mod machine;
+mod paths;
 mod progress;
 mod runtime;
 mod units;
@@ -28,13 +30,27 @@ use crate::cli::{Cli, Command};
 /// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
 #[must_use]
 pub fn run() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let (arguments, notes) = legacy::modernized(std::env::args_os().collect());
+    let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return failure::report_usage(&error, &arguments),
     };
     console::start_tracing(cli.quiet, cli.verbose);
-    let result = match &cli.command {
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    let result = cli.hold_streams().and_then(|()| dispatch(&cli));
+    let delivered = console::streams::deliver();
+    let status = match result.and(delivered) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error, cli.report_format()),
+    };
+    console::streams::close();
+    status
+}
+
+fn dispatch(cli: &Cli) -> anyhow::Result<()> {
+    match &cli.command {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
         Some(Command::Compare(args)) => commands::compare::run(args),
@@ -46,10 +62,6 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),
         None => commands::optimize::run(&cli.optimize, cli.quiet),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error, cli.report_format()),
     }
 }
 

@@ -6,6 +6,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use remat::ort::{ChildCommand, Host, OptimizationLevel, Provider, SessionSettings, Surroundings};
 
+use crate::cli::{RUNTIME, Switch};
+
 /// Variables that name the runtime's library, the first before the second.
 const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
 
@@ -17,7 +19,7 @@ pub(crate) const CHILD: &str = "measure-child";
 pub(crate) struct RuntimeArgs {
     /// Shared library of ONNX Runtime [default: `REMAT_ORT_LIBRARY`, `ORT_DYLIB_PATH`, `third_party/onnxruntime/lib` here or beside
     /// the program, the wheel in the active virtual environment, the system's].
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) ort_library: Option<PathBuf>,
 }
 
@@ -50,19 +52,24 @@ impl RuntimeArgs {
 
 /// How sessions are made.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Running models")]
 pub(crate) struct SessionArgs {
-    /// The runtime's graph optimization level; outputs are comparable within one level only.
-    #[arg(long, value_name = "LEVEL", default_value = "all")]
+    /// Graph optimization level: `off`, `basic`, `extended`, `all`.
+    ///
+    /// Outputs are comparable within one level only.
+    #[arg(long, value_name = "LEVEL", default_value = "all", hide_possible_values = true, help_heading = RUNTIME)]
     pub(crate) level: LevelArg,
-    /// Leave the runtime's memory arena on, as it is by default; off, the peak is exact.
-    #[arg(long)]
-    pub(crate) arena: bool,
-    /// Leave the runtime's memory pattern on, as it is by default; off, the peak is exact.
-    #[arg(long)]
-    pub(crate) pattern: bool,
+    /// Whether the runtime's memory arena is on.
+    ///
+    /// It is where nothing is set; off, the peak is exact.
+    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true, help_heading = RUNTIME)]
+    pub(crate) arena: Switch,
+    /// Whether the runtime's memory pattern is on.
+    ///
+    /// It is where nothing is set; off, the peak is exact.
+    #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true, help_heading = RUNTIME)]
+    pub(crate) pattern: Switch,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) intra_threads: usize,
 }
 
@@ -95,8 +102,8 @@ impl SessionArgs {
     pub(crate) fn settings(&self, device: &str, dims: &[(String, u64)]) -> anyhow::Result<SessionSettings> {
         Ok(SessionSettings {
             level: self.level.level(),
-            arena: self.arena,
-            memory_pattern: self.pattern,
+            arena: self.arena.is_on(),
+            memory_pattern: self.pattern.is_on(),
             threads: self.intra_threads,
             dims: dims.iter().cloned().collect(),
             provider: provider(device)?,

@@ -32,6 +32,12 @@ pub(crate) fn picojoules(pj: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A number of things, `1 op` or `2 ops`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// `part` of `whole` in per cent.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
@@ -51,6 +57,10 @@ mod tests {
         assert_eq!(nanoseconds(12_345_678), "12.3 ms");
         assert_eq!(nanoseconds(1_500), "1.50 µs");
         assert_eq!(bytes(3 << 20), "3.0 MiB");
+        assert_eq!(
+            (count(1, "op"), count(0, "op")),
+            ("1 op".to_owned(), "0 ops".to_owned())
+        );
         assert_eq!(
             (picojoules(999), picojoules(7_889_000_000_000)),
             ("999 pJ".to_owned(), "7.89 J".to_owned())

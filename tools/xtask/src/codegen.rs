@@ -1,8 +1,9 @@
-//! The JSON schemas of what other tools may read and write.
+//! What is generated from the code and committed: JSON schemas of everything that programs read and write, and the manual.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use clap_mangen::Man;
 use remat_plan::{PlanFile, Problem};
 use remat_profile::ProfileFile;
 use schemars::schema_for;
@@ -10,10 +11,18 @@ use schemars::schema_for;
 use crate::workspace::Finding;
 
 /// Where the schemas lie.
-const FOLDER: &str = "docs/schema";
+const SCHEMAS: &str = "docs/schema";
+/// Where the pages of the manual lie.
+const MANUAL: &str = "docs/man";
 
-/// Name and text of every generated file.
+/// Path from the root and text of every generated file.
 fn files() -> Result<Vec<(String, String)>> {
+    let mut files = schemas()?;
+    files.extend(manual()?);
+    Ok(files)
+}
+
+fn schemas() -> Result<Vec<(String, String)>> {
     let mut schemas = vec![
         ("plan".to_owned(), schema_for!(PlanFile)),
         ("problem".to_owned(), schema_for!(Problem)),
@@ -28,17 +37,41 @@ fn files() -> Result<Vec<(String, String)>> {
     schemas.extend(reports.map(|(format, schema)| (short(format), schema)));
     let text = |(name, schema): (String, schemars::Schema)| {
         let text = serde_json::to_string_pretty(&schema)? + "\n";
-        Ok((format!("{name}.schema.json"), text))
+        Ok((format!("{SCHEMAS}/{name}.schema.json"), text))
     };
     schemas.into_iter().map(text).collect()
 }
 
+/// A page for the program and one for each of its commands.
+fn manual() -> Result<Vec<(String, String)>> {
+    let mut whole = remat_opt::command();
+    whole.build();
+    let page = |command: clap::Command| {
+        let mut text = Vec::new();
+        let name = command
+            .get_display_name()
+            .unwrap_or_else(|| command.get_name())
+            .to_owned();
+        // Without a date, which would change the files every day.
+        Man::new(command).date("").render(&mut text)?;
+        Ok((format!("{MANUAL}/{name}.1"), String::from_utf8(text)?))
+    };
+    let commands: Vec<_> = whole
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .cloned()
+        .collect();
+    let commands = commands.into_iter().filter(|command| command.get_name() != "help");
+    std::iter::once(whole.clone()).chain(commands).map(page).collect()
+}
+
 /// Writes the generated files.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    let folder = root.join(FOLDER);
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{FOLDER}`"))?;
-    for (name, text) in files()? {
-        remat_files::write(folder.join(&name), text).with_context(|| format!("cannot write `{FOLDER}/{name}`"))?;
+    for folder in [SCHEMAS, MANUAL] {
+        std::fs::create_dir_all(root.join(folder)).with_context(|| format!("cannot create `{folder}`"))?;
+    }
+    for (path, text) in files()? {
+        remat_files::write(root.join(&path), text).with_context(|| format!("cannot write `{path}`"))?;
     }
     Ok(())
 }
@@ -46,8 +79,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 /// The generated files that differ from what would be written now.
 pub(crate) fn stale(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for (name, text) in files()? {
-        let path = format!("{FOLDER}/{name}");
+    for (path, text) in files()? {
         let found = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
         if found != text {
             let differing = found.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
@@ -68,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn committed_schemas_are_current() {
+    fn committed_files_are_current() {
         assert_eq!(stale(&crate::workspace::root()).unwrap(), []);
     }
 
@@ -78,7 +110,7 @@ mod tests {
         assert_eq!(stale(&root).unwrap().len(), files().unwrap().len());
         write(&root).unwrap();
         assert_eq!(stale(&root).unwrap(), []);
-        let plan = root.join(FOLDER).join("plan.schema.json");
+        let plan = root.join(SCHEMAS).join("plan.schema.json");
         let text = std::fs::read_to_string(&plan).unwrap();
         std::fs::write(&plan, text.replacen("PlanFile", "Other", 1)).unwrap();
         let findings = stale(&root).unwrap();
@@ -89,6 +121,21 @@ mod tests {
                 .starts_with("docs/schema/plan.schema.json:3: not current")
         );
         std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn every_command_has_a_page_with_its_options() {
+        let pages = manual().unwrap();
+        let page = |name: &str| {
+            let path = format!("{MANUAL}/{name}.1");
+            pages
+                .iter()
+                .find(|(found, _)| *found == path)
+                .map(|(_, text)| text.as_str())
+        };
+        assert!(page("remat-opt").is_some_and(|text| text.contains("max\\-overhead")));
+        assert!(page("remat-opt-sweep").is_some_and(|text| text.contains("total\\-time\\-limit")));
+        assert!(page("remat-opt-measure-child").is_none(), "it is for the program alone");
     }
 
     #[test]

@@ -42,10 +42,10 @@ impl Variant {
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Fused => "fused first",
-            Self::Plain => "not fused",
-            Self::ShapesShown => "not fused, shapes shown",
-            Self::Untouched => "as it came",
+            Self::Fused => "fused by the runtime first",
+            Self::Plain => "the model's own nodes",
+            Self::ShapesShown => "the model's own nodes, static shapes",
+            Self::Untouched => "unchanged",
         })
     }
 }

@@ -12,45 +12,38 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_duration};
+use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::{console, files, units};
 
-// Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
-#[command(
-    mut_arg("memory_limit", |arg| arg.help(
-        "Most memory the process may take, such as `4GiB`: a solver stops there with the best plan so far"
-    )),
-    mut_arg("seed", |arg| arg.help("Seed of all random choices")),
-)]
 pub(crate) struct CompareArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
     #[arg(value_name = "IN")]
-    input: PathBuf,
+    pub(crate) input: PathBuf,
     /// Also write the figures here, as JSON.
-    #[arg(short, long, value_name = "FIGURES")]
-    output: Option<PathBuf>,
+    #[arg(short, long, value_name = "FIGURES", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
     /// Also draw added time over budgets here, one line for each solver, as SVG.
-    #[arg(long, value_name = "CHART")]
-    svg: Option<PathBuf>,
+    #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
+    pub(crate) svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
-    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%", value_parser = parse_budgets)]
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Solvers; those that this build lacks are left out, and named in the report [default: all there are].
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = SEARCH)]
     solvers: Vec<String>,
     /// Longest time for one solver under one budget.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
     /// Most search steps for one solver under one budget.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
-    load: LoadArgs,
+    pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

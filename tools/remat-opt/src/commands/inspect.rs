@@ -71,8 +71,6 @@ impl Body for Report {
 
 /// Rows of the timeline.
 const CHART_ROWS: usize = 10;
-/// Columns of the timeline at most.
-const CHART_COLUMNS: usize = 100;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
     let mut options = args.load.options(&args.input)?;
@@ -109,10 +107,10 @@ fn op_at<'a>(problem: &'a Problem, plan: &Plan, step: usize) -> &'a str {
 fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> String {
     let problem = model.problem();
     let mut lines = vec![format!(
-        "{}: {} ops, {} tensors, peak {} at step {} (`{}`)",
+        "{}: {}, {}, peak {} at step {} (`{}`)",
         problem.name,
-        problem.ops.len(),
-        problem.tensors.len(),
+        units::count(problem.ops.len(), "op"),
+        units::count(problem.tensors.len(), "tensor"),
         units::bytes(replay.peak),
         replay.peak_step,
         op_at(problem, plan, replay.peak_step),
@@ -127,15 +125,18 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     }
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
     lines.push(String::new());
-    lines.push(chart::timeline(
-        &during,
-        CHART_COLUMNS,
-        CHART_ROWS,
-        replay.peak,
-        units::bytes,
-    ));
+    let timeline = chart::Timeline {
+        values: &during,
+        peak: replay.peak_step,
+        bytes: &units::bytes,
+        name: &|step| op_at(problem, plan, step),
+    };
+    lines.push(timeline.draw(chart::terminal_width(), CHART_ROWS));
     lines.push(String::new());
-    lines.push(format!("largest of {} storages at the peak:", resident.len()));
+    lines.push(format!(
+        "largest of {} in memory at the peak:",
+        units::count(resident.len(), "storage")
+    ));
     let mut table = Table::new();
     table
         .load_style(NOTHING)

@@ -12,7 +12,7 @@ use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Mod
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_bytes, parse_duration, parse_share};
+use crate::cli::{GOAL, INPUT, LoadArgs, ReportArgs, SEARCH, SearchArgs, parse_bytes, parse_duration, parse_share};
 use crate::document::Body;
 use crate::{console, units};
 
@@ -29,45 +29,46 @@ the state of an optimizer and the like off the memory.";
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct MaxBatchArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
     #[arg(value_name = "IN")]
-    input: PathBuf,
+    pub(crate) input: PathBuf,
     /// Memory there is, such as `16GiB`.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
     memory: u64,
     /// Memory of it that is taken whatever the plan, such as the weights.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = parse_bytes, help_heading = GOAL)]
     fixed_memory: u64,
     /// The symbolic dimension to enlarge, for models; others are set with `--dim`.
     #[arg(
         long,
         value_name = "NAME",
         required_unless_present = "batch_factor",
-        conflicts_with = "batch_factor"
+        conflicts_with = "batch_factor",
+        help_heading = INPUT
     )]
     batch_dim: Option<String>,
-    /// For graphs and problems, which have no dimensions: all sizes grow linearly, and those of the input are for a batch of N.
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
+    /// For graphs and problems, which have no dimensions: the batch that their sizes are for; all grow with it.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..), help_heading = INPUT)]
     batch_factor: Option<u64>,
     /// Time that may be added, as a share of the time without rematerialization at the same size.
-    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = parse_share, help_heading = GOAL)]
     max_overhead: u64,
     /// Largest size to try.
-    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..), help_heading = SEARCH, hide_short_help = true)]
     largest: u64,
     /// Solver to use; `auto` searches, then proves what it can.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     solver: String,
     /// Longest time to search for one size; a search ends as soon as a plan is short enough.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
     /// Most search steps to take for one size.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
-    load: LoadArgs,
+    pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
@@ -180,7 +181,7 @@ fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration
     )];
     if let Some(external) = of_answer.external_bytes().filter(|_| args.batch_dim.is_some()) {
         lines.push(format!(
-            "beside    weights {}, inputs {}: counted in no peak",
+            "apart     weights {}, inputs {}: no peak counts them",
             units::bytes(external.constants),
             units::bytes(external.inputs)
         ));

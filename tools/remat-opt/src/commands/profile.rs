@@ -13,44 +13,41 @@ use remat::{ProfileRequest, measured_profile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::ReportArgs;
+use crate::cli::{INPUT, OUTPUT, OpenSizes, REPORT, RUNTIME, ReportArgs};
 use crate::document::Body;
 use crate::files::{self, Files};
 use crate::runtime::RuntimeArgs;
-use crate::{cli, console, machine, runtime, units};
+use crate::{console, machine, runtime, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// Model (`.onnx`).
+    /// Model (`.onnx`); `-` for stdin.
     #[arg(value_name = "MODEL")]
-    input: PathBuf,
-    /// Where to write the profile, as JSON for `--profile`. The report lists the slowest ops.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(crate) input: PathBuf,
+    /// Where to write the profile, as JSON for `--profile`.
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
     /// Warm runs, whose medians are taken.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = RUNTIME)]
     runs: u32,
     /// Seed of the inputs.
-    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "inputs")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "inputs", help_heading = INPUT)]
     seed: u64,
-    /// Folder with the inputs, in the form of the `onnx` package's test data: `input_N.pb` holds the N-th input. Inputs without a
-    /// file are made from seed 0.
-    #[arg(long, value_name = "DIR")]
+    /// Folder with the inputs, in the form of the `onnx` package's test data.
+    ///
+    /// `input_N.pb` holds the N-th input. Inputs without a file are made from seed 0.
+    #[arg(long, value_name = "DIR", help_heading = INPUT)]
     inputs: Option<PathBuf>,
-    /// Value of a symbolic dimension; may be repeated.
-    #[arg(long = "dim", value_name = "NAME=N", value_parser = cli::parse_assignment)]
-    dims: Vec<(String, u64)>,
-    /// Bytes of a tensor whose size cannot be inferred; may be repeated.
-    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = cli::parse_assignment)]
-    sizes: Vec<(String, u64)>,
+    #[command(flatten)]
+    open: OpenSizes,
     /// What executes the nodes: `cpu`, `cuda` or `cuda:N`.
-    #[arg(long, value_name = "NAME", default_value = "cpu")]
+    #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUNTIME)]
     intra_threads: usize,
     /// How many ops to list.
-    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
     top: usize,
     #[command(flatten)]
     runtime: RuntimeArgs,
@@ -101,8 +98,8 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
     files.reads("the model", [args.input.as_path()])?;
     files.writes("the profile (`-o`)", args.output.as_deref())?;
     let import = ImportOptions {
-        dims: args.dims.iter().cloned().collect(),
-        sizes: args.sizes.iter().cloned().collect(),
+        dims: args.open.dims.iter().cloned().collect(),
+        sizes: args.open.sizes.iter().cloned().collect(),
         open_sizes: true,
     };
     let model = OnnxModel::open(&args.input, &import).map_err(remat::Error::from)?;
@@ -226,9 +223,9 @@ fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
     }
     let run = file.run.as_ref().map_or(0, |run| run.run_ns);
     let mut text = format!(
-        "{}: {} ops take {}, a whole run {}\n{}, on {}\n\n{}\n",
+        "{}: {} take {}, a whole run {}\n{}, on {}\n\n{}\n",
         model.graph().name,
-        file.ops.len(),
+        units::count(file.ops.len(), "op"),
         units::nanoseconds(all),
         units::nanoseconds(run),
         file.method,

@@ -6,51 +6,55 @@ use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, Simulation, Trace, base_peak, simulate};
+use remat::plan::BudgetSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{ReportArgs, ReportFormat, parse_bytes};
+use crate::budgets::{Budgets, parse_budgets};
+use crate::cli::{GOAL, REPORT, ReportArgs, ReportFormat, SEARCH};
 use crate::document::Body;
 use crate::{console, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
-    /// Log of an eager execution, one JSON instruction per line (`.log`), or compressed (`.log.gz`).
+    /// Log of an eager execution, one JSON instruction per line (`.log`, `.log.gz`); `-` for stdin.
     #[arg(value_name = "LOG")]
-    input: PathBuf,
-    /// What to evict: `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or `COST[/size][/stale]` with the cost `e*`,
-    /// `ancestors`, `eq`, `local` or `none`; several with commas, `all` for those with names, `ablation` for the grid of the paper.
-    #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',')]
+    pub(crate) input: PathBuf,
+    /// What to evict; several with commas, `all` for those with names.
+    ///
+    /// `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or `COST[/size][/stale]` with the cost `e*`, `ancestors`, `eq`,
+    /// `local` or `none`; `ablation` for the grid of the paper.
+    #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',', help_heading = SEARCH)]
     heuristic: Vec<String>,
-    /// Budgets as shares of the log's own peak, such as `0.9,0.5` [default: 0.5].
-    #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_ratio, conflicts_with = "budget")]
+    /// Peaks to stay within: shares of the log's own (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`) [default: 50%].
+    #[arg(short, long, alias = "budget", value_name = "BUDGET,...", value_delimiter = ',', value_parser = parse_budgets, conflicts_with = "ratio", help_heading = GOAL)]
+    budgets: Vec<Budgets>,
+    /// Budgets as fractions of the log's own peak, such as `0.9,0.5`, as the paper writes them.
+    #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_ratio, help_heading = GOAL)]
     ratio: Vec<f64>,
-    /// Budgets in bytes, such as `4GiB`.
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = parse_bytes)]
-    budget: Vec<u64>,
     /// What happens when the program lets go of a tensor.
-    #[arg(long, value_name = "MODE", default_value = "eager")]
+    #[arg(long, value_name = "MODE", default_value = "eager", help_heading = SEARCH)]
     runtime: RuntimeArg,
     /// How often to replay with different seeds; figures are means, and one failure is a failure.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = SEARCH)]
     trials: u64,
     /// Seed of the first trial.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
     seed: u64,
     /// Give up when all runs take more than this multiple of the log's own time.
-    #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = parse_limit)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0, value_parser = parse_limit, help_heading = SEARCH)]
     thrash_limit: f64,
     /// Look at about 2 sqrt(n) of n candidates only.
-    #[arg(long)]
+    #[arg(long, help_heading = SEARCH)]
     sample: bool,
     /// Never evict tensors of less than one per cent of the mean size.
-    #[arg(long)]
+    #[arg(long, help_heading = SEARCH)]
     ignore_small: bool,
     /// Evict everything that scores below twice the lowest score at once.
-    #[arg(long)]
+    #[arg(long, help_heading = SEARCH)]
     batch: bool,
     /// Form of the report on stdout [default: json for one replay, text for several].
-    #[arg(long, value_name = "FORM")]
+    #[arg(long, value_name = "FORM", help_heading = REPORT)]
     pub(crate) format: Option<ReportFormat>,
 }
 
@@ -133,14 +137,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     })?;
     let trace = remat::dtr::read_log(&bytes).map_err(remat::Error::from)?;
     let peak = base_peak(&trace);
-    let budgets: Vec<(f64, u64)> = match (args.ratio.as_slice(), args.budget.as_slice()) {
-        ([], []) => vec![(0.5, share(0.5, peak))],
-        (ratios, []) => ratios.iter().map(|&ratio| (ratio, share(ratio, peak))).collect(),
-        (_, budgets) => budgets
-            .iter()
-            .map(|&budget| (budget as f64 / peak.max(1) as f64, budget))
-            .collect(),
-    };
+    let budgets = budgets(args, peak)?;
     let mut rows = Vec::new();
     for &heuristic in &heuristics {
         for &(ratio, budget) in &budgets {
@@ -167,6 +164,25 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
         || Report::new(args, &trace, peak, &rows),
         Ok(()),
     )
+}
+
+/// Budgets in bytes, and as shares of the peak.
+fn budgets(args: &SimulateArgs, peak: u64) -> anyhow::Result<Vec<(f64, u64)>> {
+    let of_ratio = |ratio: f64| (ratio, share(ratio, peak));
+    let of_budget = |budget: BudgetSpec| match budget {
+        BudgetSpec::Share(millionths) => Ok(of_ratio(millionths as f64 / 1e6)),
+        BudgetSpec::Bytes(bytes) => Ok((bytes as f64 / peak.max(1) as f64, bytes)),
+        other => anyhow::bail!("`{other}` is no budget for a replay: name shares or sizes"),
+    };
+    let named: Vec<_> = Budgets::all(&args.budgets)
+        .into_iter()
+        .map(of_budget)
+        .collect::<Result<_, _>>()?;
+    Ok(match args.ratio.as_slice() {
+        [] if named.is_empty() => vec![of_ratio(0.5)],
+        [] => named,
+        ratios => ratios.iter().copied().map(of_ratio).collect(),
+    })
 }
 
 fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {

@@ -13,46 +13,43 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{LoadArgs, ReportArgs, SearchArgs, parse_duration};
+use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
 use crate::document::Body;
 use crate::progress::Spinner;
 use crate::{console, files, front_chart, units};
 
-// Options that all searches share, in the words of this command.
 #[derive(Debug, Args)]
-#[command(mut_arg("memory_limit", |arg| arg.help(
-    "Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far"
-)))]
 pub(crate) struct SweepArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`).
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
     #[arg(value_name = "IN")]
-    input: PathBuf,
-    /// Where to keep the front with all its plans, as JSON; saved after every step. A file that is there is continued: what is
-    /// finished is taken as it is, after its plans were replayed.
-    #[arg(short, long, value_name = "FRONT")]
-    output: Option<PathBuf>,
+    pub(crate) input: PathBuf,
+    /// Where to keep the front with all its plans, as JSON; a file that is there is continued.
+    ///
+    /// It is saved after every step. What is finished in a file is taken as it is, after its plans were replayed.
+    #[arg(short, long, value_name = "FRONT", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
     /// Also draw the front here, as SVG.
-    #[arg(long, value_name = "CHART")]
-    svg: Option<PathBuf>,
+    #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
+    pub(crate) svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
-    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%,min", value_parser = parse_budgets)]
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%,min", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Solver to use; `auto` searches, then proves what it can.
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     solver: String,
     /// Longest time to search for one budget.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
     /// Longest time to search for all budgets together.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = SEARCH)]
     total_time_limit: Option<Duration>,
     /// Most search steps to take for one budget.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
     search: SearchArgs,
     #[command(flatten)]
-    load: LoadArgs,
+    pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

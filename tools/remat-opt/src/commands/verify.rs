@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::VerifyArgs;
-use crate::document::Body;
-use crate::failure::ViolationRecord;
+use crate::document::{Body, Document, to_json};
+use crate::failure::{FailureBody, ViolationRecord};
 use crate::{console, files, units};
 
 /// What the checker found.
@@ -59,8 +59,8 @@ impl Report {
 pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let mut files = args.load.files(&args.input)?;
     files.reads("the plan or the rewritten model", [args.plan.as_path()])?;
-    files.writes("the timeline (`--timeline`)", args.timeline.as_deref())?;
-    files.writes("the report (`--emit-report`)", args.emit_report.as_deref())?;
+    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
+    files.writes("the report (`--output`)", args.output.as_deref())?;
     let extension = args.plan.extension().and_then(|extension| extension.to_str());
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         return super::verify_models::run(args, &mut files);
@@ -81,18 +81,27 @@ pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
     let solution = match result {
         Ok(solution) => solution,
         Err(remat::Error::PlanRejected(rejection)) => {
-            let report = Report::rejected(&rejection);
-            let finding = remat::Error::PlanRejected(rejection);
+            let report = || Report::rejected(&rejection);
+            let finding = || Err(remat::Error::PlanRejected(rejection.clone()).into());
+            save_report(args, report(), &finding())?;
             // In words, the error says it all.
-            return console::report(&args.report, String::new, || report, Err(finding.into()));
+            return console::report(&args.report, String::new, report, finding());
         }
         Err(error) => return Err(error.into()),
     };
-    if let Some(path) = &args.timeline {
+    save_report(args, Report::valid(&solution), &Ok(()))?;
+    if let Some(path) = &args.svg {
         let title = format!("{}: {}", solution.problem.name, args.plan.display());
         files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
     }
     console::report(&args.report, || text(&solution), || Report::valid(&solution), Ok(()))
+}
+
+/// Writes the report where `--output` names a file.
+pub(super) fn save_report<B: Body>(args: &VerifyArgs, body: B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
+    let Some(path) = &args.output else { return Ok(()) };
+    let failure = outcome.as_ref().err().map(FailureBody::of);
+    files::write(path, to_json(&Document::new(body, failure)))
 }
 
 fn text(solution: &Solution) -> String {
@@ -101,11 +110,11 @@ fn text(solution: &Solution) -> String {
         .budget
         .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
     format!(
-        "valid: peak {} ({budget}), overhead {:+.2} %, {} recomputes in {} steps\n",
+        "valid: peak {} ({budget}), overhead {:+.2} %, {} in {}\n",
         units::bytes(solution.replay.peak),
         solution.overhead.percent(),
-        solution.plan.recomputes(),
-        solution.plan.steps.len(),
+        units::count(solution.plan.recomputes(), "recompute"),
+        units::count(solution.plan.steps.len(), "step"),
     )
 }
 
@@ -113,7 +122,12 @@ fn text(solution: &Solution) -> String {
 fn timeline(model: &Model, solution: &Solution) -> Timeline {
     let is_model = model.format() == Format::Onnx;
     let time = |time: u64| time as f64 / if is_model { 1e6 } else { 1.0 };
-    let kibibytes = |bytes: u64| bytes as f64 / 1024.0;
+    let (unit, scale) = match solution.replay.peak {
+        peak if peak >= 10 << 30 => ("GiB", 1 << 30),
+        peak if peak >= 10 << 20 => ("MiB", 1 << 20),
+        _ => ("KiB", 1 << 10),
+    };
+    let memory_in = |bytes: u64| bytes as f64 / f64::from(scale);
     let replay = &solution.replay;
     let spans = || solution.plan.steps.iter().zip(&replay.times);
     let bar = |(step, span): (&Step, &Span)| {
@@ -132,14 +146,14 @@ fn timeline(model: &Model, solution: &Solution) -> Timeline {
     };
     let mut memory: Vec<(f64, f64)> = spans()
         .zip(&replay.trace)
-        .map(|((_, span), at)| (time(span.start), kibibytes(at.during)))
+        .map(|((_, span), at)| (time(span.start), memory_in(at.during)))
         .collect();
     memory.sort_by(|a, b| a.0.total_cmp(&b.0));
     Timeline {
         bars: spans().filter_map(bar).collect(),
         memory,
-        budget: solution.problem.budget.map(kibibytes),
+        budget: solution.problem.budget.map(memory_in),
         time_unit: if is_model { "ms" } else { "units of the input" }.to_owned(),
-        memory_unit: "KiB".to_owned(),
+        memory_unit: unit.to_owned(),
     }
 }

@@ -12,9 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::VerifyArgs;
-use crate::document::{Body, Document, to_json};
-use crate::failure::FailureBody;
-use crate::files::{self, Files};
+use crate::document::Body;
+use crate::files::Files;
 use crate::{console, units};
 
 /// Two models side by side.
@@ -70,7 +69,7 @@ impl Body for Report {
 }
 
 pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
-    if args.emit_report.is_some() {
+    if args.output.is_some() {
         let looked_at = ImportOptions {
             open_sizes: true,
             ..ImportOptions::default()
@@ -83,7 +82,7 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
             files.reads("a data file of a model", data.iter().map(AsRef::as_ref))?;
         }
     }
-    let settings = args.session.settings(&args.load.device, &args.load.dims)?;
+    let settings = args.session.settings(&args.load.device, &args.load.open.dims)?;
     let options = MeasureOptions {
         runs: args.runs,
         seeds: (0..args.seeds.into())
@@ -95,10 +94,7 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
     let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
     let outcome = outcome(pair, &found);
     let report = || Report::new(pair, &host.version, &settings, &found);
-    if let Some(path) = &args.emit_report {
-        let failure = outcome.as_ref().err().map(FailureBody::of);
-        files::write(path, to_json(&Document::new(report(), failure)))?;
-    }
+    super::verify::save_report(args, report(), &outcome)?;
     console::report(&args.report, || text(pair, &found), report, outcome)
 }
 

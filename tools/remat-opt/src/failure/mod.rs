@@ -123,7 +123,7 @@ impl FailureBody {
         Self {
             kind,
             // Messages of the library are whole; what the command line adds stands before the cause.
-            message: known.map_or_else(|| format!("{error:#}"), ToString::to_string),
+            message: console::streams::shown(&known.map_or_else(|| format!("{error:#}"), ToString::to_string)),
             help,
             exit_status: kind.status(),
             node: known.and_then(details::node),
@@ -140,8 +140,12 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
         None => (error, false),
     };
     let body = FailureBody::of(error);
-    eprint_text(&rendered(&body));
-    if format == ReportFormat::Json && !is_reported {
+    let is_json = format == ReportFormat::Json;
+    // Where the object goes to stderr too, it stands there alone.
+    if !(is_json && console::streams::stdout_is_taken()) {
+        eprint_text(&rendered(&body));
+    }
+    if is_json && !is_reported {
         print_failure(body.clone());
     }
     ExitCode::from(body.exit_status)

@@ -55,7 +55,7 @@ fn failures_are_objects_of_one_form() {
         ),
         (
             "sweep cli/training_chain.json -o cli/training_chain.json",
-            "usage",
+            "input",
             2,
             "",
         ),

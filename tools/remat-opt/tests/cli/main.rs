@@ -24,6 +24,7 @@ macro_rules! assert_run {
 
 mod compare;
 mod files;
+mod help;
 mod inspect;
 mod json;
 mod max_batch;
@@ -32,6 +33,7 @@ mod optimize;
 mod paging;
 mod runtime;
 mod simulate;
+mod streams;
 mod sweep;
 mod verify;
 

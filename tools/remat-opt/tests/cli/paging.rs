@@ -13,9 +13,12 @@ fn results_move_and_the_plan_is_verified_with_a_timeline() {
     assert_run!(make);
     let mut verify = remat_opt("verify models/unet_tiny_train.onnx --device raspberry-pi-4 --paging dma");
     verify.arg(folder.path("out.json"));
-    verify.arg("--timeline").arg(folder.path("out.svg"));
+    verify.arg("--svg").arg(folder.path("out.svg"));
     assert_run!(verify);
-    crate::assert_contains_all(&folder.read("out.svg"), &["processor", "bus", "memory, KiB"]);
+    crate::assert_contains_all(
+        &folder.read("out.svg"),
+        &["processor", "bus", "memory, KiB", "page out", "page in", "budget, "],
+    );
 }
 
 #[test]

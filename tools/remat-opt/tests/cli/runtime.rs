@@ -57,7 +57,7 @@ fn a_model_computes_what_it_computes() {
         return;
     };
     let folder = Folder::new();
-    let text = stdout_of(command.arg("--emit-report").arg(folder.path("report.json")));
+    let text = stdout_of(command.arg("-o").arg(folder.path("report.json")));
     assert_contains_all(
         &text,
         &["time, median", "outputs for each of 2 seeds: identical in every bit"],

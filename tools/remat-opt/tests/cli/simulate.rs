@@ -14,7 +14,7 @@ fn one_replay_of_a_log_is_one_object() {
 fn several_replays_of_a_log_are_a_table() {
     let log = "dtr-logs/training_step.log";
     assert_run!("simulate {log} --heuristic all --ratio 1,0.8,50% --trials 3");
-    assert_run!("simulate {log} --budget 12kB --runtime banish --format text");
+    assert_run!("simulate {log} --budgets 12kB --runtime banish --format text");
     assert_run!("simulate {log} --ratio 0.9,0.7 --format json");
 }
 

@@ -4,42 +4,19 @@ use remat::deploy::{Check, Deployment};
 
 use super::report;
 use crate::cli::{OptimizeArgs, OrderHintArg};
-use crate::units::{bytes, percent};
+use crate::units::{bytes, count, percent};
 
 /// The lines a person wants at the end.
 pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
     let mut lines = report::plan_lines(&found.model, &found.solution);
-    for given_up in &found.abandoned {
-        lines.push(format!("given up  {}: {}", given_up.variant, given_up.why));
+    for rejected in &found.abandoned {
+        lines.push(format!("rejected  {}: {}", rejected.variant, rejected.why));
     }
-    lines.push(format!(
-        "promised  {} in ONNX Runtime with the memory arena off, {} with it ({} in later runs){}",
-        bytes(found.promise.peak_bytes),
-        bytes(found.promise.arena_bytes),
-        bytes(found.promise.arena_steady_bytes),
-        if found.promise.follows_plan {
-            ""
-        } else {
-            "; the order is not quite that of the plan"
-        },
-    ));
-    lines.push(format!(
-        "          {}: {} clones marked, {} shapes hidden, {} readers, {} reserved",
-        found.variant,
-        found.lowering.clones,
-        found.lowering.hidden,
-        found.lowering.readers,
-        bytes(found.lowering.reserved),
-    ));
-    if found.promise.learned_bytes > 0 {
-        lines.push(format!(
-            "          {} of it learned by measuring: bodies of loops, or layouts that the runtime changes to",
-            bytes(found.promise.learned_bytes)
-        ));
-    }
+    lines.push(format!("lowering  {}", lowering(found)));
+    lines.extend(predicted(found));
     match &found.check {
         Some(check) => lines.extend(measured(check)),
-        None => lines.push("measured  nothing".to_owned()),
+        None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
@@ -49,36 +26,89 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     lines.join("\n") + "\n"
 }
 
-fn measured(check: &Check) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let (Some(before), Some(after)) = (check.before.exact, check.after.exact) {
+/// How the model is written, and what was added to it.
+fn lowering(found: &Deployment) -> String {
+    let report = &found.lowering;
+    let added = [
+        (report.clones, "marked recompute"),
+        (report.hidden, "dynamic shape"),
+        (report.readers, "order anchor"),
+    ];
+    let mut added: Vec<_> = added
+        .into_iter()
+        .filter(|&(number, _)| number > 0)
+        .map(|(number, thing)| count(number, thing))
+        .collect();
+    if report.reserved > 0 {
+        added.push(format!("{} reserved for the memory arena", bytes(report.reserved)));
+    }
+    if added.is_empty() {
+        added.push("nothing added".to_owned());
+    }
+    format!("{}; {}", found.variant, added.join(", "))
+}
+
+/// What the simulation of the runtime says.
+fn predicted(found: &Deployment) -> Vec<String> {
+    let promise = &found.promise;
+    let mut lines = vec![
+        format!(
+            "predicted {} in ONNX Runtime with the memory arena off",
+            bytes(promise.peak_bytes)
+        ),
+        format!(
+            "          {} with the memory arena, first run; {} in later runs",
+            bytes(promise.arena_bytes),
+            bytes(promise.arena_steady_bytes)
+        ),
+    ];
+    if promise.learned_bytes > 0 {
         lines.push(format!(
-            "measured  {} -> {} ({:.1} %), outputs bit-identical; time {:+.1} %, {:+.1} % where the arena is off",
+            "          of this, {} were found by measuring, beyond what the simulation knows of",
+            bytes(promise.learned_bytes)
+        ));
+    }
+    if !promise.follows_plan {
+        lines.push("          nodes do not run quite in the order of the plan".to_owned());
+    }
+    lines
+}
+
+fn measured(check: &Check) -> Vec<String> {
+    let change = |before: u64, after: u64| {
+        format!(
+            "{} -> {} ({:.1} %)",
             bytes(before),
             bytes(after),
-            percent(after, before),
-            100.0 * (check.time_ratio - 1.0),
-            100.0 * (check.exact_time_ratio - 1.0),
-        ));
-    } else {
-        let why = check.unmeasured.as_deref().unwrap_or("no figure");
-        lines.push(format!(
-            "measured  time {:+.1} %, outputs bit-identical; memory: {why}",
-            100.0 * (check.time_ratio - 1.0)
-        ));
-    }
+            percent(after, before)
+        )
+    };
+    let exact = check.before.exact.zip(check.after.exact);
     let stock = check.before.stock.zip(check.after.stock);
     let steady = check.before.stock_steady.zip(check.after.stock_steady);
-    for (what, figures) in [("first run", stock), ("later runs", steady)] {
-        if let Some((before, after)) = figures {
-            lines.push(format!(
-                "          {} -> {} ({:.1} %) with the memory arena, {what}",
-                bytes(before),
-                bytes(after),
-                percent(after, before)
-            ));
-        }
+    let figures = [
+        ("with the memory arena off", exact),
+        ("with the memory arena, first run", stock),
+        ("with the memory arena, later runs", steady),
+    ];
+    let known = figures.into_iter().filter_map(|(what, figures)| Some((what, figures?)));
+    let mut lines: Vec<_> = known
+        .map(|(what, (before, after))| format!("{} {what}", change(before, after)))
+        .collect();
+    if exact.is_none() {
+        let why = check.unmeasured.as_deref().unwrap_or("no figure");
+        lines.push(format!("memory is not known: {why}"));
     }
+    lines.push(format!(
+        "time {:+.1} %, {:+.1} % with the memory arena off; outputs bit-identical",
+        100.0 * (check.time_ratio - 1.0),
+        100.0 * (check.exact_time_ratio - 1.0),
+    ));
+    let first = lines.iter_mut().enumerate();
+    first.for_each(|(place, line)| {
+        let label = if place == 0 { "measured  " } else { "          " };
+        line.insert_str(0, label);
+    });
     lines
 }
 
@@ -86,10 +116,12 @@ fn measured(check: &Check) -> Vec<String> {
 fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
     let mut lines = Vec::new();
     if args.target.order_hint == OrderHintArg::Priority {
-        lines.push("in ONNX Runtime set: execution_order = PRIORITY_BASED".to_owned());
+        lines.push("settings  execution_order = PRIORITY_BASED is needed in ONNX Runtime".to_owned());
     }
     if !found.lowering.hides_shapes {
-        lines.push("in ONNX Runtime set: enable_mem_reuse = False (shapes could not be hidden from it)".to_owned());
+        lines.push(
+            "settings  enable_mem_reuse = False is needed in ONNX Runtime: shapes could not be made dynamic".to_owned(),
+        );
     }
     let after = found.check.as_ref().map(|check| check.after);
     if let Some((exact, stock)) = after
@@ -97,7 +129,8 @@ fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
         .filter(|(exact, stock)| stock > exact)
     {
         lines.push(format!(
-            "in ONNX Runtime, enable_cpu_mem_arena = False and enable_mem_pattern = False give back {}",
+            "settings  enable_cpu_mem_arena = False and enable_mem_pattern = False lower the heap peak by {}; resident memory can rise, \
+             measure it",
             bytes(stock - exact)
         ));
     }

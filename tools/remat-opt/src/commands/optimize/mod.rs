@@ -171,7 +171,7 @@ fn deploy(
         plan: plan.as_ref(),
         profile: if is_measured { Some(&profiler) } else { None },
         order: args.target.order_hint.hint(),
-        arena: !args.target.no_arena,
+        arena: args.target.arena.is_on(),
         measure: !args.target.no_measure,
     };
     let found = with_spinner(args, &model, quiet, |control| {

@@ -44,13 +44,13 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             format!("{:?}", solution.problem.accounting).to_lowercase(),
         ),
         format!(
-            "overhead  {:+.2} %{} ({} -> {}), {} recomputes among {} ops",
+            "overhead  {:+.2} %{} ({} -> {}), {} among {}",
             solution.overhead.percent(),
             if is_model { " estimated" } else { "" },
             time(before.duration),
             time(after.duration),
-            solution.plan.recomputes(),
-            solution.problem.ops.len(),
+            units::count(solution.plan.recomputes(), "recompute"),
+            units::count(solution.problem.ops.len(), "op"),
         ),
     ];
     let problem = &solution.problem;
@@ -101,8 +101,8 @@ fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<Strin
             .iter()
             .filter(|step| matches!(step, Step::PageIn(_)));
         lines.push(format!(
-            "moved     {} back from the second memory, {} there at most, {} on the bus",
-            back.count(),
+            "paging    {} from the second memory, which holds {} at most; transfers take {}",
+            units::count(back.count(), "page-in"),
             units::bytes(replay.second_peak),
             time(replay.paging_duration),
         ));
