@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
+use remat_files::OutputFile;
 use tempfile::TempDir;
 
 /// The files that stand for the streams of this process.
@@ -73,9 +74,10 @@ pub(crate) fn read_stdin(inputs: Vec<&mut PathBuf>, extension: Option<&str>) -> 
         extension.unwrap_or_else(|| sniffed(&head))
     };
     let held = Held::new(&format!("stdin.{found}"))?;
-    let mut file = File::create(&held.path).context("cannot keep what stdin holds")?;
+    let mut file = OutputFile::create(&held.path).context("cannot keep what stdin holds")?;
     file.write_all(&head).context("cannot keep what stdin holds")?;
-    std::io::copy(&mut stdin, &mut file).context("cannot read stdin")?;
+    std::io::copy(&mut stdin, &mut file).context("cannot keep what stdin holds")?;
+    file.commit().context("cannot keep what stdin holds")?;
     place.clone_from(&held.path);
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner).stdin = Some(held);
     Ok(())
