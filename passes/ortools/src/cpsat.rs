@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
 
+use remat_plan::Evidence;
+
 use crate::capi::Environment;
 use crate::run::Clock;
 
@@ -38,16 +40,18 @@ pub(crate) enum Ended {
     Cancelled,
     /// The library rejected the model or gave no answer. The log says why.
     Failed,
+    /// What the library says of rounded numbers could not be shown for the exact ones.
+    Unproved,
 }
 
 /// What is known of a model after the last slice.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) ended: Ended,
-    /// Values of all variables in the best solution.
-    pub(crate) solution: Option<Vec<i64>>,
     /// No solution has a smaller objective.
     pub(crate) bound: i64,
+    /// What the bound, or that there is no solution, rests on.
+    pub(crate) evidence: Evidence,
     /// Conflicts of all slices.
     pub(crate) conflicts: u64,
 }
@@ -71,11 +75,12 @@ pub(crate) fn minimize(
     };
     let mut answer = Answer {
         ended: Ended::TimeLimit,
-        solution: None,
         bound: lower,
+        evidence: Evidence::solver("CP-SAT", 0.0),
         conflicts: 0,
     };
-    let mut best = i64::MAX;
+    // The cost of the best solution.
+    let mut best: Option<i64> = None;
     loop {
         let slice = match slices.next(length) {
             Ok(slice) => slice,
@@ -88,30 +93,31 @@ pub(crate) fn minimize(
         if matches!(status, CpSolverStatus::Optimal | CpSolverStatus::Feasible) {
             let objective = objective(&slices.model, &slice.solution);
             answer.bound = answer.bound.max(slice.inner_objective_lower_bound).min(objective);
-            if objective < best {
-                best = objective;
+            if best.is_none_or(|best| objective < best) {
+                best = Some(objective);
                 improved(&slice.solution, objective, answer.bound);
                 slices.continue_from(&slice.solution, answer.bound, objective);
-                answer.solution = Some(slice.solution);
             }
         } else if status == CpSolverStatus::Unknown {
-            answer.bound = answer.bound.max(slice.inner_objective_lower_bound.min(best));
+            answer.bound = answer
+                .bound
+                .max(slice.inner_objective_lower_bound.min(best.unwrap_or(i64::MAX)));
         }
         answer.ended = match status {
             CpSolverStatus::Optimal => Ended::Optimal,
-            CpSolverStatus::Infeasible if answer.solution.is_none() => Ended::Infeasible,
+            CpSolverStatus::Infeasible if best.is_none() => Ended::Infeasible,
             CpSolverStatus::Infeasible | CpSolverStatus::ModelInvalid => {
                 tracing::error!(info = slice.solution_info, "CP-SAT rejects its model");
                 Ended::Failed
             }
-            _ if answer.bound >= best => Ended::Optimal,
+            _ if best.is_some_and(|best| answer.bound >= best) => Ended::Optimal,
             CpSolverStatus::Unknown | CpSolverStatus::Feasible => {
-                tracing::debug!(best, bound = answer.bound, length, "slice ended");
+                tracing::debug!(?best, bound = answer.bound, length, "slice ended");
                 length *= GROWTH;
                 continue;
             }
         };
-        if answer.ended == Ended::Optimal {
+        if let (Ended::Optimal, Some(best)) = (answer.ended, best) {
             answer.bound = best;
         }
         break;

@@ -233,6 +233,12 @@ impl Instance {
         self.duration.iter().sum()
     }
 
+    /// Bytes that one run of a node takes on top of its operands.
+    pub(crate) fn bytes_of_run(&self, node: Node) -> i64 {
+        let made: i64 = self.values(node).map(|value| self.bytes(value)).sum();
+        made + self.workspace(node) + self.kept(node)
+    }
+
     /// A budget in units, rounded down; without limit the largest sum there can be.
     pub(crate) fn scaled_budget(&self, bytes: Option<u64>) -> i64 {
         let scaled = bytes.map_or(MAX_TOTAL, |bytes| bytes / self.size_unit);
@@ -276,7 +282,8 @@ impl Instance {
         }
     }
 
-    /// The scheduled runs of a plan, if every node runs, first runs follow the order of the instance, and limits hold.
+    /// The scheduled runs of a plan up to the last first one, if every node runs, first runs follow the order of the instance, and limits
+    /// hold. Nothing needs what runs after the last first run, and models have no place for it.
     pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<Node>> {
         let most = self
             .ops
@@ -300,8 +307,11 @@ impl Instance {
             first += usize::from(counts[node] == 0);
             counts[node] += 1;
             sequence.push(node);
+            if first == self.len() {
+                return Some(sequence);
+            }
         }
-        (first == self.len()).then_some(sequence)
+        self.ops.is_empty().then_some(sequence)
     }
 
     /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made.

@@ -11,8 +11,8 @@
 //! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
-//! | `program` | 0/1 programs: for CP-SAT, for `milp`, and bounds on them proved in integers |
-//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP |
+//! | `program` | 0/1 programs: for CP-SAT, rounded for `milp`, and what of the answers is proved in integers |
+//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP; nothing of what it says is proved |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `poet` | the integer program of the POET paper: that of `checkmate` with a second memory |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
@@ -51,13 +51,15 @@ pub use checkmate::{CheckmateIlp, CheckmateLp, Freeing, LpReport, Partition, Rou
 #[cfg(feature = "cp-sat")]
 pub use exact::{Exact, Relaxed};
 #[cfg(feature = "cp-sat")]
-pub use gap::{Backend, Candidates, Gap, GapReport, Round};
+pub use gap::{Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
 pub use instance::Refusal;
 #[cfg(feature = "cp-sat")]
 pub use moccasin::{Moccasin, MoccasinReport};
 #[cfg(feature = "cp-sat")]
 pub use poet::{DeadlineCovers, Poet};
+#[cfg(feature = "cp-sat")]
+pub use program::backend::Backend;
 #[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 

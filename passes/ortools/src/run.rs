@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{
-    BoundCovers, Certificate, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
+    BoundCovers, Certificate, Evidence, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
 };
 use remat_solve::{Outcome, Phase, Progress, SolveControl};
 
@@ -94,14 +94,39 @@ pub(crate) struct Incumbent {
 }
 
 /// What a model has to say in the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Claim {
     pub(crate) ended: Ended,
     /// Lower bound on the time of the runs, in units.
     pub(crate) bound: i64,
     pub(crate) covers: BoundCovers,
+    /// What the bound, or that there is no plan, rests on.
+    pub(crate) evidence: Evidence,
     /// Conflicts met.
     pub(crate) steps: u64,
+}
+
+/// A bound on the objective, as it is certified.
+pub(crate) struct Bound {
+    pub(crate) value: u64,
+    pub(crate) covers: BoundCovers,
+    pub(crate) evidence: Option<Evidence>,
+}
+
+impl Bound {
+    /// What running every op once takes, and so every plan.
+    pub(crate) fn trivial(value: u64) -> Self {
+        Self {
+            value,
+            covers: BoundCovers::AllPlans,
+            evidence: None,
+        }
+    }
+
+    /// Whether it rests on integers alone.
+    pub(crate) fn is_proved(&self) -> bool {
+        !matches!(&self.evidence, Some(Evidence::Solver { tolerance, .. }) if *tolerance > 0.0)
+    }
 }
 
 /// One call of a solver.
@@ -160,6 +185,7 @@ impl<'a> Run<'a> {
                 ended: Ended::Infeasible,
                 bound: total,
                 covers,
+                evidence: Evidence::Combinatorial,
                 steps: 0,
             };
             return Some(self.outcome(instance, None, claim));
@@ -170,6 +196,7 @@ impl<'a> Run<'a> {
             ended: Ended::Optimal,
             bound: total,
             covers: BoundCovers::AllPlans,
+            evidence: Evidence::Combinatorial,
             steps: 0,
         };
         Some(self.outcome(instance, Some(&found), claim))
@@ -223,18 +250,23 @@ impl<'a> Run<'a> {
         let objective = plan
             .as_ref()
             .map(|plan| plan.runs().map(|op| self.problem.ops[op].duration).sum());
-        let (mut bound, mut covers) = (instance.unscaled_duration(claim.bound), claim.covers);
-        if bound <= self.problem.total_duration() {
+        let is_infeasible = objective.is_none() && claim.ended == Ended::Infeasible;
+        let mut bound = Bound {
+            value: instance.unscaled_duration(claim.bound),
+            covers: claim.covers,
+            evidence: Some(claim.evidence),
+        };
+        let total = self.problem.total_duration();
+        if is_infeasible {
+            bound.value = bound.value.max(total);
+        } else if bound.value <= total {
             // Every plan takes that long: a stronger statement than that of the model.
-            (bound, covers) = (self.problem.total_duration(), BoundCovers::AllPlans);
-        }
-        if claim.ended == Ended::Infeasible {
-            covers = claim.covers;
+            bound = Bound::trivial(total);
         }
         let status = match objective {
-            Some(objective) if objective <= bound => Status::Optimal,
+            Some(objective) if objective <= bound.value && bound.is_proved() => Status::Optimal,
             Some(_) => Status::Feasible,
-            None if claim.ended == Ended::Infeasible => Status::Infeasible,
+            None if is_infeasible => Status::Infeasible,
             None => Status::Unknown,
         };
         let stop = match claim.ended {
@@ -244,11 +276,12 @@ impl<'a> Run<'a> {
             Ended::StepLimit => StopReason::StepLimit,
             Ended::Cancelled => StopReason::Cancelled,
             Ended::Failed => StopReason::Refused,
+            Ended::Unproved => StopReason::Converged,
         };
         let lowest_peak = found.map(|found| instance.unscaled(found.peak));
         Outcome {
             plan,
-            certificate: self.certificate(status, objective, bound, covers, stop, claim.steps),
+            certificate: self.certificate(status, objective, bound, stop, claim.steps),
             lowest_peak,
         }
     }
@@ -256,9 +289,8 @@ impl<'a> Run<'a> {
     /// The answer where no model is made: the warm start, if it is any good, is all there is.
     pub(crate) fn refused(&self, refusal: &Refusal) -> Outcome {
         tracing::info!(%refusal, solver = self.name, "refused");
-        let bound = self.problem.total_duration();
-        let covers = BoundCovers::AllPlans;
-        let certificate = self.certificate(Status::Unknown, None, bound, covers, StopReason::Refused, 0);
+        let bound = Bound::trivial(self.problem.total_duration());
+        let certificate = self.certificate(Status::Unknown, None, bound, StopReason::Refused, 0);
         Outcome {
             plan: None,
             certificate,
@@ -270,8 +302,7 @@ impl<'a> Run<'a> {
         &self,
         status: Status,
         objective: Option<u64>,
-        bound: u64,
-        bound_covers: BoundCovers,
+        bound: Bound,
         stop: StopReason,
         steps: u64,
     ) -> Certificate {
@@ -279,9 +310,9 @@ impl<'a> Run<'a> {
         let mut certificate = Certificate {
             status,
             objective,
-            bound,
-            bound_covers,
-            evidence: None,
+            bound: bound.value,
+            bound_covers: bound.covers,
+            evidence: bound.evidence,
             gap: None,
             stop,
             solver: self.name.to_owned(),

@@ -1,14 +1,12 @@
 //! The integer program, solved.
 
-use remat_plan::{BoundCovers, Problem};
+use remat_plan::{Evidence, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
-use crate::cpsat::{Ended, minimize};
-use crate::gap::Backend;
+use crate::cpsat::Ended;
 use crate::instance::Refusal;
-use crate::program::cp;
-use crate::program::mip::{self, MipSolver};
+use crate::program::backend::{Backend, Task};
 use crate::run::{Claim, Incumbent, Run};
 use crate::size::ModelSize;
 
@@ -18,8 +16,8 @@ use crate::size::ModelSize;
 /// remains where nothing better is found. After every solution `R` is replaced by the cheapest one for its `S`; then the plan is
 /// lowered, which frees what the program held for nothing.
 ///
-/// The bound covers [`BoundCovers::StageForm`] in fixed order where every op has one result at most, and
-/// [`BoundCovers::CandidateSet`] else. Refuses programs of more than ten million terms, or of more memory than the caller allows.
+/// The bound covers [`StageForm`](remat_plan::BoundCovers::StageForm) in fixed order where every op has one result at most, and
+/// [`CandidateSet`](remat_plan::BoundCovers::CandidateSet) else. Refuses programs of more than ten million terms, or of more memory than the caller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckmateIlp {
     /// What solves the program.
@@ -74,53 +72,45 @@ impl CheckmateIlp {
         let (total, left_out) = (instance.total_duration(), setting.left_out());
         let budget = instance.scaled_budget(run.problem.budget);
         let Some((program, layout)) = model::build(setting, budget, self.freeing) else {
-            return claim(Ended::Infeasible, total, setting.covers(), 0);
+            return Claim {
+                ended: Ended::Infeasible,
+                bound: total,
+                covers: setting.covers(),
+                evidence: Evidence::Combinatorial,
+                steps: 0,
+            };
         };
         let hint = best.as_ref().filter(|_| self.partition == Partition::Frontier);
         let hint = hint.and_then(|best| {
             let stages = start::stages_of(&setting.graph, &best.sequence);
             start::values(setting, &program, &layout, stages.computed(), stages.retained())
         });
+        let known = best.as_ref().map(|best| best.duration - left_out);
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, layout.sequence(&setting.graph, solution)) else {
-                tracing::error!("a solution of the stages does not keep the budget");
-                return;
+                tracing::debug!("a solution of the stages does not keep the budget");
+                return false;
             };
             if best.as_ref().is_none_or(|best| found.duration < best.duration) {
                 run.report(instance, &found, (left_out + bound).max(total), 0);
                 *best = Some(found);
             }
+            true
         };
-        let clock = &run.clock;
-        let answer = match self.backend {
-            Backend::Highs => mip::minimize(&program, MipSolver::Highs, hint.as_deref(), clock, &mut improved),
-            Backend::Scip => mip::minimize(&program, MipSolver::Scip, None, clock, &mut improved),
-            Backend::CpSat => {
-                let proto = cp::model(&program, hint.as_deref());
-                minimize(
-                    proto,
-                    cp::parameters(clock.control),
-                    total - left_out,
-                    clock,
-                    &mut improved,
-                )
-            }
+        let task = Task {
+            program: &program,
+            hint: hint.as_deref(),
+            known,
+            lower: total - left_out,
         };
-        claim(
-            answer.ended,
-            (left_out + answer.bound).max(total),
-            setting.covers(),
-            answer.conflicts,
-        )
-    }
-}
-
-fn claim(ended: Ended, bound: i64, covers: BoundCovers, steps: u64) -> Claim {
-    Claim {
-        ended,
-        bound,
-        covers,
-        steps,
+        let answer = task.minimize(self.backend, &run.clock, &mut improved);
+        Claim {
+            ended: answer.ended,
+            bound: (left_out + answer.bound).max(total),
+            covers: setting.covers(),
+            evidence: answer.evidence,
+            steps: answer.conflicts,
+        }
     }
 }
 

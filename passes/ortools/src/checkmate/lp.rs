@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use remat_plan::{Problem, Status, StopReason};
+use remat_plan::{Evidence, Problem, Status, StopReason};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use super::layout::Layout;
@@ -10,9 +10,7 @@ use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
 use crate::cpsat::Ended;
 use crate::instance::Refusal;
-use crate::milp::relaxation::Relaxation;
-use crate::program::mip;
-use crate::program::proof::Proof;
+use crate::program::linear::{self, Relaxed};
 use crate::run::{Claim, Clock, Run};
 
 /// The share of the budget that is left to rounding: `eps` of the paper is 0.1.
@@ -82,17 +80,17 @@ impl CheckmateLp {
         let started = run.clock.elapsed();
         // Without a limit there would have been no need for a model.
         let reduced = (budget / 10 * TENTHS + budget % 10 * TENTHS / 10).max(setting.largest(run));
-        let fractions = relax(&setting, reduced, self.freeing, &run.clock.share(0.5));
+        let (relaxed, layout) = relax(&setting, reduced, self.freeing, &run.clock.share(0.5));
         report.reduced = run.clock.elapsed().saturating_sub(started);
-        let rounded = match fractions.solution {
-            Some((layout, solution)) if fractions.ended == Ended::Optimal => {
-                let fraction = |stage, node| layout.held_value(&solution, stage, node).unwrap_or(0.0);
+        let rounded = match layout {
+            Some(layout) if relaxed.ended == Ended::Optimal => {
+                let fraction = |stage, node| layout.held_value(&relaxed.fractions, stage, node).unwrap_or(0.0);
                 round(run, &setting, self.rounding, &fraction)
             }
             _ => Rounded::default(),
         };
         let started = run.clock.elapsed();
-        let bounding = relax(&setting, budget, self.freeing, &run.clock);
+        let (bounding, _) = relax(&setting, budget, self.freeing, &run.clock);
         report.full = run.clock.elapsed().saturating_sub(started);
         let bound = setting.left_out() + bounding.bound;
         report.bound = (bounding.ended == Ended::Optimal).then(|| instance.unscaled_duration(bound));
@@ -100,6 +98,7 @@ impl CheckmateLp {
             ended: bounding.ended,
             bound,
             covers: setting.covers(),
+            evidence: bounding.evidence,
             steps: rounded.tried,
         };
         let mut outcome = run.outcome(instance, rounded.best.as_ref(), claim);
@@ -115,39 +114,19 @@ impl CheckmateLp {
     }
 }
 
-/// A linear relaxation that was solved, or not.
-struct Relaxed {
-    ended: Ended,
-    /// Lower bound on the objective of the program, in units.
-    bound: i64,
-    solution: Option<(Layout, Vec<f64>)>,
-}
-
-fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) -> Relaxed {
-    let nothing = |ended| Relaxed {
-        ended,
-        bound: 0,
-        solution: None,
-    };
-    if let Some(ended) = clock.ended() {
-        return nothing(ended);
-    }
-    let Some((program, layout)) = model::build(setting, budget, freeing) else {
-        return nothing(Ended::Infeasible);
-    };
-    let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {
-        return nothing(Ended::Failed);
-    };
-    let (ended, solution) = relaxation.solve(clock);
-    if ended == Ended::Infeasible {
-        return nothing(ended);
-    }
-    // Multipliers of a solve that was stopped prove something, too.
-    let proof = Proof::of(&program, &solution.multipliers);
-    Relaxed {
-        ended,
-        bound: proof.map_or(0, |proof| proof.bound()),
-        solution: Some((layout, solution.columns)),
+/// The relaxation within a budget, and which variable is which in it.
+fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) -> (Relaxed, Option<Layout>) {
+    match model::build(setting, budget, freeing) {
+        Some((program, layout)) => (linear::relax(&program.rounded(), clock), Some(layout)),
+        None => {
+            let nothing = Relaxed {
+                ended: Ended::Infeasible,
+                bound: 0,
+                evidence: Evidence::Combinatorial,
+                fractions: Vec::new(),
+            };
+            (nothing, None)
+        }
     }
 }
 

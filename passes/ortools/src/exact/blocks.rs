@@ -78,6 +78,13 @@ impl Blocks {
         Builder::new(instance, ends, budget, longest).build()
     }
 
+    /// The program with all of its rows; those for reruns come last.
+    pub(super) fn whole(&self) -> Program {
+        let mut whole = self.program.clone();
+        whole.rows.extend(self.reruns.iter().cloned());
+        whole
+    }
+
     /// The ends, ascending.
     pub(super) fn ends(&self) -> &[Node] {
         &self.ends
@@ -465,10 +472,9 @@ impl<'a> Builder<'a> {
         let mut all: Option<Variable> = None;
         for &(node, variable) in &self.again[block] {
             let needs = instance.needs(node);
-            let made: i64 = instance.values(node).map(|value| instance.bytes(value)).sum();
             let needed = needs.iter().filter(|&value| !here.surely.contains(value));
             let needed: i64 = needed.map(|&value| instance.bytes(value)).sum();
-            let own = made + needed + instance.workspace(node) + instance.kept(node);
+            let own = needed + instance.bytes_of_run(node);
             let both: Vec<(Variable, i64)> = here
                 .maybe
                 .iter()

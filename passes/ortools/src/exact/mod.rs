@@ -5,16 +5,16 @@ mod blocks;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use remat_plan::{OrderMode, Plan, Problem};
+use remat_plan::{Evidence, OrderMode, Plan, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
-use crate::cpsat::{Ended, minimize};
+use crate::cpsat::Ended;
 use crate::gap::first_plan;
 use crate::instance::{Instance, Node, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
 use crate::program::proof::Proof;
-use crate::program::{Reduced, Row, cp, mip};
+use crate::program::{Reduced, Row, cp, linear, mip};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use blocks::Blocks;
 
@@ -102,6 +102,7 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
         },
         best,
         bound: 0,
+        evidence: Evidence::ExactIntegers,
         steps: 0,
         report,
     };
@@ -113,6 +114,7 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
             OrderMode::Fixed => instance.fixed_order(),
             OrderMode::Free => instance.any_order(),
         },
+        evidence: search.evidence,
         steps: search.steps,
     };
     Ok(run.outcome(&instance, search.best.as_ref(), claim))
@@ -127,6 +129,8 @@ struct Proving<'a> {
     best: Option<Incumbent>,
     /// On the time of recomputes of every plan that the bound covers.
     bound: i64,
+    /// What the bound rests on, or that there is no plan.
+    evidence: Evidence,
     steps: u64,
     report: &'a mut Vec<Relaxed>,
 }
@@ -217,12 +221,20 @@ impl Proving<'_> {
     }
 
     /// No solution of a relaxation costs less than `limit`.
-    fn nothing_below(&mut self, limit: i64) -> Ended {
+    fn nothing_below(&mut self, limit: i64, evidence: Evidence) -> Ended {
         if self.best.is_none() {
+            self.evidence = evidence;
             return Ended::Infeasible;
         }
-        self.bound = self.bound.max(limit);
+        self.raise(limit, evidence);
         Ended::Optimal
+    }
+
+    /// Takes a bound if it is stronger.
+    fn raise(&mut self, bound: i64, evidence: Evidence) {
+        if bound > self.bound {
+            (self.bound, self.evidence) = (bound, evidence);
+        }
     }
 
     /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
@@ -249,7 +261,7 @@ impl Proving<'_> {
             model,
         };
         round.ended = if round.model.infeasible {
-            self.nothing_below(limit)
+            self.nothing_below(limit, Evidence::Combinatorial)
         } else {
             self.cut(&mut round)
         };
@@ -263,15 +275,22 @@ impl Proving<'_> {
 
     /// Solves a linear relaxation until no row of a rerun is violated.
     fn cut(&mut self, round: &mut Round) -> Ended {
-        let mut program = round.model.program.clone();
+        let clock = &self.run.clock;
+        let count = round.model.program.rows.len();
+        let whole = round.model.whole();
+        // Rounded with the rows to come, which share its sums.
+        let mut program = whole.rounded().program.into_owned();
+        let mut waiting = program.rows.split_off(count);
         let Some(mut relaxation) = Relaxation::new(&mip::program(&program)) else {
             return Ended::Failed;
         };
-        let mut waiting: Vec<&Row> = round.model.reruns.iter().collect();
         loop {
-            let (ended, solution) = relaxation.solve(&self.run.clock);
+            let (ended, solution) = relaxation.solve(clock);
             if ended == Ended::Infeasible {
-                return self.nothing_below(round.limit);
+                return match linear::refuted(&program, &mut relaxation, clock) {
+                    Ended::Infeasible => self.nothing_below(round.limit, Evidence::ExactIntegers),
+                    ended => ended,
+                };
             }
             // Multipliers of a solve that was stopped prove something, too.
             if let Some(proof) = Proof::of(&program, &solution.multipliers) {
@@ -280,29 +299,26 @@ impl Proving<'_> {
                     *fixed = fixed.or(new);
                 }
             }
-            self.bound = self.bound.max(round.bound.min(round.limit));
+            self.raise(round.bound.min(round.limit), Evidence::ExactIntegers);
             if ended != Ended::Optimal || self.is_closed() {
                 return ended;
             }
-            let before = program.rows.len();
-            waiting.retain(|&row| {
-                let violated = row.excess(&solution.columns) > TOLERANCE * (row.most.max(1) as f64);
-                if violated {
-                    program.rows.push(row.clone());
-                }
-                !violated
-            });
-            let new = &program.rows[before..];
+            let new: Vec<Row> = waiting
+                .extract_if(.., |row| {
+                    row.excess(&solution.columns) > TOLERANCE * (row.most.max(1) as f64)
+                })
+                .collect();
             if new.is_empty() {
                 return ended;
             }
             let mut rows = Rows::default();
-            for row in new {
+            for row in &new {
                 let terms = row.terms.iter();
                 let terms = terms.map(|&(variable, coefficient)| (variable, coefficient as f64));
                 rows.push(terms, f64::NEG_INFINITY, row.most as f64);
             }
             relaxation.add(&rows);
+            program.rows.extend(new);
         }
     }
 
@@ -312,10 +328,8 @@ impl Proving<'_> {
         let (instance, clock) = (self.instance, &run.clock);
         let started = clock.elapsed();
         let total = instance.total_duration();
-        let mut whole = round.model.program.clone();
-        whole.rows.extend(round.model.reruns.iter().cloned());
-        let ended = match whole.with(&round.fixed) {
-            None => self.nothing_below(round.limit),
+        let ended = match round.model.whole().with(&round.fixed) {
+            None => self.nothing_below(round.limit, Evidence::ExactIntegers),
             Some(left) => {
                 round.report.reruns[1] = left.program.priced();
                 self.search(round, &left, missed)
@@ -332,11 +346,14 @@ impl Proving<'_> {
         let run = self.run;
         let instance = self.instance;
         let total = instance.total_duration();
-        let mut proto = cp::model(&left.program, None);
-        if let (Some(objective), Some(_)) = (&mut proto.objective, &self.best) {
+        let search = cp::Search {
+            program: &left.program,
+            parameters: cp::rerun_parameters(run.clock.control),
+            hint: None,
             // What costs less than the bound is no plan, what costs as much as the best one is not better.
-            objective.domain = vec![(self.bound - left.base).max(0), round.limit - 1 - left.base];
-        }
+            lower: (self.bound - left.base).max(0),
+            below: self.best.as_ref().map(|_| round.limit - left.base),
+        };
         let mut best = self.best.take();
         let (known, steps, budget) = (self.bound, self.steps, self.budget);
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
@@ -351,15 +368,13 @@ impl Proving<'_> {
                 best = Some(found);
             }
         };
-        let parameters = cp::rerun_parameters(run.clock.control);
-        let lower = (known - left.base).max(0);
-        let answer = minimize(proto, parameters, lower, &run.clock, &mut improved);
+        let answer = search.minimize(&run.clock, &mut improved);
         self.best = best;
         self.steps += answer.conflicts;
         match answer.ended {
-            Ended::Infeasible => return self.nothing_below(round.limit),
+            Ended::Infeasible => return self.nothing_below(round.limit, answer.evidence),
             Ended::Failed => {}
-            _ => self.bound = self.bound.max((answer.bound + left.base).min(round.limit)),
+            _ => self.raise((answer.bound + left.base).min(round.limit), answer.evidence),
         }
         answer.ended
     }
@@ -397,8 +412,8 @@ struct Round {
 }
 
 impl Round {
-    /// Whether the linear relaxation is solved and does not settle everything.
+    /// Whether the linear relaxation is solved and does not settle everything. What it does not settle for sure is left to CP-SAT.
     fn is_open(&self) -> bool {
-        self.ended == Ended::Optimal && !self.model.infeasible
+        matches!(self.ended, Ended::Optimal | Ended::Unproved) && !self.model.infeasible
     }
 }

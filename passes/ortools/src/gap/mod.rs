@@ -5,15 +5,14 @@ mod model;
 
 use std::time::Duration;
 
-use remat_plan::{BoundCovers, Plan, Problem};
+use remat_plan::{BoundCovers, Evidence, Plan, Problem};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
 pub use candidates::Candidates;
 
-use crate::cpsat::{Ended, minimize};
+use crate::cpsat::Ended;
 use crate::instance::{Instance, Refusal};
-use crate::program::cp;
-use crate::program::mip::{self, MipSolver};
+use crate::program::backend::{Backend, Task};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
 use crate::size::ModelSize;
 use model::GapModel;
@@ -41,19 +40,6 @@ pub struct Gap {
     pub candidates: Option<Candidates>,
     /// What solves the models.
     pub backend: Backend,
-}
-
-/// What solves a 0/1 program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
-    /// CP-SAT, in integers.
-    #[default]
-    CpSat,
-    /// HiGHS, in floating point and with one thread: its bounds are rounded down far enough to cover its tolerances, but are no
-    /// proof in the sense in which those of CP-SAT are.
-    Highs,
-    /// SCIP, with one thread, like HiGHS in floating point. It takes no plan to start from, and finds none but in the end.
-    Scip,
 }
 
 /// What the rounds of one call did.
@@ -225,11 +211,19 @@ impl Rounds<'_> {
             }
             let share = if self.all_are_to_come() { 0.5 } else { 1.0 };
             match self.one(candidates, &self.run.clock.share(share)) {
-                Ok(next) => claim = Some(claim.map_or(next, |before| self.stronger(before, next))),
+                Ok(next) => {
+                    claim = Some(match claim {
+                        Some(before) => self.stronger(before, next),
+                        None => next,
+                    });
+                }
                 Err(refusal) if claim.is_none() => return Err(refusal),
                 Err(_) => break,
             }
-            if claim.is_some_and(|claim| !matches!(claim.ended, Ended::Optimal | Ended::Infeasible)) {
+            if claim
+                .as_ref()
+                .is_some_and(|claim| !matches!(claim.ended, Ended::Optimal | Ended::Infeasible))
+            {
                 break;
             }
             before = Some(stages);
@@ -299,35 +293,33 @@ impl Rounds<'_> {
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
         let size = model.program.size();
         tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");
-        let control = clock.control;
+        let known = self.best.as_ref().map(|best| best.duration - total);
         let steps = self.steps;
         let best = &mut self.best;
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let on: Vec<bool> = solution.iter().map(|&value| value != 0).collect();
             let Some(found) = run.incumbent(instance, model.sequence(&on)) else {
-                tracing::error!("a solution of the gap model does not keep the budget");
-                return;
+                tracing::debug!("a solution of the gap model does not keep the budget");
+                return false;
             };
             if best.as_ref().is_none_or(|best| found.duration < best.duration) {
                 run.report(instance, &found, total + bound, steps);
                 *best = Some(found);
             }
+            true
         };
-        let (ended, bound) = if model.is_infeasible() {
-            (Ended::Infeasible, 0)
+        let (ended, bound, evidence) = if model.is_infeasible() {
+            (Ended::Infeasible, 0, Evidence::Combinatorial)
         } else {
-            let answer = match self.backend {
-                Backend::CpSat => {
-                    let proto = cp::model(&model.program, hint.as_deref());
-                    minimize(proto, cp::parameters(control), 0, clock, &mut improved)
-                }
-                Backend::Highs => {
-                    mip::minimize(&model.program, MipSolver::Highs, hint.as_deref(), clock, &mut improved)
-                }
-                Backend::Scip => mip::minimize(&model.program, MipSolver::Scip, None, clock, &mut improved),
+            let task = Task {
+                program: &model.program,
+                hint: hint.as_deref(),
+                known,
+                lower: 0,
             };
+            let answer = task.minimize(self.backend, clock, &mut improved);
             self.steps += answer.conflicts;
-            (answer.ended, answer.bound)
+            (answer.ended, answer.bound, answer.evidence)
         };
         let round = Round {
             candidates,
@@ -348,6 +340,7 @@ impl Rounds<'_> {
             ended,
             bound: total + bound,
             covers,
+            evidence,
             steps: self.steps,
         })
     }

@@ -309,8 +309,7 @@ impl<'a> Builder<'a> {
     /// Constraint 4.
     fn fit(&mut self, node: Node, run: Option<Variable>) {
         let instance = self.instance;
-        let made: i64 = instance.values(node).map(|value| instance.bytes(value)).sum();
-        let own = made + instance.workspace(node) + instance.kept(node);
+        let own = instance.bytes_of_run(node);
         let mut most = self.budget - self.resident;
         let mut terms: Vec<(Variable, i64)> = Vec::with_capacity(self.live.len() + 1);
         for &value in &self.live {

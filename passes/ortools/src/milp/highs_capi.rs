@@ -87,9 +87,11 @@ unsafe extern "C" {
     ) -> c_int;
     fn Highs_setCallback(highs: *mut c_void, callback: Callback, data: *mut c_void) -> c_int;
     fn Highs_startCallback(highs: *mut c_void, kind: c_int) -> c_int;
+    fn Highs_stopCallback(highs: *mut c_void, kind: c_int) -> c_int;
     fn Highs_getCallbackDataOutItem(data: *const c_void, name: *const c_char) -> *const c_void;
     fn Highs_run(highs: *mut c_void) -> c_int;
     fn Highs_getModelStatus(highs: *const c_void) -> c_int;
+    fn Highs_getDualRay(highs: *mut c_void, has: *mut c_int, ray: *mut c_double) -> c_int;
     fn Highs_getDoubleInfoValue(highs: *const c_void, name: *const c_char, value: *mut c_double) -> c_int;
 }
 
@@ -108,11 +110,10 @@ struct Watched<'a> {
     columns: usize,
 }
 
-/// Values of a linear program's solution, and its multipliers.
+/// Values of a program's solution, and multipliers if it is linear.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solution {
     pub(crate) columns: Vec<f64>,
-    pub(crate) reduced_costs: Vec<f64>,
     pub(crate) multipliers: Vec<f64>,
 }
 
@@ -217,30 +218,56 @@ impl Highs {
 
     /// Solves. Better solutions of a mixed-integer program come through the watcher, most of them.
     pub(crate) fn run(&mut self, watcher: &dyn Watcher) -> Outcome {
-        let mut watched = Watched {
-            watcher,
-            columns: self.columns,
-        };
-        let _quiet = Quiet::new();
-        // SAFETY: `watched` outlives the run, after which HiGHS calls nobody; the kinds are those of HiGHS.
-        let (status, model) = unsafe {
-            Highs_setCallback(self.handle, callback, (&raw mut watched).cast());
-            for kind in [
-                CALLBACK_SIMPLEX_INTERRUPT,
-                CALLBACK_IPM_INTERRUPT,
-                CALLBACK_IMPROVING_SOLUTION,
-                CALLBACK_MIP_INTERRUPT,
-            ] {
-                Highs_startCallback(self.handle, kind);
-            }
-            (Highs_run(self.handle), Highs_getModelStatus(self.handle))
-        };
+        // SAFETY: the handle is alive.
+        let (status, model) = self.watched(watcher, |handle| unsafe {
+            (Highs_run(handle), Highs_getModelStatus(handle))
+        });
         match model {
             MODEL_OPTIMAL => Outcome::Optimal,
             MODEL_INFEASIBLE => Outcome::Infeasible,
             _ if status == STATUS_ERROR => Outcome::Failed,
             _ => Outcome::Stopped,
         }
+    }
+
+    /// Multipliers that show why the linear program that was run has no solution, if HiGHS finds them. It may solve the program once more
+    /// for that.
+    pub(crate) fn ray(&mut self, watcher: &dyn Watcher) -> Option<Vec<f64>> {
+        let mut ray = vec![0.0; self.rows];
+        let mut has: c_int = 0;
+        let status = self.watched(watcher, |handle| {
+            // SAFETY: the handle is alive, and the array has as many numbers as there are rows.
+            unsafe { Highs_getDualRay(handle, &raw mut has, ray.as_mut_ptr()) }
+        });
+        (status != STATUS_ERROR && has != 0).then_some(ray)
+    }
+
+    /// What HiGHS does while the watcher is asked and told.
+    fn watched<T>(&mut self, watcher: &dyn Watcher, work: impl FnOnce(*mut c_void) -> T) -> T {
+        const KINDS: [c_int; 4] = [
+            CALLBACK_SIMPLEX_INTERRUPT,
+            CALLBACK_IPM_INTERRUPT,
+            CALLBACK_IMPROVING_SOLUTION,
+            CALLBACK_MIP_INTERRUPT,
+        ];
+        let mut watched = Watched {
+            watcher,
+            columns: self.columns,
+        };
+        let _quiet = Quiet::new();
+        // SAFETY: `watched` outlives the work, after which HiGHS calls nobody; the kinds are those of HiGHS.
+        unsafe {
+            Highs_setCallback(self.handle, callback, (&raw mut watched).cast());
+            KINDS.iter().for_each(|&kind| {
+                Highs_startCallback(self.handle, kind);
+            });
+        }
+        let result = work(self.handle);
+        // SAFETY: as above.
+        KINDS.iter().for_each(|&kind| unsafe {
+            Highs_stopCallback(self.handle, kind);
+        });
+        result
     }
 
     /// A bound on the objective of the mixed-integer program that was run.
@@ -251,20 +278,20 @@ impl Highs {
         bound
     }
 
-    /// The solution of the program that was run, multipliers and reduced costs if it is linear.
+    /// The solution of the program that was run.
     pub(crate) fn solution(&self) -> Solution {
         let mut solution = Solution {
             columns: vec![0.0; self.columns],
-            reduced_costs: vec![0.0; self.columns],
             multipliers: vec![0.0; self.rows],
         };
+        let mut reduced_costs = vec![0.0; self.columns];
         let mut activities = vec![0.0; self.rows];
         // SAFETY: the arrays have as many numbers as there are columns and rows.
         unsafe {
             Highs_getSolution(
                 self.handle,
                 solution.columns.as_mut_ptr(),
-                solution.reduced_costs.as_mut_ptr(),
+                reduced_costs.as_mut_ptr(),
                 activities.as_mut_ptr(),
                 solution.multipliers.as_mut_ptr(),
             );

@@ -60,8 +60,10 @@ impl Rows {
 }
 
 /// Minimize the cost of columns within their bounds and the rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
+    /// What a cost of 1 stands for: a power of two.
+    pub(crate) price: f64,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Rows,
 }

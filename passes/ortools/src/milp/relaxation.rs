@@ -12,6 +12,8 @@ pub(crate) struct Relaxation {
     highs: Highs,
     /// Seconds of all solves so far, which HiGHS counts against its limit.
     spent: f64,
+    /// What a price of 1 stands for.
+    price: f64,
 }
 
 impl Relaxation {
@@ -19,7 +21,11 @@ impl Relaxation {
     pub(crate) fn new(program: &Program) -> Option<Self> {
         let highs = Highs::new(program, false)?;
         highs.integer(c"threads", 1);
-        Some(Self { highs, spent: 0.0 })
+        Some(Self {
+            highs,
+            spent: 0.0,
+            price: program.price,
+        })
     }
 
     /// Adds rows; whether that worked.
@@ -32,18 +38,33 @@ impl Relaxation {
         if let Some(ended) = clock.ended() {
             return (ended, Solution::default());
         }
-        if let Some(left) = clock.left() {
-            self.highs.number(c"time_limit", self.spent + 0.98 * left.as_secs_f64());
-        }
-        let started = Instant::now();
-        let ended = match self.highs.run(&Ticking { clock }) {
+        let ended = match self.timed(clock, |highs| highs.run(&Ticking { clock })) {
             Outcome::Optimal => Ended::Optimal,
             Outcome::Infeasible => Ended::Infeasible,
             Outcome::Stopped => clock.ended().unwrap_or(Ended::TimeLimit),
             Outcome::Failed => Ended::Failed,
         };
+        let mut solution = self.highs.solution();
+        solution
+            .multipliers
+            .iter_mut()
+            .for_each(|multiplier| *multiplier *= self.price);
+        (ended, solution)
+    }
+
+    /// Multipliers that may prove that the program solved last has no solution.
+    pub(crate) fn ray(&mut self, clock: &Clock<'_>) -> Option<Vec<f64>> {
+        self.timed(clock, |highs| highs.ray(&Ticking { clock }))
+    }
+
+    fn timed<T>(&mut self, clock: &Clock<'_>, work: impl FnOnce(&mut Highs) -> T) -> T {
+        if let Some(left) = clock.left() {
+            self.highs.number(c"time_limit", self.spent + 0.98 * left.as_secs_f64());
+        }
+        let started = Instant::now();
+        let result = work(&mut self.highs);
         self.spent += started.elapsed().as_secs_f64();
-        (ended, self.highs.solution())
+        result
     }
 }
 

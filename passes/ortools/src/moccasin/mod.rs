@@ -6,11 +6,12 @@ mod time;
 use std::time::Duration;
 
 use cp_sat::proto::SatParameters;
-use remat_plan::{BoundCovers, OrderMode, Problem};
+use remat_plan::{BoundCovers, Evidence, OrderMode, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
 use crate::instance::{Instance, Node, Refusal};
+use crate::program::rounded::LARGEST;
 use crate::run::{Claim, Incumbent, Run};
 use crate::size::ModelSize;
 use model::{Goal, Model};
@@ -46,7 +47,7 @@ pub struct MoccasinReport {
     pub phase_1: Option<Duration>,
     /// Time phase 2 took; absent where phase 1 found no plan within the budget.
     pub phase_2: Option<Duration>,
-    /// Solutions of phase 2 whose runs in order are no plan within the budget: none, unless model and plan disagree.
+    /// Solutions of phase 2 whose runs in order are no plan within the budget: none, unless sizes were rounded or model and plan disagree.
     pub unread: usize,
 }
 
@@ -116,6 +117,8 @@ impl Moccasin {
                 limit: MAX_TERMS,
             });
         }
+        let demands = (0..nodes).map(|node| i128::from(computes(node)) * i128::from(instance.bytes_of_run(node)));
+        let step = demands.sum::<i128>().div_euclid(LARGEST.into()) + 1;
         let within = (0..nodes).all(|node| instance.max_computes(node) <= computes(node));
         let covers = match run.problem.order {
             OrderMode::Fixed if within => instance.stage_form(),
@@ -128,6 +131,7 @@ impl Moccasin {
             most,
             time,
             covers,
+            step: i64::try_from(step).unwrap_or(i64::MAX),
         })
     }
 }
@@ -152,13 +156,16 @@ struct Phases<'a> {
     most: u32,
     time: Time,
     covers: BoundCovers,
+    /// What sizes are divided by and rounded down, so that CP-SAT counts them: 1 but for large ones. A bound stays a bound, and what keeps
+    /// the rounded budget is a plan only if it keeps that of the problem.
+    step: i64,
 }
 
 impl Phases<'_> {
     fn model(&self, goal: Goal) -> Model {
         let computes = |node: Node| self.instance.max_computes(node).min(self.most);
         let budget = self.instance.scaled_budget(self.run.problem.budget);
-        let model = Model::new(self.instance, self.time, computes, budget, goal);
+        let model = Model::new(self.instance, self.time, computes, (budget, self.step), goal);
         tracing::info!(?goal, size = ?model.size(), "retention intervals");
         model
     }
@@ -180,6 +187,7 @@ impl Phases<'_> {
                     ended,
                     bound: total,
                     covers: self.covers,
+                    evidence: Evidence::solver("CP-SAT", 0.0),
                     steps,
                 };
                 let mut outcome = run.outcome(instance, None, claim);
@@ -204,13 +212,15 @@ impl Phases<'_> {
         let mut improved = |solution: &[i64], _: i64, _: i64| {
             let sequence = solutions.sequence(solution);
             lowest = lowest.min(instance.peak(&sequence).unwrap_or(i64::MAX));
-            found = run.incumbent(instance, sequence);
+            found = run.incumbent(instance, sequence).or(found.take());
         };
-        let answer = minimize(proto, self.parameters(), budget, &run.clock, &mut improved);
+        let most = budget / self.step;
+        let answer = minimize(proto, self.parameters(), most, &run.clock, &mut improved);
         *steps += answer.conflicts;
         report.phase_1 = Some(run.clock.elapsed().saturating_sub(started));
         found.ok_or(match answer.ended {
-            Ended::Optimal if answer.bound > budget => (Ended::Infeasible, lowest),
+            Ended::Optimal if answer.bound > most => (Ended::Infeasible, lowest),
+            Ended::Optimal if self.step > 1 => (Ended::Unproved, lowest),
             Ended::Optimal => {
                 tracing::error!("a solution of the intervals does not keep the budget");
                 (Ended::Failed, lowest)
@@ -237,7 +247,7 @@ impl Phases<'_> {
         let mut improved = |solution: &[i64], _: i64, bound: i64| {
             let Some(found) = run.incumbent(instance, solutions.sequence(solution)) else {
                 *unread += 1;
-                tracing::error!("a solution of the intervals does not keep the budget");
+                tracing::debug!("a solution of the intervals does not keep the budget");
                 return;
             };
             if found.duration < best.duration {
@@ -251,6 +261,7 @@ impl Phases<'_> {
             ended: answer.ended,
             bound: total + answer.bound,
             covers: self.covers,
+            evidence: answer.evidence,
             steps: steps + answer.conflicts,
         };
         run.outcome(instance, Some(&best), claim)

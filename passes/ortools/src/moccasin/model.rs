@@ -47,20 +47,24 @@ pub(super) struct Model {
     time: Time,
     retentions: Vec<Vec<Retention>>,
     peak: Option<Var>,
+    /// What sizes are divided by.
+    step: i64,
 }
 
 impl Model {
-    /// The model in which each node runs up to `computes(node)` times.
+    /// The model in which each node runs up to `computes(node)` times. Sizes and budget are divided by `step` and rounded down: what keeps
+    /// the budget as it is keeps it then, too.
     pub(super) fn new(
         instance: &Instance,
         time: Time,
         computes: impl Fn(Node) -> u32,
-        budget: i64,
+        (budget, step): (i64, i64),
         goal: Goal,
     ) -> Self {
         let mut model = Self {
             builder: ModelBuilder::default(),
             time,
+            step,
             retentions: Vec::new(),
             peak: None,
         };
@@ -118,6 +122,7 @@ impl Model {
     }
 
     fn respect_memory(&mut self, instance: &Instance, budget: i64, goal: Goal) {
+        let budget = budget / self.step;
         let mut demands = Vec::new();
         for (node, retentions) in self.retentions.iter().enumerate() {
             for (repetition, retention) in retentions.iter().enumerate() {
@@ -151,12 +156,15 @@ impl Model {
         }
         let capacity = match goal {
             Goal::Peak { known } => {
-                let peak = self.builder.integer(&[(budget, known.max(budget))]);
+                let peak = self.builder.integer(&[(budget, (known / self.step).max(budget))]);
                 self.peak = Some(peak);
                 Affine::of(peak)
             }
             Goal::Duration => Affine::constant(budget),
         };
+        for (_, demand) in &mut demands {
+            *demand /= self.step;
+        }
         self.builder.cumulative(&demands, capacity);
     }
 
@@ -269,7 +277,7 @@ impl Model {
             }
         }
         if let Some(peak) = self.peak {
-            set(peak, instance.peak(sequence).unwrap_or(0));
+            set(peak, instance.peak(sequence).unwrap_or(0) / self.step);
         }
         self.builder.hint(values);
     }

@@ -9,8 +9,8 @@ mod prices;
 mod start;
 
 use remat_plan::{
-    BoundCovers, Certificate, Event, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason, StorageId,
-    StorageRole, lower_events,
+    BoundCovers, Certificate, Event, Evidence, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason,
+    StorageId, StorageRole, lower_events,
 };
 use remat_solve::paging::{self, PagedFigures, simulate};
 use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
@@ -18,12 +18,10 @@ use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
 use self::prices::Prices;
 use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
-use crate::cpsat::{Ended, minimize};
-use crate::gap::Backend;
+use crate::cpsat::Ended;
 use crate::instance::Refusal;
-use crate::program::cp;
-use crate::program::mip::{self, MipSolver};
-use crate::run::Run;
+use crate::program::backend::{Backend, Task};
+use crate::run::{Bound, Run};
 
 /// What each of the searches that the program starts from may take of the time that is left, and its steps.
 const START_SHARE: f64 = 0.1;
@@ -88,7 +86,7 @@ impl Poet {
             fallback: None,
         };
         if run.problem.check(&run.structure).is_err() || work.prices.is_late {
-            let mut outcome = work.outcome(Ended::Infeasible, 0, 0);
+            let mut outcome = work.outcome(Ended::Infeasible, nothing(), 0);
             outcome.certificate.bound_covers = match run.problem.order {
                 OrderMode::Fixed => BoundCovers::FixedOrder,
                 OrderMode::Free => BoundCovers::AllPlans,
@@ -98,7 +96,7 @@ impl Poet {
         let plain = remat_plan::baseline(run.problem);
         work.consider(plain, 0);
         if work.is_settled() {
-            return Ok(work.outcome(Ended::Optimal, 0, 0));
+            return Ok(work.outcome(Ended::Optimal, nothing(), 0));
         }
         if let Some(warm) = run.clock.control.warm_start {
             work.consider(warm.clone(), 0);
@@ -109,11 +107,11 @@ impl Poet {
                 return Err(refusal);
             }
             tracing::info!(%refusal, "the program is too large: the plan is that of the search");
-            return Ok(work.outcome(Ended::Failed, 0, 0));
+            return Ok(work.outcome(Ended::Failed, nothing(), 0));
         }
         let budget = setting.instance.scaled_budget(run.problem.budget);
         let Some((program, layout)) = model::build(&setting, budget, Freeing::Hazards) else {
-            return Ok(work.outcome(Ended::Infeasible, 0, 0));
+            return Ok(work.outcome(Ended::Infeasible, nothing(), 0));
         };
         let hint = starts
             .iter()
@@ -124,21 +122,21 @@ impl Poet {
             })
             .min_by_key(|(price, _)| *price);
         let hint = hint.map(|(_, values)| values);
-        let hint = hint.as_deref();
-        let mut improved = |solution: &[i64], _: i64, bound: i64| match work.decode(&layout, solution) {
-            Some(plan) => work.consider(plan, bound),
-            None => tracing::error!("a solution of the stages is no schedule"),
+        let mut improved = |solution: &[i64], _: i64, bound: i64| {
+            let Some(plan) = work.decode(&layout, solution) else {
+                tracing::error!("a solution of the stages is no schedule");
+                return false;
+            };
+            work.consider(plan, bound)
         };
-        let clock = &run.clock;
-        let answer = match self.backend {
-            Backend::Highs => mip::minimize(&program, MipSolver::Highs, hint, clock, &mut improved),
-            Backend::Scip => mip::minimize(&program, MipSolver::Scip, hint, clock, &mut improved),
-            Backend::CpSat => {
-                let proto = cp::model(&program, hint);
-                minimize(proto, cp::parameters(clock.control), 0, clock, &mut improved)
-            }
+        let task = Task {
+            program: &program,
+            hint: hint.as_deref(),
+            known: None,
+            lower: 0,
         };
-        Ok(work.outcome(answer.ended, answer.bound, answer.conflicts))
+        let answer = task.minimize(self.backend, &run.clock, &mut improved);
+        Ok(work.outcome(answer.ended, (answer.bound, answer.evidence), answer.conflicts))
     }
 }
 
@@ -223,8 +221,8 @@ impl Work<'_> {
         lower_events(self.run.problem, &self.run.structure, events).ok()
     }
 
-    /// Keeps a plan within all limits that is better than the best one so far.
-    fn consider(&mut self, plan: Plan, bound: i64) {
+    /// Keeps a plan within all limits that is better than the best one so far; whether it is within all limits.
+    fn consider(&mut self, plan: Plan, bound: i64) -> bool {
         let problem = self.run.problem;
         let figures = simulate(problem, &self.run.structure, &plan);
         let late = problem.deadline.is_some_and(|deadline| figures.time > deadline);
@@ -232,7 +230,7 @@ impl Work<'_> {
         let capacity = problem.paging.and_then(|paging| paging.capacity);
         let full = capacity.is_some_and(|capacity| figures.second_peak > capacity);
         if late || full || problem.budget.is_some_and(|budget| figures.peak > budget) {
-            return;
+            return false;
         }
         let objective = objective(problem, &figures);
         if self
@@ -240,7 +238,7 @@ impl Work<'_> {
             .as_ref()
             .is_some_and(|(best, _)| self::objective(problem, best) <= objective)
         {
-            return;
+            return true;
         }
         if let Some(observer) = self.run.clock.control.observer {
             let bound = self.prices.bound(bound);
@@ -256,6 +254,7 @@ impl Work<'_> {
             observer.improved(&progress, &|| Some(plan.clone()));
         }
         self.best = Some((figures, plan));
+        true
     }
 
     /// Whether nothing better can be found.
@@ -268,30 +267,25 @@ impl Work<'_> {
     }
 
     /// `bound` is that of the program, in units of its prices, without first runs.
-    fn outcome(mut self, ended: Ended, bound: i64, steps: u64) -> Outcome {
+    fn outcome(mut self, ended: Ended, (bound, evidence): (i64, Evidence), steps: u64) -> Outcome {
         let problem = self.run.problem;
         self.best = self.best.or(self.fallback.take());
         let objective = self.best.as_ref().map(|(figures, _)| objective(problem, figures));
-        let bound = match objective {
+        let is_infeasible = objective.is_none() && ended == Ended::Infeasible;
+        let mut bound = Bound {
             // A rounded price may be exceeded by nothing but what was rounded.
-            Some(objective) => self.prices.bound(bound).min(objective),
-            None => self.prices.bound(bound),
+            value: self.prices.bound(bound).min(objective.unwrap_or(u64::MAX)),
+            covers: BoundCovers::CandidateSet,
+            evidence: Some(evidence),
         };
-        let covers = if bound <= self.prices.base {
-            BoundCovers::AllPlans
-        } else {
-            BoundCovers::CandidateSet
-        };
+        if bound.value <= self.prices.base && !is_infeasible {
+            bound = Bound::trivial(bound.value);
+        }
         let status = match objective {
-            Some(objective) if objective <= bound => Status::Optimal,
+            Some(objective) if objective <= bound.value && bound.is_proved() => Status::Optimal,
             Some(_) => Status::Feasible,
-            None if ended == Ended::Infeasible => Status::Infeasible,
+            None if is_infeasible => Status::Infeasible,
             None => Status::Unknown,
-        };
-        let covers = if status == Status::Infeasible {
-            BoundCovers::CandidateSet
-        } else {
-            covers
         };
         let stop = match ended {
             _ if status == Status::Optimal => StopReason::Proved,
@@ -300,6 +294,7 @@ impl Work<'_> {
             Ended::StepLimit => StopReason::StepLimit,
             Ended::Cancelled => StopReason::Cancelled,
             Ended::Failed => StopReason::Refused,
+            Ended::Unproved => StopReason::Converged,
         };
         let by_dma = problem
             .budget
@@ -309,11 +304,16 @@ impl Work<'_> {
             .as_ref()
             .map(|(figures, _)| figures.peak.max(by_dma.unwrap_or(0)));
         Outcome {
-            certificate: self.run.certificate(status, objective, bound, covers, stop, steps),
+            certificate: self.run.certificate(status, objective, bound, stop, steps),
             plan: self.best.map(|(_, plan)| plan),
             lowest_peak,
         }
     }
+}
+
+/// What is known without the program.
+fn nothing() -> (i64, Evidence) {
+    (0, Evidence::Combinatorial)
 }
 
 /// What the objective measures; the peak is not its to minimize, so it minimizes time.

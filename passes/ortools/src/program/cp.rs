@@ -1,4 +1,4 @@
-//! A 0/1 program as a CP-SAT model.
+//! A 0/1 program on CP-SAT.
 
 use cp_sat::proto::constraint_proto::Constraint;
 use cp_sat::proto::{
@@ -9,9 +9,64 @@ use cp_sat::proto::{
 use remat_solve::SolveControl;
 
 use super::{Literal, Program, Variable};
+use crate::cpsat::{self, Answer, Ended};
+use crate::run::Clock;
+
+/// What CP-SAT is asked for.
+pub(crate) struct Search<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) parameters: SatParameters,
+    /// A solution, or part of one, to start from.
+    pub(crate) hint: Option<&'a [i64]>,
+    /// A bound on the cost that is proved.
+    pub(crate) lower: i64,
+    /// Only solutions that cost less than this count.
+    pub(crate) below: Option<i64>,
+}
+
+impl Search<'_> {
+    /// Minimizes the cost of the program; `improved` is told of every better solution with its cost and the bound.
+    ///
+    /// Sizes are rounded where they are too large for CP-SAT ([`super::rounded`]). If the best solution then exceeds a limit with exact sizes,
+    /// a clause says so, and the search is repeated: so the answer is one about the program as it is, unless that has too many terms.
+    pub(crate) fn minimize(&self, clock: &Clock<'_>, improved: &mut dyn FnMut(&[i64], i64, i64)) -> Answer {
+        let counted = self.program.counted();
+        let hint = self.hint.map(|hint| counted.solution(self.program, hint));
+        let mut program = counted.program.into_owned();
+        let (mut lower, mut conflicts) = (self.lower, 0);
+        loop {
+            let mut model = model(&program, hint.as_deref());
+            if let (Some(objective), Some(below)) = (&mut model.objective, self.below) {
+                objective.domain = vec![lower, below - 1];
+            }
+            let mut last = None;
+            let mut remember = |solution: &[i64], cost: i64, bound: i64| {
+                last = Some(solution.to_vec());
+                improved(solution, cost, bound);
+            };
+            let parameters = self.parameters.clone();
+            let mut answer = cpsat::minimize(model, parameters, lower, clock, &mut remember);
+            conflicts += answer.conflicts;
+            answer.conflicts = conflicts;
+            let exact = counted.exact.as_ref().filter(|_| answer.ended == Ended::Optimal);
+            let clauses = exact
+                .zip(last)
+                .map_or_else(Vec::new, |(exact, last)| exact.excluded(&last));
+            if clauses.is_empty() {
+                return answer;
+            }
+            tracing::debug!(
+                clauses = clauses.len(),
+                "the best solution exceeds a limit by what was rounded"
+            );
+            program.clauses.extend(clauses);
+            lower = lower.max(answer.bound);
+        }
+    }
+}
 
 /// The model, with a solution or part of one to start from.
-pub(crate) fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {
+fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {
     let clauses = program
         .clauses
         .iter()

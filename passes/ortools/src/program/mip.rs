@@ -1,7 +1,8 @@
 //! A 0/1 program as a mixed-integer program in floating point.
 
+use super::rounded::{Countable, LARGEST};
 use super::{Literal, Program};
-use crate::cpsat::Answer;
+use crate::cpsat::Ended;
 use crate::milp;
 use crate::run::Clock;
 
@@ -12,47 +13,62 @@ pub(crate) enum MipSolver {
     Scip,
 }
 
-/// Minimizes the cost of the program; `improved` is told of every better solution with its objective and the bound.
-pub(crate) fn minimize(
-    program: &Program,
+/// By how much both solvers, as they are set, let a row be violated.
+pub(super) const TOLERANCE: f64 = 1e-6;
+
+/// What a solver in floating point says of a program. Nothing of it is proved.
+pub(super) struct Said {
+    pub(super) ended: Ended,
+    /// No solution costs less, if the solver is right within its tolerance.
+    pub(super) bound: i64,
+}
+
+/// Minimizes the cost of a program; `improved` is told of every better solution with its cost.
+pub(super) fn minimize(
+    program: &Countable<'_>,
     solver: MipSolver,
-    hint: Option<&[i64]>,
+    start: Option<Vec<i64>>,
     clock: &Clock<'_>,
-    improved: &mut dyn FnMut(&[i64], i64, i64),
-) -> Answer {
+    improved: &mut dyn FnMut(&[i64], i64),
+) -> Said {
     if let Some(ended) = clock.ended() {
-        return Answer {
-            ended,
-            solution: None,
-            bound: 0,
-            conflicts: 0,
-        };
+        return Said { ended, bound: 0 };
     }
-    let start = hint.map(|hint| hint.iter().map(|&value| value as f64).collect());
-    // Costs are integers.
-    let limits = milp::highs::Limits { absolute_gap: 0.99 };
-    let mut best = None;
-    let mut rounded = |solution: &[f64], bound: f64| {
+    let cost = &program.program.cost;
+    let mut rounded = |solution: &[f64], _: f64| {
         let on: Vec<i64> = solution.iter().map(|&value| i64::from(value > 0.5)).collect();
-        let objective = program.cost.iter().zip(&on).map(|(cost, on)| cost * on).sum();
-        improved(&on, objective, milp::certain(bound).min(objective));
-        best = Some(on);
+        let objective = cost.iter().zip(&on).map(|(cost, on)| cost * on).sum();
+        improved(&on, objective);
     };
-    let model = self::program(program);
+    let start = start.map(|start| start.iter().map(|&value| value as f64).collect());
+    let model = self::program(&program.program);
+    let price = model.price;
+    // Costs are integers.
+    let limits = milp::highs::Limits {
+        absolute_gap: 0.99 / price,
+    };
     let solve = match solver {
         MipSolver::Highs => milp::highs::minimize(model, start, limits, clock),
         MipSolver::Scip => milp::scip::minimize(model),
     };
     let (ended, bound) = solve.finish(clock, &mut rounded);
-    Answer {
+    Said {
         ended,
-        solution: best,
-        bound: milp::certain(bound),
-        conflicts: 0,
+        bound: milp::certain(bound * price),
     }
 }
 
-/// The program with one row for each constraint: clauses, exclusions, limits.
+impl MipSolver {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Highs => "HiGHS",
+            Self::Scip => "SCIP",
+        }
+    }
+}
+
+/// The program with one row for each constraint: clauses, exclusions, limits. Rows are as large as they are: what is not
+/// [`Program::rounded`] may be more than the solver can count. Costs are counted in a power of two, which changes no digit of them.
 pub(crate) fn program(program: &Program) -> milp::Program {
     let mut rows = milp::Rows::default();
     for clause in &program.clauses {
@@ -72,17 +88,23 @@ pub(crate) fn program(program: &Program) -> milp::Program {
             .map(|&(variable, coefficient)| (variable, coefficient as f64));
         rows.push(terms, f64::NEG_INFINITY, limit.most as f64);
     }
+    let dearest = program.cost.iter().copied().max().unwrap_or(0);
+    let mut price = 1.0;
+    while dearest as f64 / price > LARGEST as f64 {
+        price *= 2.0;
+    }
     let columns = program
         .cost
         .iter()
         .zip(&program.upper)
         .map(|(&cost, &upper)| milp::Column {
-            cost: cost as f64,
+            cost: cost as f64 / price,
             lower: 0.0,
             upper: upper as f64,
             integer: upper == 1,
         });
     milp::Program {
+        price,
         columns: columns.collect(),
         rows,
     }

@@ -1,12 +1,17 @@
-//! A bound from the multipliers of a linear relaxation, proved in integers.
+//! What the multipliers of a linear relaxation prove, in integers.
 //!
 //! Any multipliers with the right signs give a bound: the rows times them, plus for each variable the least its reduced cost can
 //! contribute. So those of a solver in floating point are rounded to a fixed point, and everything after that is exact.
+//!
+//! Where nothing costs anything, every solution costs 0. Multipliers that bound such costs from below by more than 0 prove that there
+//! is no solution: a Farkas certificate.
 
 use super::{Literal, Program, Row, Variable};
 
 /// Multipliers are counted in units of 1 / 2^44: fine enough for sizes in bytes, coarse enough for sums in 128 bits.
 const UNIT: i128 = 1 << 44;
+/// The largest multiplier of a ray.
+const LONGEST: f64 = (1u64 << 44) as f64;
 
 /// A bound, and what it says about each variable.
 pub(crate) struct Proof {
@@ -16,13 +21,36 @@ pub(crate) struct Proof {
     reduced_costs: Vec<i128>,
 }
 
+/// Whether these multipliers prove that a program has no solution, at least if their signs are turned around: solvers do not agree on
+/// the sign of a ray. One for each clause, exclusion and row.
+pub(crate) fn refutes(program: &Program, ray: &[f64]) -> bool {
+    let largest = ray
+        .iter()
+        .fold(0.0f64, |largest, multiplier| largest.max(multiplier.abs()));
+    if !(largest.is_finite() && largest > 0.0) {
+        return false;
+    }
+    // A ray has no length of its own. This one leaves room for sums, and small multipliers of large sizes their digits.
+    [LONGEST / largest, -LONGEST / largest].iter().any(|factor| {
+        let ray: Vec<f64> = ray.iter().map(|multiplier| multiplier * factor).collect();
+        let nothing = vec![0; program.cost.len()];
+        Proof::over(program, nothing, &ray).is_some_and(|proof| proof.bound > 0)
+    })
+}
+
 impl Proof {
     /// The bound that these multipliers prove, one for each clause, exclusion and row; `None` if a sum would overflow.
     pub(crate) fn of(program: &Program, multipliers: &[f64]) -> Option<Self> {
+        let costs = program.cost.iter().map(|&cost| i128::from(cost) * UNIT);
+        Self::over(program, costs.collect(), multipliers)
+    }
+
+    /// The same with other costs, in units.
+    fn over(program: &Program, costs: Vec<i128>, multipliers: &[f64]) -> Option<Self> {
         let mut multipliers = multipliers.iter().map(|&multiplier| fixed_point(multiplier));
         let mut proof = Self {
             bound: 0,
-            reduced_costs: program.cost.iter().map(|&cost| i128::from(cost) * UNIT).collect(),
+            reduced_costs: costs,
         };
         for clause in &program.clauses {
             let multiplier = multipliers.next()??.max(0);
@@ -121,6 +149,54 @@ mod tests {
                 "{multiplier}"
             );
         }
+    }
+
+    /// Three variables of which at least two are on, and at most `most`.
+    fn two_of_three_and_at_most(most: i64) -> Program {
+        let mut program = two_of_three();
+        let terms = (0..3).map(|variable| (variable, 1)).collect();
+        program.rows.push(Row { terms, most });
+        program
+    }
+
+    #[test]
+    fn a_ray_refutes_a_program_without_solution_in_either_sign_and_at_any_length() {
+        for factor in [1.0, -1.0, 1e-30, -1e30] {
+            assert!(refutes(&two_of_three_and_at_most(1), &[-factor, -factor]), "{factor}");
+        }
+    }
+
+    #[test]
+    fn no_ray_refutes_a_program_that_has_a_solution() {
+        for ray in [
+            [-1.0, -1.0],
+            [1.0, 1.0],
+            [-1.0, 0.0],
+            [0.0, -1.0],
+            [-1.0, -1.1],
+            [0.0, 0.0],
+        ] {
+            assert!(!refutes(&two_of_three_and_at_most(2), &ray), "{ray:?}");
+        }
+        assert!(!refutes(&two_of_three_and_at_most(1), &[f64::NAN, 1.0]));
+        assert!(!refutes(&two_of_three_and_at_most(1), &[f64::INFINITY, 1.0]));
+        assert!(!refutes(&two_of_three_and_at_most(1), &[]));
+    }
+
+    /// The ray of a solver whose tolerance is larger than what the sizes differ by.
+    #[test]
+    fn a_violation_within_the_tolerance_of_a_solver_is_no_refutation() {
+        const SIZE: i64 = 1 << 40;
+        let mut program = Program::default();
+        let (a, b) = (program.variable(0), program.variable(0));
+        program.clauses.push(vec![Literal::is(a)]);
+        program.clauses.push(vec![Literal::is(b)]);
+        let terms = vec![(a, SIZE + 1), (b, SIZE - 1)];
+        program.rows.push(Row { terms, most: 2 * SIZE });
+        let size = SIZE as f64;
+        assert!(!refutes(&program, &[size + 1.001, size - 0.999, -1.0]));
+        program.rows[0].most -= 1;
+        assert!(refutes(&program, &[size + 1.0, size - 1.0, -1.0]));
     }
 
     #[test]

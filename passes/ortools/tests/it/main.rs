@@ -17,6 +17,7 @@ mod exact;
 #[path = "../../../solve/tests/support/exhaustive_paging.rs"]
 mod exhaustive;
 mod graphs;
+mod large;
 mod nets;
 mod poet;
 mod sizes;
