@@ -280,6 +280,7 @@ impl<'a> Run<'a> {
         };
         let lowest_peak = found.map(|found| instance.unscaled(found.peak));
         Outcome {
+            parts: Vec::new(),
             plan,
             certificate: self.certificate(status, objective, bound, stop, claim.steps),
             lowest_peak,
@@ -292,6 +293,7 @@ impl<'a> Run<'a> {
         let bound = Bound::trivial(self.problem.total_duration());
         let certificate = self.certificate(Status::Unknown, None, bound, StopReason::Refused, 0);
         Outcome {
+            parts: Vec::new(),
             plan: None,
             certificate,
             lowest_peak: None,
