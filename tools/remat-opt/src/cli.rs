@@ -441,6 +441,7 @@ impl SearchArgs {
 impl LoadArgs {
     /// The options of the library; the profile file is read, or `input` is profiled.
     pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
+        self.runtime.check()?;
         let profile = match &self.profile {
             None => None,
             Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),

@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-nodelink", &["remat-ir"]),
     ("remat-mlir", &["remat-ir"]),
     ("remat-plan", &["remat-ir"]),
-    ("remat-verify", &["remat-ir", "remat-plan"]),
+    ("remat-verify", &["remat-files", "remat-ir", "remat-plan"]),
     ("remat-profile", &["remat-ir", "remat-plan"]),
     ("remat-solve", &["remat-ir", "remat-plan"]),
     ("remat-rewrite", &["remat-ir", "remat-plan"]),
