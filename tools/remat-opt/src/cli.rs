@@ -9,7 +9,7 @@ use remat::Target;
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
-use remat::solver::SolveControl;
+use remat::solver::{MAX_THREADS, SolveControl};
 use remat::target::OrderHint;
 pub(crate) use remat::{parse_duration, parse_share};
 
@@ -160,8 +160,8 @@ pub(crate) struct OptimizeArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    threads: Option<usize>,
     /// Most memory the process may take, such as `4GiB`: the search stops there with the best plan so far.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     memory_limit: Option<u64>,
@@ -516,6 +516,19 @@ pub(crate) fn parse_assignment(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("`{value}` is not a non-negative integer"))?;
     Ok((name.trim().to_owned(), value))
+}
+
+/// A number of threads that is not above what any search makes use of.
+pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok();
+    threads
+        .filter(|threads| (1..=MAX_THREADS).contains(threads))
+        .ok_or_else(|| format!("from 1 to {MAX_THREADS} threads are possible"))
+}
+
+/// A number of threads within one node, 0 for as many as the runtime wants.
+pub(crate) fn parse_intra_threads(text: &str) -> Result<usize, String> {
+    if text == "0" { Ok(0) } else { parse_threads(text) }
 }
 
 /// A size such as `512MiB` or a number of bytes.

@@ -111,7 +111,7 @@ pub(crate) struct SessionArgs {
     #[arg(long)]
     pub(crate) pattern: bool,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::cli::parse_intra_threads)]
     pub(crate) intra_threads: usize,
 }
 

@@ -24,6 +24,7 @@ macro_rules! assert_run {
 
 mod compare;
 mod files;
+mod hostile;
 mod inspect;
 mod json;
 mod max_batch;

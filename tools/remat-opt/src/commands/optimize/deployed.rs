@@ -1,6 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat::deploy::{Check, Deployment};
+use remat_files::shown;
 
 use super::report;
 use crate::cli::{OptimizeArgs, OrderHintArg};
@@ -10,7 +11,7 @@ use crate::units::{bytes, percent};
 pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
     let mut lines = report::plan_lines(&found.model, &found.solution);
     for given_up in &found.abandoned {
-        lines.push(format!("given up  {}: {}", given_up.variant, given_up.why));
+        lines.push(format!("given up  {}: {}", given_up.variant, shown(&given_up.why)));
     }
     lines.push(format!(
         "promised  {} in ONNX Runtime with the memory arena off, {} with it ({} in later runs){}",
@@ -43,7 +44,7 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     }
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
-        lines.push(format!("written   {}", output.display()));
+        lines.push(format!("written   {}", shown(output.display())));
     }
     lines.extend(advice(args, found));
     lines.join("\n") + "\n"

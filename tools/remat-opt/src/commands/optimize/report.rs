@@ -2,6 +2,7 @@
 
 use remat::plan::{Objective, OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
+use remat_files::shown;
 
 use crate::cli::OptimizeArgs;
 use crate::units;
@@ -11,7 +12,7 @@ pub(super) fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seco
     let mut lines = plan_lines(model, solution);
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
-        lines.push(format!("written   {}", output.display()));
+        lines.push(format!("written   {}", shown(output.display())));
         if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
             lines.push(
                 "in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
@@ -65,7 +66,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             } else {
                 ""
             },
-            problem.ops[bottleneck.op].name,
+            shown(&problem.ops[bottleneck.op].name),
         ));
     }
     if let Some(certificate) = &solution.certificate {
@@ -80,7 +81,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
         lines.push(format!(
             "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
             plain(&certificate.status),
-            certificate.solver,
+            shown(&certificate.solver),
             bound.percent(),
             plain(&certificate.bound_covers),
             100.0 * certificate.gap.unwrap_or(0.0),
