@@ -28,7 +28,7 @@ pub(crate) struct RuntimeArgs {
     pub(crate) ort_library: Option<PathBuf>,
     /// What was found, so that it is looked for once.
     #[arg(skip)]
-    found: OnceLock<Host>,
+    found: OnceLock<Box<Host>>,
 }
 
 impl RuntimeArgs {
@@ -42,14 +42,14 @@ impl RuntimeArgs {
             arguments: vec![CHILD.into()],
         };
         if let Some(found) = self.found.get() {
-            return Ok(found.clone());
+            return Ok(Host::clone(found));
         }
         let surroundings = self.surroundings();
         if surroundings.named.as_deref() == Some(Path::new(NO_LIBRARY)) {
             return Err(remat::Error::NoRuntime.into());
         }
         let host = Host::find(child, &surroundings).map_err(remat::Error::from)?;
-        Ok(self.found.get_or_init(|| host).clone())
+        Ok(Host::clone(self.found.get_or_init(|| Box::new(host))))
     }
 
     /// Whether the user named a library: then it is an error that it does not load.

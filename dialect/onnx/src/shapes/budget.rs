@@ -3,7 +3,7 @@
 //! Shapes are short. A value or a shape that is longer than those of real models draws on one account for the whole model; where it is
 //! used up, nothing more is known of such values, as of any other value that inference cannot follow.
 
-use onnx_runtime_shape_inference::{NodeIo, ValueType as Container};
+use onnx_runtime_shape_inference::{NodeIo, TypeInfo, ValueType as Container};
 
 /// Elements of a value that are followed at most.
 pub(super) const MAX_ELEMENTS: usize = 4096;
@@ -61,7 +61,7 @@ pub(super) fn inputs<'v>(values: impl Iterator<Item = Option<&'v NodeIo>>) -> Ve
 
 fn length(io: &NodeIo) -> usize {
     let elements = io.shape_data.as_ref().map_or(0, |data| data.elems.len());
-    let rank = io.type_info.as_ref().map_or(0, |info| info.rank());
+    let rank = io.type_info.as_ref().map_or(0, TypeInfo::rank);
     elements + rank + io.value_type.as_ref().map_or(0, dimensions)
 }
 
