@@ -1,8 +1,8 @@
 //! Text from a file on its way to a terminal.
 //!
 //! A name can hold anything: sequences that move the cursor and clear the screen, line breaks that forge a line of the report, marks
-//! that reverse what is read. They are shown as escapes, `\u{1b}` say. Documents in JSON are not changed: there the same characters
-//! are written in JSON's own escapes, which a reader turns back.
+//! that reverse what is read. They are shown as the escapes of JSON, `\u001b` say, so that a document in JSON stays the same document to
+//! every reader.
 
 use std::fmt::{self, Display, Write};
 
@@ -28,35 +28,19 @@ impl<T: Display> Display for Shown<T> {
     }
 }
 
-/// `text` in one line, like [`shown`].
+/// `text` in one line, like [`shown`]: for a message that was put together.
 #[must_use]
 pub fn line(text: &str) -> String {
     shown(text).to_string()
 }
 
-/// `text` with its line breaks, and else like [`shown`]: for a report that was put together, as a last safeguard.
+/// `text` with its line breaks, and else like [`shown`]: for a report or a document in JSON that was put together.
 #[must_use]
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let hides = |c| c != '\n' && is_hidden(c);
     // A string takes everything.
     let _ = Escaping { out: &mut out, hides }.write_str(text);
-    out
-}
-
-/// A document in JSON with escapes of JSON for what a terminal acts upon: the same document to every reader.
-#[must_use]
-pub fn json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c != '\n' && is_hidden(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(c);
-        }
-    }
     out
 }
 
@@ -71,7 +55,16 @@ impl<W: Write + ?Sized, F: Fn(char) -> bool> Write for Escaping<'_, W, F> {
         let mut rest = text;
         while let Some((at, c)) = rest.char_indices().find(|&(_, c)| (self.hides)(c)) {
             self.out.write_str(&rest[..at])?;
-            write!(self.out, "{}", c.escape_default())?;
+            match c {
+                '\n' => self.out.write_str("\\n")?,
+                '\r' => self.out.write_str("\\r")?,
+                '\t' => self.out.write_str("\\t")?,
+                _ => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        write!(self.out, "\\u{unit:04x}")?;
+                    }
+                }
+            }
             rest = &rest[at + c.len_utf8()..];
         }
         self.out.write_str(rest)
@@ -119,12 +112,12 @@ mod tests {
     #[test]
     fn what_a_terminal_acts_upon_is_escaped() {
         let cases = [
-            ("\u{1b}[2J\u{1b}[H", "\\u{1b}[2J\\u{1b}[H"),
-            ("a\nplan OPTIMAL\r\tb", "a\\nplan OPTIMAL\\r\\tb"),
-            ("\u{7f}\u{9b}31m", "\\u{7f}\\u{9b}31m"),
-            ("a\u{202e}b\u{2066}c\u{2069}", "a\\u{202e}b\\u{2066}c\\u{2069}"),
-            ("a\u{200b}b\u{feff}\u{e0041}", "a\\u{200b}b\\u{feff}\\u{e0041}"),
-            ("a\u{2028}b\u{2029}", "a\\u{2028}b\\u{2029}"),
+            ("\u{1b}[2J\u{1b}[H", r"\u001b[2J\u001b[H"),
+            ("a\nplan OPTIMAL\r\tb", r"a\nplan OPTIMAL\r\tb"),
+            ("\u{7f}\u{9b}31m", r"\u007f\u009b31m"),
+            ("a\u{202e}b\u{2066}c\u{2069}", r"a\u202eb\u2066c\u2069"),
+            ("a\u{200b}b\u{feff}\u{e0041}", r"a\u200bb\ufeff\udb40\udc41"),
+            ("a\u{2028}b\u{2029}", r"a\u2028b\u2029"),
         ];
         for (name, expected) in cases {
             assert_eq!(shown(name).to_string(), expected, "{name:?}");
@@ -146,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_text_keeps_its_lines() {
-        assert_eq!(lines("a\nb\u{1b}[0m\r\n"), "a\nb\\u{1b}[0m\\r\n");
+        assert_eq!(lines("a\nb\u{1b}[0m\r\n"), "a\nb\\u001b[0m\\r\n");
         assert_eq!(line("a\nb"), "a\\nb");
     }
 
@@ -160,7 +153,7 @@ mod tests {
         #[test]
         fn a_document_in_json_stays_the_same_document(text in any::<String>()) {
             let document = serde_json::to_string(&text).expect("a string has a JSON form");
-            let safe = json(&document);
+            let safe = lines(&document);
             prop_assert!(!safe.chars().any(is_hidden));
             prop_assert_eq!(serde_json::from_str::<String>(&safe).expect("it is JSON"), text);
         }

@@ -19,6 +19,6 @@ mod escape;
 mod outputs;
 mod write;
 
-pub use escape::{Shown, json, line, lines, shown};
+pub use escape::{Shown, line, lines, shown};
 pub use outputs::{OutputError, Outputs};
 pub use write::{OutputFile, write};

@@ -1,5 +1,6 @@
 //! Why a file is not a graph.
 
+use remat_files::shown;
 use thiserror::Error;
 
 /// How many nodes of a cycle a message names.
@@ -18,7 +19,7 @@ pub enum NodeLinkError {
     #[error("node {0} of the list has neither `id` nor `name`")]
     NoId(usize),
     /// A node's id is neither an integer nor a string.
-    #[error("{place}: id `{id}` is neither an integer nor a string")]
+    #[error("{place}: id `{id}` is neither an integer nor a string", place = shown(.place), id = shown(.id))]
     BadId {
         /// The node or the edge.
         place: String,
@@ -26,13 +27,13 @@ pub enum NodeLinkError {
         id: String,
     },
     /// Two nodes have one id.
-    #[error("node id `{0}` is given twice")]
+    #[error("node id `{}` is given twice", shown(.0))]
     DuplicateNode(String),
     /// Two ids are written alike, a number and a string.
-    #[error("two nodes are called `{0}`: once as a number, once as a string")]
+    #[error("two nodes are called `{}`: once as a number, once as a string", shown(.0))]
     AmbiguousName(String),
     /// A node lacks its size or its time.
-    #[error("node `{node}` has neither `{keys}`", keys = .keys.join("` nor `"))]
+    #[error("node `{node}` has neither `{keys}`", keys = .keys.join("` nor `"), node = shown(.node))]
     Missing {
         /// The node.
         node: String,
@@ -40,7 +41,7 @@ pub enum NodeLinkError {
         keys: [&'static str; 2],
     },
     /// A size or time is not a whole number that fits 64 bits.
-    #[error("`{key}` of node `{node}` is {found}, expected a whole number from 0 to 2^64 - 1")]
+    #[error("`{key}` of node `{node}` is {found}, expected a whole number from 0 to 2^64 - 1", node = shown(.node), found = shown(.found))]
     BadNumber {
         /// The node.
         node: String,
@@ -50,7 +51,7 @@ pub enum NodeLinkError {
         found: String,
     },
     /// A size in bytes has no number of bits.
-    #[error("`{key}` of node `{node}` is {bytes} bytes, the limit is {limit} bytes")]
+    #[error("`{key}` of node `{node}` is {bytes} bytes, the limit is {limit} bytes", node = shown(.node))]
     TooLarge {
         /// The node.
         node: String,
@@ -70,7 +71,7 @@ pub enum NodeLinkError {
         keys: [&'static str; 2],
     },
     /// An edge leads to or from a node that is not in the list of nodes; ids are written as in the file.
-    #[error("edge {index} of the list joins `{from}` and `{to}`, but there is no node `{missing}`")]
+    #[error("edge {index} of the list joins `{from}` and `{to}`, but there is no node `{missing}`", from = shown(.from), to = shown(.to), missing = shown(.missing))]
     Dangling {
         /// Position in the list.
         index: usize,
@@ -82,13 +83,13 @@ pub enum NodeLinkError {
         missing: String,
     },
     /// A node reads its own result.
-    #[error("node `{0}` has an edge to itself")]
+    #[error("node `{}` has an edge to itself", shown(.0))]
     SelfLoop(String),
     /// There is no order; the nodes are one cycle, in the direction of its edges.
-    #[error("the graph has a cycle of {} nodes: {}", .0.len(), shown(.0))]
+    #[error("the graph has a cycle of {} nodes: {}", .0.len(), around(.0))]
     Cycle(Vec<String>),
     /// `graph.order` names a node that does not exist.
-    #[error("position {position} of `graph.order` names `{id}`, which is no node")]
+    #[error("position {position} of `graph.order` names `{id}`, which is no node", id = shown(.id))]
     OrderUnknown {
         /// Position in the order.
         position: usize,
@@ -96,10 +97,10 @@ pub enum NodeLinkError {
         id: String,
     },
     /// `graph.order` names a node twice.
-    #[error("`graph.order` names node `{0}` twice")]
+    #[error("`graph.order` names node `{}` twice", shown(.0))]
     OrderRepeats(String),
     /// `graph.order` leaves out a node.
-    #[error("`graph.order` names {named} of {nodes} nodes: node `{missing}` is left out")]
+    #[error("`graph.order` names {named} of {nodes} nodes: node `{missing}` is left out", missing = shown(.missing))]
     OrderIncomplete {
         /// Nodes in the order.
         named: usize,
@@ -109,9 +110,7 @@ pub enum NodeLinkError {
         missing: String,
     },
     /// `graph.order` runs a node before another whose result it reads.
-    #[error(
-        "`graph.order` runs node `{node}` at position {at} before `{input}` at position {input_at}, which it reads"
-    )]
+    #[error("`graph.order` runs node `{node}` at position {at} before `{input}` at position {input_at}, which it reads", node = shown(.node), input = shown(.input))]
     OrderAgainstEdge {
         /// The node that reads.
         node: String,
@@ -124,15 +123,15 @@ pub enum NodeLinkError {
     },
 }
 
-fn shown(cycle: &[String]) -> String {
+fn around(cycle: &[String]) -> String {
     let mut text = String::new();
     for name in cycle.iter().take(SHOWN) {
         text.push('`');
-        text.push_str(name);
+        text.push_str(&shown(name).to_string());
         text.push_str("` -> ");
     }
     match cycle {
-        [first, ..] if cycle.len() <= SHOWN => text + "`" + first + "`",
+        [first, ..] if cycle.len() <= SHOWN => text + "`" + &shown(first).to_string() + "`",
         _ => text + "…",
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use remat_files::shown;
 use thiserror::Error;
 
 /// Why a model could not be read, understood or written. Every message names the node, tensor or byte offset it is about.
@@ -9,7 +10,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum OnnxError {
     /// A file could not be read or written.
-    #[error("cannot access `{}`: {source}", path.display())]
+    #[error("cannot access `{}`: {source}", shown(path.display()))]
     Io {
         /// The file.
         path: PathBuf,
@@ -17,7 +18,7 @@ pub enum OnnxError {
         source: std::io::Error,
     },
     /// The bytes are no ONNX model.
-    #[error("not an ONNX model: {why}, at byte {offset}")]
+    #[error("not an ONNX model: {why}, at byte {offset}", why = shown(.why))]
     NotOnnx {
         /// Offset from the start of the file.
         offset: u64,
@@ -35,7 +36,7 @@ pub enum OnnxError {
         have: u64,
     },
     /// Messages, subgraphs or function calls are nested beyond the limit.
-    #[error("{what} nest deeper than {limit} levels")]
+    #[error("{what} nest deeper than {limit} levels", what = shown(.what))]
     TooDeep {
         /// What is nested, with its place.
         what: String,
@@ -49,7 +50,7 @@ pub enum OnnxError {
         nodes: Vec<String>,
     },
     /// A node reads a value that nothing defines.
-    #[error("node `{node}` reads `{tensor}`, which is neither a graph input, an initializer nor the output of a node")]
+    #[error("node `{node}` reads `{tensor}`, which is neither a graph input, an initializer nor the output of a node", node = shown(.node), tensor = shown(.tensor))]
     UndefinedInput {
         /// The node that reads.
         node: String,
@@ -57,13 +58,13 @@ pub enum OnnxError {
         tensor: String,
     },
     /// A graph returns a value that nothing defines.
-    #[error("graph output `{tensor}` is neither a graph input, an initializer nor the output of a node")]
+    #[error("graph output `{tensor}` is neither a graph input, an initializer nor the output of a node", tensor = shown(.tensor))]
     UndefinedOutput {
         /// The output.
         tensor: String,
     },
     /// A value is defined twice; ONNX graphs are in single static assignment form.
-    #[error("`{name}` is defined twice, by {first} and by {second}")]
+    #[error("`{name}` is defined twice, by {first} and by {second}", name = shown(.name), first = shown(.first), second = shown(.second))]
     DuplicateName {
         /// The value.
         name: String,
@@ -83,7 +84,7 @@ pub enum OnnxError {
         causes: Vec<String>,
     },
     /// The caller set a dimension that no value has.
-    #[error("no dimension is named `{name}`; {}", known_text("the open dimensions are", known))]
+    #[error("no dimension is named `{name}`; {}", known_text("the open dimensions are", known), name = shown(.name))]
     UnknownDim {
         /// The name given.
         name: String,
@@ -91,7 +92,7 @@ pub enum OnnxError {
         known: Vec<String>,
     },
     /// The caller stated the size of a value that does not exist.
-    #[error("no value is named `{name}`, so its size cannot be set")]
+    #[error("no value is named `{name}`, so its size cannot be set", name = shown(.name))]
     UnknownTensor {
         /// The name given.
         name: String,
@@ -99,7 +100,7 @@ pub enum OnnxError {
         known: Vec<String>,
     },
     /// A size does not fit 64 bits, or a dimension is negative.
-    #[error("`{tensor}`, defined by {node}, has an impossible shape: {why}")]
+    #[error("`{tensor}`, defined by {node}, has an impossible shape: {why}", node = shown(.node), tensor = shown(.tensor), why = shown(.why))]
     ShapeOverflow {
         /// What defines the value.
         node: String,
@@ -109,7 +110,7 @@ pub enum OnnxError {
         why: String,
     },
     /// An initializer's values do not fit its shape or type.
-    #[error("initializer `{tensor}`: {why}")]
+    #[error("initializer `{tensor}`: {why}", tensor = shown(.tensor), why = shown(.why))]
     BadTensor {
         /// The initializer.
         tensor: String,
@@ -117,7 +118,7 @@ pub enum OnnxError {
         why: String,
     },
     /// The file that holds a tensor's values is missing, too short, or outside the model's folder.
-    #[error("external data of `{tensor}`: {why}")]
+    #[error("external data of `{tensor}`: {why}", tensor = shown(.tensor), why = shown(.why))]
     ExternalData {
         /// The tensor.
         tensor: String,
@@ -125,7 +126,7 @@ pub enum OnnxError {
         why: String,
     },
     /// The model is sound, but something in it is not supported.
-    #[error("`{name}`: {what}")]
+    #[error("`{name}`: {what}", name = shown(.name), what = shown(.what))]
     Unsupported {
         /// The node, function or tensor.
         name: String,
@@ -133,7 +134,7 @@ pub enum OnnxError {
         what: String,
     },
     /// The graph to be written does not stem from this model.
-    #[error("cannot write op `{op}`: {why}")]
+    #[error("cannot write op `{op}`: {why}", op = shown(.op), why = shown(.why))]
     Foreign {
         /// The op.
         op: String,
@@ -159,7 +160,7 @@ fn quoted(names: &[String]) -> String {
     let mut text = names
         .iter()
         .take(LISTED)
-        .map(|n| format!("`{n}`"))
+        .map(|n| format!("`{}`", shown(n)))
         .collect::<Vec<_>>()
         .join(", ");
     if names.len() > LISTED {
@@ -185,7 +186,7 @@ fn causes_text(causes: &[String]) -> String {
     } else {
         String::new()
     };
-    format!(" ({}{more})", causes[..causes.len().min(3)].join("; "))
+    format!(" ({}{more})", shown(causes[..causes.len().min(3)].join("; ")))
 }
 
 fn known_text(label: &str, names: &[String]) -> String {

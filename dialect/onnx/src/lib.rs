@@ -23,6 +23,7 @@ mod functions;
 mod import;
 mod model;
 mod order;
+mod presence;
 mod save;
 mod scope;
 mod shapes;

@@ -10,7 +10,7 @@ use remat_ir::Graph;
 
 use crate::external::{self, Folder};
 use crate::import::{Imported, import};
-use crate::{OnnxError, export, save, scope, tensor, wire};
+use crate::{OnnxError, export, presence, save, scope, tensor, wire};
 
 /// What the file leaves open and the caller decides.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -66,10 +66,11 @@ impl OnnxModel {
     ) -> Result<Self, OnnxError> {
         wire::scan(bytes)?;
         let parsed = ModelProto::parse_from_bytes(bytes);
-        let proto = parsed.map_err(|error| OnnxError::NotOnnx {
+        let mut proto = parsed.map_err(|error| OnnxError::NotOnnx {
             offset: 0,
             why: error.to_string(),
         })?;
+        presence::keep_zeros(&mut proto);
         Self::finish(proto, folder, path, options)
     }
 

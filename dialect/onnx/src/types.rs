@@ -11,6 +11,9 @@ use remat_ir::{Dim, ElementType, ValueType};
 use crate::attributes::subgraphs;
 use crate::shapes::MAX_RANK;
 
+/// Bytes of a dimension's name at most: every value that depends on the dimension holds the name.
+pub(crate) const MAX_NAME: usize = 1024;
+
 /// Values of named dimensions, as the caller gave them.
 pub(crate) type Dims = BTreeMap<String, u64>;
 
@@ -80,6 +83,10 @@ fn shape(shape: Option<&TensorShapeProto>, given: &Dims) -> Result<Option<Vec<Di
         Some(dimension::Value::DimValue(value)) if *value != -1 => u64::try_from(*value)
             .map(Dim::Known)
             .map_err(|_| format!("dimension {value} is negative")),
+        Some(dimension::Value::DimParam(name)) if name.len() > MAX_NAME => Err(format!(
+            "the name of a dimension has {} bytes, more than {MAX_NAME}",
+            name.len()
+        )),
         Some(dimension::Value::DimParam(name)) if !name.is_empty() => Ok(given
             .get(name)
             .map_or_else(|| Dim::Symbol(name.clone()), |&value| Dim::Known(value))),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
 use remat::profile::ProfileFile;
+use remat::solver::MAX_THREADS;
 use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
 use thiserror::Error;
 
@@ -114,8 +115,9 @@ impl PassOptions {
             "time-limit" => self.time_limit = remat::parse_duration(value).map_err(because)?,
             "step-limit" => self.step_limit = Some(number(name, value)?),
             "threads" => {
-                let threads = number(name, value)?;
-                self.threads = usize::try_from(threads).unwrap_or(usize::MAX).max(1);
+                let threads = usize::try_from(number(name, value)?).ok();
+                let possible = threads.filter(|threads| (1..=MAX_THREADS).contains(threads));
+                self.threads = possible.ok_or_else(|| because(format!("`{value}` is not from 1 to {MAX_THREADS}")))?;
             }
             "seed" => self.seed = number(name, value)?,
             "order" => {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use remat_files::shown;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -9,7 +10,7 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug, Error, Serialize, Deserialize)]
 pub enum RuntimeError {
     /// The shared library is missing or too old.
-    #[error("cannot load ONNX Runtime from `{path}`: {why}")]
+    #[error("cannot load ONNX Runtime from `{path}`: {why}", path = shown(.path.display()), why = shown(.why))]
     Library {
         /// Where it was looked for.
         path: PathBuf,
@@ -17,7 +18,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The library lacks what executes the nodes.
-    #[error("this library of ONNX Runtime has no provider `{provider}`: {why}")]
+    #[error("this library of ONNX Runtime has no provider `{provider}`: {why}", provider = shown(.provider), why = shown(.why))]
     Provider {
         /// The provider.
         provider: String,
@@ -25,7 +26,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The runtime refuses the model.
-    #[error("ONNX Runtime cannot load `{model}`: {why}")]
+    #[error("ONNX Runtime cannot load `{model}`: {why}", model = shown(.model.display()), why = shown(.why))]
     Load {
         /// The model file.
         model: PathBuf,
@@ -33,7 +34,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The model has an input that cannot be filled.
-    #[error("input `{input}` of `{model}` cannot be filled: {why}")]
+    #[error("input `{input}` of `{model}` cannot be filled: {why}", model = shown(.model.display()), input = shown(.input), why = shown(.why))]
     Input {
         /// The model file.
         model: PathBuf,
@@ -43,7 +44,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// A kernel failed.
-    #[error("ONNX Runtime cannot run `{model}`: {why}")]
+    #[error("ONNX Runtime cannot run `{model}`: {why}", model = shown(.model.display()), why = shown(.why))]
     Run {
         /// The model file.
         model: PathBuf,
@@ -51,7 +52,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The runtime did not write the model that it optimized.
-    #[error("ONNX Runtime cannot write `{model}` as `{out}`: {why}")]
+    #[error("ONNX Runtime cannot write `{model}` as `{out}`: {why}", model = shown(.model.display()), out = shown(.out.display()), why = shown(.why))]
     Save {
         /// The model file.
         model: PathBuf,
@@ -61,7 +62,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The runtime's profile is not what it is known to be.
-    #[error("the profile that ONNX Runtime wrote of `{model}` cannot be read: {why}")]
+    #[error("the profile that ONNX Runtime wrote of `{model}` cannot be read: {why}", model = shown(.model.display()), why = shown(.why))]
     Profile {
         /// The model file.
         model: PathBuf,
@@ -69,7 +70,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The process in which the model was to run did not answer.
-    #[error("the process that ran `{model}` {why}")]
+    #[error("the process that ran `{model}` {why}", model = shown(.model.display()), why = shown(.why))]
     Child {
         /// The model file.
         model: PathBuf,

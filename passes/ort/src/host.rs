@@ -1,5 +1,6 @@
 //! The runtime at hand: which library there is, and how to run models in it.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::PathBuf;
 
 use crate::child::{ChildCommand, Request, Task, ask};
@@ -41,6 +42,9 @@ impl Host {
                 Err(error) => first = first.or(Some(error)),
             }
         }
-        Err(first.expect("the bare name is always a candidate"))
+        Err(first.unwrap_or_else(|| RuntimeError::Library {
+            path: format!("{DLL_PREFIX}onnxruntime{DLL_SUFFIX}").into(),
+            why: "it is in none of the places that are looked at".to_owned(),
+        }))
     }
 }

@@ -1,6 +1,10 @@
 //! Where the runtime's shared library may lie.
+//!
+//! A library is code that is run, so it is looked for only where the user or the environment points, and in the checkout that the program
+//! was built from, where it still runs there. The working directory is no such place: a model's folder may come from anybody. Paths
+//! that depend on it are left out, an entry of `PATH` like `.` for instance.
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_SUFFIX};
 use std::path::{Path, PathBuf};
 
 /// What a program was told of the library, and what it knows of where it runs. Libraries read no environment: the program does.
@@ -8,34 +12,70 @@ use std::path::{Path, PathBuf};
 pub struct Surroundings {
     /// The path that the user named, on the command line or in a variable. Nothing else is tried then.
     pub named: Option<PathBuf>,
-    /// The working directory.
-    pub working_directory: Option<PathBuf>,
-    /// The folder of the executable.
-    pub executable_folder: Option<PathBuf>,
-    /// The active virtual environment of Python.
-    pub virtual_env: Option<PathBuf>,
+    /// The checkout that the program was built from, where the program runs from its build folder.
+    pub checkout: Option<PathBuf>,
+    /// Active environments of Python or Conda, the first first.
+    pub environments: Vec<PathBuf>,
+    /// The folders in which programs are looked up, in this order; the first Python there counts.
+    pub search_path: Vec<PathBuf>,
+    /// Where `pip install --user` puts packages: `~/.local`, say. It counts together with the Python on the search path.
+    pub user_base: Option<PathBuf>,
 }
 
-/// Paths to try, in this order: the one that was named and no other; else `third_party/onnxruntime/lib` below the working directory,
-/// beside the executable or below its folder, the wheel in the virtual environment, as far as they exist; and last the bare name,
-/// which the system's loader looks up.
+/// Paths to try, in this order: the one that was named and no other; else `third_party/onnxruntime/lib` in the checkout, the wheel
+/// `onnxruntime` or the library itself in the active environments, the wheel of the first Python on the search path, as far as they
+/// exist; and last, on Linux, the bare name, which the system's loader looks up in its own folders and those of `LD_LIBRARY_PATH`.
 #[must_use]
 pub fn candidates(surroundings: &Surroundings) -> Vec<PathBuf> {
     if let Some(named) = &surroundings.named {
         return vec![named.clone()];
     }
     let name = format!("{DLL_PREFIX}onnxruntime{DLL_SUFFIX}");
-    let fetched = Path::new("third_party/onnxruntime/lib").join(&name);
-    let below = |folder: &Option<PathBuf>, path: &Path| folder.as_ref().map(|folder| folder.join(path));
-    let places = [
-        below(&surroundings.working_directory, &fetched),
-        below(&surroundings.executable_folder, Path::new(&name)),
-        below(&surroundings.executable_folder, &fetched),
-        surroundings.virtual_env.as_deref().and_then(wheel),
-    ];
-    let mut found: Vec<PathBuf> = places.into_iter().flatten().filter(|path| path.is_file()).collect();
-    found.push(PathBuf::from(name));
+    let absolute = |path: &&PathBuf| path.is_absolute();
+    let mut places = Vec::new();
+    if let Some(checkout) = surroundings.checkout.as_ref().filter(absolute) {
+        places.push(checkout.join("third_party/onnxruntime/lib").join(&name));
+    }
+    for environment in surroundings.environments.iter().filter(absolute) {
+        places.extend(wheel(environment));
+        places.push(environment.join("lib").join(&name));
+    }
+    if let Some(prefixes) = surroundings.search_path.iter().filter(absolute).find_map(|f| python(f)) {
+        let user_base = surroundings.user_base.clone().filter(|base| base.is_absolute());
+        places.extend(user_base.iter().chain(&prefixes).filter_map(|prefix| wheel(prefix)));
+    }
+    let mut found: Vec<PathBuf> = places.into_iter().filter(|path| path.is_file()).collect();
+    if cfg!(target_os = "linux") {
+        // Loaders of other systems look into the working directory, too.
+        found.push(PathBuf::from(name));
+    }
     found
+}
+
+/// What the Python in `folder` is installed in, if there is one: its virtual environment, or the prefix of the executable that it is a
+/// link to. It is not run: that would be code from yet another place.
+fn python(folder: &Path) -> Option<Vec<PathBuf>> {
+    let names = ["python3", "python"].map(|name| folder.join(format!("{name}{EXE_SUFFIX}")));
+    let found = names.into_iter().find(|path| path.is_file())?;
+    let prefix = |executable: &Path| -> Option<PathBuf> {
+        let folder = executable.parent()?;
+        let is_below = ["bin", "Scripts"].iter().any(|name| folder.ends_with(name));
+        Some(if is_below { folder.parent()? } else { folder }.to_owned())
+    };
+    let own = prefix(&found)?;
+    if own.join("pyvenv.cfg").is_file() {
+        return Some(vec![own]);
+    }
+    let mut prefixes = vec![own];
+    prefixes.extend(found.canonicalize().ok().and_then(|real| prefix(&real)));
+    // Distributions of Linux keep what an administrator installs beside their own.
+    prefixes.extend(
+        prefixes
+            .iter()
+            .any(|own| own == Path::new("/usr"))
+            .then(|| "/usr/local".into()),
+    );
+    Some(prefixes)
 }
 
 /// The library inside the PyPI wheel `onnxruntime` (or `onnxruntime-gpu`, which unpacks to the same folder), that of the highest name
@@ -49,7 +89,9 @@ fn wheel(environment: &Path) -> Option<PathBuf> {
             name.starts_with("python")
         });
         for root in pythons.chain([lib.clone()]) {
-            found.extend(entries(&root.join("site-packages/onnxruntime/capi")));
+            for packages in ["site-packages", "dist-packages"] {
+                found.extend(entries(&root.join(packages).join("onnxruntime/capi")));
+            }
         }
     }
     let is_library = |path: &PathBuf| {
@@ -70,9 +112,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    const NAME: &str = "libonnxruntime.so";
+    const WHEEL: &str = "lib/python3.11/site-packages/onnxruntime/capi/libonnxruntime.so.1.31.1";
 
     fn touch(path: &Path) {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
@@ -82,30 +127,86 @@ mod tests {
     #[test]
     fn a_named_library_is_the_only_candidate_even_where_it_does_not_exist() {
         let named = PathBuf::from("nowhere/libonnxruntime.so");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        touch(&folder.path().join(WHEEL));
         let surroundings = Surroundings {
             named: Some(named.clone()),
-            working_directory: Some(PathBuf::from(".")),
+            environments: vec![folder.path().to_owned()],
             ..Surroundings::default()
         };
         assert_eq!(candidates(&surroundings), [named]);
     }
 
     #[test]
-    fn what_exists_comes_before_what_the_loader_finds() {
+    fn the_checkout_comes_before_environments_and_those_before_python_and_the_loader() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let name = PathBuf::from(format!("{DLL_PREFIX}onnxruntime{DLL_SUFFIX}"));
-        let fetched = folder.path().join("third_party/onnxruntime/lib").join(&name);
+        let at = |name: &str| folder.path().join(name);
         let surroundings = Surroundings {
-            working_directory: Some(folder.path().to_owned()),
-            virtual_env: Some(folder.path().join("venv")),
-            ..Surroundings::default()
+            checkout: Some(at("checkout")),
+            environments: vec![at("venv"), at("conda")],
+            search_path: vec![at("empty"), at("prefix/bin"), at("other/bin")],
+            user_base: Some(at("user")),
+            named: None,
         };
-        assert_eq!(candidates(&surroundings), std::slice::from_ref(&name));
-        touch(&fetched);
-        assert_eq!(candidates(&surroundings), [fetched, name]);
+        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+        let expected = [
+            at("checkout/third_party/onnxruntime/lib").join(NAME),
+            at("venv").join(WHEEL),
+            at("conda").join(WHEEL),
+            at("conda/lib").join(NAME),
+            at("user").join(WHEEL),
+            at("prefix").join(WHEEL),
+            PathBuf::from(NAME),
+        ];
+        for path in &expected[..6] {
+            touch(path);
+        }
+        touch(&at("other").join(WHEEL));
+        touch(&at("prefix/bin/python3"));
+        touch(&at("other/bin/python3"));
+        assert_eq!(candidates(&surroundings), expected);
     }
 
-    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_depends_on_the_working_directory_is_left_out() {
+        let here = std::env::current_dir().expect("it is there");
+        let folder = tempfile::tempdir_in(&here).expect("a temporary folder");
+        let relative = folder.path().strip_prefix(&here).expect("it is here");
+        touch(&folder.path().join(WHEEL));
+        touch(&folder.path().join("bin/python3"));
+        touch(&folder.path().join("third_party/onnxruntime/lib").join(NAME));
+        let surroundings = Surroundings {
+            named: None,
+            checkout: Some(relative.to_owned()),
+            environments: vec![relative.to_owned(), PathBuf::new()],
+            search_path: vec![relative.join("bin"), PathBuf::new(), PathBuf::from(".")],
+            user_base: Some(relative.to_owned()),
+        };
+        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+    }
+
+    #[test]
+    fn a_virtual_environment_on_the_search_path_is_its_own_prefix() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        touch(&at("base/bin/python3.11"));
+        touch(&at("base").join(WHEEL));
+        touch(&at("venv/pyvenv.cfg"));
+        std::fs::create_dir_all(at("venv/bin")).expect("it can be made");
+        std::os::unix::fs::symlink(at("base/bin/python3.11"), at("venv/bin/python3")).expect("it can be made");
+        let surroundings = Surroundings {
+            search_path: vec![at("venv/bin")],
+            ..Surroundings::default()
+        };
+        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+        // Outside of an environment, the link says where the packages are.
+        std::fs::remove_file(at("venv/pyvenv.cfg")).expect("it is there");
+        assert_eq!(
+            candidates(&surroundings)[0],
+            at("base").join(WHEEL).canonicalize().expect("it is there")
+        );
+    }
+
     #[test]
     fn the_library_of_the_wheel_is_found_beside_its_provider_libraries() {
         let folder = tempfile::tempdir().expect("a temporary folder");

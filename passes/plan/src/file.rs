@@ -1,5 +1,6 @@
 //! The plan file: stable JSON in names instead of ids, so that people and other tools can read and write it.
 
+use remat_files::shown;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,10 +94,10 @@ fn current_format() -> String {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlanFileError {
     /// The JSON text does not have the form of a plan.
-    #[error("not a plan: {0}")]
+    #[error("not a plan: {}", shown(.0))]
     Json(String),
     /// A version this program does not know.
-    #[error("plan format `{0}` is not known, expected `{PLAN_FORMAT}`")]
+    #[error("plan format `{}` is not known, expected `{PLAN_FORMAT}`", shown(.0))]
     Format(String),
     /// A step without its name.
     #[error("step {step} ({kind:?}) lacks `{field}`")]
@@ -109,7 +110,7 @@ pub enum PlanFileError {
         field: &'static str,
     },
     /// The model has no such op.
-    #[error("step {step}: there is no node `{node}`")]
+    #[error("step {step}: there is no node `{node}`", node = shown(.node))]
     UnknownNode {
         /// Position of the step, from 0.
         step: usize,
@@ -117,7 +118,7 @@ pub enum PlanFileError {
         node: String,
     },
     /// The model has no such storage.
-    #[error("step {step}: there is no tensor `{tensor}` that roots a storage")]
+    #[error("step {step}: there is no tensor `{tensor}` that roots a storage", tensor = shown(.tensor))]
     UnknownTensor {
         /// Position of the step, from 0.
         step: usize,

@@ -1,5 +1,6 @@
 //! From a sequence of ops to a plan: views are run on demand, storages leave memory after their last use.
 
+use remat_files::shown;
 use thiserror::Error;
 use typed_index_collections::TiVec;
 
@@ -9,7 +10,7 @@ use crate::{OpId, Plan, Problem, Step, StorageId, StorageRole, Structure, Tensor
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LowerError {
     /// An op stands before an op whose result it reads.
-    #[error("`{op}` reads `{tensor}`, which is not computed before it")]
+    #[error("`{op}` reads `{tensor}`, which is not computed before it", op = shown(.op), tensor = shown(.tensor))]
     NotComputed {
         /// The reader.
         op: String,
@@ -17,7 +18,7 @@ pub enum LowerError {
         tensor: String,
     },
     /// A storage is brought back that was not computed before, or that must not be moved.
-    #[error("`{0}` is paged in, but it was not computed before, or it is not transient")]
+    #[error("`{}` is paged in, but it was not computed before, or it is not transient", shown(.0))]
     NotPaged(String),
 }
 

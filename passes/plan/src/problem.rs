@@ -1,5 +1,6 @@
 //! What is to be scheduled, free of any model format.
 
+use remat_files::shown;
 use remat_ir::{OpId, StorageId, TensorId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,10 +142,10 @@ pub struct Problem {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProblemError {
     /// The JSON text does not have the form of a problem.
-    #[error("not a problem: {0}")]
+    #[error("not a problem: {}", shown(.0))]
     Json(String),
     /// An id points behind the end of its table.
-    #[error("{owner} refers to {what} {id}, but there are only {count}")]
+    #[error("{owner} refers to {what} {id}, but there are only {count}", owner = shown(.owner))]
     IdOutOfRange {
         /// Who refers.
         owner: String,
@@ -156,10 +157,10 @@ pub enum ProblemError {
         count: usize,
     },
     /// Two ops or two tensors have one name.
-    #[error("the name `{0}` is used twice")]
+    #[error("the name `{}` is used twice", shown(.0))]
     DuplicateName(String),
     /// An op reads a tensor that a later op (or the op itself) defines.
-    #[error("op `{op}` reads `{tensor}` before it is defined: ops must stand in a topological order")]
+    #[error("op `{op}` reads `{tensor}` before it is defined: ops must stand in a topological order", op = shown(.op), tensor = shown(.tensor))]
     NotTopological {
         /// The op.
         op: String,
@@ -167,13 +168,13 @@ pub enum ProblemError {
         tensor: String,
     },
     /// A tensor names another producer than the op that lists it among its results.
-    #[error("tensor `{0}` and its producer do not agree")]
+    #[error("tensor `{}` and its producer do not agree", shown(.0))]
     WrongProducer(String),
     /// A storage's root lives in another storage.
     #[error("storage {0} and its root tensor do not agree")]
     WrongRoot(usize),
     /// A view is defined before the memory it looks into is created.
-    #[error("tensor `{0}` is a view, and is defined before the memory it looks into is created")]
+    #[error("tensor `{}` is a view, and is defined before the memory it looks into is created", shown(.0))]
     ViewBeforeBase(String),
     /// Sizes, durations or energies are so large that their sums do not fit 64 bits.
     #[error("the sum of all {0} overflows 63 bits")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use remat_files::shown;
 use remat_plan::Paging;
 use serde::Deserialize;
 use thiserror::Error;
@@ -15,7 +16,7 @@ use crate::KernelClass;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DeviceTableError {
     /// The text does not have the form of a table: no TOML, a key that is missing or not known, or a value of another type.
-    #[error("line {line}: {message}")]
+    #[error("line {line}: {message}", message = shown(.message))]
     Form {
         /// Where.
         line: usize,
@@ -23,7 +24,7 @@ pub enum DeviceTableError {
         message: String,
     },
     /// A value that no device has.
-    #[error("line {line}: `{key}` of device `{device}` {why}")]
+    #[error("line {line}: `{key}` of device `{device}` {why}", device = shown(.device), why = shown(.why))]
     Value {
         /// Where.
         line: usize,
@@ -35,7 +36,7 @@ pub enum DeviceTableError {
         why: String,
     },
     /// An efficiency that nothing can have.
-    #[error("line {line}: the shares of `{class}` in family `{family}` must be from 1 to 1000 thousandths")]
+    #[error("line {line}: the shares of `{class}` in family `{family}` must be from 1 to 1000 thousandths", family = shown(.family), class = shown(.class))]
     Share {
         /// Where.
         line: usize,

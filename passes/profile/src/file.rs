@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use remat_files::shown;
 use remat_ir::{Graph, OpId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -104,13 +105,13 @@ pub struct Applied {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
     /// The JSON text does not have the form of a profile.
-    #[error("not a profile: {0}")]
+    #[error("not a profile: {}", shown(.0))]
     Json(String),
     /// A version this program does not know.
-    #[error("profile format `{0}` is not known, expected `{PROFILE_FORMAT}`")]
+    #[error("profile format `{}` is not known, expected `{PROFILE_FORMAT}`", shown(.0))]
     Format(String),
     /// Two entries for one op.
-    #[error("the profile states the costs of node `{0}` twice")]
+    #[error("the profile states the costs of node `{}` twice", shown(.0))]
     DuplicateNode(String),
     /// The file belongs to another model.
     #[error("the model has no such nodes, of which the profile states the costs: {}", list_names(.0))]

@@ -34,7 +34,11 @@ pub use profile::{OpCost, Profile, Provenance, analytic};
 /// The first names of a list that may be long, for messages.
 fn list_names(names: &[String]) -> String {
     const SHOWN: usize = 5;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let escaped = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("`{}`", remat_files::shown(name)));
+    let shown: Vec<String> = escaped.collect();
     let more = names.len().saturating_sub(SHOWN);
     let tail = if more == 0 {
         String::new()

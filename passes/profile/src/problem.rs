@@ -1,5 +1,6 @@
 //! From a graph and its profile to the problem that solvers see.
 
+use remat_files::shown;
 use remat_ir::{Graph, OpId, OpKind, StorageClass, StorageId, TensorId};
 use remat_plan::{Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
 use rustc_hash::FxHashSet;
@@ -37,7 +38,7 @@ impl Default for ProblemOptions {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProblemBuildError {
     /// The graph was rewritten already.
-    #[error("op `{0}` belongs to an earlier plan: start from the model before it was rewritten")]
+    #[error("op `{}` belongs to an earlier plan: start from the model before it was rewritten", shown(.0))]
     AlreadyRewritten(String),
     /// Results whose types leave their sizes open.
     #[error("the sizes of {count} tensors are not known: {}", list_names(.names))]
@@ -56,7 +57,7 @@ pub enum ProblemBuildError {
         graph: usize,
     },
     /// A size does not fit 64 bits once it is rounded up.
-    #[error("the aligned size of `{0}` overflows 64 bits")]
+    #[error("the aligned size of `{}` overflows 64 bits", shown(.0))]
     Overflow(String),
     /// The result would not be a valid problem.
     #[error(transparent)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use remat_files::shown;
 use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
@@ -39,7 +40,7 @@ pub struct BugReport {
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read or written.
-    #[error("cannot {action} `{path}`: {source}")]
+    #[error("cannot {action} `{path}`: {source}", path = shown(.path.display()))]
     Io {
         /// `read` or `write`.
         action: &'static str,
@@ -52,7 +53,7 @@ pub enum Error {
     #[error(transparent)]
     Output(#[from] remat_files::OutputError),
     /// The file is none of the formats that are read.
-    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem nor a log: {why}")]
+    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem nor a log: {why}", path = shown(.path.display()), why = shown(.why))]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -60,9 +61,7 @@ pub enum Error {
         why: String,
     },
     /// The input is a module of MLIR where one model is wanted.
-    #[error(
-        "`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it"
-    )]
+    #[error("`{path}` is a module of MLIR, whose functions are models each: only the main job, `remat-opt IN.mlir -o OUT.mlir`, takes it", path = shown(.path.display()))]
     MlirModule {
         /// The file.
         path: PathBuf,
@@ -77,10 +76,7 @@ pub enum Error {
     #[error(transparent)]
     Runtime(#[from] remat_ort::RuntimeError),
     /// Two models that should compute the same do not.
-    #[error(
-        "`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})",
-        form_text(.form.as_deref())
-    )]
+    #[error("`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})", form_text(.form.as_deref()), base = shown(.base.display()), rewritten = shown(.rewritten.display()), output = shown(.output))]
     ModelsDiffer {
         /// The first model.
         base: PathBuf,
@@ -116,7 +112,7 @@ pub enum Error {
     #[error(transparent)]
     PlanFile(#[from] PlanFileError),
     /// The table of devices is malformed.
-    #[error("`{path}`: {source}")]
+    #[error("`{path}`: {source}", path = shown(.path.display()))]
     DeviceFile {
         /// The file.
         path: PathBuf,
@@ -124,7 +120,7 @@ pub enum Error {
         source: remat_profile::DeviceTableError,
     },
     /// There is no device of this name.
-    #[error("there is no device `{name}`; known are {}", quoted(.known))]
+    #[error("there is no device `{name}`; known are {}", quoted(.known), name = shown(.name))]
     UnknownDevice {
         /// The name.
         name: String,
@@ -132,10 +128,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// Paging is asked for, but there is nowhere to move anything to.
-    #[error(
-        "{} states no second memory; those that do: {known}",
-        device.as_ref().map_or_else(|| "the input".to_owned(), |device| format!("device `{device}`"))
-    )]
+    #[error("{} states no second memory; those that do: {known}", device.as_ref().map_or_else(|| "the input".to_owned(), |device| format!("device `{device}`")), known = shown(.known))]
     NoSecondMemory {
         /// The device; absent where the input is no model.
         device: Option<String>,
@@ -143,13 +136,13 @@ pub enum Error {
         known: String,
     },
     /// Energy is the objective, but nothing says what runs take.
-    #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do")]
+    #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do", known = shown(.known))]
     NoEnergy {
         /// The devices that state it.
         known: String,
     },
     /// There is no solver of this name.
-    #[error("there is no solver `{name}`; known are {}", quoted(.known))]
+    #[error("there is no solver `{name}`; known are {}", quoted(.known), name = shown(.name))]
     UnknownSolver {
         /// The name.
         name: String,
@@ -157,9 +150,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The input has no model to rewrite, only a problem.
-    #[error(
-        "`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead"
-    )]
+    #[error("`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead", path = shown(.path.display()))]
     NothingToRewrite {
         /// The output.
         path: PathBuf,
@@ -167,10 +158,8 @@ pub enum Error {
         input: &'static str,
     },
     /// The plan moves storages, which ONNX cannot say.
-    #[error(
-        "`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX has no words for that; \
-         write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
-    )]
+    #[error("`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX has no words for that; \
+         write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`", path = shown(.path.display()))]
     Paged {
         /// The output.
         path: PathBuf,
@@ -184,9 +173,7 @@ pub enum Error {
     #[error(transparent)]
     Schedule(#[from] remat_schedule::WriteError),
     /// The extension of the output names no format.
-    #[error(
-        "`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .sched (plan for devices), .remat (readable text) or .dot"
-    )]
+    #[error("`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .sched (plan for devices), .remat (readable text) or .dot", path = shown(.path.display()))]
     UnknownOutput {
         /// The output.
         path: PathBuf,
@@ -198,7 +185,7 @@ pub enum Error {
     #[error(
         "no plan{} can meet the budget of {budget} bytes: `{}` proved it",
         if .claim.bound_covers == BoundCovers::FixedOrder { " in the given order" } else { "" },
-        .claim.solver
+        shown(&.claim.solver)
     )]
     ProvedInfeasible {
         /// The budget.
@@ -254,7 +241,7 @@ pub enum Error {
         impossible: usize,
     },
     /// Not even the smallest size fits.
-    #[error("not even a size of {size} fits into {budget} bytes: {reason}")]
+    #[error("not even a size of {size} fits into {budget} bytes: {reason}", reason = shown(.reason))]
     NoBatch {
         /// The size.
         size: u64,
@@ -272,7 +259,7 @@ pub enum Error {
     #[error("ONNX Runtime is not here: nothing can be measured")]
     NoRuntime,
     /// Only ONNX models run in ONNX Runtime.
-    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime")]
+    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime", path = shown(.path.display()))]
     NotForRuntime {
         /// The input.
         path: PathBuf,

@@ -1,5 +1,6 @@
 //! Why a plan cannot be applied.
 
+use remat_files::shown;
 use remat_ir::GraphError;
 use thiserror::Error;
 
@@ -19,7 +20,7 @@ pub enum RewriteError {
         problem: Option<String>,
     },
     /// The graph holds the result of an earlier rewrite, or breaks its own invariants.
-    #[error("op `{0}` belongs to an earlier plan: start from the model before it was rewritten")]
+    #[error("op `{}` belongs to an earlier plan: start from the model before it was rewritten", shown(.0))]
     AlreadyRewritten(String),
     /// A step has an id behind the end of its table.
     #[error("step {step} names {what} {id}, which the graph does not have")]
@@ -32,7 +33,7 @@ pub enum RewriteError {
         id: usize,
     },
     /// A compute step for an op that ran before.
-    #[error("step {step} computes `{op}` a second time")]
+    #[error("step {step} computes `{op}` a second time", op = shown(.op))]
     ComputedTwice {
         /// Position of the step.
         step: usize,
@@ -40,7 +41,7 @@ pub enum RewriteError {
         op: String,
     },
     /// A recompute step for an op that did not run before.
-    #[error("step {step} recomputes `{op}`, which was not computed before")]
+    #[error("step {step} recomputes `{op}`, which was not computed before", op = shown(.op))]
     NotComputed {
         /// Position of the step.
         step: usize,
@@ -48,7 +49,7 @@ pub enum RewriteError {
         op: String,
     },
     /// An op runs while a tensor it needs is not there.
-    #[error("step {step} runs `{op}` while `{tensor}` is not there")]
+    #[error("step {step} runs `{op}` while `{tensor}` is not there", op = shown(.op), tensor = shown(.tensor))]
     NotThere {
         /// Position of the step.
         step: usize,
@@ -58,7 +59,7 @@ pub enum RewriteError {
         tensor: String,
     },
     /// A free of a storage that is not there or that the run does not own.
-    #[error("step {step} frees `{storage}`, which {why}")]
+    #[error("step {step} frees `{storage}`, which {why}", storage = shown(.storage))]
     BadFree {
         /// Position of the step.
         step: usize,
@@ -68,7 +69,7 @@ pub enum RewriteError {
         why: &'static str,
     },
     /// A storage moves that is not where it would have to be, or that the run does not own.
-    #[error("step {step} pages {way} `{storage}`, which {why}")]
+    #[error("step {step} pages {way} `{storage}`, which {why}", storage = shown(.storage))]
     BadPage {
         /// Position of the step.
         step: usize,
@@ -80,7 +81,7 @@ pub enum RewriteError {
         why: &'static str,
     },
     /// The plan leaves ops out.
-    #[error("the plan never computes `{0}`")]
+    #[error("the plan never computes `{}`", shown(.0))]
     NeverComputed(String),
     /// The new graph would break its invariants: the plan repeats an op that is not pure, say.
     #[error("the rewritten graph would not be valid: {}", .0.first().map_or_else(String::new, GraphError::to_string))]
@@ -89,5 +90,5 @@ pub enum RewriteError {
 
 fn name(name: &Option<String>) -> String {
     name.as_ref()
-        .map_or_else(|| "none".to_owned(), |name| format!("`{name}`"))
+        .map_or_else(|| "none".to_owned(), |name| format!("`{}`", shown(name)))
 }

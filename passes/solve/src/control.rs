@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use remat_plan::{Plan, StopReason};
 
+/// Threads that a search has at most. Each holds a copy of what the search works on.
+pub const MAX_THREADS: usize = 256;
+
 /// Limits and wishes of the caller. The default has no limit but convergence, one thread, seed 0.
 ///
 /// With one thread, and a step limit or convergence as what ends the search, the result depends on nothing but the problem, the
@@ -112,10 +115,10 @@ impl<'a> SolveControl<'a> {
         self
     }
 
-    /// Searches with this many threads.
+    /// Searches with this many threads, with [`MAX_THREADS`] at most.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+        self.threads = threads.clamp(1, MAX_THREADS);
         self
     }
 

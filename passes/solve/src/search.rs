@@ -7,7 +7,7 @@ use std::time::Instant;
 use remat_plan::{Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
 
 use crate::claim::Call;
-use crate::control::{Meter, Phase};
+use crate::control::{MAX_THREADS, Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
 use crate::strategy::{Best, Worker};
@@ -126,18 +126,21 @@ impl<'a> Run<'a> {
             }
             found
         };
-        let threads = self.control.threads.max(1);
-        if threads == 1 {
-            return vec![work(0)];
-        }
         std::thread::scope(|scope| {
             let work = &work;
-            let handles: Vec<_> = (0..threads).map(|stream| scope.spawn(move || work(stream))).collect();
+            // Where the system has no more threads to give, fewer do the work; this one always does its part.
+            let start = |stream| {
+                std::thread::Builder::new()
+                    .spawn_scoped(scope, move || work(stream))
+                    .ok()
+            };
+            let handles: Vec<_> = (1..self.control.threads.min(MAX_THREADS)).map_while(start).collect();
             let join = |handle: std::thread::ScopedJoinHandle<'_, Found>| match handle.join() {
                 Ok(found) => found,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            handles.into_iter().map(join).collect()
+            let first = work(0);
+            std::iter::once(first).chain(handles.into_iter().map(join)).collect()
         })
     }
 

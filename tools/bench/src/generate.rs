@@ -35,7 +35,6 @@ pub(crate) struct Args {
     output: PathBuf,
 }
 
-#[expect(clippy::print_stdout, reason = "what was made is what the program is for")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let shape = Layered {
         density: args.density,
@@ -50,12 +49,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .write(&mut out)
         .and_then(|()| out.commit())
         .with_context(written)?;
-    println!(
-        "{}: {} nodes, {} edges, {} levels",
+    crate::console::print(&format!(
+        "{}: {} nodes, {} edges, {} levels\n",
         graph.name,
         args.nodes,
         graph.edges(),
         shape.levels
-    );
+    ));
     Ok(())
 }

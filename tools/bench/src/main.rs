@@ -3,6 +3,7 @@
 //! Every plan behind a figure has passed the checker: it comes from [`remat::solve`], or is replayed here.
 
 mod compare;
+mod console;
 mod document;
 mod dtr;
 mod generate;

@@ -12,6 +12,7 @@ use remat::{LoadOptions, Model};
 use remat_files::OutputFile;
 use serde::{Deserialize, Serialize};
 
+use crate::console;
 use crate::document::replace_in;
 use crate::layered::{Layered, Skips};
 use crate::measure::{Effort, measure};
@@ -119,9 +120,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "figures are what the program is for")]
 fn print_line(text: &str) {
-    println!("{text}");
+    console::print(&format!("{text}\n"));
 }
 
 /// Makes the graph and has another process measure it.

@@ -38,9 +38,8 @@ impl Table {
     }
 
     /// Prints the table.
-    #[expect(clippy::print_stdout, reason = "the table is what the program is for")]
     pub(crate) fn print(&self, form: Form) {
-        print!("{}", self.render(form));
+        crate::console::print(&self.render(form));
     }
 
     fn filled(&self) -> impl Iterator<Item = Vec<String>> + '_ {

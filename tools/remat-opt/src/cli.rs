@@ -9,7 +9,7 @@ use remat::Target;
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode};
 use remat::profile::ProfileFile;
-use remat::solver::SolveControl;
+use remat::solver::{MAX_THREADS, SolveControl};
 use remat::target::OrderHint;
 
 use crate::paths::{InputFormat, OutputFormat};
@@ -215,8 +215,8 @@ impl Switch {
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// Threads to search with [default: 2, or 1 where there is one core].
-    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
-    threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = parse_threads, help_heading = SEARCH, hide_short_help = true)]
+    threads: Option<usize>,
     /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SEARCH, hide_short_help = true)]
     memory_limit: Option<u64>,
@@ -528,6 +528,7 @@ impl SearchArgs {
 impl LoadArgs {
     /// The options of the library; the profile file is read, or `input` is profiled.
     pub(crate) fn options(&self, input: &Path) -> anyhow::Result<remat::LoadOptions> {
+        self.runtime.check()?;
         let profile = match &self.profile {
             None => None,
             Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),
@@ -602,6 +603,19 @@ pub(crate) fn parse_assignment(text: &str) -> Result<(String, u64), String> {
         .parse()
         .map_err(|_| format!("`{value}` is not a non-negative integer"))?;
     Ok((name.trim().to_owned(), value))
+}
+
+/// A number of threads that is not above what any search makes use of.
+pub(crate) fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok();
+    threads
+        .filter(|threads| (1..=MAX_THREADS).contains(threads))
+        .ok_or_else(|| format!("from 1 to {MAX_THREADS} threads are possible"))
+}
+
+/// A number of threads within one node, 0 for as many as the runtime wants.
+pub(crate) fn parse_intra_threads(text: &str) -> Result<usize, String> {
+    if text == "0" { Ok(0) } else { parse_threads(text) }
 }
 
 /// A size such as `512MiB` or a number of bytes.

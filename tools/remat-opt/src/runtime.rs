@@ -1,6 +1,7 @@
 //! ONNX Runtime as the command line finds it, and how models are run in it.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -11,16 +12,25 @@ use crate::cli::{RUNTIME, Switch};
 /// Variables that name the runtime's library, the first before the second.
 const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
 
+/// Variables that name an active environment of Python or Conda.
+const ENVIRONMENTS: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
+
+/// What stands for a library where none is to be used.
+const NO_LIBRARY: &str = "none";
+
 /// Name of the hidden command that runs models for the others.
 pub(crate) const CHILD: &str = "measure-child";
 
 /// Where the runtime is.
 #[derive(Debug, Args)]
 pub(crate) struct RuntimeArgs {
-    /// Shared library of ONNX Runtime [default: `REMAT_ORT_LIBRARY`, `ORT_DYLIB_PATH`, `third_party/onnxruntime/lib` here or beside
-    /// the program, the wheel in the active virtual environment, the system's].
+    /// Shared library of ONNX Runtime, or `none` to do without it [default: `REMAT_ORT_LIBRARY`, `ORT_DYLIB_PATH`, that of the checkout the
+    /// program runs from, the wheel in `VIRTUAL_ENV`, `CONDA_PREFIX` or the python on `PATH`, the system's].
     #[arg(long, value_name = "PATH", help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) ort_library: Option<PathBuf>,
+    /// What was found, so that it is looked for once.
+    #[arg(skip)]
+    found: OnceLock<Box<Host>>,
 }
 
 impl RuntimeArgs {
@@ -33,21 +43,60 @@ impl RuntimeArgs {
             program: std::env::current_exe().context("cannot find the program's own file")?,
             arguments: vec![CHILD.into()],
         };
-        Ok(Host::find(child, &self.surroundings()).map_err(remat::Error::from)?)
+        if let Some(found) = self.found.get() {
+            return Ok(Host::clone(found));
+        }
+        let surroundings = self.surroundings();
+        if surroundings.named.as_deref() == Some(Path::new(NO_LIBRARY)) {
+            return Err(remat::Error::NoRuntime.into());
+        }
+        let host = Host::find(child, &surroundings).map_err(remat::Error::from)?;
+        Ok(Host::clone(self.found.get_or_init(|| Box::new(host))))
+    }
+
+    /// Whether the user named a library: then it is an error that it does not load.
+    pub(crate) fn is_named(&self) -> bool {
+        let named = self.surroundings().named;
+        named.is_some_and(|named| named != Path::new(NO_LIBRARY))
+    }
+
+    /// A library that the command line names is one that loads, whether or not the command comes to use it.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        if self.ort_library.is_some() && self.is_named() {
+            self.host()?;
+        }
+        Ok(())
     }
 
     /// What the library is looked for with.
     fn surroundings(&self) -> Surroundings {
-        let variable = |name: &&str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let named = VARIABLES.iter().find_map(variable).map(PathBuf::from);
-        let executable = std::env::current_exe().ok();
+        let variable = |name: &&str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let home = || std::env::home_dir().map(|home| home.join(".local"));
         Surroundings {
-            named: self.ort_library.clone().or(named),
-            working_directory: std::env::current_dir().ok(),
-            executable_folder: executable.as_deref().and_then(Path::parent).map(Path::to_owned),
-            virtual_env: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from),
+            named: self.ort_library.clone().or_else(|| VARIABLES.iter().find_map(variable)),
+            checkout: checkout(),
+            environments: ENVIRONMENTS.iter().filter_map(variable).collect(),
+            search_path: std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
+            user_base: variable(&"PYTHONUSERBASE").or_else(home),
         }
     }
+}
+
+/// The checkout that the program was built from, if it is run by cargo or from the build folder there.
+fn checkout() -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = package.ancestors().nth(2)?;
+    let is_run_by_cargo = std::env::var_os("CARGO_MANIFEST_DIR").is_some_and(|run| Path::new(&run) == package);
+    let executable = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let is_in_build_folder = executable.starts_with(root.canonicalize().ok()?.join("target"));
+    (is_run_by_cargo || is_in_build_folder).then(|| root.to_owned())
 }
 
 /// How sessions are made.
@@ -69,7 +118,8 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "on|off", default_value = "off", hide_possible_values = true, help_heading = RUNTIME)]
     pub(crate) pattern: Switch,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUNTIME, hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::cli::parse_intra_threads, help_heading = RUNTIME,
+        hide_short_help = true)]
     pub(crate) intra_threads: usize,
 }
 

@@ -6,6 +6,7 @@
 //! a rule objects to keeps its stated types, function calls are inferred through their bodies, and all scopes share one
 //! set of symbols, so that a dimension keeps its name through subgraphs and calls.
 
+mod budget;
 mod control;
 mod convert;
 mod guard;
@@ -28,14 +29,15 @@ use crate::external::Folder;
 use crate::functions::{Function, Functions, Opsets};
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
+use budget::Budget;
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
 use stand_in::StandIn;
 use symbols::Symbols;
 
-/// Nodes inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
+/// Nodes and declarations inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
 /// each other can unfold to exponentially many.
-const MAX_INNER_VISITS: u32 = 1 << 18;
+const MAX_INNER_VISITS: u32 = 1 << 19;
 
 /// Subgraphs and calls are entered this deep.
 const MAX_DEPTH: usize = 64;
@@ -73,6 +75,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         folder: context.folder,
         given: context.given,
         symbols: Symbols::new(context.given, names),
+        budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
         depth: 0,
         causes: HashMap::new(),
@@ -160,6 +163,7 @@ struct Inference<'m> {
     folder: Option<&'m Folder>,
     given: &'m Dims,
     symbols: Symbols<'m>,
+    budget: Budget,
     visits_left: u32,
     depth: usize,
     causes: HashMap<String, String>,
@@ -169,6 +173,16 @@ impl<'m> Inference<'m> {
     /// Declares what a graph states about its values, and defines its inputs and initializers. An initializer that a
     /// caller may override counts with its default.
     fn enter_graph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<(), OnnxError> {
+        if !scope.main {
+            // Bodies are entered again and again, so what they declare counts like what they do.
+            let declared = graph.value_info.len() + graph.input.len() + graph.output.len() + graph.initializer.len();
+            self.visits_left = self
+                .visits_left
+                .saturating_sub(u32::try_from(declared).unwrap_or(u32::MAX));
+            if self.visits_left == 0 {
+                return Ok(());
+            }
+        }
         self.declare(graph.value_info.iter().chain(&graph.output).chain(&graph.input), scope)?;
         for input in &graph.input {
             self.define(&input.name, NodeIo::default(), scope);
@@ -177,9 +191,9 @@ impl<'m> Inference<'m> {
             let ty = dense_type(tensor, "an initializer")?;
             let info = self.symbols.node_io(&ty).type_info;
             scope.declared.insert(&tensor.name, ty);
-            scope
-                .values
-                .insert(&tensor.name, convert::initializer(tensor, info, self.folder));
+            let mut io = convert::initializer(tensor, info, self.folder);
+            self.budget.admit(&mut io);
+            scope.values.insert(&tensor.name, io);
         }
         for sparse in &graph.sparse_initializer {
             let ty = sparse_type(sparse, "a sparse initializer")?;
@@ -218,6 +232,7 @@ impl<'m> Inference<'m> {
         if let Some(declared) = scope.declared.get(name) {
             self.refine(&mut io, declared, name);
         }
+        self.budget.admit(&mut io);
         self.symbols.settle(&mut io, scope.main.then_some(name));
         scope.values.insert(name, io);
     }
@@ -279,10 +294,7 @@ impl<'m> Inference<'m> {
     }
 
     fn inputs(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
-        node.input
-            .iter()
-            .map(|name| scope.get(name).cloned().unwrap_or_default())
-            .collect()
+        budget::inputs(node.input.iter().map(|name| scope.get(name)))
     }
 
     /// Infers an operator by its rule.

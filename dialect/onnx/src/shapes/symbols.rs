@@ -10,7 +10,7 @@ use onnx_runtime_shape_inference::{DimExpr, NodeIo, SymbolInterner, TensorType, 
 use remat_ir::{Dim, ElementType, ValueType};
 use rustc_hash::FxHashMap;
 
-use crate::types::Dims;
+use crate::types::{Dims, MAX_NAME};
 
 /// Where the inference crate's anonymous symbols start; named ones lie below, which it relies on when it unifies two.
 const ANONYMOUS: u32 = 0x8000_0000;
@@ -20,6 +20,9 @@ const MAX_SYMBOLS: usize = 8;
 
 /// In lists longer than this every sum becomes a symbol of its own, because the product of the list may be taken.
 const MAX_FACTORS: usize = 8;
+
+/// Names that are collected for the open shape of one value at most: an error lists a few, and many values may depend on as many names.
+const MAX_OPEN_NAMES: usize = 64;
 
 /// The symbols of one model.
 pub(super) struct Symbols<'o> {
@@ -160,7 +163,7 @@ impl<'o> Symbols<'o> {
         let shape = io.type_info.iter().flat_map(|info| &info.shape);
         let mut pending: Vec<SymbolId> = shape.flat_map(|dim| dim.symbol_ids().collect::<Vec<_>>()).collect();
         let mut seen = BTreeSet::new();
-        while let Some(id) = pending.pop() {
+        while let Some(id) = pending.pop().filter(|_| found.len() < MAX_OPEN_NAMES) {
             if !seen.insert(id.0) {
                 continue;
             }
@@ -207,7 +210,7 @@ impl<'o> Symbols<'o> {
             *dim = DimExpr::symbol(id);
         }
         let Some(id) = dim.as_symbol() else { return };
-        if let Some((tensor, axis)) = place
+        if let Some((tensor, axis)) = place.filter(|(tensor, _)| tensor.len() <= MAX_NAME)
             && !self.name_of.contains_key(&id)
             && !self.parts_of.contains_key(&id)
         {

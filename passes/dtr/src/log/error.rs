@@ -1,5 +1,6 @@
 //! What can be wrong with a log.
 
+use remat_files::shown;
 use thiserror::Error;
 
 /// Why a log is malformed.
@@ -17,7 +18,7 @@ pub struct LogError {
 #[non_exhaustive]
 pub enum LogErrorKind {
     /// The bytes cannot be decompressed, or are no text.
-    #[error("cannot be read: {0}")]
+    #[error("cannot be read: {}", shown(.0))]
     Unreadable(String),
     /// The log is longer than is read.
     #[error("the log is longer than {limit} bytes")]
@@ -26,10 +27,10 @@ pub enum LogErrorKind {
         limit: u64,
     },
     /// The line is no object of strings.
-    #[error("not an instruction: {0}")]
+    #[error("not an instruction: {}", shown(.0))]
     Json(String),
     /// There is no such instruction.
-    #[error("there is no instruction `{0}`")]
+    #[error("there is no instruction `{}`", shown(.0))]
     UnknownInstruction(String),
     /// The instruction lacks a field.
     #[error("`{instruction}` lacks the field `{field}`")]
@@ -40,7 +41,7 @@ pub enum LogErrorKind {
         field: &'static str,
     },
     /// A field is no number in range.
-    #[error("`{field}` is `{text}`, expected an integer from {least} to 2^62")]
+    #[error("`{field}` is `{text}`, expected an integer from {least} to 2^62", text = shown(.text))]
     NotANumber {
         /// The field.
         field: &'static str,
@@ -50,13 +51,13 @@ pub enum LogErrorKind {
         least: i64,
     },
     /// A name is used that nothing defines, or that was released.
-    #[error("`{0}` is not defined here")]
+    #[error("`{}` is not defined here", shown(.0))]
     UnknownName(String),
     /// A name is defined again while it is in use.
-    #[error("`{0}` is defined already")]
+    #[error("`{}` is defined already", shown(.0))]
     DuplicateName(String),
     /// An instruction stands where the size or the alias of a result is due.
-    #[error("expected `{expected}` of `{name}`, found {found}")]
+    #[error("expected `{expected}` of `{name}`, found {found}", name = shown(.name), found = shown(.found))]
     OutOfPlace {
         /// The instruction that is due.
         expected: &'static str,
@@ -66,7 +67,7 @@ pub enum LogErrorKind {
         found: String,
     },
     /// A size or an alias belongs to no result.
-    #[error("`{instruction}` of `{name}` follows no instruction that defines it")]
+    #[error("`{instruction}` of `{name}` follows no instruction that defines it", name = shown(.name))]
     Stray {
         /// `MEMORY` or `ALIAS`.
         instruction: &'static str,

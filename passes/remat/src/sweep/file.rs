@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use remat_files::shown;
 use remat_plan::{Accounting, BoundCovers, BudgetSpec, Evidence, OrderMode, PlanFile};
 use remat_solve::SolveControl;
 use schemars::JsonSchema;
@@ -117,13 +118,13 @@ impl PointRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FrontFileError {
     /// The JSON text does not have the form of a front.
-    #[error("not a front: {0}")]
+    #[error("not a front: {}", shown(.0))]
     Json(String),
     /// A version this program does not know.
-    #[error("front format `{0}` is not known, expected `{FRONT_FORMAT}`")]
+    #[error("front format `{}` is not known, expected `{FRONT_FORMAT}`", shown(.0))]
     Format(String),
     /// The front belongs to another model, or to the same one read with other options.
-    #[error("the front belongs to the problem {found} (model `{model}`), but this is the problem {expected}")]
+    #[error("the front belongs to the problem {found} (model `{model}`), but this is the problem {expected}", found = shown(.found), model = shown(.model), expected = shown(.expected))]
     OtherProblem {
         /// Digest in the file.
         found: String,

@@ -137,10 +137,11 @@ fn save(folder: &Path, all: &[Compared]) -> anyhow::Result<()> {
     remat_files::write(folder.join("curves.csv"), curves::csv(all)).with_context(written)
 }
 
-#[expect(clippy::print_stderr, reason = "what is left out of the table is told beside it")]
 fn tell(skipped: &[String]) {
     for name in skipped {
-        eprintln!("`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)");
+        crate::console::tell(&format!(
+            "`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)"
+        ));
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Threads to search with.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Shared library of ONNX Runtime [default: `third_party/onnxruntime/lib` here, the wheel in the active virtual environment, the
+    /// Shared library of ONNX Runtime [default: `third_party/onnxruntime/lib` in the checkout, the wheel in the active virtual environment, the
     /// system's].
     #[arg(long, value_name = "PATH")]
     ort_library: Option<PathBuf>,
@@ -91,8 +91,12 @@ pub(crate) fn child() -> anyhow::Result<()> {
 fn host(args: &Args) -> anyhow::Result<Host> {
     let surroundings = Surroundings {
         named: args.ort_library.clone(),
-        working_directory: std::env::current_dir().ok(),
-        virtual_env: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from),
+        // The tool is run by cargo, from the checkout that it measures.
+        checkout: Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .map(Path::to_owned),
+        environments: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect(),
         ..Surroundings::default()
     };
     let child = ChildCommand {

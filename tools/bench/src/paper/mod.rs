@@ -82,7 +82,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The solvers that were asked for and are there; says which are not.
-#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
 fn solvers(wanted: &[String]) -> Vec<String> {
     let known: Vec<String> = remat::solvers().map(|solver| solver.name().to_owned()).collect();
     if wanted.is_empty() {
@@ -94,7 +93,9 @@ fn solvers(wanted: &[String]) -> Vec<String> {
         .cloned()
         .partition(|name| known.contains(name));
     for name in missing {
-        eprintln!("`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)");
+        crate::console::tell(&format!(
+            "`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)"
+        ));
     }
     there
 }

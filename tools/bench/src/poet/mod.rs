@@ -230,7 +230,6 @@ fn by_capuchin(args: &Args) -> anyhow::Result<Table> {
 }
 
 /// The models that are named, and the training steps of folders, by name.
-#[expect(clippy::print_stderr, reason = "what is left out of the tables is told beside them")]
 fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -239,7 +238,7 @@ fn models(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             continue;
         }
         let Ok(entries) = std::fs::read_dir(path) else {
-            eprintln!("skipped: there is no folder `{}`", path.display());
+            crate::console::tell(&format!("skipped: there is no folder `{}`", path.display()));
             continue;
         };
         let mut steps: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;

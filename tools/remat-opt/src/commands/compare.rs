@@ -8,6 +8,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
+use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -111,7 +112,7 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
     }
     lines.push(format!("time      {:.2} s", took.as_secs_f64()));
     let written = args.output.iter().chain(&args.svg);
-    lines.extend(written.map(|path| format!("written   {}", path.display())));
+    lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
     lines.join("\n") + "\n"
 }
 
@@ -120,6 +121,7 @@ fn left_out(name: &str) -> String {
     let known = remat::solvers().chain(remat::paging_solvers());
     let known: Vec<_> = known.map(remat::solver::Solver::name).collect();
     let meant = similar(name, known.into_iter()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+    let name = shown(name);
     format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`){meant}")
 }
 

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table};
 use remat::Model;
 use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure};
 use remat::verify::{Replay, StepTrace, resident_at};
+use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -108,19 +109,19 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     let problem = model.problem();
     let mut lines = vec![format!(
         "{}: {}, {}, peak {} at step {} (`{}`)",
-        problem.name,
+        shown(&problem.name),
         units::count(problem.ops.len(), "op"),
         units::count(problem.tensors.len(), "tensor"),
         units::bytes(replay.peak),
         replay.peak_step,
-        op_at(problem, plan, replay.peak_step),
+        shown(op_at(problem, plan, replay.peak_step)),
     )];
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
             "no plan in this order can go below {} ({:.1} %): op `{}`",
             units::bytes(bottleneck.bytes),
             units::percent(bottleneck.bytes, replay.peak),
-            problem.ops[bottleneck.op].name,
+            shown(&problem.ops[bottleneck.op].name),
         ));
     }
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
@@ -151,14 +152,14 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
             units::bytes(op.workspace),
             share,
             "(kernel workspace)".to_owned(),
-            op.name.clone(),
+            line(&op.name),
         ]);
     }
     for &(storage, bytes) in resident.iter().take(args.top) {
         let root = &problem.tensors[problem.storages[storage].root];
         let producer = root.producer.map_or("", |op| problem.ops[op].name.as_str());
         let share = format!("{:.1} %", units::percent(bytes, replay.peak));
-        table.add_row([units::bytes(bytes), share, root.name.clone(), producer.to_owned()]);
+        table.add_row([units::bytes(bytes), share, line(&root.name), line(producer)]);
     }
     for column in table.column_iter_mut().take(2) {
         column.set_cell_alignment(CellAlignment::Right);

@@ -9,6 +9,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::plan::Accounting;
 use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
+use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -196,7 +197,12 @@ fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration
     lines.push(format!("with      {}{gain}", size(found.with)));
     if let Some(limit) = found.limit() {
         let reason = limit.finding.reason().unwrap_or_default();
-        lines.push(format!("at {:<7}{}: {reason}", limit.size, state(&limit.finding)));
+        lines.push(format!(
+            "at {:<7}{}: {}",
+            limit.size,
+            state(&limit.finding),
+            shown(reason)
+        ));
     }
     lines.push(format!("time      {:.2} s", took.as_secs_f64()));
     lines.join("\n") + "\n"

@@ -14,9 +14,9 @@ pub(crate) mod verify;
 pub(crate) mod verify_models;
 
 /// How many threads to search with: two unless told, one where there is one core.
-pub(crate) fn threads(wanted: Option<std::num::NonZeroUsize>) -> usize {
+pub(crate) fn threads(wanted: Option<usize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    wanted.map_or_else(|| cores().min(2), std::num::NonZeroUsize::get)
+    wanted.unwrap_or_else(|| cores().min(2))
 }
 
 /// Reads a plan file.

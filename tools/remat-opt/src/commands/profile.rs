@@ -10,6 +10,7 @@ use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
 use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use remat::profile::{OpRecord, ProfileFile};
 use remat::{ProfileRequest, measured_profile};
+use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,7 +45,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUNTIME)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = cli::parse_intra_threads, help_heading = RUNTIME)]
     intra_threads: usize,
     /// How many ops to list.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
@@ -211,8 +212,8 @@ fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
         table.add_row([
             units::nanoseconds(op.duration_ns),
             format!("{:.1} %", units::percent(op.duration_ns, all)),
-            op.node.clone(),
-            op_type(model, &op.node),
+            line(&op.node),
+            line(&op_type(model, &op.node)),
             result_bytes(op).map_or_else(String::new, units::bytes),
         ]);
     }
@@ -224,12 +225,12 @@ fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
     let run = file.run.as_ref().map_or(0, |run| run.run_ns);
     let mut text = format!(
         "{}: {} take {}, a whole run {}\n{}, on {}\n\n{}\n",
-        model.graph().name,
+        shown(&model.graph().name),
         units::count(file.ops.len(), "op"),
         units::nanoseconds(all),
         units::nanoseconds(run),
-        file.method,
-        file.device,
+        shown(&file.method),
+        shown(&file.device),
         table.trim_fmt(),
     );
     if let Some(path) = &args.output {

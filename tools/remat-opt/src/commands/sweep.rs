@@ -9,6 +9,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::plan::{Accounting, Certificate};
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
+use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -208,7 +209,7 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
     ];
     for point in &front.points {
         if let Some(reason) = point.finding.reason() {
-            lines.push(format!("{}: {reason}", point.spec));
+            lines.push(format!("{}: {}", point.spec, shown(reason)));
         }
     }
     if !front.is_finished() {
@@ -216,7 +217,7 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
     }
     lines.push(format!("time      {:.2} s", took.as_secs_f64()));
     let written = args.output.iter().chain(&args.svg);
-    lines.extend(written.map(|path| format!("written   {}", path.display())));
+    lines.extend(written.map(|path| format!("written   {}", shown(path.display()))));
     lines.join("\n") + "\n"
 }
 

@@ -8,6 +8,7 @@ use remat::onnx::{ImportOptions, OnnxModel};
 use remat::ort::{
     MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
 };
+use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -170,7 +171,7 @@ fn peak_ratio(found: &ModelComparison) -> Option<f64> {
 }
 
 fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
     let mut table = Table::new();
     let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
     table.load_style(NOTHING).set_header(header);
@@ -204,7 +205,7 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
     }
     let mut lines = vec![table.trim_fmt()];
     if let Err(why) = &found.base.peaks {
-        lines.push(format!("peaks are not known: {why}"));
+        lines.push(format!("peaks are not known: {}", shown(why)));
     }
     let count = found.base.outputs.first().map_or(0, |seeded| seeded.outputs.len());
     let seeds = found.base.outputs.len();
@@ -217,10 +218,12 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
         let form = difference
             .form
             .as_ref()
-            .map_or_else(String::new, |form| format!(", {form}"));
+            .map_or_else(String::new, |form| format!(", {}", shown(form)));
         lines.push(format!(
             "output `{}` differs in {} of {} elements{form}",
-            difference.name, difference.differing, difference.elements
+            shown(&difference.name),
+            difference.differing,
+            difference.elements
         ));
     }
     if !found.base.finite {

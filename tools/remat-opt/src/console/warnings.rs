@@ -22,7 +22,7 @@ pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
         (false, _) => "trace",
     };
     let filter = EnvFilter::try_from_env("REMAT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let shown = print::layer().with_writer(std::io::stderr).without_time();
+    let shown = print::layer().with_writer(|| EventLine).without_time();
     tracing_subscriber::registry()
         .with(shown.with_filter(filter))
         .with(Keep.with_filter(LevelFilter::WARN))
@@ -32,6 +32,23 @@ pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
 /// The warnings so far.
 pub(crate) fn taken() -> Vec<String> {
     WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Writes an event to stderr, in one line whatever names it holds. That stderr is gone is no error.
+struct EventLine;
+
+impl std::io::Write for EventLine {
+    /// The formatter writes an event at once.
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        super::write_stderr(&(remat_files::line(text) + "\n"));
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Keeps every event.

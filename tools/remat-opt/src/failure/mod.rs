@@ -143,7 +143,13 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
     let is_json = format == ReportFormat::Json;
     // Where the object goes to stderr too, it stands there alone.
     if !(is_json && console::streams::stdout_is_taken()) {
-        eprint_text(&rendered(&body));
+        // All errors are one line, but for the list of what is wrong with a plan, which escapes the names in it itself.
+        let is_list = matches!(error.downcast_ref(), Some(Error::PlanRejected(_)));
+        let safe = if is_list { remat_files::lines } else { remat_files::line };
+        console::write_stderr(&rendered(
+            safe(&body.message),
+            body.help.as_deref().map(remat_files::line),
+        ));
     }
     if is_json && !is_reported {
         print_failure(body.clone());
@@ -156,10 +162,10 @@ fn print_failure(body: FailureBody) {
     _ = console::print(&document::to_json(&FailureDocument::new(body)));
 }
 
-fn rendered(body: &FailureBody) -> String {
+fn rendered(message: String, help: Option<String>) -> String {
     let rendered = Rendered {
-        text: body.message.clone(),
-        help: body.help.clone(),
+        text: message.clone(),
+        help,
     };
     let mut text = String::new();
     let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
@@ -169,14 +175,9 @@ fn rendered(body: &FailureBody) -> String {
     };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(120);
     if handler.render_report(&mut text, &rendered).is_err() {
-        text = body.message.clone() + "\n";
+        text = message + "\n";
     }
     text
-}
-
-#[expect(clippy::print_stderr, reason = "the last words of a failed run")]
-fn eprint_text(text: &str) {
-    eprint!("{text}");
 }
 
 /// An error in the form that miette renders.

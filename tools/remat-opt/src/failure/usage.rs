@@ -4,11 +4,19 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::{FailureBody, Kind, print_failure};
+use crate::console;
 
 /// Prints what clap has to say: help on stdout; a usage error on stderr and, where programs read along, as an object on stdout.
 pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
-    // Nothing can be done where the stream is gone.
-    _ = error.print();
+    let plain = error.render().to_string();
+    let safe = remat_files::lines(&plain);
+    if error.use_stderr() && safe != plain {
+        // A name from elsewhere stands on the command line: colours are left out rather than told from it.
+        console::write_stderr(&safe);
+    } else {
+        // Nothing can be done where the stream is gone.
+        _ = error.print();
+    }
     let status = u8::try_from(error.exit_code()).unwrap_or(Kind::Usage.status());
     if error.use_stderr() && wants_json(arguments) {
         print_failure(FailureBody {

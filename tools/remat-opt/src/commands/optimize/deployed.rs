@@ -1,6 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat::deploy::{Check, Deployment};
+use remat_files::shown;
 
 use super::report;
 use crate::cli::{OptimizeArgs, OrderHintArg};
@@ -10,7 +11,7 @@ use crate::units::{bytes, count, percent};
 pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
     let mut lines = report::plan_lines(&found.model, &found.solution);
     for rejected in &found.abandoned {
-        lines.push(format!("rejected  {}: {}", rejected.variant, rejected.why));
+        lines.push(format!("rejected  {}: {}", rejected.variant, shown(&rejected.why)));
     }
     lines.push(format!("lowering  {}", lowering(found)));
     lines.extend(predicted(found));
@@ -20,7 +21,7 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     }
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
-        lines.push(format!("written   {}", output.display()));
+        lines.push(format!("written   {}", shown(output.display())));
     }
     lines.extend(advice(args, found));
     lines.join("\n") + "\n"

@@ -1,6 +1,5 @@
 //! `remat-opt IN.mlir -o OUT.mlir`: every function of a module, or a pipeline of passes.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -18,17 +17,10 @@ pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow
     check(args)?;
     let session = Session::new();
     let result = work(args, input, &session, started);
-    tell(&session)?;
-    result
-}
-
-/// What MLIR said, on stderr.
-fn tell(session: &Session) -> anyhow::Result<()> {
-    let mut stderr = std::io::stderr().lock();
     for message in session.take_messages() {
-        writeln!(stderr, "{message}")?;
+        console::tell(&format!("{message}\n"));
     }
-    Ok(())
+    result
 }
 
 /// What a module of MLIR cannot be combined with.
@@ -60,7 +52,7 @@ fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) 
     module.run(pipeline)?;
     match &args.output {
         Some(output) => write(output, &module),
-        None => console::print(&module.print()?),
+        None => console::write(&module.print()?),
     }
 }
 
@@ -134,7 +126,7 @@ fn record(report: &FunctionReport) -> FunctionRecord {
 }
 
 fn line(report: &FunctionReport) -> String {
-    let FunctionReport { name, .. } = report;
+    let name = remat_files::shown(&report.name);
     let added = 100.0 * report.added_time() as f64 / report.baseline_duration.max(1) as f64;
     let transfers = match report.transfers {
         0 => String::new(),

@@ -26,6 +26,7 @@ use crate::progress::Spinner;
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let input = args.input.as_ref().context("no input is given")?;
+    args.load.runtime.check()?;
     let mut files = args.load.files(input)?;
     files.reads("the plan (`--plan`)", args.plan.as_deref())?;
     files.writes("the result (`-o`)", args.output.as_deref())?;
@@ -127,6 +128,7 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
     }
     match args.load.runtime.host() {
         Ok(host) => Ok(Some(Some(host))),
+        Err(error) if args.load.runtime.is_named() => Err(error),
         Err(error) if is_wanted => {
             tracing::warn!("{error}: nothing is fused and nothing is measured");
             Ok(Some(None))

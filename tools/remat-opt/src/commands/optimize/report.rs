@@ -2,6 +2,7 @@
 
 use remat::plan::{OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
+use remat_files::shown;
 
 use super::proof;
 use crate::cli::OptimizeArgs;
@@ -12,7 +13,7 @@ pub(super) fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seco
     let mut lines = plan_lines(model, solution);
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
-        lines.push(format!("written   {}", output.display()));
+        lines.push(format!("written   {}", shown(output.display())));
         if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
             lines.push(
                 "in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
@@ -66,7 +67,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             } else {
                 ""
             },
-            problem.ops[bottleneck.op].name,
+            shown(&problem.ops[bottleneck.op].name),
         ));
     }
     if let Some(certificate) = &solution.certificate {

@@ -1,0 +1,114 @@
+//! How much is followed: the memory that a model can take here is bounded by its size.
+//!
+//! Shapes are short. A value or a shape that is longer than those of real models draws on one account for the whole model; where it is
+//! used up, nothing more is known of such values, as of any other value that inference cannot follow.
+
+use onnx_runtime_shape_inference::{NodeIo, TypeInfo, ValueType as Container};
+
+/// Elements of a value that are followed at most.
+pub(super) const MAX_ELEMENTS: usize = 4096;
+
+/// Values and shapes up to this length cost nothing.
+const SHORT: usize = 16;
+
+/// Elements of longer ones, in all values of a model together.
+const LONG_ELEMENTS: usize = 1 << 20;
+
+/// Elements and dimensions of all inputs of one node that are handed to its rule.
+const MAX_INPUTS: usize = 1 << 16;
+
+/// The account of one model.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self { left: LONG_ELEMENTS }
+    }
+
+    /// Forgets what there is too much of in a value.
+    pub(super) fn admit(&mut self, io: &mut NodeIo) {
+        io.shape_data.take_if(|data| {
+            let elements = data.elems.len().max(data.float_elems.as_ref().map_or(0, Vec::len));
+            elements > MAX_ELEMENTS || !self.pays(elements)
+        });
+        io.type_info.take_if(|info| !self.pays(info.rank()));
+        io.value_type.take_if(|container| !self.pays(dimensions(container)));
+    }
+
+    fn pays(&mut self, elements: usize) -> bool {
+        if elements <= SHORT {
+            return true;
+        }
+        let left = self.left.checked_sub(elements);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+}
+
+/// Copies what is known of the inputs of one node, of too many and too long ones nothing.
+pub(super) fn inputs<'v>(values: impl Iterator<Item = Option<&'v NodeIo>>) -> Vec<NodeIo> {
+    let mut left = MAX_INPUTS;
+    let copied = values.map(|io| {
+        let io = io?;
+        left = left.checked_sub(length(io))?;
+        Some(io.clone())
+    });
+    copied.map(Option::unwrap_or_default).collect()
+}
+
+fn length(io: &NodeIo) -> usize {
+    let elements = io.shape_data.as_ref().map_or(0, |data| data.elems.len());
+    let rank = io.type_info.as_ref().map_or(0, TypeInfo::rank);
+    elements + rank + io.value_type.as_ref().map_or(0, dimensions)
+}
+
+/// Dimensions of all tensors inside a container.
+fn dimensions(container: &Container) -> usize {
+    match container {
+        Container::Tensor(tensor) => tensor.shape.as_ref().map_or(0, Vec::len),
+        Container::Sequence(inner) | Container::Optional(inner) | Container::Map(_, inner) => 1 + dimensions(inner),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onnx_runtime_ir::DataType;
+    use onnx_runtime_shape_inference::{DimExpr, ShapeData};
+
+    use super::*;
+
+    fn value(elements: usize) -> NodeIo {
+        NodeIo {
+            shape_data: Some(ShapeData::vector(DataType::Int64, vec![DimExpr::constant(1); elements])),
+            ..NodeIo::default()
+        }
+    }
+
+    fn is_followed(budget: &mut Budget, elements: usize) -> bool {
+        let mut io = value(elements);
+        budget.admit(&mut io);
+        io.shape_data.is_some()
+    }
+
+    #[test]
+    fn a_value_is_followed_up_to_a_length_and_all_long_ones_up_to_a_sum() {
+        let mut budget = Budget::new();
+        assert!(!is_followed(&mut budget, MAX_ELEMENTS + 1));
+        for _ in 0..LONG_ELEMENTS / MAX_ELEMENTS {
+            assert!(is_followed(&mut budget, MAX_ELEMENTS));
+        }
+        assert!(!is_followed(&mut budget, MAX_ELEMENTS));
+        assert!(is_followed(&mut budget, SHORT));
+    }
+
+    #[test]
+    fn a_node_gets_no_more_of_its_inputs_than_a_sum() {
+        let io = value(MAX_ELEMENTS);
+        let copied = inputs(std::iter::repeat_n(Some(&io), 100));
+        let known = copied.iter().filter(|io| io.shape_data.is_some()).count();
+        assert_eq!((copied.len(), known), (100, MAX_INPUTS / MAX_ELEMENTS));
+    }
+}
