@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use remat_ort::RuntimeError;
 use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
@@ -73,7 +74,7 @@ pub enum Error {
     Mlir(#[from] remat_onnx_mlir::ExportError),
     /// ONNX Runtime is missing, or refuses the model.
     #[error(transparent)]
-    Runtime(#[from] remat_ort::RuntimeError),
+    Runtime(#[from] RuntimeError),
     /// Two models that should compute the same do not.
     #[error(
         "`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})",
@@ -268,6 +269,12 @@ pub enum Error {
         /// What was tried.
         abandoned: Vec<crate::deploy::Abandoned>,
     },
+    /// The time was over before a file was there that has the bits of the input.
+    #[error("the time was over before all ways of writing the model were tried; given up: {}", abandoned_text(.abandoned))]
+    NoTime {
+        /// What was tried.
+        abandoned: Vec<crate::deploy::Abandoned>,
+    },
     /// A measured peak lies above the promised one.
     #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
     BrokenPromise {
@@ -327,7 +334,11 @@ impl Error {
             | Self::ModelsDiffer { .. }
             | Self::BrokenPromise { .. } => ErrorKind::Negative,
             Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
+            Self::NoPlan { .. }
+            | Self::EmptyFront { .. }
+            | Self::NoBatch { .. }
+            | Self::NoTime { .. }
+            | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => ErrorKind::Limit,
             Self::Io { .. }
             | Self::Output(_)
             | Self::Mlir(_)

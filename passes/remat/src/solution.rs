@@ -1,5 +1,6 @@
 //! From a budget to a plan that the checker has replayed.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use remat_plan::{
@@ -87,6 +88,13 @@ impl Solution {
         }
     }
 
+    /// Takes back what is claimed about the plan but its figures: whoever was interrupted proves nothing.
+    pub(crate) fn interrupt(&mut self) {
+        if let Some(certificate) = &mut self.certificate {
+            certificate.interrupt();
+        }
+    }
+
     /// The certificate's bound, where it speaks about all plans that keep to `order`; else 0.
     #[must_use]
     pub fn bound_on_all_plans(&self, order: OrderMode) -> u64 {
@@ -166,6 +174,9 @@ pub fn solve_for(
         Some(longest) => find_budget(&problem, longest, solver, control),
     };
     let (problem, mut outcome) = watched(&problem, control, work);
+    if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        outcome.certificate.interrupt();
+    }
     let Some(plan) = outcome.plan.take() else {
         return Err(no_plan(&problem, &outcome));
     };
