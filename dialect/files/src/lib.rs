@@ -8,7 +8,8 @@
 //!
 //! # Guarantees
 //! - A file appears under its name whole or not at all. It is written under a random name beside its place, which nobody else can
-//!   have opened (`O_EXCL`), flushed to the disk, and renamed. A run that fails removes it.
+//!   have opened (`O_EXCL`), flushed to the disk, and renamed. A run that fails removes it, and so does a program that calls [`remove_pending`] before it
+//!   ends in the middle of a run.
 //! - Only regular files are written: a folder, a device, a pipe or a socket is refused.
 //! - A link keeps pointing where it points: the file that it leads to is replaced. Another name of that file (a hard link) keeps the old
 //!   content.
@@ -17,8 +18,10 @@
 
 mod escape;
 mod outputs;
+mod pending;
 mod write;
 
 pub use escape::{Shown, line, lines, shown};
 pub use outputs::{OutputError, Outputs};
+pub use pending::remove_pending;
 pub use write::{OutputFile, write};

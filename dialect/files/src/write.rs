@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::pending::Pending;
+
 /// Bytes that are collected before they are written.
 const BUFFER: usize = 1 << 18;
 
@@ -31,6 +33,7 @@ pub struct OutputFile {
     place: PathBuf,
     /// What is there now.
     replaced: Option<Metadata>,
+    pending: Pending,
 }
 
 impl OutputFile {
@@ -50,7 +53,9 @@ impl OutputFile {
         #[cfg(unix)]
         builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
         let file = builder.tempfile_in(folder_of(&place))?;
+        let pending = Pending::new(file.path());
         Ok(Self {
+            pending,
             file: BufWriter::with_capacity(BUFFER, file),
             place,
             replaced,
@@ -68,7 +73,7 @@ impl OutputFile {
     /// # Errors
     /// If the disk is full, or the file cannot be renamed. The old file is still there then, and the new one is not.
     pub fn commit(self) -> io::Result<()> {
-        let (file, place) = self.finish()?;
+        let (file, place, _pending) = self.finish()?;
         file.persist(&place).map_err(|error| error.error)?;
         sync_folder(&place)
     }
@@ -78,18 +83,18 @@ impl OutputFile {
     /// # Errors
     /// Those of [`OutputFile::commit`], and [`ErrorKind::AlreadyExists`].
     pub fn commit_new(self) -> io::Result<()> {
-        let (file, place) = self.finish()?;
+        let (file, place, _pending) = self.finish()?;
         file.persist_noclobber(&place).map_err(|error| error.error)?;
         sync_folder(&place)
     }
 
-    fn finish(self) -> io::Result<(NamedTempFile, PathBuf)> {
+    fn finish(self) -> io::Result<(NamedTempFile, PathBuf, Pending)> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         if let Some(replaced) = &self.replaced {
             resemble(file.as_file(), replaced)?;
         }
         file.as_file().sync_all()?;
-        Ok((file, self.place))
+        Ok((file, self.place, self.pending))
     }
 }
 

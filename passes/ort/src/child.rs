@@ -4,10 +4,9 @@
 //! standard input and answers with one line of JSON on its standard output. A crash of the child, for want of memory or in a kernel,
 //! is an error with the last line that it wrote on its error stream; it never takes the program down.
 
-use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,28 +15,33 @@ use crate::compare::{compare_bits_here, compare_time_here};
 use crate::inputs::StoredTensor;
 use crate::measure::measure_here;
 use crate::optimize::optimize_here;
+use crate::process::{self, ChildCommand, ChildLimits, Ended};
 use crate::profile::profile_here;
-use crate::{MeasureOptions, RuntimeError, SessionSettings, meter};
+use crate::{MeasureOptions, PairOptions, RuntimeError, SessionSettings};
 
 /// What every answer starts with; other lines on the child's standard output are somebody else's words.
 const ANSWER: &str = "remat-answer ";
 
-/// How to start the process that runs models: a program that calls [`serve`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChildCommand {
-    /// The executable.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
+/// How models are run: in which process, with which library, for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// How to start a process that runs models.
+    pub child: &'a ChildCommand,
+    /// The runtime's library.
+    pub library: &'a Path,
+    /// Limits of every process that is started.
+    pub limits: ChildLimits<'a>,
 }
 
 /// What a child is asked for.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Request {
+struct Request {
     /// The runtime's library.
-    pub(crate) library: PathBuf,
-    pub(crate) settings: SessionSettings,
-    pub(crate) task: Task,
+    library: PathBuf,
+    /// The process that asks.
+    parent: u32,
+    settings: SessionSettings,
+    task: Task,
 }
 
 /// What is to be done.
@@ -50,8 +54,7 @@ pub(crate) enum Task {
     CompareTime {
         base: PathBuf,
         other: PathBuf,
-        pairs: u32,
-        seed: u64,
+        options: PairOptions,
     },
     CompareBits {
         base: PathBuf,
@@ -95,16 +98,14 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
     let mut line = String::new();
     input.read_line(&mut line)?;
     let request: Request = serde_json::from_str(&line)?;
+    process::die_with(request.parent)?;
     let runtime = crate::Runtime::load(&request.library);
     let settings = &request.settings;
     let answer = match &request.task {
         Task::Measure { model, options } => json(&runtime.and_then(|r| measure_here(&r, model, settings, options))),
-        Task::CompareTime {
-            base,
-            other,
-            pairs,
-            seed,
-        } => json(&runtime.and_then(|r| compare_time_here(&r, base, other, settings, *pairs, *seed))),
+        Task::CompareTime { base, other, options } => {
+            json(&runtime.and_then(|r| compare_time_here(&r, base, other, settings, options)))
+        }
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
@@ -125,55 +126,58 @@ fn json<T: Serialize>(result: &Result<T, RuntimeError>) -> serde_json::Result<St
     serde_json::to_string(result)
 }
 
-/// Starts a child, asks it, and waits for its answer.
-///
-/// # Errors
-/// What the child answers, and [`RuntimeError::Child`] if it does not.
-pub(crate) fn ask<T: DeserializeOwned>(command: &ChildCommand, request: &Request) -> Result<T, RuntimeError> {
-    let lost = |why: String| match request.task.model() {
-        Some(model) => RuntimeError::Child {
-            model: model.to_owned(),
-            why,
-        },
-        None => RuntimeError::Library {
-            path: request.library.clone(),
-            why: format!("the process that loads it {why}"),
-        },
-    };
-    let text = serde_json::to_string(request).map_err(|error| lost(format!("could not be asked: {error}")))?;
-    let meter = if request.task.is_metered() {
-        meter::write().map_err(|error| lost(format!("could not be given a heap meter: {error}")))?
-    } else {
-        None
-    };
-    let mut child = Command::new(&command.program);
-    child.args(&command.arguments);
-    if let Some(meter) = &meter {
-        // Another allocator that the caller preloads would answer in the meter's place.
-        child.env("LD_PRELOAD", meter);
+/// A run that should take about as long as another one is given this multiple of that one's time.
+const PATIENCE: u32 = 10;
+/// The time that it has in any case.
+const LEAST: Duration = Duration::from_secs(30);
+
+impl Runner<'_> {
+    /// The same for a process that should take about `time`: it is killed after a multiple of that, or when this runner's own time is over.
+    #[must_use]
+    pub fn expecting(mut self, time: Duration) -> Self {
+        let patient = time.saturating_mul(PATIENCE).max(LEAST);
+        self.limits.time = Some(self.limits.time.map_or(patient, |limit| limit.min(patient)));
+        self
     }
-    child
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let failed = |error: std::io::Error| lost(format!("(`{}`) failed: {error}", command.program.display()));
-    let mut child = child.spawn().map_err(failed)?;
-    if let Some(mut input) = child.stdin.take() {
-        // A child that died before it read says so by its status.
-        let _ = writeln!(input, "{text}");
+
+    /// Starts a child, asks it, and waits for its answer.
+    ///
+    /// # Errors
+    /// What the child answers; [`RuntimeError::TimedOut`] and [`RuntimeError::Cancelled`] if it was killed, and [`RuntimeError::Child`]
+    /// if it gives no answer for another reason.
+    pub(crate) fn ask<T: DeserializeOwned>(&self, settings: &SessionSettings, task: Task) -> Result<T, RuntimeError> {
+        let request = Request {
+            library: self.library.to_owned(),
+            parent: std::process::id(),
+            settings: settings.clone(),
+            task,
+        };
+        let task = &request.task;
+        let lost = |why: String| match task.model() {
+            Some(model) => RuntimeError::Child {
+                model: model.to_owned(),
+                why,
+            },
+            None => RuntimeError::Library {
+                path: self.library.to_owned(),
+                why: format!("the process that loads it {why}"),
+            },
+        };
+        let text = serde_json::to_string(&request).map_err(|error| lost(format!("could not be asked: {error}")))?;
+        let ended = process::ask(self.child, self.limits, task.is_metered(), text, ANSWER)
+            .map_err(|error| lost(format!("(`{}`) failed: {error}", self.child.program.display())))?;
+        let about = || task.model().unwrap_or(self.library).to_owned();
+        match ended {
+            Ended::Cancelled => Err(RuntimeError::Cancelled { model: about() }),
+            Ended::TimedOut(limit) => Err(RuntimeError::TimedOut { model: about(), limit }),
+            Ended::Itself {
+                answer: Some(answer), ..
+            } => serde_json::from_str::<Result<T, RuntimeError>>(&answer)
+                .map_err(|error| lost(format!("answered in another form: {error}")))?,
+            Ended::Itself { status, last_words, .. } => Err(lost(format!(
+                "ended without an answer ({status}){}",
+                last_words.map_or_else(String::new, |line| format!(": {line}"))
+            ))),
+        }
     }
-    let output = child.wait_with_output().map_err(failed)?;
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    if let Some(answer) = stdout.lines().find_map(|line| line.strip_prefix(ANSWER)) {
-        let answer: Result<T, RuntimeError> =
-            serde_json::from_str(answer).map_err(|error| lost(format!("answered in another form: {error}")))?;
-        return answer;
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let last = words.lines().rev().find(|line| !line.trim().is_empty());
-    Err(lost(format!(
-        "ended without an answer ({}){}",
-        output.status,
-        last.map_or_else(String::new, |line| format!(": {}", line.trim()))
-    )))
 }

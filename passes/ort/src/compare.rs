@@ -1,13 +1,13 @@
 //! Two models side by side in one process of their own: time that can be trusted on a noisy machine, and the elements that differ.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::child::{ChildCommand, Request, Task, ask};
-use crate::measure::{median, nanoseconds};
+use crate::child::{Runner, Task};
+use crate::measure::{Rest, median, nanoseconds};
 use crate::session::{Feed, Loaded};
 use crate::{Output, Runtime, RuntimeError, SessionSettings};
 
@@ -27,30 +27,33 @@ pub struct TimeComparison {
     pub ratio: f64,
 }
 
-/// Runs two models in turns in one process and compares their times: `pairs` warm runs of each, the first model ahead in every other
-/// pair.
+/// How often two models run in turns, and on what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PairOptions {
+    /// Warm runs of each, at least one.
+    pub pairs: u32,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Time for all pairs after the first, if it is limited.
+    pub time: Option<Duration>,
+}
+
+/// Runs two models in turns in one process and compares the times of their warm runs, the first model ahead in every other pair.
 ///
 /// # Errors
 /// As [`measure`](crate::measure()).
 pub fn compare_time(
-    child: &ChildCommand,
-    library: &Path,
+    runner: &Runner<'_>,
     (base, other): (&Path, &Path),
     settings: &SessionSettings,
-    pairs: u32,
-    seed: u64,
+    options: PairOptions,
 ) -> Result<TimeComparison, RuntimeError> {
-    let request = Request {
-        library: library.to_owned(),
-        settings: settings.clone(),
-        task: Task::CompareTime {
-            base: base.to_owned(),
-            other: other.to_owned(),
-            pairs,
-            seed,
-        },
+    let task = Task::CompareTime {
+        base: base.to_owned(),
+        other: other.to_owned(),
+        options,
     };
-    ask(child, &request)
+    runner.ask(settings, task)
 }
 
 /// The child's part of [`compare_time`].
@@ -59,19 +62,23 @@ pub(crate) fn compare_time_here(
     base: &Path,
     other: &Path,
     settings: &SessionSettings,
-    pairs: u32,
-    seed: u64,
+    options: &PairOptions,
 ) -> Result<TimeComparison, RuntimeError> {
     let mut models = [base, other].map(|model| runtime.open(model, settings));
     let [base, other] = &mut models;
     let (base, other) = (opened(base)?, opened(other)?);
-    let feeds = [base.seeded(seed)?, other.seeded(seed)?];
+    let feeds = [base.seeded(options.seed)?, other.seeded(options.seed)?];
     // The first run allocates what later ones find there.
+    let start = Instant::now();
     base.run(&feeds[0])?;
     other.run(&feeds[1])?;
+    let rest = Rest::new(options.time, nanoseconds(start));
     let mut times = [Vec::new(), Vec::new()];
     let mut ratios = Vec::new();
-    for pair in 0..pairs.max(1) {
+    for pair in 0..options.pairs.max(1) {
+        if pair > 0 && !rest.has_room() {
+            break;
+        }
         let (first, second) = if pair % 2 == 0 {
             let first = timed(base, &feeds[0])?;
             (first, timed(other, &feeds[1])?)
@@ -135,22 +142,17 @@ pub struct OutputDifference {
 /// # Errors
 /// As [`measure`](crate::measure()).
 pub fn compare_bits(
-    child: &ChildCommand,
-    library: &Path,
+    runner: &Runner<'_>,
     (base, other): (&Path, &Path),
     settings: &SessionSettings,
     seed: u64,
 ) -> Result<Vec<OutputDifference>, RuntimeError> {
-    let request = Request {
-        library: library.to_owned(),
-        settings: settings.clone(),
-        task: Task::CompareBits {
-            base: base.to_owned(),
-            other: other.to_owned(),
-            seed,
-        },
+    let task = Task::CompareBits {
+        base: base.to_owned(),
+        other: other.to_owned(),
+        seed,
     };
-    ask(child, &request)
+    runner.ask(settings, task)
 }
 
 /// The child's part of [`compare_bits`]. The first model's session is gone before the second's is made.

@@ -1,6 +1,7 @@
 //! What can go wrong on the way to the bits of an output.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use remat_files::shown;
 use serde::{Deserialize, Serialize};
@@ -76,5 +77,19 @@ pub enum RuntimeError {
         model: PathBuf,
         /// How it ended, with the last line that it wrote on its error stream.
         why: String,
+    },
+    /// The process in which the model ran was killed, because it took too long.
+    #[error("`{model}` did not finish within {:.0} s in ONNX Runtime", .limit.as_secs_f64().ceil())]
+    TimedOut {
+        /// The model file.
+        model: PathBuf,
+        /// The time it had, loading included.
+        limit: Duration,
+    },
+    /// The process in which the model ran was killed, or not started any more, because the caller said so.
+    #[error("the run of `{model}` in ONNX Runtime was interrupted")]
+    Cancelled {
+        /// The model file.
+        model: PathBuf,
     },
 }

@@ -2,10 +2,14 @@
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::child::{ChildCommand, Request, Task, ask};
+use crate::child::{Runner, Task};
 use crate::library::{Surroundings, candidates};
-use crate::{OptimizationLevel, RuntimeError, SessionSettings};
+use crate::{ChildCommand, ChildLimits, OptimizationLevel, RuntimeError, SessionSettings};
+
+/// Longest time to load a library.
+const LOADING: Duration = Duration::from_secs(60);
 
 /// A library of the runtime that can be loaded. The program itself never loads it, its children do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,12 +30,15 @@ impl Host {
     pub fn find(child: ChildCommand, surroundings: &Surroundings) -> Result<Self, RuntimeError> {
         let mut first = None;
         for library in candidates(surroundings) {
-            let request = Request {
-                library: library.clone(),
-                settings: SessionSettings::exact(OptimizationLevel::Off),
-                task: Task::Version,
+            let runner = Runner {
+                child: &child,
+                library: &library,
+                limits: ChildLimits {
+                    time: Some(LOADING),
+                    cancel: None,
+                },
             };
-            match ask(&child, &request) {
+            match runner.ask(&SessionSettings::exact(OptimizationLevel::Off), Task::Version) {
                 Ok(version) => {
                     return Ok(Self {
                         library,
@@ -46,5 +53,15 @@ impl Host {
             path: format!("{DLL_PREFIX}onnxruntime{DLL_SUFFIX}").into(),
             why: "it is in none of the places that are looked at".to_owned(),
         }))
+    }
+
+    /// What runs models here, within limits.
+    #[must_use]
+    pub fn runner<'a>(&'a self, limits: ChildLimits<'a>) -> Runner<'a> {
+        Runner {
+            child: &self.child,
+            library: &self.library,
+            limits,
+        }
     }
 }

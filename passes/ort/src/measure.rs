@@ -1,14 +1,14 @@
 //! What a run of a model takes, measured in a process of its own: memory at its peak, time, and the bits of its outputs.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ort::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
-use crate::child::{ChildCommand, Request, Task, ask};
+use crate::child::{Runner, Task};
 use crate::meter::HeapMeter;
 use crate::session::take;
 use crate::{Output, Provider, Runtime, RuntimeError, SessionSettings};
@@ -16,18 +16,22 @@ use crate::{Output, Provider, Runtime, RuntimeError, SessionSettings};
 /// How often and on what a model runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MeasureOptions {
-    /// Warm runs after the first; at least one is done.
+    /// Warm runs after the first, at least one.
     pub runs: u32,
     /// Seeds of the inputs: memory and time are measured on those of the first, outputs are taken of each.
     pub seeds: Vec<u64>,
+    /// Time for all runs but the first, if it is limited: what would not end in time is left out. Seeds
+    /// come before warm runs.
+    pub time: Option<Duration>,
 }
 
 impl Default for MeasureOptions {
-    /// Three warm runs, seed 0.
+    /// Three warm runs, seed 0, however long they take.
     fn default() -> Self {
         Self {
             runs: 3,
             seeds: vec![0],
+            time: None,
         }
     }
 }
@@ -37,8 +41,9 @@ impl Default for MeasureOptions {
 pub struct Peaks {
     /// In the first run.
     pub first: u64,
-    /// In the runs after it. What the session kept after the first run counts: an arena's memory, blocks of a memory pattern.
-    pub steady: u64,
+    /// In the runs after it, where there were any. What the session kept after the first run counts: an arena's memory, blocks of a
+    /// memory pattern.
+    pub steady: Option<u64>,
 }
 
 /// The bits of one output, as a digest.
@@ -73,18 +78,22 @@ pub struct Measurement {
     pub arena_peak: Option<u64>,
     /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
     pub loaded_bytes: u64,
-    /// Median of the warm runs, in nanoseconds.
+    /// Time of the first run, in nanoseconds.
+    pub first_ns: u64,
+    /// How many warm runs there were.
+    pub warm_runs: u32,
+    /// Median of the warm runs, in nanoseconds; that of the first run where there were none.
     pub median_ns: u64,
-    /// Fastest warm run, in nanoseconds.
+    /// Fastest warm run, in nanoseconds; that of the first run where there were none.
     pub min_ns: u64,
-    /// The outputs for each seed.
+    /// The outputs for each seed that there was time for, the first seed's in any case.
     pub outputs: Vec<SeededOutputs>,
     /// Whether all floating-point outputs were free of NaN and infinity.
     pub finite: bool,
 }
 
 impl Measurement {
-    /// The first output in which two measurements with the same seeds differ: by name, type, shape or any bit.
+    /// The first output in which two measurements differ on the seeds that both ran: by name, type, shape or any bit.
     #[must_use]
     pub fn first_difference<'m>(&'m self, other: &Self) -> Option<(u64, &'m str)> {
         let pairs = self.outputs.iter().zip(&other.outputs);
@@ -97,26 +106,21 @@ impl Measurement {
     }
 }
 
-/// Runs a model in a process of its own and measures it there. `library` is the runtime's library.
+/// Runs a model in a process of its own and measures it there.
 ///
 /// # Errors
 /// [`RuntimeError`]; [`RuntimeError::Child`] if the process ends without an answer, for want of memory for instance.
 pub fn measure(
-    child: &ChildCommand,
-    library: &Path,
+    runner: &Runner<'_>,
     model: &Path,
     settings: &SessionSettings,
     options: &MeasureOptions,
 ) -> Result<Measurement, RuntimeError> {
-    let request = Request {
-        library: library.to_owned(),
-        settings: settings.clone(),
-        task: Task::Measure {
-            model: model.to_owned(),
-            options: options.clone(),
-        },
+    let task = Task::Measure {
+        model: model.to_owned(),
+        options: options.clone(),
     };
-    ask(child, &request)
+    runner.ask(settings, task)
 }
 
 /// The child's part of [`measure`].
@@ -136,7 +140,9 @@ pub(crate) fn measure_here(
     let before = meter.live();
     meter.reset();
     let names = loaded.outputs().to_vec();
+    let start = Instant::now();
     let outputs = loaded.run(&feed)?;
+    let first_ns = nanoseconds(start);
     let first = meter.peak();
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
@@ -147,26 +153,37 @@ pub(crate) fn measure_here(
     let mut seeded = vec![digests(first_seed, &outputs)];
     drop(outputs);
 
-    let mut times = Vec::new();
-    let mut steady = 0;
-    for _ in 0..options.runs.max(1) {
-        meter.reset();
-        let start = Instant::now();
-        let outputs = loaded.run(&feed)?;
-        times.push(nanoseconds(start));
-        steady = steady.max(meter.peak());
-        drop(outputs);
-    }
+    let rest = Rest::new(options.time, first_ns);
     for &seed in options.seeds.iter().skip(1) {
+        if !rest.has_room() {
+            break;
+        }
         let feed = loaded.seeded(seed)?;
         let outputs = loaded.bits(&feed)?;
         finite &= outputs.iter().all(Output::is_finite);
         seeded.push(digests(seed, &outputs));
     }
+    let mut times = Vec::new();
+    let mut steady = None;
+    for _ in 0..options.runs.max(1) {
+        if !rest.has_room() {
+            break;
+        }
+        meter.reset();
+        let start = Instant::now();
+        let outputs = loaded.run(&feed)?;
+        times.push(nanoseconds(start));
+        steady = steady.max(Some(meter.peak()));
+        drop(outputs);
+    }
+    let warm_runs = u32::try_from(times.len()).unwrap_or(u32::MAX);
+    if times.is_empty() {
+        times.push(first_ns);
+    }
     let above = |peak: i64| u64::try_from(peak - before).unwrap_or(0);
     let peaks = Peaks {
         first: above(first),
-        steady: above(steady),
+        steady: steady.map(above),
     };
     let arena_after = arena.as_ref().and_then(|arena| arena.stats().ok());
     let arena_peak = arena_before
@@ -176,11 +193,34 @@ pub(crate) fn measure_here(
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
+        first_ns,
+        warm_runs,
         median_ns: median(&mut times),
         min_ns: times.first().copied().unwrap_or(0),
         outputs: seeded,
         finite,
     })
+}
+
+/// The time for all runs but the first.
+pub(crate) struct Rest {
+    end: Option<Instant>,
+    run: Duration,
+}
+
+impl Rest {
+    /// It begins now; `run_ns` is what a run takes.
+    pub(crate) fn new(time: Option<Duration>, run_ns: u64) -> Self {
+        Self {
+            end: time.and_then(|time| Instant::now().checked_add(time)),
+            run: Duration::from_nanos(run_ns),
+        }
+    }
+
+    /// Whether another run ends in time.
+    pub(crate) fn has_room(&self) -> bool {
+        self.end.is_none_or(|end| Instant::now() + self.run <= end)
+    }
 }
 
 /// Nanoseconds since `start`.

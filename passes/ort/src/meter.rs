@@ -1,6 +1,7 @@
 //! The heap meter: a shared library that a process is started with (`LD_PRELOAD`), and its figures, read inside that process.
 
 use std::io;
+use std::path::{Path, PathBuf};
 
 /// The meter's shared library, which the build script compiled from `meter/heap_meter.rs`.
 #[cfg(heap_meter)]
@@ -11,15 +12,12 @@ const LIBRARY: Option<&[u8]> = None;
 /// Why there are no figures where the meter was not compiled.
 pub(crate) const ABSENT: &str = "this build has no heap meter: it is made for Linux with glibc only";
 
-/// Writes the meter to a temporary file, which is removed with the value; `None` where it was not compiled.
-pub(crate) fn write() -> io::Result<Option<tempfile::TempPath>> {
+/// Writes the meter into a folder; `None` where it was not compiled.
+pub(crate) fn write(folder: &Path) -> io::Result<Option<PathBuf>> {
     let Some(library) = LIBRARY else { return Ok(None) };
-    let mut file = tempfile::Builder::new()
-        .prefix("remat-heap-meter-")
-        .suffix(".so")
-        .tempfile()?;
-    io::Write::write_all(&mut file, library)?;
-    Ok(Some(file.into_temp_path()))
+    let path = folder.join("heap_meter.so");
+    remat_files::write(&path, library)?;
+    Ok(Some(path))
 }
 
 /// The figures of the meter in this process.

@@ -9,7 +9,7 @@ use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 use remat_files::OutputFile;
 
-use crate::child::{ChildCommand, Request, Task, ask};
+use crate::child::{Runner, Task};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
 
 /// Config keys of the runtime (`onnxruntime_session_options_config_keys.h`).
@@ -30,22 +30,12 @@ const INLINE_BYTES: usize = 1024;
 /// # Errors
 /// [`RuntimeError::Load`] if the runtime refuses the model, [`RuntimeError::Save`] if it cannot write the result or does not load what it
 /// wrote, [`RuntimeError::Child`] if it crashes.
-pub fn optimize(
-    child: &ChildCommand,
-    library: &Path,
-    model: &Path,
-    level: OptimizationLevel,
-    out: &Path,
-) -> Result<(), RuntimeError> {
-    let request = Request {
-        library: library.to_owned(),
-        settings: SessionSettings::exact(level),
-        task: Task::Optimize {
-            model: model.to_owned(),
-            out: out.to_owned(),
-        },
+pub fn optimize(runner: &Runner<'_>, model: &Path, level: OptimizationLevel, out: &Path) -> Result<(), RuntimeError> {
+    let task = Task::Optimize {
+        model: model.to_owned(),
+        out: out.to_owned(),
     };
-    ask(child, &request)
+    runner.ask(&SessionSettings::exact(level), task)
 }
 
 /// The child's part of [`optimize`].

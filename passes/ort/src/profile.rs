@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::child::{ChildCommand, Request, Task, ask};
+use crate::child::{Runner, Task};
 use crate::events::{Event, read};
 use crate::inputs::{InputTensor, StoredTensor};
 use crate::measure::median;
@@ -99,7 +99,7 @@ pub struct RunProfile {
     pub run_ns: u64,
 }
 
-/// Runs a model in a process of its own and states what each of its nodes takes. `library` is the runtime's library.
+/// Runs a model in a process of its own and states what each of its nodes takes.
 ///
 /// With [`OptimizationLevel::Off`](crate::OptimizationLevel::Off) the nodes are those of the file, except for what the runtime does at
 /// every level: it drops casts that undo each other and puts the bodies of functions in place of their calls. Times hold under the
@@ -109,8 +109,7 @@ pub struct RunProfile {
 /// [`RuntimeError`] if the runtime refuses the model, an input cannot be filled, a kernel fails, or the runtime's profile is of an unknown
 /// form; [`RuntimeError::Child`] if the process ends without an answer.
 pub fn profile(
-    child: &ChildCommand,
-    library: &Path,
+    runner: &Runner<'_>,
     model: &Path,
     settings: &SessionSettings,
     options: &ProfileOptions,
@@ -125,17 +124,13 @@ pub fn profile(
         let stored = tensor.store(file);
         stored.map_err(|error| unreadable(model, error.to_string()))
     };
-    let request = Request {
-        library: library.to_owned(),
-        settings: settings.clone(),
-        task: Task::Profile {
-            model: model.to_owned(),
-            runs: options.runs,
-            seed,
-            given: given.iter().enumerate().map(store).collect::<Result<_, _>>()?,
-        },
+    let task = Task::Profile {
+        model: model.to_owned(),
+        runs: options.runs,
+        seed,
+        given: given.iter().enumerate().map(store).collect::<Result<_, _>>()?,
     };
-    ask(child, &request)
+    runner.ask(settings, task)
 }
 
 fn unreadable(model: &Path, why: String) -> RuntimeError {

@@ -1,11 +1,12 @@
 //! Two models that should be one: their bits, memory and time side by side.
 
 use std::path::Path;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChildCommand, MeasureOptions, Measurement, OutputDifference, RuntimeError, SessionSettings, TimeComparison,
+    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SessionSettings, TimeComparison,
     compare_bits, compare_time, measure,
 };
 
@@ -25,25 +26,37 @@ pub struct ModelComparison {
 }
 
 /// Measures two models, each in a process of its own, compares the bits of their outputs for every seed, and times them in turns:
-/// `options.runs` warm runs of each.
+/// `options.runs` warm runs of each. `begins` is told which of three parts begins: the first model, the second, both in turns.
+///
+/// A process for the second model is killed after a multiple of what that for the first one took.
 ///
 /// # Errors
 /// As [`measure`](crate::measure()). That outputs differ is a finding, not an error.
 pub fn compare_models(
-    child: &ChildCommand,
-    library: &Path,
+    runner: &Runner<'_>,
     (base, rewritten): (&Path, &Path),
     settings: &SessionSettings,
     options: &MeasureOptions,
+    begins: &dyn Fn(u32),
 ) -> Result<ModelComparison, RuntimeError> {
-    let first = measure(child, library, base, settings, options)?;
-    let second = measure(child, library, rewritten, settings, options)?;
+    begins(1);
+    let start = Instant::now();
+    let first = measure(runner, base, settings, options)?;
+    let took = start.elapsed();
+    begins(2);
+    let second = measure(&runner.expecting(took), rewritten, settings, options)?;
+    begins(3);
+    let runner = &runner.expecting(2 * took);
     let pair = (base, rewritten);
-    let seed = options.seeds.first().copied().unwrap_or(0);
-    let times = compare_time(child, library, pair, settings, options.runs, seed)?;
+    let in_turns = PairOptions {
+        pairs: options.runs,
+        seed: options.seeds.first().copied().unwrap_or(0),
+        time: options.time,
+    };
+    let times = compare_time(runner, pair, settings, in_turns)?;
     let differing_seed = first.first_difference(&second).map(|(seed, _)| seed);
     let differences = match differing_seed {
-        Some(seed) => compare_bits(child, library, pair, settings, seed)?,
+        Some(seed) => compare_bits(runner, pair, settings, seed)?,
         None => Vec::new(),
     };
     Ok(ModelComparison {

@@ -13,7 +13,7 @@ use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVaria
 use remat_plan::Evidence;
 
 use crate::capi::Environment;
-use crate::run::Clock;
+use crate::run::{Clock, PATIENCE};
 
 /// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is. Every slice
 /// repeats the presolve, so the first is long enough for most models to be solved in it, and larger models get more.
@@ -232,7 +232,7 @@ fn solve(model: Arc<CpModelProto>, parameters: SatParameters, clock: &Clock<'_>)
             Some(_) => {}
             None if clock.cancelled() => {
                 environment.stop();
-                give_up = Some((now + Duration::from_secs(1), Ended::Cancelled));
+                give_up = Some((now + PATIENCE, Ended::Cancelled));
             }
             None if clock.is_over() => {
                 environment.stop();

@@ -11,6 +11,9 @@ use remat_solve::{Outcome, Phase, Progress, SolveControl};
 use crate::cpsat::Ended;
 use crate::instance::{Instance, Node, Refusal};
 
+/// How long a library may take to stop once the caller said so; then its thread is left behind.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+
 /// What a solver takes for each term of a model, the model itself included, and what it takes at least: estimated for CP-SAT with
 /// two workers, generously.
 pub(crate) const BYTES_PER_TERM: u64 = 600;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use remat_files::shown;
+use remat_ort::RuntimeError;
 use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
@@ -74,7 +75,7 @@ pub enum Error {
     Mlir(#[from] remat_onnx_mlir::ExportError),
     /// ONNX Runtime is missing, or refuses the model.
     #[error(transparent)]
-    Runtime(#[from] remat_ort::RuntimeError),
+    Runtime(#[from] RuntimeError),
     /// Two models that should compute the same do not.
     #[error("`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})", form_text(.form.as_deref()), base = shown(.base.display()), rewritten = shown(.rewritten.display()), output = shown(.output))]
     ModelsDiffer {
@@ -270,6 +271,12 @@ pub enum Error {
         /// What was tried.
         abandoned: Vec<crate::deploy::Abandoned>,
     },
+    /// The time was over before a file was there that has the bits of the input.
+    #[error("the time was over before all ways of writing the model were tried; given up: {}", abandoned_text(.abandoned))]
+    NoTime {
+        /// What was tried.
+        abandoned: Vec<crate::deploy::Abandoned>,
+    },
     /// A measured peak lies above the promised one.
     #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
     BrokenPromise {
@@ -338,9 +345,12 @@ impl Error {
             | Self::ModelsDiffer { .. }
             | Self::BrokenPromise { .. } => ErrorKind::Negative,
             Self::Rejected(_) | Self::FalseClaim(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::NoPlanOfItsKind { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => {
-                ErrorKind::Limit
-            }
+            Self::NoPlan { .. }
+            | Self::NoPlanOfItsKind { .. }
+            | Self::EmptyFront { .. }
+            | Self::NoBatch { .. }
+            | Self::NoTime { .. }
+            | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => ErrorKind::Limit,
             Self::Io { .. }
             | Self::Output(_)
             | Self::Mlir(_)

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{FunctionProto, ModelProto, NodeProto};
-use remat_ort::{Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, SessionSettings};
+use remat_ort::{
+    ChildLimits, Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, SessionSettings,
+};
 use remat_profile::{OpRecord, OutputRecord, PROFILE_FORMAT, ProfileFile, RunRecord};
 use rustc_hash::FxHashMap;
 
@@ -32,6 +34,7 @@ pub struct ProfileRequest {
 /// [`Error::Runtime`].
 pub fn measured_profile(
     host: &Host,
+    limits: ChildLimits<'_>,
     path: &Path,
     model: &OnnxModel,
     request: &ProfileRequest,
@@ -40,7 +43,7 @@ pub fn measured_profile(
         level: OptimizationLevel::Off,
         ..request.settings.clone()
     };
-    let profile = remat_ort::profile(&host.child, &host.library, path, &settings, &request.options)?;
+    let profile = remat_ort::profile(&host.runner(limits), path, &settings, &request.options)?;
     let ops = records(model, &profile);
     tracing::info!(nodes = profile.nodes.len(), ops = ops.len(), "the model was profiled");
     let (provider, level) = (settings.provider.to_string(), settings.level.to_string());

@@ -1,5 +1,6 @@
 //! From a budget to a plan that the checker has replayed.
 
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use remat_plan::{
@@ -85,6 +86,13 @@ impl Solution {
             baseline_duration: model.baseline().duration,
             certificate: self.certificate.clone(),
             steps: PlanFile::records(&self.problem, &self.plan),
+        }
+    }
+
+    /// Takes back what is claimed about the plan but its figures: whoever was interrupted proves nothing.
+    pub(crate) fn interrupt(&mut self) {
+        if let Some(certificate) = &mut self.certificate {
+            certificate.interrupt();
         }
     }
 
@@ -174,6 +182,9 @@ pub fn solve_for(
         claim_nothing(&mut outcome);
     }
     agree(&problem, &outcome, control.warm_start)?;
+    if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        outcome.certificate.interrupt();
+    }
     let Some(plan) = outcome.plan.take() else {
         return Err(no_plan(&problem, &outcome));
     };

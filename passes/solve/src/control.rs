@@ -1,5 +1,6 @@
 //! How long a solver may work, how hard it tries, and who watches.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -199,8 +200,72 @@ pub struct Progress {
     pub phase: Phase,
 }
 
-/// Is told of improvements while a solver runs.
+/// What a program does, solving included. Displays as a word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Activity {
+    /// Reading a model.
+    Import,
+    /// Having a runtime fuse the nodes of a model.
+    Fuse,
+    /// Searching for a plan.
+    Plan,
+    /// Writing a plan down as a model.
+    Lower,
+    /// Simulating a runtime on a model.
+    Simulate,
+    /// Running models.
+    Measure,
+    /// Writing files.
+    Write,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Import => "import",
+            Self::Fuse => "fuse",
+            Self::Plan => "plan",
+            Self::Lower => "lower",
+            Self::Simulate => "simulate",
+            Self::Measure => "measure",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// What begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Doing<'a> {
+    /// What it is.
+    pub activity: Activity,
+    /// Which part of it, `2/3` for instance; may be empty.
+    pub detail: &'a str,
+    /// Time left for everything that counts, where that is limited.
+    pub left: Option<Duration>,
+    /// Whether its time counts.
+    pub counts: bool,
+}
+
+impl<'a> Doing<'a> {
+    /// Work whose time counts, where no limit is known.
+    #[must_use]
+    pub fn new(activity: Activity, detail: &'a str) -> Self {
+        Self {
+            activity,
+            detail,
+            left: None,
+            counts: true,
+        }
+    }
+}
+
+/// Is told of improvements while a solver runs, and of what happens around it.
 pub trait Observer: Sync {
+    /// The caller of solvers begins something else; solvers themselves begin nothing.
+    fn begins(&self, doing: &Doing<'_>) {
+        let _ = doing;
+    }
+
     /// A better plan than all before was found. Called from the thread that found it; the search waits. `plan` makes the plan, which
     /// takes about as long as checking it; `None` where the solver cannot make it, which is a bug of its own.
     fn improved(&self, progress: &Progress, plan: &dyn Fn() -> Option<Plan>);

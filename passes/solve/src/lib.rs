@@ -53,7 +53,7 @@ mod state;
 mod strategy;
 
 pub use claim::Call;
-pub use control::{MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
+pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
 pub use minimum::{lowest_budget_within, minimize_peak};
 pub use rng::Rng;

@@ -42,7 +42,8 @@ Exit status:
   1  proved infeasible, or `verify` found a violation or a difference
   2  wrong usage or broken input
   3  the checker rejected our own plan, or a plan refutes what we claim: a bug, problem, plan and claims are saved
-  4  a limit was reached before a plan was found";
+  4  a limit was reached before a plan was found
+  130, 143  ended by SIGINT or SIGTERM, with the best that was checked until then";
 
 /// Groups of options, the same in every command.
 pub(crate) const INPUT: &str = "Input";
@@ -158,7 +159,10 @@ pub(crate) struct OptimizeArgs {
     /// Solver; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     pub(crate) solver: String,
-    /// Longest time to search.
+    /// Longest time for the command, reading and writing apart.
+    ///
+    /// Searching, simulating and measuring share it. Apart from it are reading (by ONNX Runtime, too), writing, and one measured run of each
+    /// model. At its end, the best plan or verified file is written.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
     pub(crate) time_limit: Duration,
     /// Most search steps to take.
@@ -489,6 +493,11 @@ pub(crate) struct VerifyArgs {
     /// Warm runs of each model.
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
     pub(crate) runs: u32,
+    /// Longest time for one process that runs the models.
+    ///
+    /// One for the second model also ends after a multiple of what the first one took.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, help_heading = RUNTIME)]
+    pub(crate) time_limit: Duration,
     /// Seed of the first inputs.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = RUNTIME)]
     pub(crate) seed: u64,
@@ -531,7 +540,7 @@ impl LoadArgs {
         self.runtime.check()?;
         let profile = match &self.profile {
             None => None,
-            Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, input)?),
+            Some(_) if self.profile_is_measured() => Some(self.measured(&self.runtime.host()?, UNKNOWN_RUN, input)?),
             Some(path) => Some(profile_file(path)?),
         };
         Ok(remat::LoadOptions {
@@ -579,15 +588,24 @@ impl LoadArgs {
     }
 
     /// Profiles a model with the dimensions and sizes of the command line.
-    pub(crate) fn measured(&self, host: &remat::ort::Host, model: &Path) -> Result<ProfileFile, remat::Error> {
+    /// `expected` is what loading and running it once is expected to take.
+    pub(crate) fn measured(
+        &self,
+        host: &remat::ort::Host,
+        expected: Duration,
+        model: &Path,
+    ) -> Result<ProfileFile, remat::Error> {
         let import = remat::onnx::ImportOptions {
             dims: self.open.dims.iter().cloned().collect(),
             sizes: self.open.sizes.iter().cloned().collect(),
             open_sizes: true,
         };
-        crate::commands::profile::measured(host, model, &import)
+        crate::commands::profile::measured(host, expected, model, &import)
     }
 }
+
+/// What a run of a model is expected to take of which nothing is known.
+const UNKNOWN_RUN: Duration = Duration::from_secs(10);
 
 /// Reads a profile.
 pub(crate) fn profile_file(path: &Path) -> anyhow::Result<ProfileFile> {

@@ -1,20 +1,81 @@
-//! Ctrl-C: the search stops, and the best so far is used.
+//! SIGINT and SIGTERM: everything stops, the best that was checked is used, and the program ends within a second.
+//!
+//! The first signal raises a flag, which searches and processes that run models look at; the command then ends as it would at the end of
+//! its time. What does not look at the flag in time (reading a large file, a foreign solver) is cut off: after [`GRACE`], or at a second
+//! signal, the program ends where it is. Temporary files go in either case.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Raised by the first Ctrl-C.
+/// How long a command has to end by itself.
+#[cfg(unix)]
+const GRACE: std::time::Duration = std::time::Duration::from_millis(700);
+
+/// Raised by the first signal, after its number is known.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// The number of the first signal; 0 before.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// The flag that Ctrl-C raises from now on; a second Ctrl-C ends the program at once. Where no handler can be set, the default one
-/// does so the first time.
+/// What the first signal raises.
 pub(crate) fn flag() -> &'static AtomicBool {
-    let handler = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::abort();
-        }
-    });
-    if let Err(error) = handler {
-        tracing::warn!("Ctrl-C will end the run without a plan: {error}");
-    }
     &STOP
+}
+
+/// The exit status where the program was told to end: 128 and the number of the signal.
+pub(crate) fn status() -> Option<u8> {
+    let signal = SIGNAL.load(Ordering::SeqCst);
+    (signal != 0).then(|| status_of(signal))
+}
+
+fn status_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// Handles signals from now on. Where that is not possible, they end the program as they always do.
+#[cfg(unix)]
+pub(crate) fn install() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    match signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+        Ok(signals) => _ = std::thread::spawn(move || handle(signals)),
+        Err(error) => tracing::warn!("a signal will end the run without a plan: {error}"),
+    }
+}
+
+/// Where there are no such signals, Ctrl-C ends the program.
+#[cfg(not(unix))]
+pub(crate) fn install() {}
+
+#[cfg(unix)]
+fn handle(mut signals: signal_hook::iterator::Signals) {
+    for signal in signals.forever() {
+        if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
+            end();
+        }
+        STOP.store(true, Ordering::SeqCst);
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            end();
+        });
+    }
+}
+
+/// Ends the program where it is.
+#[cfg(unix)]
+fn end() -> ! {
+    crate::progress::clear();
+    tell("interrupted");
+    leave()
+}
+
+/// Ends the program after a signal, without waiting for threads of foreign solvers that do not stop.
+#[cfg(unix)]
+pub(crate) fn leave() -> ! {
+    remat_files::remove_pending();
+    crate::scratch::remove();
+    signal_hook::low_level::exit(status_of(SIGNAL.load(Ordering::SeqCst)).into())
+}
+
+/// A line on stderr; that nobody reads it any more is no reason to fail.
+pub(crate) fn tell(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -19,6 +19,7 @@ mod machine;
 mod paths;
 mod progress;
 mod runtime;
+mod scratch;
 mod units;
 
 use std::process::ExitCode;
@@ -30,6 +31,14 @@ use crate::cli::{Cli, Command};
 /// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
 #[must_use]
 pub fn run() -> ExitCode {
+    let _cleanup = scratch::Cleanup;
+    // A process that runs models is its parent's to stop.
+    if std::env::args_os()
+        .nth(1)
+        .is_none_or(|command| command != runtime::CHILD)
+    {
+        interrupt::install();
+    }
     let (arguments, notes) = legacy::modernized(std::env::args_os().collect());
     let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
@@ -46,6 +55,13 @@ pub fn run() -> ExitCode {
         Err(error) => failure::report(&error, cli.report_format()),
     };
     console::streams::close();
+    #[cfg(unix)]
+    if interrupt::status().is_some() {
+        if status == ExitCode::SUCCESS {
+            interrupt::tell("interrupted: this is the best that was found until then");
+        }
+        interrupt::leave();
+    }
     status
 }
 
@@ -53,10 +69,10 @@ fn dispatch(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
         Some(Command::Inspect(args)) => commands::inspect::run(args),
         Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
-        Some(Command::Compare(args)) => commands::compare::run(args),
-        Some(Command::MaxBatch(args)) => commands::max_batch::run(args),
-        Some(Command::Profile(args)) => commands::profile::run(args),
-        Some(Command::Verify(args)) => commands::verify::run(args),
+        Some(Command::Compare(args)) => commands::compare::run(args, cli.quiet),
+        Some(Command::MaxBatch(args)) => commands::max_batch::run(args, cli.quiet),
+        Some(Command::Profile(args)) => commands::profile::run(args, cli.quiet),
+        Some(Command::Verify(args)) => commands::verify::run(args, cli.quiet),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::MeasureChild) => commands::measure_child::run(),
         Some(Command::Explain(args)) => commands::explain::run(args),

@@ -1,51 +1,249 @@
-//! What a person sees while the search runs: one line on a terminal, nothing elsewhere.
+//! What a person sees while a command runs: on a terminal one line that moves, elsewhere a line for each part of the work.
+//!
+//! The line says how long the command runs, how much of the limit is used, what is being done, and the best plan so far.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use remat::plan::Plan;
-use remat::solver::{Observer, Progress};
+use remat::solver::{Activity, Doing, Observer, Progress};
 
 use crate::units;
 
-/// Shows the incumbent, the bound and the gap; on a terminal only.
-pub(crate) struct Spinner {
-    bar: ProgressBar,
-    baseline: u64,
+/// How often a line is looked at where there is no terminal; what takes less than that is silent.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often a line is written there although the same is still being done.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// The line on the terminal, for whoever ends the program.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Takes the line off the terminal.
+pub(crate) fn clear() {
+    // Whoever holds the lock is about to do the same.
+    if let Ok(mut shown) = SHOWN.try_lock()
+        && let Some(bar) = shown.take()
+    {
+        bar.finish_and_clear();
+    }
 }
 
-impl Spinner {
-    /// Starts the line. `baseline` is the duration without rematerialization.
-    pub(crate) fn start(quiet: bool, baseline: u64) -> Self {
-        let bar = if quiet || !std::io::stderr().is_terminal() {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new_spinner()
-        };
-        let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}").expect("the template is constant");
-        bar.set_style(style);
-        bar.set_message("searching for a plan (Ctrl-C stops with the best so far)");
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar, baseline }
+/// Shows what is being done until it is dropped.
+pub(crate) struct Line {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    started: Instant,
+    limit: Option<Duration>,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+struct State {
+    /// What is being done, and since when.
+    doing: String,
+    since: Instant,
+    /// How much of the limit was used then, and whether more is used now.
+    used: Duration,
+    counts: bool,
+    /// The best plan so far.
+    best: String,
+    /// Duration without rematerialization, once it is known.
+    baseline: Option<u64>,
+    is_over: bool,
+}
+
+impl Line {
+    /// Starts the line. `limit` is the time that there is for everything that counts.
+    pub(crate) fn start(quiet: bool, limit: Option<Duration>) -> Self {
+        let now = Instant::now();
+        let shared = Arc::new(Shared {
+            started: now,
+            limit,
+            state: Mutex::new(State {
+                doing: String::new(),
+                since: now,
+                used: Duration::ZERO,
+                counts: false,
+                best: String::new(),
+                baseline: None,
+                is_over: false,
+            }),
+            ended: Condvar::new(),
+        });
+        if !quiet && std::io::stderr().is_terminal() {
+            show(&shared);
+        } else if !quiet {
+            let shared = Arc::clone(&shared);
+            std::thread::spawn(move || shared.write_lines());
+        }
+        Self { shared }
     }
 
-    /// Removes the line.
+    /// Says what begins, where the limit does not count it.
+    pub(crate) fn apart(&self, activity: Activity, detail: &str) {
+        self.begins(&Doing {
+            counts: false,
+            ..Doing::new(activity, detail)
+        });
+    }
+
+    /// The duration without rematerialization is known.
+    pub(crate) fn baseline(&self, duration: u64) {
+        self.shared.state().baseline = Some(duration);
+    }
+
+    /// Ends the line, before something else is printed.
     pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.shared.state().is_over = true;
+        self.shared.ended.notify_all();
+        clear();
     }
 }
 
-impl Observer for Spinner {
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Observer for Line {
+    fn begins(&self, doing: &Doing<'_>) {
+        let shared = &self.shared;
+        let mut state = shared.state();
+        let used = match (shared.limit, doing.left) {
+            (Some(limit), Some(left)) => limit.saturating_sub(left),
+            _ => state.used_now(),
+        };
+        state.used = used;
+        state.counts = doing.counts;
+        state.since = Instant::now();
+        state.doing = doing.activity.to_string();
+        if !doing.detail.is_empty() {
+            let _ = write!(state.doing, " {}", doing.detail);
+        }
+    }
+
     fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
-        let overhead = |duration: u64| units::percent(duration, self.baseline) - 100.0;
-        self.bar.set_message(format!(
-            "peak {}, overhead {:+.3} % (bound {:+.3} %, gap {:.3} %), {} steps",
-            units::bytes(progress.peak),
-            overhead(progress.objective),
-            overhead(progress.bound),
-            100.0 * progress.gap,
-            progress.steps
-        ));
+        let mut state = self.shared.state();
+        state.best = format!("peak {}", units::bytes(progress.peak));
+        if let Some(baseline) = state.baseline {
+            let overhead = |duration: u64| units::percent(duration, baseline) - 100.0;
+            let (added, bound) = (overhead(progress.objective), overhead(progress.bound));
+            let _ = write!(state.best, ", overhead {added:+.3} %, bound {bound:+.3} %");
+        }
+    }
+}
+
+impl State {
+    fn used_now(&self) -> Duration {
+        if self.counts {
+            self.used + self.since.elapsed()
+        } else {
+            self.used
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn text(&self, state: &State) -> String {
+        let mut text = format!("{} s", self.started.elapsed().as_secs());
+        if let Some(limit) = self.limit {
+            // Seconds as a clock shows them.
+            let used = state.used_now().min(limit).as_secs();
+            let _ = write!(text, ", {used} of {} s", limit.as_secs_f64().ceil());
+        }
+        let _ = write!(text, ": {}", state.doing);
+        if !state.best.is_empty() {
+            let _ = write!(text, "; {}", state.best);
+        }
+        text
+    }
+
+    /// Writes a line when something else is done, and now and then.
+    fn write_lines(&self) {
+        let mut written = (String::new(), Instant::now());
+        let mut state = self.state();
+        loop {
+            let waited = self.ended.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.is_over {
+                return;
+            }
+            if state.doing != written.0 || written.1.elapsed() >= AGAIN {
+                crate::interrupt::tell(&self.text(&state));
+                written = (state.doing.clone(), Instant::now());
+            }
+        }
+    }
+}
+
+/// Shows the line on the terminal.
+fn show(shared: &Arc<Shared>) {
+    let bar = ProgressBar::new_spinner();
+    let line = Arc::clone(shared);
+    let style = ProgressStyle::with_template("{spinner} {line}").expect("the template is constant");
+    bar.set_style(style.with_key(
+        "line",
+        move |_: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = out.write_str(&line.text(&line.state()));
+        },
+    ));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(limit: Option<Duration>) -> Line {
+        Line::start(true, limit)
+    }
+
+    fn text(line: &Line) -> String {
+        line.shared.text(&line.shared.state())
+    }
+
+    #[test]
+    fn the_line_names_what_is_done_and_how_much_of_the_limit_is_used() {
+        let line = line(Some(Duration::from_secs(10)));
+        line.apart(Activity::Import, "");
+        assert_eq!(text(&line), "0 s, 0 of 10 s: import");
+        line.begins(&Doing {
+            left: Some(Duration::from_secs(4)),
+            counts: false,
+            ..Doing::new(Activity::Measure, "2/6")
+        });
+        assert_eq!(text(&line), "0 s, 6 of 10 s: measure 2/6");
+    }
+
+    #[test]
+    fn the_best_plan_is_told_with_its_bound() {
+        let line = line(None);
+        line.baseline(1000);
+        line.begins(&Doing::new(Activity::Plan, ""));
+        let progress = Progress {
+            objective: 1050,
+            bound: 1000,
+            gap: 0.05,
+            peak: 1 << 20,
+            elapsed: Duration::ZERO,
+            steps: 7,
+            phase: remat::solver::Phase::Greedy,
+        };
+        line.improved(&progress, &|| None);
+        assert_eq!(
+            text(&line),
+            "0 s: plan; peak 1.0 MiB, overhead +5.000 %, bound +0.000 %"
+        );
     }
 }

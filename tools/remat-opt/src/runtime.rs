@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use remat::ort::{ChildCommand, Host, OptimizationLevel, Provider, SessionSettings, Surroundings};
+use remat::Model;
+use remat::ort::{ChildCommand, ChildLimits, Host, OptimizationLevel, Provider, SessionSettings, Surroundings};
 
 use crate::cli::{RUNTIME, Switch};
 
@@ -20,6 +22,23 @@ const NO_LIBRARY: &str = "none";
 
 /// Name of the hidden command that runs models for the others.
 pub(crate) const CHILD: &str = "measure-child";
+
+/// How long loading a model and running it once takes, as far as can be told from the file.
+pub(crate) fn expected(model: &Model) -> Duration {
+    let weights = model.external_bytes().map_or(0, |bytes| bytes.constants);
+    Duration::from_nanos(model.baseline().duration) + Duration::from_secs(weights / LOADED_BYTES_PER_S)
+}
+
+/// Limits of a process that runs models: it is killed when the program is told to end, and after that time.
+pub(crate) fn limits(time: Option<Duration>) -> ChildLimits<'static> {
+    ChildLimits {
+        time,
+        cancel: Some(crate::interrupt::flag()),
+    }
+}
+
+/// A slow disk.
+const LOADED_BYTES_PER_S: u64 = 50_000_000;
 
 /// Where the runtime is.
 #[derive(Debug, Args)]
@@ -39,6 +58,7 @@ impl RuntimeArgs {
     /// # Errors
     /// If there is none that can be loaded.
     pub(crate) fn host(&self) -> anyhow::Result<Host> {
+        crate::scratch::prepare()?;
         let child = ChildCommand {
             program: std::env::current_exe().context("cannot find the program's own file")?,
             arguments: vec![CHILD.into()],

@@ -1,13 +1,14 @@
 //! The whole way to a file for the runtime: what is promised of it is what is measured.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use remat::deploy::{DeployRequest, Deployment, Variant, deploy};
+use remat::deploy::{DeployRequest, Deployment, LeftOut, Variant, deploy};
 use remat::solver::SolveControl;
 use remat::target::OrderHint;
 use remat::{Error, LoadOptions, SolveRequest};
-use remat_ort::{Host, OptimizationLevel, SessionSettings, run_seeded};
+use remat_ort::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
 use crate::common::{runtime, workspace};
 use crate::measure::child_program;
@@ -26,6 +27,19 @@ fn unet() -> PathBuf {
 }
 
 fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> Result<Deployment, Error> {
+    let control = SolveControl::new()
+        .step_limit(50_000)
+        .time_limit(Duration::from_secs(600));
+    deployed_within(input, output, budget, host, &control)
+}
+
+fn deployed_within(
+    input: &Path,
+    output: &Path,
+    budget: &str,
+    host: Option<&Host>,
+    control: &SolveControl<'_>,
+) -> Result<Deployment, Error> {
     let request = DeployRequest {
         input,
         output: Some(output),
@@ -40,11 +54,9 @@ fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> R
         order: OrderHint::Any,
         arena: true,
         measure: true,
+        expected: Duration::ZERO,
     };
-    let control = SolveControl::new()
-        .step_limit(50_000)
-        .time_limit(Duration::from_secs(20));
-    deploy(&request, host, &control)
+    deploy(&request, host, control)
 }
 
 #[test]
@@ -105,4 +117,49 @@ fn only_models_run_in_the_runtime() {
     let graph = workspace().join("test/cli/training_chain.json");
     let error = deployed(&graph, &folder.path().join("out.onnx"), "75%", None).expect_err("it is no model");
     assert!(matches!(error, Error::NotForRuntime { .. }), "{error}");
+}
+
+#[test]
+fn at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let control = SolveControl::new().time_limit(Duration::from_millis(50));
+    let found = deployed_within(&unet(), &out, "auto", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
+    let check = found.check.expect("one run of each model is always measured");
+    assert!(check.seeds >= 1 && out.exists());
+    assert_eq!(check.time_ratio, None);
+    assert!(found.left_out.contains(&LeftOut::Times), "{:?}", found.left_out);
+    assert!(found.left_out.contains(&LeftOut::ArenaPeaks), "{:?}", found.left_out);
+}
+
+#[test]
+fn a_cancelled_deployment_leaves_no_file() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let stop = AtomicBool::new(true);
+    let control = SolveControl::new().cancel(&stop);
+    let error = deployed_within(&unet(), &out, "auto", Some(&host), &control).expect_err("nothing was measured");
+    assert!(
+        matches!(error, Error::Runtime(RuntimeError::Cancelled { .. })),
+        "{error}"
+    );
+    assert!(!out.exists());
+}
+
+#[test]
+fn an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_beyond() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let model = workspace().join("test/cli/infinite_loop.onnx");
+    let control = SolveControl::new().time_limit(Duration::from_secs(1));
+    let error = deployed_within(&model, &out, "auto", Some(&host), &control).expect_err("it never ends");
+    let Error::Runtime(RuntimeError::TimedOut { model: named, limit }) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(named, model);
+    assert!(limit <= Duration::from_secs(31), "{limit:?}");
+    assert!(!out.exists());
 }

@@ -6,12 +6,12 @@ use remat::ir::ElementType;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::{ProfileRequest, measured_profile};
 use remat_ort::{
-    Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, RuntimeError, SessionSettings, Surroundings,
-    profile,
+    ChildLimits, Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, RuntimeError, SessionSettings,
+    Surroundings, profile,
 };
 
 use crate::common::{Facts, models, runtime, workspace};
-use crate::measure::child_program;
+use crate::measure::{child_program, runner};
 
 fn request(facts: &Facts) -> ProfileRequest {
     ProfileRequest {
@@ -48,7 +48,8 @@ fn lacks(path: &Path) -> Vec<String> {
     };
     let model = OnnxModel::open(path, &import).unwrap_or_else(|error| panic!("{error}"));
     let request = request(&facts);
-    let file = measured_profile(&host(), path, &model, &request).unwrap_or_else(|error| panic!("{error}"));
+    let file = measured_profile(&host(), ChildLimits::default(), path, &model, &request)
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut lacks = Vec::new();
     for op in model.graph().ops.iter().filter(|op| op.op_type != "Constant") {
         let Some(record) = file.ops.iter().find(|record| record.node == op.name) else {
@@ -103,8 +104,7 @@ fn fused_nodes_are_profiled_at_higher_levels() {
     let model = workspace().join("test/models/features/function_calls.onnx");
     let nodes = |level| {
         let found = profile(
-            &child_program(),
-            runtime.library(),
+            &runner(&child_program(), runtime.library()),
             &model,
             &SessionSettings::exact(level),
             &ProfileOptions::default(),
@@ -126,8 +126,7 @@ fn inputs_can_be_given_and_must_fit() {
             inputs: ProfileInputs::Given(vec![tensor]),
         };
         profile(
-            &child_program(),
-            runtime.library(),
+            &runner(&child_program(), runtime.library()),
             &model,
             &SessionSettings::exact(OptimizationLevel::Off),
             &options,

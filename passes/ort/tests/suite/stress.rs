@@ -8,7 +8,7 @@ use remat::{Model, Overhead, Solution, Target};
 use remat_ort::{OptimizationLevel, Output, optimize};
 
 use crate::common::{FOR_RUNTIME, Facts, assert_same, models, original, runtime, workspace};
-use crate::measure::child_program;
+use crate::measure::{child_program, runner};
 
 /// A sequence is at most so many times as long as the list of ops.
 const LONGEST: usize = 4;
@@ -135,7 +135,8 @@ fn subjects(path: &Path, folder: &Path, facts: &Facts) -> Vec<Subject> {
     if let Some(runtime) = runtime() {
         let fused = folder.join("fused.onnx");
         let level = OptimizationLevel::Extended;
-        optimize(&child_program(), runtime.library(), path, level, &fused).unwrap_or_else(|error| panic!("{error}"));
+        optimize(&runner(&child_program(), runtime.library()), path, level, &fused)
+            .unwrap_or_else(|error| panic!("{error}"));
         // Under every optimization the bits are those of the model itself.
         let mut before = original(runtime, &fused, &facts.options);
         before[1] = original(runtime, path, &facts.options).swap_remove(1);

@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::highs_capi::Outcome;
 use crate::cpsat::Ended;
-use crate::run::Clock;
+use crate::run::{Clock, PATIENCE};
 
 /// How often the clock is looked at.
 const POLL: Duration = Duration::from_millis(10);
-/// How long a library may take to stop where there is no deadline.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a solver tells while it works.
 pub(crate) enum Message {

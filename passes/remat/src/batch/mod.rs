@@ -8,10 +8,11 @@
 mod interval;
 mod trial;
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::Plan;
-use remat_solve::SolveControl;
+use remat_solve::{Activity, Doing, SolveControl};
 
 use self::interval::largest;
 use self::trial::{Attempt, Task};
@@ -141,8 +142,8 @@ impl MaxBatch {
 /// Seeks the largest size for which a plan exists. `open` makes the model of a size, 1 or more; what fits at a size is taken to fit at
 /// all smaller ones.
 ///
-/// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is found
-/// any more, so the search ends soon, with the largest size that was found before.
+/// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is sought
+/// any more: the answer is the largest size that was found before, or that fits without one.
 ///
 /// # Errors
 /// What `open` says of the size 1; [`Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
@@ -190,10 +191,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn fits(&mut self, size: u64) -> Result<bool, Error> {
+        if self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Ok(false);
+        }
         let started = Instant::now();
         let (model, finding) = match (self.open)(size) {
             Ok(model) => {
-                let finding = self.finding(&model)?;
+                let finding = self.finding(size, &model)?;
                 (Some(model), finding)
             }
             Err(error) => {
@@ -213,7 +217,7 @@ impl Search<'_> {
         Ok(fits)
     }
 
-    fn finding(&mut self, model: &Model) -> Result<BatchFinding, Error> {
+    fn finding(&mut self, size: u64, model: &Model) -> Result<BatchFinding, Error> {
         if model.baseline().peak <= self.budget {
             self.plan = None;
             return Ok(BatchFinding::Baseline);
@@ -224,6 +228,9 @@ impl Search<'_> {
             budget: self.budget,
             longest: longest(model.baseline().duration, self.request.max_overhead),
         };
+        if let Some(observer) = self.control.observer {
+            observer.begins(&Doing::new(Activity::Plan, &format!("for size {size}")));
+        }
         let first = task.attempt(&self.limits(FIRST_ATTEMPT), self.start(model))?;
         let last = match first {
             Attempt::Without(BatchFinding::NotFound { .. }) => task.attempt(&self.limits(1), None)?,

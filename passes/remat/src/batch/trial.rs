@@ -20,11 +20,15 @@ pub(super) enum Attempt {
 /// Stops the search once a plan is short enough.
 struct Enough<'a> {
     longest: u64,
+    inner: Option<&'a dyn Observer>,
     guard: &'a Guard<'a>,
 }
 
 impl Observer for Enough<'_> {
-    fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
+    fn improved(&self, progress: &Progress, plan: &dyn Fn() -> Option<Plan>) {
+        if let Some(inner) = self.inner {
+            inner.improved(progress, plan);
+        }
         if progress.objective <= self.longest {
             self.guard.stop.store(true, Ordering::Relaxed);
         }
@@ -50,6 +54,7 @@ impl Task<'_> {
         let guard = Guard::new(u64::MAX, control.cancel);
         let enough = Enough {
             longest: self.longest,
+            inner: control.observer,
             guard: &guard,
         };
         let mut own = *control;

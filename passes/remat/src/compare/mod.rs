@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Certificate, Problem, StopReason, Structure};
-use remat_solve::{SolveControl, Solver};
+use remat_solve::{Activity, Doing, SolveControl, Solver};
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
@@ -265,6 +265,10 @@ fn run(
         solver: solver.to_owned(),
     };
     tracing::info!(%budget, solver, "comparing");
+    if let Some(observer) = control.observer {
+        let detail = format!("for {budget} with `{solver}`");
+        observer.begins(&Doing::new(Activity::Plan, &detail));
+    }
     let mut refused = false;
     let mut denial = None;
     let finding = match solve(model, &request, &own) {

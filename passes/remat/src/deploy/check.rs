@@ -1,13 +1,18 @@
 //! A written file beside the model it came from, both measured in the runtime.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use remat_ort::{
-    Host, MeasureOptions, Measurement, OptimizationLevel, RuntimeError, SessionSettings, compare_time, measure,
+    Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError, SessionSettings,
+    TimeComparison, compare_time, measure,
 };
+use remat_solve::Activity;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::clock::{Clock, LeftOut};
 use super::promise::Promise;
 
 /// Share of the promised peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
@@ -18,8 +23,18 @@ const TOLERANCE_BYTES: u64 = 500_000;
 /// Seeds of the inputs on which bits are compared.
 const SEEDS: [u64; 2] = [0, 1];
 
-/// How often the two models run in turns for the comparison of their times.
+/// How often the two models run in turns at most, for the comparison of their times.
 const PAIRS: u32 = 5;
+
+/// How many processes measure, if there is time: each model with the arena off and on, and both in turns, twice.
+pub(super) const MEASUREMENTS: u32 = 6;
+
+/// Share of the limit, as a divisor, for all runs after the first of one process.
+const FURTHER_RUNS: u32 = 20;
+
+/// What a process has beyond the limit before anything is known of the model: a multiple of what is expected, and this.
+const GRACE: Duration = Duration::from_secs(30);
+const PATIENCE: u32 = 20;
 
 /// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -39,12 +54,15 @@ pub struct Check {
     pub before: Measured,
     /// What was written.
     pub after: Measured,
-    /// Time of the written model over that of the model as it came, where nothing is set: median of runs in turns.
-    pub time_ratio: f64,
+    /// Time of the written model over that of the model as it came, where nothing is set: median of runs in turns. Absent where there was
+    /// no time for them.
+    pub time_ratio: Option<f64>,
     /// The same with arena and pattern off, where every buffer is fresh memory.
-    pub exact_time_ratio: f64,
-    /// Median time of the model as it came where nothing is set, in nanoseconds.
+    pub exact_time_ratio: Option<f64>,
+    /// Median time of the model as it came, in nanoseconds: in turns where nothing is set, or else with arena and pattern off.
     pub before_ns: u64,
+    /// On how many inputs bits were compared.
+    pub seeds: usize,
     /// Why peaks are missing, where they are.
     pub unmeasured: Option<String>,
 }
@@ -78,12 +96,6 @@ impl Check {
     }
 }
 
-/// The model as it came, measured once for all variants.
-pub(crate) struct Baseline {
-    exact: Measurement,
-    stock: Measurement,
-}
-
 /// Why a file is not good.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -105,82 +117,202 @@ impl std::fmt::Display for Fault {
     }
 }
 
-fn settings(dims: &std::collections::BTreeMap<String, u64>) -> [SessionSettings; 2] {
-    [SessionSettings::exact(OptimizationLevel::All), SessionSettings::stock()].map(|settings| SessionSettings {
-        dims: dims.clone(),
-        ..settings
-    })
+/// Where models are measured: the runtime, the model as it came, and the time there is.
+pub(crate) struct Bench<'b, 'a> {
+    pub(crate) host: &'b Host,
+    pub(crate) clock: &'b Clock<'a>,
+    /// The model as it came.
+    pub(crate) input: &'b Path,
+    /// Values of its symbolic dimensions.
+    pub(crate) dims: &'b BTreeMap<String, u64>,
+    /// How long loading and running it once is expected to take.
+    pub(crate) expected: Duration,
 }
 
-/// Measures a model under both settings.
-fn both(host: &Host, model: &Path, dims: &std::collections::BTreeMap<String, u64>) -> Result<Baseline, RuntimeError> {
-    let options = MeasureOptions {
-        runs: 1,
-        seeds: SEEDS.to_vec(),
-    };
-    let [exact, stock] = settings(dims).map(|settings| measure(&host.child, &host.library, model, &settings, &options));
-    Ok(Baseline {
-        exact: exact?,
-        stock: stock?,
-    })
+/// The model as it came, measured once for all variants.
+pub(crate) struct Baseline {
+    /// Arena and pattern off.
+    exact: Measurement,
+    /// What the process took that measured it.
+    took: Duration,
 }
 
-impl Baseline {
+impl Bench<'_, '_> {
+    /// Settings with arena and pattern off, and as they are where nothing is set.
+    fn settings(&self) -> [SessionSettings; 2] {
+        [SessionSettings::exact(OptimizationLevel::All), SessionSettings::stock()].map(|settings| SessionSettings {
+            dims: self.dims.clone(),
+            ..settings
+        })
+    }
+
+    /// What runs models of which nothing is known yet.
+    pub(crate) fn first_runner(&self) -> Runner<'_> {
+        let grace = self.expected.saturating_mul(PATIENCE).saturating_add(GRACE);
+        let time = self.clock.limit().map(|limit| limit.saturating_add(grace));
+        self.host.runner(self.clock.child(time))
+    }
+
+    /// What runs models when the original is known.
+    fn runner(&self, expected: Duration) -> Runner<'_> {
+        self.host.runner(self.clock.child(None)).expecting(expected)
+    }
+
+    fn measure(
+        &self,
+        runner: &Runner<'_>,
+        model: &Path,
+        settings: &SessionSettings,
+    ) -> Result<Measurement, RuntimeError> {
+        let options = MeasureOptions {
+            runs: 1,
+            seeds: SEEDS.to_vec(),
+            time: self.further_runs(),
+        };
+        measure(runner, model, settings, &options)
+    }
+
+    /// Time for all runs of a process after its first one.
+    fn further_runs(&self) -> Option<Duration> {
+        self.clock.is_timed().then_some(())?;
+        self.clock.limit().map(|limit| limit / FURTHER_RUNS)
+    }
+
     /// Measures the model as it came.
     ///
     /// # Errors
     /// [`RuntimeError`] if it does not run here.
-    pub(crate) fn new(
-        host: &Host,
-        model: &Path,
-        dims: &std::collections::BTreeMap<String, u64>,
-    ) -> Result<Self, RuntimeError> {
-        both(host, model, dims)
+    pub(crate) fn baseline(&self) -> Result<Baseline, RuntimeError> {
+        let started = Instant::now();
+        let [exact, _] = self.settings();
+        let work = || self.measure(&self.first_runner(), self.input, &exact);
+        let exact = self.clock.apart(
+            Activity::Measure,
+            &format!("1/{MEASUREMENTS}, the model as it came"),
+            work,
+        )?;
+        Ok(Baseline {
+            exact,
+            took: started.elapsed(),
+        })
+    }
+}
+
+impl Baseline {
+    /// What a process takes that measures the model as it came, or one made of it.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
     }
 
-    /// Measures what was written, against the model as it came, which lies at `model`. `must_be_lower`: more memory is a fault.
-    pub(crate) fn check(
-        &self,
-        host: &Host,
-        model: &Path,
-        written: &Path,
-        dims: &std::collections::BTreeMap<String, u64>,
-        must_be_lower: bool,
-    ) -> Result<Check, Fault> {
-        let after = both(host, written, dims).map_err(Fault::Runtime)?;
-        for (before, after) in [(&self.exact, &after.exact), (&self.stock, &after.stock)] {
-            if let Some((seed, output)) = before.first_difference(after) {
-                return Err(Fault::Bits {
-                    output: output.to_owned(),
-                    seed,
-                });
-            }
-        }
-        if let Some((before, after)) = self.measured().exact.zip(after.measured().exact)
+    /// What completing a check is expected to take.
+    pub(crate) fn completing(&self) -> Duration {
+        let runs = Duration::from_nanos(self.exact.median_ns) * 4 * PAIRS;
+        self.took.saturating_mul(6).saturating_add(runs)
+    }
+
+    /// Measures what was written with arena and pattern off, against the model as it came: its bits and its peak. `must_be_lower`: more
+    /// memory is a fault.
+    pub(crate) fn verify(&self, bench: &Bench<'_, '_>, written: &Path, must_be_lower: bool) -> Result<Check, Fault> {
+        let [settings, _] = bench.settings();
+        let after = bench.measure(&bench.runner(self.took), written, &settings);
+        let after = after.map_err(Fault::Runtime)?;
+        same_bits(&self.exact, &after)?;
+        let first = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| peaks.first);
+        let (before_peak, after_peak) = (first(&self.exact), first(&after));
+        if let Some((before, after)) = before_peak.zip(after_peak)
             && must_be_lower
             && after > tolerated(before)
         {
             return Err(Fault::Higher { before, after });
         }
-        let [exact, stock] = settings(dims)
-            .map(|settings| compare_time(&host.child, &host.library, (model, written), &settings, PAIRS, SEEDS[0]));
-        let (exact, stock) = (exact.map_err(Fault::Runtime)?, stock.map_err(Fault::Runtime)?);
+        let exact = |exact| Measured {
+            exact,
+            stock: None,
+            stock_steady: None,
+        };
         Ok(Check {
-            before: self.measured(),
-            after: after.measured(),
-            time_ratio: stock.ratio,
-            exact_time_ratio: exact.ratio,
-            before_ns: stock.base_median_ns,
-            unmeasured: after.exact.peaks.err(),
+            before: exact(before_peak),
+            after: exact(after_peak),
+            time_ratio: None,
+            exact_time_ratio: None,
+            before_ns: self.exact.median_ns,
+            seeds: after.outputs.len().min(self.exact.outputs.len()),
+            unmeasured: after.peaks.err(),
         })
     }
 
-    fn measured(&self) -> Measured {
-        let stock = self.stock.peaks.as_ref().ok();
-        Measured {
-            exact: self.exact.peaks.as_ref().ok().map(|peaks| peaks.first),
-            stock: stock.map(|peaks| peaks.first),
-            stock_steady: stock.map(|peaks| peaks.steady),
+    /// Adds to a check what there is time for: memory where nothing is set, and times.
+    pub(crate) fn complete(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Fault> {
+        let clock = bench.clock;
+        let [exact, stock] = bench.settings();
+        if check.seeds < SEEDS.len() {
+            clock.leave_out(LeftOut::FurtherSeeds);
         }
+        if clock.has(self.took * 2) {
+            let runner = bench.runner(self.took);
+            let both = [(3, bench.input), (4, written)].map(|(place, model)| {
+                clock.begins(
+                    Activity::Measure,
+                    &format!("{place}/{MEASUREMENTS}, with the memory arena"),
+                );
+                bench.measure(&runner, model, &stock)
+            });
+            let [before, after] = both;
+            let (before, after) = (before.map_err(Fault::Runtime)?, after.map_err(Fault::Runtime)?);
+            same_bits(&before, &after)?;
+            for (side, measured) in [(&mut check.before, &before), (&mut check.after, &after)] {
+                let peaks = measured.peaks.as_ref().ok();
+                side.stock = peaks.map(|peaks| peaks.first);
+                side.stock_steady = peaks.and_then(|peaks| peaks.steady);
+            }
+        } else {
+            clock.leave_out(LeftOut::ArenaPeaks);
+        }
+        match self.in_turns(bench, written, &stock, 5)? {
+            Some(times) => {
+                (check.time_ratio, check.before_ns) = (Some(times.ratio), times.base_median_ns);
+            }
+            None => clock.leave_out(LeftOut::Times),
+        }
+        match self.in_turns(bench, written, &exact, 6)? {
+            Some(times) => check.exact_time_ratio = Some(times.ratio),
+            None => clock.leave_out(LeftOut::ExactTimes),
+        }
+        Ok(())
+    }
+
+    /// Times of the two models in turns, if there is time for it.
+    fn in_turns(
+        &self,
+        bench: &Bench<'_, '_>,
+        written: &Path,
+        settings: &SessionSettings,
+        place: u32,
+    ) -> Result<Option<TimeComparison>, Fault> {
+        let pair = Duration::from_nanos(self.exact.median_ns) * 2;
+        let least = self.took * 2 + pair;
+        if !bench.clock.has(least) {
+            return Ok(None);
+        }
+        let detail = format!("{place}/{MEASUREMENTS}, both models in turns");
+        bench.clock.begins(Activity::Measure, &detail);
+        let options = PairOptions {
+            pairs: PAIRS,
+            seed: SEEDS[0],
+            time: bench.clock.left().map(|left| left.saturating_sub(least)),
+        };
+        let runner = bench.runner(self.took * 2 + pair * PAIRS);
+        let times = compare_time(&runner, (bench.input, written), settings, options);
+        times.map(Some).map_err(Fault::Runtime)
+    }
+}
+
+fn same_bits(before: &Measurement, after: &Measurement) -> Result<(), Fault> {
+    match before.first_difference(after) {
+        None => Ok(()),
+        Some((seed, output)) => Err(Fault::Bits {
+            output: output.to_owned(),
+            seed,
+        }),
     }
 }

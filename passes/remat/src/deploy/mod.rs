@@ -8,14 +8,19 @@
 //!
 //! What the runtime makes of a file is first simulated (`promise`), then measured (`check`). Without a runtime at hand nothing is fused and
 //! nothing measured.
+//!
+//! All of it shares one limit (`clock`). A first plan is measured early (`attempt`), so that there is a file to write whenever the time is over.
 
+mod attempt;
 mod check;
+mod clock;
 mod plan;
 mod promise;
 mod run;
 mod variant;
 
 pub use check::{Check, Measured};
+pub use clock::LeftOut;
 pub use promise::Promise;
 pub use run::{DeployRequest, Deployment, Profiler, deploy};
 pub use variant::{Abandoned, Variant};

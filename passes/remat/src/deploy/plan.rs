@@ -1,11 +1,14 @@
 //! A plan for the runtime: the budget is kept by the file that comes of it, and the file suits the arena.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BudgetSpec, Status};
-use remat_solve::SolveControl;
+use remat_ort::RuntimeError;
+use remat_plan::{BudgetSpec, Plan, Status};
+use remat_solve::{Activity, SolveControl};
 use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
+use super::clock::{Clock, LeftOut};
 use super::promise::{Promise, promise};
 use super::run::{DeployRequest, onnx};
 use super::variant::Variant;
@@ -26,24 +29,56 @@ const MOST_FILLING_PERMILLE: u64 = 10;
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
 const LEAST_GAIN_PERMILLE: u128 = 900;
 
-/// How long and how hard each search may try.
-pub(crate) struct Effort<'a> {
-    control: SolveControl<'a>,
-    time: Option<Duration>,
+/// Share of the time left for a search that another one may have to follow, because the written file exceeds the budget.
+const FIRST_SEARCH: f64 = 0.7;
+
+/// How many files are made of a plan in any case.
+const FILES: u32 = 2;
+
+/// The time for one plan: its searches, and the files that are made of it.
+pub(crate) struct Effort<'c, 'a> {
+    clock: &'c Clock<'a>,
+    end: Option<Instant>,
+    /// What making a file and simulating it takes, as far as is known.
+    file: Cell<Duration>,
 }
 
-impl<'a> Effort<'a> {
-    pub(crate) fn of(control: &SolveControl<'a>) -> Self {
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+impl<'c, 'a> Effort<'c, 'a> {
+    /// That much time from now; `file` is what making a file is expected to take.
+    pub(crate) fn new(clock: &'c Clock<'a>, time: Option<Duration>, file: Duration) -> Self {
         Self {
-            control: *control,
-            time: control.deadline.map(left),
+            clock,
+            end: time.and_then(|time| Instant::now().checked_add(time)),
+            file: Cell::new(file),
         }
     }
 
-    /// For a search that begins now.
-    fn starting_now(&self) -> SolveControl<'a> {
-        self.time.map_or(self.control, |time| self.control.time_limit(time))
+    /// Time left for searching; `None` without a limit.
+    fn left(&self) -> Option<Duration> {
+        let left = self.end?.saturating_duration_since(Instant::now());
+        // Where making files takes long, searching has half of the time all the same.
+        Some(left.saturating_sub(self.file.get() * FILES).max(left / 2))
+    }
+
+    /// Whether there is time for another file.
+    fn has_time_for_a_file(&self) -> bool {
+        self.end.is_none_or(|end| Instant::now() + self.file.get() <= end)
+    }
+
+    /// Whether there is time for another search, and for the files that are made of its plan.
+    fn has_time_for_a_search(&self) -> bool {
+        self.end
+            .is_none_or(|end| Instant::now() + self.file.get() * (FILES + 1) <= end)
+    }
+
+    /// The limits of a search that begins now, from a plan that is known.
+    fn search<'s>(&self, share: f64, start: Option<&'s Plan>) -> SolveControl<'s>
+    where
+        'a: 's,
+    {
+        let mut control: SolveControl<'s> = self.clock.search(self.left(), share);
+        control.warm_start = start.or(control.warm_start);
+        control
     }
 }
 
@@ -55,19 +90,20 @@ pub(crate) struct Planned {
 }
 
 /// A plan whose file, simulated, keeps the budget: what the runtime takes beyond the plan comes off the budget of the search, and so do
-/// bytes that the simulation is known to leave out.
+/// bytes that the simulation is known to leave out. The search starts from `start`.
 pub(crate) fn plan(
     request: &DeployRequest<'_>,
     variant: Variant,
     model: &Model,
-    effort: &Effort<'_>,
+    effort: &Effort<'_, '_>,
     left_out: u64,
+    start: Option<&Plan>,
 ) -> Result<Planned, Error> {
     if variant == Variant::Untouched {
         return as_it_came(request, model, effort);
     }
     if let Some(file) = request.plan {
-        return lower(request, variant, model, crate::check_plan(model, file)?);
+        return lower(request, variant, model, effort, crate::check_plan(model, file)?);
     }
     let budget = request.solve.budget.bytes(model.baseline().peak);
     let mut asked = request.solve.clone();
@@ -75,21 +111,36 @@ pub(crate) fn plan(
         let beyond = left_out.saturating_add(beyond_the_plan(request, variant, model, effort)?);
         asked.budget = BudgetSpec::Bytes(budget.saturating_sub(beyond));
     }
+    let share = if budget.is_some() { FIRST_SEARCH } else { 1.0 };
     let mut best: Option<Planned> = None;
     for _ in 0..TIGHTENINGS {
-        let solution = match crate::solve(model, &asked, &effort.starting_now()) {
+        effort.clock.begins(Activity::Plan, "");
+        let known = best.as_ref().map(|best| &best.solution.plan).or(start);
+        let solution = match crate::solve(model, &asked, &effort.search(share, known)) {
             Ok(solution) => solution,
             // What is found already is within the budget but for what the runtime adds.
             Err(error) => return best.ok_or(error),
         };
+        if effort.clock.is_cancelled() && request.measure {
+            // There is no time to measure what would come of it.
+            let model = request.input.to_owned();
+            return Err(RuntimeError::Cancelled { model }.into());
+        }
         let searched = solution.problem.budget;
-        let planned = lower(request, variant, model, solution)?;
+        let planned = lower(request, variant, model, effort, solution)?;
         let takes = planned.promise.peak_bytes.saturating_add(left_out);
         best = Some(planned);
         let beyond = budget.map_or(0, |budget| takes.saturating_sub(budget));
         let Some(searched) = searched.filter(|_| beyond > 0) else {
             break;
         };
+        if effort.clock.is_cancelled() {
+            break;
+        }
+        if !effort.has_time_for_a_search() {
+            effort.clock.leave_out(LeftOut::AnotherPlan);
+            break;
+        }
         asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
     }
     let best = best.ok_or_else(|| Error::NoVariant { abandoned: Vec::new() })?;
@@ -101,8 +152,8 @@ pub(crate) fn plan(
 }
 
 /// The model as it came.
-fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_>) -> Result<Planned, Error> {
-    let solution = crate::solve(model, &without_budget(), &effort.starting_now())?;
+fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_, '_>) -> Result<Planned, Error> {
+    let solution = crate::solve(model, &without_budget(), &effort.search(1.0, None))?;
     let lowered = Lowered {
         proto: onnx(model, request)?.proto().clone(),
         report: LoweringReport::default(),
@@ -118,12 +169,12 @@ fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_>) -
 }
 
 /// A plan that is as good as `best`, or higher by little where no budget is to be kept, and takes less where the arena is left on, among
-/// a few.
+/// a few, as far as there is time.
 fn suit_the_arena(
     request: &DeployRequest<'_>,
     variant: Variant,
     model: &Model,
-    effort: &Effort<'_>,
+    effort: &Effort<'_, '_>,
     asked: &SolveRequest,
     mut best: Planned,
 ) -> Result<Planned, Error> {
@@ -135,11 +186,21 @@ fn suit_the_arena(
         asked.budget = BudgetSpec::Bytes(best.solution.replay.peak / 1_000 * (1_000 + LITTLE_MORE_PERMILLE));
     }
     for seed in 1..=OTHER_PLANS {
-        let control = effort.starting_now();
+        if effort.clock.is_cancelled() {
+            break;
+        }
+        if !effort.has_time_for_a_search() {
+            effort.clock.leave_out(LeftOut::OtherPlans);
+            break;
+        }
+        effort
+            .clock
+            .begins(Activity::Plan, &format!("for the arena {seed}/{OTHER_PLANS}"));
+        let control = effort.search(1.0 / (OTHER_PLANS + 1 - seed) as f64, None);
         let Ok(solution) = crate::solve(model, &asked, &control.seed(control.seed + seed)) else {
             continue;
         };
-        let other = lower(request, variant, model, solution)?;
+        let other = lower(request, variant, model, effort, solution)?;
         let is_as_good =
             other.promise.peak_bytes <= highest && other.solution.replay.duration <= best.solution.replay.duration;
         if is_as_good && other.promise.arena_square() < best.promise.arena_square() {
@@ -150,8 +211,8 @@ fn suit_the_arena(
 }
 
 /// Whether other plans are to be had that are as good, in a fraction of the time.
-fn is_quickly_optimal(solution: &Solution, effort: &Effort<'_>) -> bool {
-    let time = effort.time.unwrap_or(Duration::MAX);
+fn is_quickly_optimal(solution: &Solution, effort: &Effort<'_, '_>) -> bool {
+    let time = effort.clock.limit().unwrap_or(Duration::MAX);
     let proved = solution
         .certificate
         .as_ref()
@@ -164,10 +225,10 @@ fn beyond_the_plan(
     request: &DeployRequest<'_>,
     variant: Variant,
     model: &Model,
-    effort: &Effort<'_>,
+    effort: &Effort<'_, '_>,
 ) -> Result<u64, Error> {
-    let solution = crate::solve(model, &without_budget(), &effort.starting_now())?;
-    let planned = lower(request, variant, model, solution)?;
+    let solution = crate::solve(model, &without_budget(), &effort.search(1.0, None))?;
+    let planned = lower(request, variant, model, effort, solution)?;
     let peak = planned.solution.replay.peak;
     Ok(planned.promise.peak_bytes.saturating_sub(peak))
 }
@@ -182,50 +243,65 @@ fn without_budget() -> SolveRequest {
 }
 
 /// The file, and what the simulated runtime makes of it.
-fn lower(request: &DeployRequest<'_>, variant: Variant, model: &Model, solution: Solution) -> Result<Planned, Error> {
+fn lower(
+    request: &DeployRequest<'_>,
+    variant: Variant,
+    model: &Model,
+    effort: &Effort<'_, '_>,
+    solution: Solution,
+) -> Result<Planned, Error> {
     let refused = || Error::NotForRuntime {
         path: request.input.to_owned(),
     };
+    let clock = effort.clock;
     let graph = crate::rewrite(model, &solution)?.ok_or_else(refused)?;
     let options = variant.options(request.order);
-    let write_as = |options: &LoweringOptions| {
+    let write = |options: &LoweringOptions| {
+        let started = Instant::now();
+        clock.begins(Activity::Lower, "");
         let lowered = remat_target::lower(onnx(model, request)?, &graph, options)?;
+        clock.begins(Activity::Simulate, "");
         let promise = promise(model, &graph, &lowered, request.order)?;
+        effort.file.set(started.elapsed());
         Ok::<_, Error>((lowered, promise))
     };
     // Where the runtime's order is as good without readers, they are left out: they cost time, and blocked layouts are undone for them.
     let mut order = request.order;
+    let mut plain = write(&options)?;
     if order == OrderHint::Any {
-        let lean = LoweringOptions {
+        let lean = write(&LoweringOptions {
             order: OrderHint::Priority,
             ..options
-        };
-        let (with, without) = (write_as(&options)?.1, write_as(&lean)?.1);
-        if without.peak_bytes <= with.peak_bytes && without.arena_square() <= with.arena_square() {
-            order = OrderHint::Priority;
+        })?;
+        if lean.1.peak_bytes <= plain.1.peak_bytes && lean.1.arena_square() <= plain.1.arena_square() {
+            (order, plain) = (OrderHint::Priority, lean);
         }
     }
-    let write = |reserve: u64| {
-        write_as(&LoweringOptions {
-            order,
-            reserve,
-            ..options
-        })
-    };
-    let plain = write(0)?;
     if !(request.arena && options.hide_shapes) {
         return Ok(planned(solution, plain));
     }
-    let mut best = plain.clone();
+    let enough = plain.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
+    let mut best: Option<(Lowered, Promise)> = None;
     for reserve in reserves(plain.1.peak_bytes.min(fillable(request, model))) {
-        let tried = write(reserve)?;
-        if tried.0.report.reserved > 0 && tried.1.arena_square() < best.1.arena_square() {
-            best = tried;
+        if clock.is_cancelled() {
+            break;
+        }
+        if !effort.has_time_for_a_file() {
+            clock.leave_out(LeftOut::Reserves);
+            break;
+        }
+        let tried = write(&LoweringOptions {
+            order,
+            reserve,
+            ..options
+        })?;
+        let square = tried.1.arena_square();
+        let is_better = best.as_ref().is_none_or(|(_, best)| square < best.arena_square());
+        if tried.0.report.reserved > 0 && square <= enough && is_better {
+            best = Some(tried);
         }
     }
-    let enough = plain.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
-    let written = if best.1.arena_square() <= enough { best } else { plain };
-    Ok(planned(solution, written))
+    Ok(planned(solution, best.unwrap_or(plain)))
 }
 
 fn planned(solution: Solution, (lowered, promise): (Lowered, Promise)) -> Planned {

@@ -3,22 +3,22 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_ort::{Host, OptimizationLevel};
 use remat_plan::{BudgetSpec, PlanFile};
 use remat_profile::ProfileFile;
-use remat_solve::SolveControl;
+use remat_solve::{Activity, SolveControl};
 use remat_target::{LoweringReport, OrderHint};
 
-use super::check::{Baseline, Check, Fault};
-use super::plan::{Effort, Planned, plan};
+use super::attempt::Attempt;
+use super::check::{Bench, Check};
+use super::clock::{Clock, LeftOut};
+use super::plan::Planned;
 use super::promise::Promise;
 use super::variant::{Abandoned, Variant};
 use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
-
-/// How often a plan is made anew because measuring showed what the simulation leaves out.
-const LESSONS: usize = 4;
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -41,6 +41,9 @@ pub struct DeployRequest<'a> {
     pub arena: bool,
     /// Whether what was written is measured.
     pub measure: bool,
+    /// How long loading the model and running it once is expected to take, by an estimate: a process that runs it is killed only after a
+    /// multiple of that beyond the limit.
+    pub expected: Duration,
 }
 
 /// Measures the ops of the model at a path.
@@ -76,6 +79,8 @@ pub struct Deployment {
     pub promise: Promise,
     /// What was measured.
     pub check: Option<Check>,
+    /// What there was no time for.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Deployment {
@@ -89,12 +94,16 @@ impl Deployment {
     }
 }
 
-/// Plans, writes, simulates and measures, until a variant has the bits of the input. The time that `control` leaves is that of each
-/// search; the rest takes as long as it takes.
+/// Plans, writes, simulates and measures, until a variant has the bits of the input.
+///
+/// The time until the deadline of `control` is for everything but having the runtime fuse nodes, writing the output, and one process each
+/// that measures the model as it came and the first file of a variant. When it is over, the best file that was measured is written; what
+/// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
 ///
 /// # Errors
 /// Those of [`Model::open`], [`solve`](crate::solve) and [`save`](crate::save); [`Error::Runtime`] if the input itself does not run
-/// here, and [`Error::NoVariant`] if no variant has its bits.
+/// here or the call is cancelled before a file is measured, [`Error::NoVariant`] if no variant has its bits, and [`Error::NoTime`] if
+/// the time was over before the last variant was tried.
 pub fn deploy(
     request: &DeployRequest<'_>,
     host: Option<&Host>,
@@ -105,21 +114,39 @@ pub fn deploy(
             path: request.input.to_owned(),
         });
     }
-    let effort = Effort::of(control);
+    let clock = Clock::start(control);
     let scratch = scratch_folder()?;
-    let dims = &request.load.dims;
-    let measuring = host.filter(|_| request.measure);
-    let baseline = measuring
-        .map(|host| Baseline::new(host, request.input, dims))
-        .transpose()?;
+    let bench = host.map(|host| Bench {
+        host,
+        clock: &clock,
+        input: request.input,
+        dims: &request.load.dims,
+        expected: request.expected,
+    });
+    let measuring = bench.as_ref().filter(|_| request.measure);
+    let baseline = measuring.map(Bench::baseline).transpose()?;
     let mut abandoned = Vec::new();
+    // Not fused, for all variants that start from it.
+    let mut original = None;
     for variant in Variant::ALL {
         if variant.is_fused() && host.is_none() {
             continue;
         }
-        let model = match open(request, variant, host, scratch.path()) {
+        if variant == Variant::Untouched && request.is_bounded() {
+            break;
+        }
+        if !abandoned.is_empty() && variant != Variant::Untouched && !clock.has(Duration::ZERO) {
+            clock.leave_out(LeftOut::Variants);
+            continue;
+        }
+        let started = Instant::now();
+        let opened = match original.take() {
+            Some(model) if !variant.is_fused() => Ok(model),
+            _ => open(request, variant, bench.as_ref(), &clock, scratch.path()),
+        };
+        let model = match opened {
             Ok(model) => model,
-            Err(error) if variant.is_fused() => {
+            Err(error) if variant.is_fused() && !clock.is_cancelled() => {
                 abandoned.push(Abandoned {
                     variant,
                     why: error.to_string(),
@@ -128,128 +155,78 @@ pub fn deploy(
             }
             Err(error) => return Err(error),
         };
-        if variant == Variant::Untouched && request.is_bounded() {
-            break;
-        }
         let attempt = Attempt {
             request,
             variant,
             model: &model,
-            effort: &effort,
+            clock: &clock,
             measuring: measuring.zip(baseline.as_ref()),
             written: &scratch.path().join("remat-written.onnx"),
+            // It is read back to be simulated.
+            file: started.elapsed(),
         };
-        let (planned, check) = match attempt.make()? {
-            Ok(made) => made,
+        match attempt.make()? {
+            Ok((planned, check)) => return finish(request, &clock, variant, model, planned, check, abandoned),
             Err(fault) => {
                 tracing::warn!(%variant, %fault, "a variant is given up");
                 abandoned.push(Abandoned {
                     variant,
                     why: fault.to_string(),
                 });
-                continue;
             }
-        };
-        let Planned {
-            solution,
-            lowered,
-            promise,
-        } = planned;
-        if let Some(output) = request.output {
-            onnx(&model, request)?.save_proto(&lowered.proto, output)?;
         }
-        let budget = request
-            .solve
-            .budget
-            .bytes(model.baseline().peak)
-            .filter(|_| request.plan.is_none());
-        return Ok(Deployment {
-            budget,
-            model,
-            solution,
-            variant,
-            abandoned,
-            lowering: lowered.report,
-            promise,
-            check,
-        });
+        original = (!variant.is_fused()).then_some(model);
     }
-    Err(Error::NoVariant { abandoned })
+    Err(if clock.left_out().contains(&LeftOut::Variants) {
+        Error::NoTime { abandoned }
+    } else {
+        Error::NoVariant { abandoned }
+    })
 }
 
-/// A variant on its way.
-struct Attempt<'a> {
-    request: &'a DeployRequest<'a>,
+/// Writes what was found.
+fn finish(
+    request: &DeployRequest<'_>,
+    clock: &Clock<'_>,
     variant: Variant,
-    model: &'a Model,
-    effort: &'a Effort<'a>,
-    /// The runtime, and the model as it came, measured there.
-    measuring: Option<(&'a Host, &'a Baseline)>,
-    /// Where to put the file that is measured.
-    written: &'a Path,
-}
-
-impl Attempt<'_> {
-    /// Plans and measures; where measuring shows what the simulation leaves out, again with that left free.
-    fn make(&self) -> Result<Result<(Planned, Option<Check>), Fault>, Error> {
-        let mut learned = 0;
-        let mut best: Option<(Planned, Check)> = None;
-        for _ in 0..LESSONS {
-            let planned = match self.plan(learned) {
-                Ok(planned) => planned,
-                // The budget leaves no room for what was learned: what is there stays.
-                Err(_) if best.is_some() => break,
-                Err(error) => return Err(error),
-            };
-            let Some((host, baseline)) = self.measuring else {
-                return Ok(Ok((planned, None)));
-            };
-            let check = match self.check(&planned, host, baseline)? {
-                Ok(check) => check,
-                Err(fault) => return Ok(Err(fault)),
-            };
-            let lesson = check.lesson(&planned.promise, learned);
-            let is_lower = best
-                .as_ref()
-                .is_none_or(|(_, best)| check.after.exact <= best.after.exact);
-            if is_lower {
-                best = Some((planned, check));
-            }
-            match lesson.filter(|_| self.request.is_bounded()) {
-                Some(lesson) => learned = lesson,
-                None => break,
-            }
-        }
-        let Some((mut planned, check)) = best else {
-            return Err(Error::NoVariant { abandoned: Vec::new() });
-        };
-        // What is still above its promise was measured on this very file. What the runtime fuses in it at load is not simulated.
-        if self.variant.is_fused() {
-            planned.promise.settle(&check.after);
-        } else {
-            planned.promise.be(&check.after);
-        }
-        Ok(Ok((planned, Some(check))))
+    model: Model,
+    planned: Planned,
+    check: Option<Check>,
+    abandoned: Vec<Abandoned>,
+) -> Result<Deployment, Error> {
+    let Planned {
+        mut solution,
+        lowered,
+        promise,
+    } = planned;
+    if clock.is_cancelled() {
+        solution.interrupt();
     }
-
-    fn plan(&self, learned: u64) -> Result<Planned, Error> {
-        plan(self.request, self.variant, self.model, self.effort, learned)
+    if let Some(output) = request.output {
+        let onnx = onnx(&model, request)?;
+        clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.proto, output))?;
     }
-
-    fn check(&self, planned: &Planned, host: &Host, baseline: &Baseline) -> Result<Result<Check, Fault>, Error> {
-        onnx(self.model, self.request)?.save_proto(&planned.lowered.proto, self.written)?;
-        let (input, dims) = (self.request.input, &self.request.load.dims);
-        let mut check = baseline.check(host, input, self.written, dims, self.request.order == OrderHint::Any);
-        if let (Ok(check), OrderHint::Priority) = (&mut check, self.request.order) {
-            check.forget_peaks("the priority-based order can only be set from Python");
-        }
-        Ok(check)
-    }
+    let budget = request
+        .solve
+        .budget
+        .bytes(model.baseline().peak)
+        .filter(|_| request.plan.is_none());
+    Ok(Deployment {
+        budget,
+        model,
+        solution,
+        variant,
+        abandoned,
+        lowering: lowered.report,
+        promise,
+        check,
+        left_out: clock.left_out(),
+    })
 }
 
 impl DeployRequest<'_> {
     /// Whether a number of bytes, or a plan, is asked for.
-    fn is_bounded(&self) -> bool {
+    pub(super) fn is_bounded(&self) -> bool {
         self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
     }
 }
@@ -271,25 +248,30 @@ pub(crate) fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<
 }
 
 /// The model that the variant starts from.
-fn open(request: &DeployRequest<'_>, variant: Variant, host: Option<&Host>, scratch: &Path) -> Result<Model, Error> {
+fn open(
+    request: &DeployRequest<'_>,
+    variant: Variant,
+    bench: Option<&Bench<'_, '_>>,
+    clock: &Clock<'_>,
+    scratch: &Path,
+) -> Result<Model, Error> {
     let mut path = request.input.to_owned();
     let mut load = request.load.clone();
-    if let Some(host) = host.filter(|_| variant.is_fused()) {
+    if let Some(bench) = bench.filter(|_| variant.is_fused()) {
         // A data file is called after it, and goes to the folder of the output.
         let name = request.output.unwrap_or(request.input).file_name();
         path = scratch.join(name.unwrap_or_else(|| "fused.onnx".as_ref()));
-        remat_ort::optimize(
-            &host.child,
-            &host.library,
-            request.input,
-            OptimizationLevel::Extended,
-            &path,
-        )?;
+        let runner = bench.first_runner();
+        let level = OptimizationLevel::Extended;
+        clock.apart(Activity::Fuse, "", || {
+            remat_ort::optimize(&runner, request.input, level, &path)
+        })?;
         load.profile = load.profile.map(|file| about_ops_of(&path, file)).transpose()?;
     }
     if let Some(profiler) = request.profile {
-        load.profile = Some(profiler(&path)?);
+        load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
     }
+    clock.begins(Activity::Import, "");
     Model::open(&path, &load)
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Plan};
-use remat_solve::SolveControl;
+use remat_solve::{Activity, Doing, SolveControl};
 
 pub use file::{Effort, FRONT_FORMAT, FrontFile, FrontFileError, PointRecord};
 pub use front::{Front, FrontPoint};
@@ -104,7 +104,18 @@ impl Run<'_> {
             solver: self.request.solver.clone(),
         };
         tracing::info!(budget = %request.budget, visit, "solving for one budget of the sweep");
-        let result = solve(self.model, &request, &self.limits(index, visit));
+        let limits = self.limits(index, visit);
+        if let Some(observer) = self.control.observer {
+            let detail = format!("for {}, visit {visit} of {}", request.budget, FrontPoint::VISITS);
+            observer.begins(&Doing {
+                left: self
+                    .control
+                    .deadline
+                    .map(|deadline| deadline.saturating_duration_since(Instant::now())),
+                ..Doing::new(Activity::Plan, &detail)
+            });
+        }
+        let result = solve(self.model, &request, &limits);
         match result {
             Ok(solution) => self.front.record(self.model, index, solution)?,
             Err(error) => match error.kind() {

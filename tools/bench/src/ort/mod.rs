@@ -129,6 +129,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         order: OrderHint::Any,
         arena: true,
         measure: true,
+        expected: Duration::from_secs(10),
     };
     let control = SolveControl::new()
         .time_limit(Duration::from_secs_f64(args.time))

@@ -39,10 +39,9 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
         megabytes(Some(deployment.promise.arena_bytes)),
         megabytes(after.and_then(|after| after.stock)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
-        check.map_or_else(
-            || UNKNOWN.to_owned(),
-            |check| format!("{:+.1}", 100.0 * (check.time_ratio - 1.0)),
-        ),
+        check
+            .and_then(|check| check.time_ratio)
+            .map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{:+.1}", 100.0 * (ratio - 1.0))),
         // A model with other bits is never written.
         check.map_or(UNKNOWN, |_| "same").to_owned(),
     ]

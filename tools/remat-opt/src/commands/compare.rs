@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use remat::solver::Activity;
 use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
 use remat_files::shown;
@@ -16,6 +17,7 @@ use crate::budgets::{Budgets, parse_budgets};
 use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
 use crate::document::Body;
 use crate::failure::similar;
+use crate::progress::Line;
 use crate::{console, files, units};
 
 #[derive(Debug, Args)]
@@ -58,14 +60,17 @@ impl Body for Report {
     const HAS_FORMAT: bool = true;
 }
 
-pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &CompareArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let mut files = args.load.files(&args.input)?;
     files.writes("the figures (`-o`)", args.output.as_deref())?;
     files.writes("the chart (`--svg`)", args.svg.as_deref())?;
+    let line = Line::start(quiet, None);
+    line.apart(Activity::Import, "");
     let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
     files.reads_data_of(&model)?;
-    let mut control = args.search.control();
+    line.baseline(model.baseline().duration);
+    let mut control = args.search.control().observer(&line);
     control.step_limit = args.step_limit;
     let request = CompareRequest {
         budgets: Budgets::all(&args.budgets),
@@ -80,6 +85,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.svg {
         files::write(path, svg(&model, &comparison)?)?;
     }
+    line.finish();
     console::report(
         &args.report,
         || text(args, &model, &comparison, started.elapsed()),

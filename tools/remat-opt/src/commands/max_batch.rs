@@ -8,6 +8,7 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::plan::Accounting;
+use remat::solver::Activity;
 use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use crate::cli::{GOAL, INPUT, LoadArgs, ReportArgs, SEARCH, SearchArgs, parse_bytes, parse_duration, parse_share};
 use crate::document::Body;
+use crate::progress::Line;
 use crate::{console, units};
 
 const NOTES: &str = "\
@@ -130,10 +132,12 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-max-batch/1";
 }
 
-pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &MaxBatchArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let options = args.load.options(&args.input)?;
-    let mut control = args.search.control();
+    let line = Line::start(quiet, None);
+    line.apart(Activity::Import, "");
+    let mut control = args.search.control().observer(&line);
     control.step_limit = args.step_limit;
     let request = BatchRequest {
         memory: args.memory,
@@ -147,6 +151,7 @@ pub(crate) fn run(args: &MaxBatchArgs) -> anyhow::Result<()> {
         let found = remat::max_batch(open, &request, &control)?;
         let of_answer = open(found.with.unwrap_or(1))?;
         let took = started.elapsed();
+        line.finish();
         console::report(
             &args.report,
             || text(args, &found, &of_answer, took),

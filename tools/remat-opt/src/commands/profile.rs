@@ -1,6 +1,7 @@
 //! `remat-opt profile`: what each op of a model takes in ONNX Runtime.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -9,6 +10,7 @@ use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
 use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use remat::profile::{OpRecord, ProfileFile};
+use remat::solver::{Activity, Doing, Observer};
 use remat::{ProfileRequest, measured_profile};
 use remat_files::{line, shown};
 use schemars::JsonSchema;
@@ -17,8 +19,14 @@ use serde::Serialize;
 use crate::cli::{INPUT, OUTPUT, OpenSizes, REPORT, RUNTIME, ReportArgs};
 use crate::document::Body;
 use crate::files::{self, Files};
+use crate::progress::Line;
 use crate::runtime::RuntimeArgs;
 use crate::{console, machine, runtime, units};
+
+/// A model may take this multiple of the time that is expected.
+const PATIENCE: u32 = 5;
+/// Beyond that, the time it may take in any case.
+const LEAST: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
@@ -44,8 +52,11 @@ pub(crate) struct ProfileArgs {
     /// What executes the nodes: `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
+    /// Longest time for the process that runs the model.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = crate::cli::parse_duration, help_heading = RUNTIME)]
+    time_limit: Duration,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = cli::parse_intra_threads, help_heading = RUNTIME)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::cli::parse_intra_threads, help_heading = RUNTIME)]
     intra_threads: usize,
     /// How many ops to list.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
@@ -94,7 +105,9 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-profile-report/1";
 }
 
-pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &ProfileArgs, quiet: bool) -> anyhow::Result<()> {
+    let line = Line::start(quiet, None);
+    line.begins(&Doing::new(Activity::Import, ""));
     let mut files = Files::default();
     files.reads("the model", [args.input.as_path()])?;
     files.writes("the profile (`-o`)", args.output.as_deref())?;
@@ -123,7 +136,11 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
         device: machine::processor(),
         date: machine::today(),
     };
-    let file = measured_profile(&args.runtime.host()?, &args.input, &model, &request)?;
+    let host = args.runtime.host()?;
+    line.begins(&Doing::new(Activity::Measure, "every op"));
+    let limits = runtime::limits(Some(args.time_limit));
+    let file = measured_profile(&host, limits, &args.input, &model, &request)?;
+    line.finish();
     if let Some(path) = &args.output {
         files::write(path, file.to_json())?;
     }
@@ -135,8 +152,13 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<()> {
     )
 }
 
-/// The profile of a model on inputs of seed 0, for `--profile measured`.
-pub(crate) fn measured(host: &Host, input: &Path, import: &ImportOptions) -> Result<ProfileFile, remat::Error> {
+/// The profile of a model on inputs of seed 0, for `--profile measured`. A run of it is expected to take `expected`.
+pub(crate) fn measured(
+    host: &Host,
+    expected: Duration,
+    input: &Path,
+    import: &ImportOptions,
+) -> Result<ProfileFile, remat::Error> {
     let model = OnnxModel::open(input, import)?;
     let request = ProfileRequest {
         settings: SessionSettings {
@@ -147,7 +169,9 @@ pub(crate) fn measured(host: &Host, input: &Path, import: &ImportOptions) -> Res
         device: machine::processor(),
         date: machine::today(),
     };
-    measured_profile(host, input, &model, &request)
+    let runs = request.options.runs.saturating_add(1);
+    let limits = runtime::limits(Some(LEAST + expected.saturating_mul(runs.saturating_mul(PATIENCE))));
+    measured_profile(host, limits, input, &model, &request)
 }
 
 /// The tensors in `input_N.pb`. The N-th input is the N-th of the model's inputs that are no weights.

@@ -8,6 +8,7 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::plan::{Accounting, Certificate};
+use remat::solver::Activity;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use crate::budgets::{Budgets, parse_budgets};
 use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
 use crate::document::Body;
-use crate::progress::Spinner;
+use crate::progress::Line;
 use crate::{console, files, front_chart, units};
 
 #[derive(Debug, Args)]
@@ -114,14 +115,16 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
     let mut files = args.load.files(&args.input)?;
     files.writes("the front (`-o`)", args.output.as_deref())?;
     files.writes("the chart (`--svg`)", args.svg.as_deref())?;
+    let line = Line::start(quiet, args.total_time_limit);
+    line.apart(Activity::Import, "");
     let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
     files.reads_data_of(&model)?;
+    line.baseline(model.baseline().duration);
     let resume = match &args.output {
         Some(path) if path.exists() => Some(read_front(path)?),
         _ => None,
     };
-    let spinner = Spinner::start(quiet, model.baseline().duration);
-    let mut control = args.search.control().observer(&spinner);
+    let mut control = args.search.control().observer(&line);
     if let Some(limit) = args.total_time_limit {
         control = control.time_limit(limit);
     }
@@ -138,9 +141,9 @@ pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
         None => Ok(()),
     };
     let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
-    spinner.finish();
     let front = front?;
     save(&front)?;
+    line.finish();
     if let Some(path) = &args.svg {
         let svg = front_chart::svg(&model, &front)?;
         files::write(path, svg)?;

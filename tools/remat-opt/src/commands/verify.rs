@@ -56,14 +56,14 @@ impl Report {
     }
 }
 
-pub(crate) fn run(args: &VerifyArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
     let mut files = args.load.files(&args.input)?;
     files.reads("the plan or the rewritten model", [args.plan.as_path()])?;
     files.writes("the chart (`--svg`)", args.svg.as_deref())?;
     files.writes("the report (`--output`)", args.output.as_deref())?;
     let extension = args.plan.extension().and_then(|extension| extension.to_str());
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        return super::verify_models::run(args, &mut files);
+        return super::verify_models::run(args, &mut files, quiet);
     }
     let mut options = args.load.options(&args.input)?;
     let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {

@@ -8,6 +8,7 @@ use remat::onnx::{ImportOptions, OnnxModel};
 use remat::ort::{
     MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
 };
+use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,6 +16,8 @@ use serde::Serialize;
 use crate::cli::VerifyArgs;
 use crate::document::Body;
 use crate::files::Files;
+use crate::progress::Line;
+use crate::runtime::limits;
 use crate::{console, units};
 
 /// Two models side by side.
@@ -69,7 +72,7 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-verify-models/1";
 }
 
-pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
+pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::Result<()> {
     if args.output.is_some() {
         let looked_at = ImportOptions {
             open_sizes: true,
@@ -89,10 +92,18 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files) -> anyhow::Result<()> {
         seeds: (0..args.seeds.into())
             .map(|offset| args.seed.wrapping_add(offset))
             .collect(),
+        time: None,
     };
     let host = args.load.runtime.host()?;
     let pair = (args.input.as_path(), args.plan.as_path());
-    let found = compare_models(&host.child, &host.library, pair, &settings, &options).map_err(remat::Error::from)?;
+    let line = Line::start(quiet, None);
+    let begins = |part| {
+        let what = ["the first model", "the second model", "both in turns"][part as usize - 1];
+        line.begins(&Doing::new(Activity::Measure, &format!("{part}/3, {what}")));
+    };
+    let runner = host.runner(limits(Some(args.time_limit)));
+    let found = compare_models(&runner, pair, &settings, &options, &begins).map_err(remat::Error::from)?;
+    line.finish();
     let outcome = outcome(pair, &found);
     let report = || Report::new(pair, &host.version, &settings, &found);
     super::verify::save_report(args, report(), &outcome)?;
@@ -131,7 +142,7 @@ impl ModelRecord {
         Self {
             path: path.to_owned(),
             first_run_peak_bytes: peaks.ok().map(|peaks| peaks.first),
-            later_runs_peak_bytes: peaks.ok().map(|peaks| peaks.steady),
+            later_runs_peak_bytes: peaks.ok().and_then(|peaks| peaks.steady),
             peaks_unknown_because: peaks.err().cloned(),
             arena_peak_bytes: measured.arena_peak,
             loaded_bytes: measured.loaded_bytes,
@@ -175,12 +186,12 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
     let mut table = Table::new();
     let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
     table.load_style(NOTHING).set_header(header);
-    let peaks = |which: fn(remat::ort::Peaks) -> u64| {
-        let figure = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| which(*peaks));
+    let peaks = |which: fn(remat::ort::Peaks) -> Option<u64>| {
+        let figure = |measured: &Measurement| measured.peaks.as_ref().ok().and_then(|peaks| which(*peaks));
         figure(&found.base).zip(figure(&found.rewritten))
     };
     for (what, figures) in [
-        ("peak, first run", peaks(|peaks| peaks.first)),
+        ("peak, first run", peaks(|peaks| Some(peaks.first))),
         ("peak, later runs", peaks(|peaks| peaks.steady)),
     ] {
         if let Some((before, after)) = figures {

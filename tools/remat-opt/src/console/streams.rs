@@ -31,6 +31,7 @@ struct Held {
 
 impl Held {
     fn new(name: &str) -> anyhow::Result<Self> {
+        crate::scratch::prepare()?;
         let folder = tempfile::Builder::new().prefix("remat-opt-").tempdir();
         let folder = folder.context("cannot create a temporary folder")?;
         let path = folder.path().join(name);

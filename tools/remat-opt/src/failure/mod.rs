@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     Internal,
     /// A limit was reached before a plan was found: exit status 4.
     Limit,
+    /// A signal told the program to end before it had an answer: exit status 128 and the number of the signal.
+    Interrupted,
 }
 
 impl Kind {
@@ -57,6 +59,7 @@ impl Kind {
             Self::Usage | Self::Input => 2,
             Self::Internal => 3,
             Self::Limit => 4,
+            Self::Interrupted => crate::interrupt::status().unwrap_or(4),
         }
     }
 }
@@ -113,6 +116,7 @@ impl FailureBody {
             _ => help::help(error),
         };
         let kind = match known.map(Error::kind) {
+            _ if crate::interrupt::status().is_some() => Kind::Interrupted,
             Some(ErrorKind::Negative) => Kind::Finding,
             Some(ErrorKind::Input) => Kind::Input,
             Some(ErrorKind::Internal) => Kind::Internal,
@@ -120,11 +124,15 @@ impl FailureBody {
             // Errors of the command line's own work are errors of usage.
             None => Kind::Usage,
         };
+        // Messages of the library are whole; what the command line adds stands before the cause.
+        let mut message = known.map_or_else(|| format!("{error:#}"), ToString::to_string);
+        if kind == Kind::Interrupted {
+            message.insert_str(0, "interrupted: ");
+        }
         Self {
             kind,
-            // Messages of the library are whole; what the command line adds stands before the cause.
-            message: console::streams::shown(&known.map_or_else(|| format!("{error:#}"), ToString::to_string)),
-            help,
+            message: console::streams::shown(&message),
+            help: help.filter(|_| kind != Kind::Interrupted),
             exit_status: kind.status(),
             node: known.and_then(details::node),
             details,

@@ -27,6 +27,8 @@ mod files;
 mod help;
 mod hostile;
 mod inspect;
+#[cfg(target_os = "linux")]
+mod interrupts;
 mod json;
 mod max_batch;
 mod mlir;
@@ -100,5 +102,7 @@ fn settings() -> insta::Settings {
     // What else there is depends on the build.
     settings.add_filter(r"(?s)known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
+    // A run that takes more than a second tells what it does.
+    settings.add_filter(r"(?m)^\d+ s(, \d+ of \d+ s)?: .*\n", "");
     settings
 }

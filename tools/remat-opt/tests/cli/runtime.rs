@@ -15,7 +15,7 @@ const MLP: &str = "models/mlp_tiny_train.onnx";
 const UNET: &str = "models/unet_tiny_train.onnx";
 
 /// The command line with the runtime's library named, `None` where there is none.
-fn with_runtime(line: &str) -> Option<Command> {
+pub(crate) fn with_runtime(line: &str) -> Option<Command> {
     let fetched = workspace().join("third_party/onnxruntime/lib/libonnxruntime.so");
     let library = std::env::var_os("REMAT_ORT_LIBRARY").map_or(fetched, PathBuf::from);
     if !library.exists() {

@@ -19,6 +19,10 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
         Some(check) => lines.extend(measured(check)),
         None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
+    if !found.left_out.is_empty() {
+        let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
+        lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
+    }
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
@@ -100,17 +104,26 @@ fn measured(check: &Check) -> Vec<String> {
         let why = check.unmeasured.as_deref().unwrap_or("no figure");
         lines.push(format!("memory is not known: {why}"));
     }
-    lines.push(format!(
-        "time {:+.1} %, {:+.1} % with the memory arena off; outputs bit-identical",
-        100.0 * (check.time_ratio - 1.0),
-        100.0 * (check.exact_time_ratio - 1.0),
-    ));
+    lines.push(times(check) + "outputs bit-identical");
     let first = lines.iter_mut().enumerate();
     first.for_each(|(place, line)| {
         let label = if place == 0 { "measured  " } else { "          " };
         line.insert_str(0, label);
     });
     lines
+}
+
+/// What the runs in turns say of time, before something else.
+fn times(check: &Check) -> String {
+    let added = |ratio: f64| format!("{:+.1} %", 100.0 * (ratio - 1.0));
+    let stock = check.time_ratio.map(added);
+    let exact = check.exact_time_ratio.map(added);
+    let exact = exact.map(|added| added + " with the memory arena off");
+    let both: Vec<String> = stock.into_iter().chain(exact).collect();
+    if both.is_empty() {
+        return String::new();
+    }
+    format!("time {}; ", both.join(", "))
 }
 
 /// What the user can set in the runtime to get more.

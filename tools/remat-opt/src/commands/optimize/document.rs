@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat::deploy::{Abandoned, Check, Deployment, Variant};
+use remat::deploy::{Abandoned, Check, Deployment, LeftOut, Variant};
 use remat::plan::{Accounting, Certificate};
 use remat::{Model, Solution};
 use schemars::JsonSchema;
@@ -80,6 +80,8 @@ struct InRuntime {
     promised_overhead_percent: f64,
     /// What was measured.
     measured: Option<Check>,
+    /// What there was no time for.
+    left_out: Vec<LeftOut>,
     /// Whether the measured peak is the predicted one, within its tolerance.
     keeps_promise: Option<bool>,
 }
@@ -129,6 +131,7 @@ impl Report {
                 reserved_bytes: found.lowering.reserved,
                 promised_overhead_percent: found.solution.overhead.percent(),
                 measured: found.check.clone(),
+                left_out: found.left_out.clone(),
                 keeps_promise: found.check.as_ref().map(|_| found.broken_promise().is_none()),
             }),
             ..Self::new(args, &found.model, &found.solution, seconds)

@@ -11,7 +11,7 @@ use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, re
 use super::document::{FunctionRecord, ModuleReport};
 use crate::cli::OptimizeArgs;
 use crate::units::{bytes, percent};
-use crate::{console, files};
+use crate::{console, files, interrupt};
 
 pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
     check(args)?;
@@ -57,19 +57,34 @@ fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) 
 }
 
 fn schedule(args: &OptimizeArgs, input: &Path, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
-    let options = options(args, input)?;
-    let functions = module.functions().into_iter();
-    let reports = functions.map(|function| {
-        rematerialize(function, &options).map_err(|error| match error {
+    let mut options = options(args, input)?;
+    let end = Instant::now().checked_add(args.time_limit);
+    let functions = module.functions();
+    let mut to_come = u32::try_from(functions.len()).unwrap_or(u32::MAX);
+    let mut reports = Vec::new();
+    for function in functions {
+        // What is left of the time is shared.
+        if let Some(end) = end {
+            options.time_limit = end.saturating_duration_since(Instant::now()) / to_come.max(1);
+        }
+        to_come = to_come.saturating_sub(1);
+        let report = rematerialize(function, &options).map_err(|error| match error {
             PassError::Plan(error) => anyhow::Error::new(error),
             // Told with the operation at which it stands.
             error => {
                 error.emit(function);
                 anyhow::anyhow!("function `{}` cannot be scheduled", function.name())
             }
-        })
-    });
-    reports.collect()
+        });
+        if interrupt::status().is_some() {
+            bail!(
+                "the search for a schedule of function `{}` did not end",
+                function.name()
+            );
+        }
+        reports.push(report?);
+    }
+    Ok(reports)
 }
 
 fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {

@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use remat::deploy::{DeployRequest, Deployment};
 use remat::ort::Host;
-use remat::solver::SolveControl;
+use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
 
 pub(crate) use document::{ModuleReport, Report};
@@ -21,7 +21,8 @@ pub(crate) use document::{ModuleReport, Report};
 use crate::cli::{OptimizeArgs, TargetArg};
 use crate::console;
 use crate::files::{self, Files};
-use crate::progress::Spinner;
+use crate::progress::Line;
+use crate::runtime::expected;
 
 pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -49,16 +50,21 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if let Some(host) = host(args, format)? {
         return deploy(args, files, host.as_ref(), started, quiet);
     }
+    let line = Line::start(quiet, Some(args.time_limit));
+    line.apart(Activity::Import, "");
     let model = Model::open(input, &args.load.options(input)?)?;
     files.reads_data_of(&model)?;
+    line.baseline(model.baseline().duration);
     let solution = match &args.plan {
         Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
-        None => search(args, &model, quiet)?,
+        None => search(args, &model, &line)?,
     };
+    line.apart(Activity::Write, "");
     if let Some(output) = &args.output {
         remat::save(&model, &solution, &target(args, format, output), output)?;
     }
     emit_plan(args, files, &model, &solution)?;
+    line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
         &args.report,
@@ -154,9 +160,12 @@ fn deploy(
     } else {
         args.load.options(input)?
     };
+    let line = Line::start(quiet, Some(args.time_limit));
+    line.apart(Activity::Import, "");
     // What the search says on the way is about the model as it came.
     let model = Model::open(input, &load)?;
     files.reads_data_of(&model)?;
+    line.baseline(model.baseline().duration);
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let (written, other) = match args.output.as_deref() {
         Some(output) if is_model(output) => (Some(output), None),
@@ -164,7 +173,7 @@ fn deploy(
     };
     let profiler = |path: &Path| {
         let host = host.ok_or(remat::Error::NoRuntime)?;
-        args.load.measured(host, path)
+        args.load.measured(host, expected(&model), path)
     };
     let request = DeployRequest {
         input,
@@ -176,14 +185,15 @@ fn deploy(
         order: args.target.order_hint.hint(),
         arena: args.target.arena.is_on(),
         measure: !args.target.no_measure,
+        expected: expected(&model),
     };
-    let found = with_spinner(args, &model, quiet, |control| {
-        remat::deploy::deploy(&request, host, control)
-    })?;
+    let found = remat::deploy::deploy(&request, host, &control(args, &line))?;
+    line.apart(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     emit_plan(args, files, &found.model, &found.solution)?;
+    line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
         &args.report,
@@ -222,26 +232,24 @@ fn solve_request(args: &OptimizeArgs) -> SolveRequest {
     }
 }
 
-fn search(args: &OptimizeArgs, model: &Model, quiet: bool) -> anyhow::Result<Solution> {
-    let request = solve_request(args);
-    with_spinner(args, model, quiet, |control| {
-        remat::solve_for(model, &request, args.goal.goal(), control)
-    })
+fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Solution> {
+    let control = control(args, line);
+    let left = Some(args.time_limit);
+    line.begins(&Doing {
+        left,
+        ..Doing::new(Activity::Plan, "")
+    });
+    Ok(remat::solve_for(
+        model,
+        &solve_request(args),
+        args.goal.goal(),
+        &control,
+    )?)
 }
 
-/// Does `work` with the limits of the command line, while a person sees how far the search is.
-fn with_spinner<T>(
-    args: &OptimizeArgs,
-    model: &Model,
-    quiet: bool,
-    work: impl FnOnce(&SolveControl<'_>) -> Result<T, remat::Error>,
-) -> anyhow::Result<T> {
-    let spinner = Spinner::start(quiet, model.baseline().duration);
-    let mut control = args.search.control().time_limit(args.time_limit).observer(&spinner);
-    if let Some(steps) = args.step_limit {
-        control = control.step_limit(steps);
-    }
-    let result = work(&control);
-    spinner.finish();
-    Ok(result?)
+/// The limits of the command line, which begin now.
+fn control<'l>(args: &OptimizeArgs, line: &'l Line) -> SolveControl<'l> {
+    let mut control: SolveControl<'l> = args.search.control().time_limit(args.time_limit).observer(line);
+    control.step_limit = args.step_limit;
+    control
 }
