@@ -46,7 +46,9 @@ impl FunctionReport {
             baseline_duration: solution.overhead.baseline,
             duration: solution.overhead.duration,
             bound: solution.bound_on_all_plans(solution.problem.order),
-            optimal: certificate.is_some_and(|certificate| certificate.status == Status::Optimal),
+            optimal: certificate.is_some_and(|certificate| {
+                certificate.status == Status::Optimal && certificate.is_final(solution.problem.order)
+            }),
             recomputes: solution.replay.recomputes,
             transfers: solution
                 .plan

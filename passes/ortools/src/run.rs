@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{
-    BoundCovers, Certificate, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
+    BoundCovers, Certificate, Evidence, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
 };
 use remat_solve::{Outcome, Phase, Progress, SolveControl};
 
@@ -247,6 +247,7 @@ impl<'a> Run<'a> {
         };
         let lowest_peak = found.map(|found| instance.unscaled(found.peak));
         Outcome {
+            parts: Vec::new(),
             plan,
             certificate: self.certificate(status, objective, bound, covers, stop, claim.steps),
             lowest_peak,
@@ -260,6 +261,7 @@ impl<'a> Run<'a> {
         let covers = BoundCovers::AllPlans;
         let certificate = self.certificate(Status::Unknown, None, bound, covers, StopReason::Refused, 0);
         Outcome {
+            parts: Vec::new(),
             plan: None,
             certificate,
             lowest_peak: None,
@@ -281,7 +283,7 @@ impl<'a> Run<'a> {
             objective,
             bound,
             bound_covers,
-            evidence: None,
+            evidence: Some(Evidence::solver("CP-SAT", 0.0)),
             gap: None,
             stop,
             solver: self.name.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason};
+use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
 use remat_solve::{Outcome, Search, SolveControl, Solver};
 
 use crate::goal::is_special;
@@ -110,6 +110,7 @@ fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
     if let Some((objective, peak, plan)) = start
         && found.certificate.objective.is_none_or(|found| objective < found)
     {
+        found.parts = answers(&mut found);
         (found.plan, found.lowest_peak) = (Some(plan), Some(peak));
         found.certificate.status = Status::Feasible;
         let digest = found.certificate.problem.clone();
@@ -144,7 +145,7 @@ impl Parts<'_> {
                 own.deadline = Some(now + end.saturating_duration_since(now) / to_come);
             }
             let outcome = solver.solve(problem, &own);
-            let is_settled = is_settled(&outcome);
+            let is_settled = is_settled(problem, &outcome);
             // What they do not find, and why they stopped, says nothing about the others.
             if outcome.plan.is_some() {
                 best = Some(match best {
@@ -196,7 +197,7 @@ impl Parts<'_> {
                     *before = best.as_ref().map(|best| best.certificate.objective);
                 }
             }
-            if best.as_ref().is_some_and(|best| is_over(best, control)) {
+            if best.as_ref().is_some_and(|best| is_over(problem, best, control)) {
                 break;
             }
         }
@@ -217,13 +218,13 @@ impl Parts<'_> {
     fn one_after_the_other(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let started = Instant::now();
         let mut best = self.search.solve(problem, control);
-        if is_over(&best, control) {
+        if is_over(problem, &best, control) {
             return best;
         }
         if let Some(constructed) = self.construct(problem, control, control.deadline) {
             let is_gain = is_better(problem, &constructed, &best);
             best = better(problem, best, constructed);
-            if is_gain && !is_over(&best, control) {
+            if is_gain && !is_over(problem, &best, control) {
                 let own = best.plan.clone();
                 let mut from_there = *control;
                 from_there.warm_start = own.as_ref();
@@ -232,7 +233,7 @@ impl Parts<'_> {
         }
         // A proof counts no steps of ours: where they alone are limited, it would not end, and not end alike.
         let may_prove = control.step_limit.is_none() || control.deadline.is_some();
-        let Some(exact) = self.exact.filter(|_| may_prove && !is_over(&best, control)) else {
+        let Some(exact) = self.exact.filter(|_| may_prove && !is_over(problem, &best, control)) else {
             return best;
         };
         let mut second = *control;
@@ -247,16 +248,14 @@ impl Parts<'_> {
 }
 
 /// Whether nothing is left to do, or no time to do it.
-fn is_over(outcome: &Outcome, control: &SolveControl<'_>) -> bool {
+fn is_over(problem: &Problem, outcome: &Outcome, control: &SolveControl<'_>) -> bool {
     let too_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) < TOO_SHORT;
-    is_settled(outcome) || control.deadline.is_some_and(too_late)
+    is_settled(problem, outcome) || control.deadline.is_some_and(too_late)
 }
 
 /// Whether the answer is final, or the caller wants no other.
-fn is_settled(outcome: &Outcome) -> bool {
-    let proved =
-        outcome.certificate.stop == StopReason::Proved && outcome.certificate.bound_covers != BoundCovers::CandidateSet;
-    proved || outcome.certificate.stop == StopReason::Cancelled
+fn is_settled(problem: &Problem, outcome: &Outcome) -> bool {
+    outcome.certificate.is_final(problem.order) || outcome.certificate.stop == StopReason::Cancelled
 }
 
 /// Whether `a` has the shorter plan once what nobody profits from is dropped, as it will be in the end.
@@ -271,41 +270,57 @@ fn is_better(problem: &Problem, a: &Outcome, b: &Outcome) -> bool {
     duration(a) < duration(b)
 }
 
-/// The better plan of two answers under the stronger bound.
-fn better(problem: &Problem, a: Outcome, b: Outcome) -> Outcome {
+/// The better plan of two answers under the stronger bound. Whether their claims agree is for [`crate::claims`] to say, which finds the
+/// answers among the parts.
+fn better(problem: &Problem, mut a: Outcome, mut b: Outcome) -> Outcome {
+    let order = problem.order;
+    let mut parts = answers(&mut a);
+    parts.extend(answers(&mut b));
     // Nothing is a proof without a plan but a proof that there is none.
-    let by_proof = |outcome: &Outcome| outcome.plan.is_none() && outcome.certificate.status == Status::Infeasible;
+    let by_proof = |outcome: &Outcome| {
+        let certificate = &outcome.certificate;
+        certificate.status == Status::Infeasible && certificate.is_final(order)
+    };
     let lowest = a.lowest_peak.into_iter().chain(b.lowest_peak).min();
     let steps = a.certificate.steps.saturating_add(b.certificate.steps);
-    let (mut plan, bound) = match (a.certificate.objective, b.certificate.objective) {
+    let (mut best, other) = match (a.certificate.objective, b.certificate.objective) {
         (Some(_), Some(_)) if is_better(problem, &b, &a) => (b, a.certificate),
         (Some(_), _) => (a, b.certificate),
         (None, Some(_)) => (b, a.certificate),
-        (None, None) if by_proof(&a) => (a, b.certificate),
+        (None, None) if by_proof(&a) || !by_proof(&b) && b.certificate.status == Status::Infeasible => {
+            (a, b.certificate)
+        }
         (None, None) => (b, a.certificate),
     };
-    let own = &mut plan.certificate;
+    best.parts = parts;
+    let own = &mut best.certificate;
     own.steps = steps;
-    if own.objective.is_some() {
-        // A refusal, or having stopped early, is not how the whole ended.
-        if bound.stop == StopReason::Cancelled || own.stop == StopReason::Refused {
-            own.stop = bound.stop;
-        }
-        let contradicted = own.objective.is_some_and(|objective| objective < bound.bound);
-        if bound.bound > own.bound && !contradicted {
-            own.take_bound(&bound);
-            own.stop = bound.stop;
-        }
-        let objective = own.objective.unwrap_or(0);
-        own.restate(objective, own.problem.clone());
-        if objective <= own.bound {
-            own.status = Status::Optimal;
-            own.stop = StopReason::Proved;
-        }
-    } else {
-        plan.lowest_peak = lowest;
+    if own.objective.is_none() {
+        best.lowest_peak = lowest;
+        return best;
     }
-    plan
+    // A refusal, or having stopped early, is not how the whole ended.
+    if !own.is_final(order) && (other.stop == StopReason::Cancelled || own.stop == StopReason::Refused) {
+        own.stop = other.stop;
+    }
+    let strength = |certificate: &Certificate| (certificate.bound_covers.is_every_plan(order), certificate.bound);
+    if strength(&other) > strength(own) {
+        own.take_bound(&other);
+        if own.stop != StopReason::Cancelled {
+            own.stop = other.stop;
+        }
+    }
+    own.settle();
+    best
+}
+
+/// What the solvers answered of which this is made.
+fn answers(outcome: &mut Outcome) -> Vec<Outcome> {
+    if outcome.parts.is_empty() {
+        vec![outcome.clone()]
+    } else {
+        std::mem::take(&mut outcome.parts)
+    }
 }
 
 /// The answer under the name of the portfolio and of its part.
@@ -321,7 +336,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use remat_plan::Certificate;
+    use remat_plan::BoundCovers;
 
     use super::*;
     use crate::{LoadOptions, Model};
@@ -369,6 +384,7 @@ mod tests {
 
     fn answer(objective: Option<u64>, bound: u64, covers: BoundCovers, stop: StopReason) -> Outcome {
         Outcome {
+            parts: Vec::new(),
             plan: objective.map(|_| Plan { steps: Vec::new() }),
             certificate: Certificate {
                 status: if objective.is_some() {
@@ -432,7 +448,12 @@ mod tests {
             (certificate.status, certificate.objective),
             (Status::Feasible, Some(13))
         );
-        assert_eq!((certificate.bound, certificate.stop), (11, StopReason::Converged));
+        assert_eq!((certificate.bound, certificate.stop), (10, StopReason::Converged));
+        assert_eq!(
+            certificate.bound_covers,
+            BoundCovers::AllPlans,
+            "not the higher one on fewer plans"
+        );
         assert_eq!(certificate.solver, "auto/by 11");
         assert_eq!(search.starts(), [false, true]);
     }

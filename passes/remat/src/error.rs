@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat_plan::{Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
+use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
 
@@ -13,19 +13,21 @@ pub enum ErrorKind {
     Negative,
     /// The input, or the way it was asked for, is at fault.
     Input,
-    /// A plan of ours was rejected by the checker: a bug of ours.
+    /// The checker rejected a plan of ours, or refuted what we claim: a bug of ours.
     Internal,
     /// A limit was reached before a plan was found.
     Limit,
 }
 
-/// A plan of ours that the checker rejected, with the problem it answers.
+/// An answer of ours that the checker rejected, with the problem it answers.
 #[derive(Debug)]
-pub struct RejectedPlan {
+pub struct BugReport {
     /// The problem.
     pub problem: Problem,
-    /// The plan.
-    pub plan: Plan,
+    /// The plan that is wrong, or that refutes a claim.
+    pub plan: Option<Plan>,
+    /// What was claimed; a claim that is refuted first, then what is claimed of the plan.
+    pub certificates: Vec<Certificate>,
     /// Name of the solver.
     pub solver: String,
     /// What the checker found.
@@ -193,14 +195,24 @@ pub enum Error {
     #[error(transparent)]
     Infeasible(#[from] Infeasible),
     /// The solver proved that no plan exists.
-    #[error("no plan{} can meet the budget of {budget} bytes: `{solver}` proved it", if *.fixed_order { " in the given order" } else { "" })]
+    #[error(
+        "no plan{} can meet the budget of {budget} bytes: `{}` proved it",
+        if .claim.bound_covers == BoundCovers::FixedOrder { " in the given order" } else { "" },
+        .claim.solver
+    )]
     ProvedInfeasible {
         /// The budget.
         budget: u64,
-        /// Name of the solver.
-        solver: String,
-        /// Whether the proof covers plans in the reference order only.
-        fixed_order: bool,
+        /// The proof.
+        claim: Box<Certificate>,
+    },
+    /// The solver proved that none of the plans exists that its model covers.
+    #[error("`{}` has no plan of its kind within {budget} bytes: {}; others may exist", .claim.solver, kind_text(.claim.bound_covers))]
+    NoPlanOfItsKind {
+        /// The budget.
+        budget: u64,
+        /// The proof.
+        claim: Box<Certificate>,
     },
     /// A given plan breaks a rule.
     #[error(transparent)]
@@ -217,7 +229,10 @@ pub enum Error {
     },
     /// A plan of ours was rejected.
     #[error("the checker rejected a plan of solver `{}`: this is a bug of remat-opt", .0.solver)]
-    Rejected(Box<RejectedPlan>),
+    Rejected(Box<BugReport>),
+    /// A claim of ours was refuted.
+    #[error("what solver `{}` claims is refuted by the checker: this is a bug of remat-opt", .0.solver)]
+    FalseClaim(Box<BugReport>),
     /// A budget that does not stand for a number of bytes.
     #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
     NotSwept {
@@ -302,6 +317,15 @@ fn reached_text(reached: u64) -> String {
     }
 }
 
+fn kind_text(covers: BoundCovers) -> &'static str {
+    match covers {
+        BoundCovers::AllPlans => "it covers all plans",
+        BoundCovers::FixedOrder => "it covers the plans whose first runs keep the order of the model",
+        BoundCovers::StageForm => "it covers the plans in stage form, in which reruns keep the order of the model",
+        BoundCovers::CandidateSet => "it covers the plans that its model can express",
+    }
+}
+
 fn form_text(form: Option<&str>) -> String {
     form.map_or_else(String::new, |form| format!(", {form}"))
 }
@@ -326,8 +350,10 @@ impl Error {
             | Self::PlanRejected(_)
             | Self::ModelsDiffer { .. }
             | Self::BrokenPromise { .. } => ErrorKind::Negative,
-            Self::Rejected(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => ErrorKind::Limit,
+            Self::Rejected(_) | Self::FalseClaim(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
+            Self::NoPlan { .. } | Self::NoPlanOfItsKind { .. } | Self::EmptyFront { .. } | Self::NoBatch { .. } => {
+                ErrorKind::Limit
+            }
             Self::Io { .. }
             | Self::Output(_)
             | Self::Mlir(_)

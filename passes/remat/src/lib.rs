@@ -30,6 +30,7 @@
 
 mod auto;
 mod batch;
+mod claims;
 mod compare;
 pub mod deploy;
 mod error;
@@ -51,7 +52,7 @@ pub use compare::{
     Beaten, COMPARISON_FORMAT, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile, RunRecord,
     compare,
 };
-pub use error::{Error, ErrorKind, RejectedPlan};
+pub use error::{BugReport, Error, ErrorKind};
 pub use finding::{Finding, FindingKind};
 pub use goal::{Deadline, DeadlineParseError, Goal, SecondMemory};
 pub use input::Format;

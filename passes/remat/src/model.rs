@@ -9,7 +9,7 @@ use remat_plan::{Accounting, OrderMode, Plan, Problem, StorageRole, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_verify::{Replay, replay};
 
-use crate::{Error, Format, RejectedPlan, SecondMemory};
+use crate::{BugReport, Error, Format, SecondMemory};
 
 /// How a model is read and what counts.
 #[derive(Clone, Debug)]
@@ -258,9 +258,10 @@ impl Model {
             }),
             Err(rejection) => {
                 let solver = "baseline".to_owned();
-                Err(Error::Rejected(Box::new(RejectedPlan {
+                Err(Error::Rejected(Box::new(BugReport {
                     problem,
-                    plan: baseline_plan,
+                    plan: Some(baseline_plan),
+                    certificates: Vec::new(),
                     solver,
                     rejection,
                 })))

@@ -8,12 +8,13 @@ use remat_plan::{
 };
 use remat_profile::Device;
 use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
-use remat_verify::{CheckError, Code, Replay, replay};
+use remat_verify::{CheckError, Code, Replay, check_certificate, replay};
 
 use crate::auto::Auto;
+use crate::claims::{agree, refuted};
 use crate::goal::{Goal, is_special};
 use crate::watch::{Checked, Guard};
-use crate::{Error, Model, RejectedPlan};
+use crate::{BugReport, Error, Model};
 
 /// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
 const BUDGET_SHARE: f64 = 0.6;
@@ -123,7 +124,9 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
 ///
 /// # Errors
 /// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
-/// plan, [`Error::NoPlan`] if a limit was reached first, [`Error::Rejected`] if the checker does not accept the solver's plan.
+/// plan, [`Error::NoPlanOfItsKind`] if it proved that of fewer plans than all, [`Error::NoPlan`] if a limit was reached first;
+/// [`Error::Rejected`] if the checker does not accept the solver's plan, [`Error::FalseClaim`] if a plan that is known refutes what is
+/// claimed.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     solve_for(model, request, Goal::default(), control)
 }
@@ -166,16 +169,27 @@ pub fn solve_for(
         Some(longest) => find_budget(&problem, longest, solver, control),
     };
     let (problem, mut outcome) = watched(&problem, control, work);
+    let knows_goals = solver.name() == Auto.name() || paging_solvers().any(|known| known.name() == solver.name());
+    if is_special(&problem) && !knows_goals {
+        claim_nothing(&mut outcome);
+    }
+    agree(&problem, &outcome, control.warm_start)?;
     let Some(plan) = outcome.plan.take() else {
         return Err(no_plan(&problem, &outcome));
     };
     let (problem, plan) = prune(problem, plan);
-    let knows_deadlines =
-        || solver.name() == Auto.name() || paging_solvers().any(|known| known.name() == solver.name());
-    if problem.deadline.is_some() && !knows_deadlines() && is_only_late(&problem, &plan) {
+    if problem.deadline.is_some() && !knows_goals && is_only_late(&problem, &plan) {
         return Err(no_plan(&problem, &outcome));
     }
     accept(model, problem, plan, outcome.certificate)
+}
+
+/// Takes back what a solver claims that knows time alone: of transfers, energy and deadlines it proves nothing.
+fn claim_nothing(outcome: &mut Outcome) {
+    let certificate = &mut outcome.certificate;
+    (certificate.bound, certificate.bound_covers) = (0, BoundCovers::AllPlans);
+    (certificate.evidence, certificate.status) = (None, Status::Unknown);
+    certificate.settle();
 }
 
 /// Whether a plan misses the deadline and is right otherwise: what comes of a solver that knows no deadlines.
@@ -227,11 +241,13 @@ fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &S
     second.warm_start = lowest.plan.as_ref();
     let refined = solver.solve(&problem, &second);
     let objective = |outcome: &Outcome| outcome.certificate.objective.unwrap_or(u64::MAX);
-    if objective(&refined) <= objective(&lowest) {
-        (problem, refined)
+    let (mut best, other) = if objective(&refined) <= objective(&lowest) {
+        (refined, lowest)
     } else {
-        (problem, lowest)
-    }
+        (lowest, refined)
+    };
+    best.parts.push(other);
+    (problem, best)
 }
 
 /// The lowest budget at which a solver for problems with a second memory finds a plan no longer than that, by halving, each with a share of
@@ -310,7 +326,7 @@ pub(crate) fn prune(problem: Problem, plan: Plan) -> (Problem, Plan) {
     }
 }
 
-/// The only way from a solver to a [`Solution`]: past the checker.
+/// The only way from a solver to a [`Solution`]: past the checker, and its certificate too.
 pub(crate) fn accept(
     model: &Model,
     problem: Problem,
@@ -320,17 +336,18 @@ pub(crate) fn accept(
     match replay(&problem, &plan) {
         Ok(replay) => {
             certificate.restate(replay.objective(problem.objective), problem.digest());
+            if let Err(rejection) = check_certificate(&problem, Some((&plan, &replay)), &certificate) {
+                return Err(refuted(problem, Some(plan), vec![certificate], rejection));
+            }
             Ok(solution(model, problem, plan, replay, Some(certificate)))
         }
-        Err(rejection) => {
-            let solver = certificate.solver;
-            Err(Error::Rejected(Box::new(RejectedPlan {
-                problem,
-                plan,
-                solver,
-                rejection,
-            })))
-        }
+        Err(rejection) => Err(Error::Rejected(Box::new(BugReport {
+            problem,
+            plan: Some(plan),
+            solver: certificate.solver.clone(),
+            certificates: vec![certificate],
+            rejection,
+        }))),
     }
 }
 
@@ -375,11 +392,14 @@ pub(crate) fn solution(
 fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
     let (budget, certificate) = (problem.budget.unwrap_or(0), &outcome.certificate);
     if certificate.status == Status::Infeasible {
-        let fixed_order = certificate.bound_covers == BoundCovers::FixedOrder;
-        return Error::ProvedInfeasible {
-            budget,
-            solver: certificate.solver.clone(),
-            fixed_order,
+        if let Err(rejection) = check_certificate(problem, None, certificate) {
+            return refuted(problem.clone(), None, vec![certificate.clone()], rejection);
+        }
+        let claim = Box::new(certificate.clone());
+        return if certificate.is_final(problem.order) {
+            Error::ProvedInfeasible { budget, claim }
+        } else {
+            Error::NoPlanOfItsKind { budget, claim }
         };
     }
     Error::NoPlan {
@@ -399,7 +419,7 @@ pub(crate) fn longest(baseline: u64, max_overhead: u64) -> u64 {
 mod tests {
     use std::path::Path;
 
-    use remat_plan::Step;
+    use remat_plan::{Evidence, Step};
 
     use super::*;
     use crate::{ErrorKind, LoadOptions};
@@ -427,6 +447,20 @@ mod tests {
         }
     }
 
+    fn without_plan(status: Status) -> Outcome {
+        Outcome {
+            plan: None,
+            certificate: Certificate {
+                status,
+                stop: StopReason::Proved,
+                evidence: Some(Evidence::Combinatorial),
+                ..certificate()
+            },
+            lowest_peak: None,
+            parts: Vec::new(),
+        }
+    }
+
     #[test]
     fn a_wrong_plan_of_a_solver_is_our_bug_and_is_kept() {
         let model = model();
@@ -438,7 +472,7 @@ mod tests {
         let Error::Rejected(rejected) = error else {
             panic!("{error}")
         };
-        assert_eq!((rejected.plan, rejected.solver.as_str()), (plan, "faulty"));
+        assert_eq!((rejected.plan, rejected.solver.as_str()), (Some(plan), "faulty"));
     }
 
     #[test]
@@ -484,20 +518,104 @@ mod tests {
 
     #[test]
     fn no_plan_is_a_finding_where_it_is_proved_and_a_limit_elsewhere() {
-        let kind = |status| {
-            let certificate = Certificate {
-                status,
-                ..certificate()
-            };
-            let outcome = Outcome {
-                plan: None,
-                certificate,
-                lowest_peak: None,
-            };
-            no_plan(model().problem(), &outcome).kind()
+        let mut problem = model().problem().clone();
+        (problem.budget, problem.order) = (Some(1), OrderMode::Fixed);
+        assert_eq!(
+            no_plan(&problem, &without_plan(Status::Unknown)).kind(),
+            ErrorKind::Limit
+        );
+        let proof = without_plan(Status::Infeasible);
+        assert_eq!(no_plan(&problem, &proof).kind(), ErrorKind::Negative);
+        for (covers, kind) in [
+            (BoundCovers::FixedOrder, ErrorKind::Negative),
+            (BoundCovers::StageForm, ErrorKind::Limit),
+            (BoundCovers::CandidateSet, ErrorKind::Limit),
+        ] {
+            let mut of_fewer = proof.clone();
+            of_fewer.certificate.bound_covers = covers;
+            let error = no_plan(&problem, &of_fewer);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert_eq!(
+                error.to_string().contains("no plan of its kind"),
+                kind == ErrorKind::Limit,
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn that_there_is_no_plan_is_a_bug_where_running_every_op_once_is_one() {
+        let mut problem = model().problem().clone();
+        problem.budget = Some(u64::MAX);
+        let error = no_plan(&problem, &without_plan(Status::Infeasible));
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+    }
+
+    #[test]
+    fn a_bound_above_its_own_plan_is_a_bug_and_never_a_result() {
+        let model = model();
+        let duration = model.baseline().duration;
+        let claim = |bound, evidence| Certificate {
+            objective: Some(duration),
+            bound,
+            evidence,
+            ..certificate()
         };
-        assert_eq!(kind(Status::Infeasible), ErrorKind::Negative);
-        assert_eq!(kind(Status::Unknown), ErrorKind::Limit);
+        let judged = |claim| accept(&model, model.problem().clone(), model.baseline_plan().clone(), claim);
+        let error = judged(claim(duration + 1, Some(Evidence::ExactIntegers))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        let Error::FalseClaim(bug) = error else {
+            panic!("{error}")
+        };
+        assert_eq!(bug.rejection.codes(), [Code::C002]);
+        assert_eq!(bug.certificates[0].bound, duration + 1);
+        assert!(judged(claim(duration, None)).is_ok());
+    }
+
+    #[test]
+    fn a_claim_of_one_part_that_the_plan_of_another_refutes_is_a_bug() {
+        let model = model();
+        let mut problem = model.problem().clone();
+        problem.order = OrderMode::Fixed;
+        let duration = model.baseline().duration;
+        let found = Outcome {
+            plan: Some(model.baseline_plan().clone()),
+            certificate: Certificate {
+                objective: Some(duration),
+                bound: duration,
+                ..certificate()
+            },
+            lowest_peak: None,
+            parts: Vec::new(),
+        };
+        let with = |part: Outcome| Outcome {
+            parts: vec![part],
+            ..found.clone()
+        };
+        let mut above = found.clone();
+        above.plan = None;
+        above.certificate.bound = duration + 1;
+        for false_claim in [without_plan(Status::Infeasible), above.clone()] {
+            let error = agree(&problem, &with(false_claim), None).unwrap_err();
+            let Error::FalseClaim(bug) = error else {
+                panic!("{error}")
+            };
+            assert_eq!(bug.certificates.len(), 2, "the claim and what is claimed of the plan");
+            assert_eq!(bug.plan.as_ref(), Some(model.baseline_plan()));
+        }
+        let alone = |mut claim: Outcome| {
+            claim.plan = None;
+            agree(&problem, &claim, Some(model.baseline_plan()))
+        };
+        assert!(
+            alone(above.clone()).is_err(),
+            "the plan that a run starts from is known, too"
+        );
+        above.certificate.bound_covers = BoundCovers::CandidateSet;
+        assert!(
+            agree(&problem, &with(above), None).is_ok(),
+            "its model may not cover the plan"
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Certificate, Evidence, OrderMode, Plan, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, Certificate, Evidence, Objective, OrderMode, Plan, Problem, Status, StopReason};
 
 use crate::{Phase, Progress, SolveControl};
 
@@ -64,7 +64,8 @@ impl Call<'_> {
             } else {
                 BoundCovers::AllPlans
             },
-            evidence: infeasible.then_some(Evidence::Combinatorial),
+            // What one op needs bounds the peak; times and energies are bounded by running every op once, which needs no proof.
+            evidence: (infeasible || self.problem.objective == Objective::Peak).then_some(Evidence::Combinatorial),
             gap: None,
             stop,
             solver: self.solver.to_owned(),

@@ -163,6 +163,7 @@ impl<'a> Run<'a> {
     /// The answer where a bound on the peak exceeds the budget.
     pub(crate) fn infeasible(&self, steps: u64) -> Outcome {
         Outcome {
+            parts: Vec::new(),
             plan: None,
             certificate: self.call().not_found(Status::Infeasible, StopReason::Proved, steps),
             lowest_peak: None,
@@ -177,6 +178,7 @@ impl<'a> Run<'a> {
             return None;
         }
         Some(Outcome {
+            parts: Vec::new(),
             plan: Some(plan),
             certificate: self.call().found(figures.duration, StopReason::Proved, 0),
             lowest_peak: Some(figures.peak),
@@ -216,12 +218,14 @@ impl<'a> Run<'a> {
         )) = plans.min_by_key(better)
         else {
             return Outcome {
+                parts: Vec::new(),
                 plan: None,
                 certificate: self.call().not_found(Status::Unknown, stop, steps),
                 lowest_peak: Some(self.dag.unscaled(lowest)),
             };
         };
         Outcome {
+            parts: Vec::new(),
             plan: Some(plan),
             certificate: self.call().found(objective, stop, steps),
             lowest_peak: Some(peak),

@@ -38,6 +38,8 @@ pub struct Outcome {
     /// Without a plan: the lowest peak in bytes that any sequence reached, so that the caller can name a budget that would do.
     /// With a plan: a peak that the plan does not exceed. Absent where nothing was tried.
     pub lowest_peak: Option<u64>,
+    /// What each of its parts answered, where the solver calls others; their claims have to agree with all of their plans.
+    pub parts: Vec<Self>,
 }
 
 static SOLVERS: [&dyn Solver; 9] = [

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $code:ident $title:literal,)+) => {
-        /// A rule that every plan must keep. Codes are stable: they are never renumbered and never reused.
+        /// A rule that every plan must keep (`V`), or every certificate (`C`). Codes are stable: they are never renumbered and never
+        /// reused.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Code {
             $($(#[doc = $doc])+ $code,)+
@@ -71,6 +72,20 @@ codes! {
     V019 "deadline missed",
     /// The energy that the plan file claims is not the replayed one.
     V020 "claimed energy differs",
+    /// The objective that a certificate claims is not the replayed one.
+    C001 "claimed objective differs",
+    /// A bound lies above a plan that it speaks about, or above the plan that it comes with.
+    C002 "bound refuted",
+    /// A certificate says that there is no plan, and one that it speaks about is known.
+    C003 "plan exists",
+    /// The status of a certificate does not follow from plan, objective, bound and stop reason.
+    C004 "status does not follow",
+    /// A certificate claims a proof after an interruption.
+    C005 "proof after an interruption",
+    /// A claim beyond the trivial bound rests on nothing, on a solver that is not known, or on a tolerance that is not its own.
+    C006 "claim without evidence",
+    /// The gap that a certificate claims is not that of objective and bound.
+    C007 "claimed gap differs",
 }
 
 impl Code {
@@ -78,6 +93,12 @@ impl Code {
     #[must_use]
     pub fn explain(self) -> &'static str {
         crate::explain::text(self)
+    }
+
+    /// Whether the rule is about certificates.
+    #[must_use]
+    pub fn is_about_claims(self) -> bool {
+        self.name().starts_with('C')
     }
 
     /// Whether the figures of a replay that broke this rule still are those of the plan. After the other violations the replay
@@ -98,7 +119,7 @@ impl fmt::Display for Code {
 
 /// The text is not a code; it holds the text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("`{0}` is not a rule of the checker: they go from `V001` to `V020`")]
+#[error("`{0}` is not a rule of the checker: those of plans begin with `V001`, those of certificates with `C001`")]
 pub struct UnknownCode(String);
 
 impl FromStr for Code {
@@ -119,21 +140,19 @@ mod tests {
 
     #[test]
     fn codes_are_numbered_without_gap_and_parse_back() {
-        for (index, &code) in Code::ALL.iter().enumerate() {
-            assert_eq!(code.to_string(), format!("V{:03}", index + 1));
-            assert_eq!(code.to_string().to_lowercase().parse(), Ok(code));
+        let (claims, plans): (Vec<Code>, Vec<Code>) = Code::ALL.iter().partition(|code| code.is_about_claims());
+        for (family, codes) in [('V', plans), ('C', claims)] {
+            for (index, &code) in codes.iter().enumerate() {
+                assert_eq!(code.to_string(), format!("{family}{:03}", index + 1));
+                assert_eq!(code.to_string().to_lowercase().parse(), Ok(code));
+            }
         }
     }
 
     #[test]
     fn what_is_no_code_is_rejected() {
-        for text in ["", "V000", "V021", "6", "budget"] {
+        for text in ["", "V000", "V999", "C000", "6", "budget"] {
             assert_eq!(text.parse::<Code>(), Err(UnknownCode(text.to_owned())));
         }
-        assert!(
-            UnknownCode(String::new())
-                .to_string()
-                .contains(Code::ALL[Code::ALL.len() - 1].name())
-        );
     }
 }

@@ -1,8 +1,9 @@
 //! Plan files: the steps are replayed, the figures they claim are compared.
 
-use remat_plan::{Objective, PlanFile, PlanFileError, Problem};
+use remat_plan::{PlanFile, PlanFileError, Problem};
 use thiserror::Error;
 
+use crate::certificate::judge_file;
 use crate::rejection::Findings;
 use crate::replay::judge;
 use crate::{Code, Rejection, Replay};
@@ -19,7 +20,7 @@ pub enum CheckError {
 }
 
 /// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak, the
-/// durations and the energy that file and certificate claim must be the replayed ones.
+/// durations and the energy that it claims must be the replayed ones, and its certificate must keep the rules of certificates.
 ///
 /// Claims are only compared where the figures of the replay are those of the plan: not after a violation that made the replay
 /// assume something. The peak of the baseline is not compared, because it depends on how views are run.
@@ -39,6 +40,9 @@ pub fn check_file(problem: &Problem, file: &PlanFile) -> Result<Replay, CheckErr
     let (replay, mut findings) = judge(problem, &plan, budget);
     if findings.keep_figures() {
         compare(problem, file, &replay, &mut findings);
+        if let Some(certificate) = &file.certificate {
+            judge_file(problem, budget, (&plan, &replay), certificate, &mut findings);
+        }
     }
     Ok(findings.judge(replay)?)
 }
@@ -75,14 +79,4 @@ fn compare(problem: &Problem, file: &PlanFile, replay: &Replay, findings: &mut F
         let what = "the duration of running every op once";
         claim(Code::V015, what, file.baseline_duration, baseline);
     }
-    let Some(objective) = file.certificate.as_ref().and_then(|certificate| certificate.objective) else {
-        return;
-    };
-    let code = match problem.objective {
-        Objective::Time => Code::V015,
-        Objective::Energy => Code::V020,
-        Objective::Peak => Code::V014,
-    };
-    let found = replay.objective(problem.objective);
-    claim(code, "the objective of the certificate", objective, found);
 }

@@ -27,7 +27,12 @@
 //! - a paging step where the problem allows no paging is carried out at no cost;
 //! - a sum that overflows stays at the largest number;
 //! - a step that names nothing known is left out.
+//!
+//! # Certificates
+//! [`check_certificate`] judges what a solver claims about its plan, or about there being none, and [`check_against`] holds a claim
+//! against a plan that is known from elsewhere. `C` codes are theirs.
 
+mod certificate;
 mod clock;
 mod code;
 mod explain;
@@ -38,6 +43,7 @@ mod rejection;
 mod replay;
 mod text;
 
+pub use certificate::{check_against, check_certificate, is_covered};
 pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_file};

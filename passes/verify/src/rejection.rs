@@ -24,7 +24,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The plan breaks rules: those of single steps in the order of the steps, then those of the plan as a whole.
+/// The plan, or its certificate, breaks rules: those of single steps in the order of the steps, then those of the plan as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct Rejection {
     /// The broken rules, at least one and at most [`MAX_VIOLATIONS`].
@@ -49,7 +49,9 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.violations.len() + self.suppressed;
         let plural = if count == 1 { "" } else { "s" };
-        write!(f, "plan rejected with {count} violation{plural}")?;
+        let of_claims = self.violations.iter().all(|violation| violation.code.is_about_claims());
+        let what = if of_claims { "certificate" } else { "plan" };
+        write!(f, "{what} rejected with {count} violation{plural}")?;
         for violation in &self.violations {
             write!(f, "\n  {violation}")?;
         }

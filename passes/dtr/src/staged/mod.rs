@@ -112,6 +112,7 @@ impl Solver for Staged {
         };
         if problem.check(&structure).is_err() {
             return Outcome {
+                parts: Vec::new(),
                 plan: None,
                 certificate: call.not_found(Status::Infeasible, StopReason::Proved, 0),
                 lowest_peak: None,
@@ -131,12 +132,14 @@ impl Solver for Staged {
                 let (figures, plan) = (&found.figures, || Some(found.plan.clone()));
                 call.tell(figures.duration, figures.peak, execution.steps, Phase::Greedy, &plan);
                 Outcome {
+                    parts: Vec::new(),
                     certificate: call.found(found.figures.duration, StopReason::Converged, execution.steps),
                     plan: Some(found.plan),
                     lowest_peak: Some(found.figures.peak),
                 }
             }
             Err((stop, lowest_peak)) => Outcome {
+                parts: Vec::new(),
                 plan: None,
                 certificate: call.not_found(Status::Unknown, stop, execution.steps),
                 lowest_peak: Some(lowest_peak),

@@ -309,6 +309,7 @@ impl Work<'_> {
             .as_ref()
             .map(|(figures, _)| figures.peak.max(by_dma.unwrap_or(0)));
         Outcome {
+            parts: Vec::new(),
             certificate: self.run.certificate(status, objective, bound, covers, stop, steps),
             plan: self.best.map(|(_, plan)| plan),
             lowest_peak,

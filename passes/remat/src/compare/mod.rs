@@ -8,11 +8,12 @@ mod file;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BudgetSpec, Problem, StopReason, Structure};
+use remat_plan::{BudgetSpec, Certificate, Problem, StopReason, Structure};
 use remat_solve::{SolveControl, Solver};
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
+use crate::claims::Claims;
 use crate::goal::is_special;
 use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, paging_solvers, solve, solvers};
 
@@ -96,16 +97,14 @@ impl Comparison {
         self.runs(budget).filter_map(|(_, run)| run.duration()).min()
     }
 
-    /// The strongest bound under a budget that speaks about all plans of this problem, its order taken into account. Never above the
-    /// shortest plan.
+    /// The strongest bound under a budget that speaks about all plans of this problem, its order taken into account.
     #[must_use]
     pub fn bound(&self, model: &Model, budget: usize) -> u64 {
         let order = model.problem().order;
         let bounds = self
             .runs(budget)
             .filter_map(|(_, run)| Some(run.solution()?.bound_on_all_plans(order)));
-        let strongest = bounds.max().unwrap_or(0).max(model.baseline().duration);
-        strongest.min(self.best(budget).unwrap_or(u64::MAX))
+        bounds.max().unwrap_or(0).max(model.baseline().duration)
     }
 
     /// Where another solver found a shorter plan than `solver`, or a plan where it found none.
@@ -170,7 +169,7 @@ impl Comparison {
 ///
 /// # Errors
 /// [`Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
-/// `Internal` if the checker rejects a plan. That a solver finds no plan is no error, but a [`Finding`].
+/// `Internal` if the checker rejects a plan, or the plan of one solver refutes what another one claims. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
     let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
     let budgets = bytes_of(model, &request.budgets)?;
@@ -183,9 +182,20 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
             runs: Vec::new(),
         })
         .collect();
-    for &(budget, _) in &budgets {
+    let mut claims = Claims::new(problem);
+    for &(budget, bytes) in &budgets {
         for solver in &mut solvers {
-            let run = run(model, budget, solver.name, request.time_per_run, control)?;
+            let (run, denial) = run(model, budget, solver.name, request.time_per_run, control)?;
+            let found = run.solution();
+            for claim in denial
+                .iter()
+                .chain(found.and_then(|solution| solution.certificate.as_ref()))
+            {
+                claims.claim(Some(bytes), claim)?;
+            }
+            if let Some(solution) = found {
+                claims.of_solution(solution)?;
+            }
             solver.runs.push(run);
         }
     }
@@ -232,17 +242,18 @@ fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u6
     Ok(known)
 }
 
+/// One run, and the proof that there is no plan, be it among all or among fewer.
 fn run(
     model: &Model,
     budget: BudgetSpec,
     solver: &'static str,
     limit: Option<Duration>,
     control: &SolveControl<'_>,
-) -> Result<ComparedRun, Error> {
+) -> Result<(ComparedRun, Option<Certificate>), Error> {
     let started = Instant::now();
     let cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
     if cancelled || control.deadline.is_some_and(|deadline| started >= deadline) {
-        return Ok(ComparedRun::UNTRIED);
+        return Ok((ComparedRun::UNTRIED, None));
     }
     let mut own = *control;
     own.warm_start = None;
@@ -255,6 +266,7 @@ fn run(
     };
     tracing::info!(%budget, solver, "comparing");
     let mut refused = false;
+    let mut denial = None;
     let finding = match solve(model, &request, &own) {
         Ok(solution) => Finding::Plan(Box::new(solution)),
         Err(error) => {
@@ -266,6 +278,9 @@ fn run(
                 }
             );
             let reason = error.to_string();
+            if let Error::ProvedInfeasible { claim, .. } | Error::NoPlanOfItsKind { claim, .. } = &error {
+                denial = Some(claim.as_ref().clone());
+            }
             match error.kind() {
                 ErrorKind::Negative => Finding::Impossible { reason },
                 ErrorKind::Limit => Finding::NotFound { reason },
@@ -273,9 +288,10 @@ fn run(
             }
         }
     };
-    Ok(ComparedRun {
+    let run = ComparedRun {
         finding,
         refused,
         elapsed: started.elapsed(),
-    })
+    };
+    Ok((run, denial))
 }

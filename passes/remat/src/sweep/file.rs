@@ -255,9 +255,9 @@ impl FrontFile {
             let point = &mut front.points[index];
             let reason = record.reason.clone().unwrap_or_default();
             match record.finding {
-                FindingKind::Impossible => point.finding = Finding::Impossible { reason },
+                FindingKind::Impossible if point.solution().is_none() => point.finding = Finding::Impossible { reason },
                 FindingKind::NotFound if point.solution().is_none() => point.finding = Finding::NotFound { reason },
-                FindingKind::NotFound | FindingKind::Untried | FindingKind::Plan => {}
+                FindingKind::Impossible | FindingKind::NotFound | FindingKind::Untried | FindingKind::Plan => {}
             }
             let unproved = record.finding == FindingKind::Plan && point.solution().is_none();
             point.visits = if unproved { 0 } else { record.visits };

@@ -2,6 +2,7 @@
 
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
 
+use crate::claims::Claims;
 use crate::solution::accept;
 use crate::{Error, Finding, Model, Solution};
 
@@ -12,6 +13,8 @@ pub struct FrontPoint {
     pub spec: BudgetSpec,
     /// The budget in bytes; for [`BudgetSpec::Min`] absent: the peak of its plan is the promise.
     pub budget: Option<u64>,
+    /// The order of the model: what a bound has to cover.
+    pub(super) order: OrderMode,
     /// What is known about it.
     pub finding: Finding,
     /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
@@ -42,10 +45,11 @@ impl FrontPoint {
     /// On the way from loose to tight, and on the way back.
     pub const VISITS: u8 = 2;
 
-    pub(super) fn new(spec: BudgetSpec, baseline_peak: u64) -> Self {
+    pub(super) fn new(spec: BudgetSpec, model: &Model) -> Self {
         Self {
             spec,
-            budget: spec.bytes(baseline_peak),
+            budget: spec.bytes(model.baseline().peak),
+            order: model.problem().order,
             finding: Finding::Untried,
             visits: 0,
             bound: None,
@@ -83,13 +87,14 @@ pub struct Front {
     pub floor: u64,
     /// Name of the solver.
     pub solver: String,
+    /// What was claimed of each budget, and all plans.
+    claims: Claims,
 }
 
 impl Front {
     /// A front of which nothing is known. Budgets that mean the same number of bytes become one point.
     pub(super) fn new(model: &Model, budgets: &[BudgetSpec], solver: &str) -> Self {
-        let baseline = model.baseline().peak;
-        let mut points: Vec<_> = budgets.iter().map(|&spec| FrontPoint::new(spec, baseline)).collect();
+        let mut points: Vec<_> = budgets.iter().map(|&spec| FrontPoint::new(spec, model)).collect();
         points.sort_by_key(|point| std::cmp::Reverse(point.budget));
         points.dedup_by_key(|point| point.budget);
         let problem = model.problem();
@@ -98,6 +103,7 @@ impl Front {
             points,
             floor: bottleneck.map_or(0, |bottleneck| bottleneck.bytes),
             solver: solver.to_owned(),
+            claims: Claims::new(problem),
         }
     }
 
@@ -126,12 +132,15 @@ impl Front {
     /// has a longer plan. The checker replays it for each of them.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the checker does not accept it.
+    /// [`Error::Rejected`] if the checker does not accept it; [`Error::FalseClaim`] if it refutes what was claimed for one of them, or
+    /// is above what is known there.
     pub(super) fn record(&mut self, model: &Model, index: usize, solution: Solution) -> Result<(), Error> {
         let (peak, duration) = (solution.replay.peak, solution.replay.duration);
         if let Some(certificate) = &solution.certificate {
+            self.claims.claim(solution.problem.budget, certificate)?;
             self.points[index].raise_bound(certificate);
         }
+        self.claims.of_solution(&solution)?;
         self.offer_except(model, &solution, Some(index))?;
         if self.points[index].gains_from(peak, duration) {
             self.points[index].finding = Finding::Plan(Box::new(solution));
@@ -142,8 +151,9 @@ impl Front {
     /// Takes a plan for every point that it serves better than what it had.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the checker does not accept it.
+    /// [`Error::Rejected`] if the checker does not accept it; [`Error::FalseClaim`] if it refutes what was claimed.
     pub(super) fn offer(&mut self, model: &Model, solution: &Solution) -> Result<(), Error> {
+        self.claims.of_solution(solution)?;
         self.offer_except(model, solution, None)
     }
 
@@ -161,11 +171,19 @@ impl Front {
     }
 
     /// Marks a point as impossible, and where a solver had to prove it, all tighter ones.
-    pub(super) fn exclude(&mut self, index: usize, error: &Error) {
+    ///
+    /// # Errors
+    /// [`Error::FalseClaim`] if a plan is known that the proof denies.
+    pub(super) fn exclude(&mut self, index: usize, error: &Error) -> Result<(), Error> {
         let from = self.points[index].budget;
-        let is_proof = matches!(error, Error::ProvedInfeasible { .. });
+        let is_proof = if let Error::ProvedInfeasible { claim, .. } = error {
+            self.claims.claim(from, claim)?;
+            true
+        } else {
+            false
+        };
         for (at, point) in self.points.iter_mut().enumerate() {
-            // The lowest peak is a question of its own: it always has an answer. A plan that was replayed outweighs a claim.
+            // The lowest peak is a question of its own: it always has an answer.
             let tighter = is_proof && point.budget.is_some() && point.budget <= from;
             if (at == index || tighter) && point.solution().is_none() {
                 let reason = error.to_string();
@@ -173,6 +191,7 @@ impl Front {
                 point.visits = FrontPoint::VISITS;
             }
         }
+        Ok(())
     }
 }
 
@@ -205,10 +224,16 @@ impl FrontPoint {
 
     /// Takes over the higher bound, also into the certificate of the plan that is known.
     fn raise_bound(&mut self, new: &Certificate) {
-        if self.bound.as_ref().is_some_and(|known| known.bound >= new.bound) {
+        let strength = |known: &KnownBound| (known.covers.is_every_plan(self.order), known.bound);
+        let claimed = KnownBound::of(new);
+        if self
+            .bound
+            .as_ref()
+            .is_some_and(|known| strength(known) >= strength(&claimed))
+        {
             return;
         }
-        self.bound = Some(KnownBound::of(new));
+        self.bound = Some(claimed);
         if let Finding::Plan(solution) = &mut self.finding {
             let (duration, digest) = (solution.replay.duration, solution.problem.digest());
             if let Some(certificate) = &mut solution.certificate {
@@ -221,7 +246,7 @@ impl FrontPoint {
     /// Whether the plan is the best there can be, so that another visit gains nothing.
     pub(super) fn is_optimal(&self) -> bool {
         let certificate = self.solution().and_then(|solution| solution.certificate.as_ref());
-        self.budget.is_some() && certificate.is_some_and(|certificate| certificate.status == Status::Optimal)
+        self.budget.is_some() && certificate.is_some_and(|certificate| certificate.is_final(self.order))
     }
 
     /// The plan as a start for a search under the model's own order; plans that left it would be ignored.

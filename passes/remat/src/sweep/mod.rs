@@ -108,7 +108,7 @@ impl Run<'_> {
         match result {
             Ok(solution) => self.front.record(self.model, index, solution)?,
             Err(error) => match error.kind() {
-                ErrorKind::Negative => self.front.exclude(index, &error),
+                ErrorKind::Negative => self.front.exclude(index, &error)?,
                 ErrorKind::Limit => {
                     let point = &mut self.front.points[index];
                     if point.solution().is_none() {

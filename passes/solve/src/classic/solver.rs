@@ -176,6 +176,7 @@ impl Classic {
             None => call.not_found(status, stop, trace.steps),
         };
         Outcome {
+            parts: Vec::new(),
             lowest_peak: best.as_ref().map(|point| point.peak).or(trace.lowest_peak),
             plan: best.map(|point| point.plan),
             certificate,

@@ -400,6 +400,7 @@ impl Work<'_, '_> {
             None => (self.lowest < i32::MAX).then(|| self.model.dag.unscaled(self.lowest)),
         };
         Outcome {
+            parts: Vec::new(),
             plan: best.map(|best| best.plan),
             certificate,
             lowest_peak,

@@ -69,7 +69,7 @@ pub(crate) struct Budget {
     pub(crate) proved: bool,
     /// Why the search stopped, where it is not proved.
     pub(crate) stop: Option<StopReason>,
-    /// Who proved it.
+    /// Who proved it, or that its own model has no plan.
     pub(crate) solver: Option<String>,
     /// A command that finds a plan.
     pub(crate) command: Option<String>,
@@ -171,10 +171,15 @@ impl Details {
                 proved: true,
                 ..Budget::default()
             }),
-            Error::ProvedInfeasible { budget, solver, .. } => Self::Budget(Budget {
+            Error::ProvedInfeasible { budget, claim } => Self::Budget(Budget {
                 budget_bytes: *budget,
                 proved: true,
-                solver: Some(solver.clone()),
+                solver: Some(claim.solver.clone()),
+                ..Budget::default()
+            }),
+            Error::NoPlanOfItsKind { budget, claim } => Self::Budget(Budget {
+                budget_bytes: *budget,
+                solver: Some(claim.solver.clone()),
                 ..Budget::default()
             }),
             Error::NoPlan { budget, reached, stop } => Self::Budget(Budget {

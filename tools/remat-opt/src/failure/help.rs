@@ -15,6 +15,7 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
             stop: StopReason::Refused,
             ..
         } => "the solver cannot work on this problem, `-v` shows why; `--solver auto` can".to_owned(),
+        Error::NoPlanOfItsKind { .. } => "`--solver auto` looks among all plans".to_owned(),
         Error::NoPlan { reached, .. } => {
             format!("give it more time (`--time-limit`), or a budget of at least {reached} bytes")
         }

@@ -4,6 +4,7 @@ mod deployed;
 mod document;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
+mod proof;
 mod report;
 
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! What is printed of a plan.
 
-use remat::plan::{Objective, OrderMode, Step, Structure};
+use remat::plan::{OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
 
+use super::proof;
 use crate::cli::OptimizeArgs;
 use crate::units;
 
@@ -69,23 +70,8 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
         ));
     }
     if let Some(certificate) = &solution.certificate {
-        let bound = remat::Overhead {
-            duration: certificate.bound,
-            baseline: match problem.objective {
-                Objective::Time => before.duration,
-                Objective::Energy => problem.total_energy(),
-                Objective::Peak => before.peak,
-            },
-        };
-        lines.push(format!(
-            "plan      {} by `{}`, overhead at least {:+.2} % for {}, gap {:.2} %; stopped: {}",
-            plain(&certificate.status),
-            certificate.solver,
-            bound.percent(),
-            plain(&certificate.bound_covers),
-            100.0 * certificate.gap.unwrap_or(0.0),
-            plain(&certificate.stop),
-        ));
+        let said = proof::line(certificate, problem.order, problem.objective);
+        lines.push(format!("plan      {said}"));
     }
     lines
 }
@@ -117,12 +103,4 @@ fn paging_lines(solution: &Solution, time: &impl Fn(u64) -> String) -> Vec<Strin
         ));
     }
     lines
-}
-
-/// An enumeration's name as it stands in JSON.
-pub(super) fn plain(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned))
-        .unwrap_or_default()
 }
