@@ -41,7 +41,7 @@ Exit status:
   0  done
   1  proved infeasible, or `verify` found a violation or a difference
   2  wrong usage or broken input
-  3  the checker rejected our own plan, or a plan refutes what we claim: a bug, problem, plan and claims are saved
+  3  the checker rejected our own plan: a bug, the problem and the plan are saved
   4  a limit was reached before a plan was found";
 
 /// Groups of options, the same in every command.

@@ -69,7 +69,7 @@ pub(crate) struct Budget {
     pub(crate) proved: bool,
     /// Why the search stopped, where it is not proved.
     pub(crate) stop: Option<StopReason>,
-    /// Who proved it, or that its own model has no plan.
+    /// Who proved it.
     pub(crate) solver: Option<String>,
     /// A command that finds a plan.
     pub(crate) command: Option<String>,

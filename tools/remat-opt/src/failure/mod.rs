@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Usage,
     /// The input, or the way it was asked for, is at fault: exit status 2.
     Input,
-    /// The checker rejected a plan of ours, or a plan refutes what we claim: exit status 3.
+    /// The checker rejected a plan of ours: exit status 3.
     Internal,
     /// A limit was reached before a plan was found: exit status 4.
     Limit,
