@@ -3,7 +3,8 @@
 use remat_plan::{OpId, OrderMode, Plan, Problem, StorageId, StorageRole, Structure};
 use typed_index_collections::TiVec;
 
-/// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions.
+/// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions. A curve may also fall
+/// by as much from `-MAX_TOTAL`, which stands for nothing (`large::timeline`).
 const MAX_TOTAL: u64 = 1 << 30;
 /// A plan never runs more than this many times the number of nodes, so sums of durations fit `i64`.
 pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
@@ -391,11 +392,14 @@ fn size_unit(sizes: &[u64], kept: &[u64], workspace: &[u64]) -> (u64, u64) {
     let all = || sizes.iter().chain(kept).chain(workspace).copied();
     let divisor = all().fold(0, gcd).max(1);
     // A recompute may hold a twin of what is kept, so kept bytes count twice.
-    let most = all().chain(kept.iter().copied()).fold(0, u64::saturating_add);
-    (
-        divisor,
-        divisor.saturating_mul((most / divisor).div_ceil(MAX_TOTAL).max(1)),
-    )
+    let twice = || all().chain(kept.iter().copied());
+    let most = twice().fold(0, u64::saturating_add) / divisor;
+    if most <= MAX_TOTAL {
+        return (divisor, divisor);
+    }
+    // Rounding adds up to one unit to each number.
+    let room = MAX_TOTAL.saturating_sub(twice().count() as u64).max(1);
+    (divisor, divisor.saturating_mul(most.div_ceil(room)))
 }
 
 /// For each node those that define what it reads, itself or through lazy views: scheduled ops in reference order have ascending

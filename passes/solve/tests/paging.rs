@@ -5,10 +5,6 @@
 #[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
 
-#[path = "support/exhaustive_paging.rs"]
-mod exhaustive_paging;
-
-use exhaustive_paging::exhaustive;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -16,6 +12,7 @@ use remat_plan::Step::{Compute, Free, PageIn, PageOut};
 use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Status, StorageId, Transfer};
 use remat_profile::{Device, TrainingNet};
 use remat_solve::{SolveControl, Solver, paging};
+use remat_truth::paging::least_energy;
 use remat_verify::{Replay, replay};
 use support::{Features, budgeted};
 
@@ -236,7 +233,7 @@ fn the_search_is_never_better_than_an_exhaustive_one_and_nearly_always_as_good()
         for (op, energy) in problem.ops.iter_mut().zip(energies) {
             op.energy_pj = energy;
         }
-        let least = exhaustive(&problem, problem.budget.unwrap());
+        let least = least_energy(&problem, problem.budget.unwrap());
         let found = solved(by_name("paging"), &problem, 15_000).map(|found| found.energy);
         if let Some(found) = found {
             assert!(

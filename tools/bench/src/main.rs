@@ -17,6 +17,7 @@ mod paper;
 mod poet;
 mod scaling;
 mod table;
+mod truth;
 
 use clap::{Parser, Subcommand};
 
@@ -46,6 +47,8 @@ enum Command {
     Models(models::Args),
     /// Models before and after in ONNX Runtime: what was promised beside what was measured.
     Ort(ort::Args),
+    /// Every solver on tiny problems of all magnitudes, each answer held against the best there is.
+    Truth(truth::Args),
     /// Runs a model for `ort`, which started this process to measure it.
     #[command(name = ort::CHILD, hide = true)]
     OrtChild,
@@ -61,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),
+        Command::Truth(args) => truth::run(&args),
         Command::OrtChild => ort::child(),
     }
 }

@@ -6,8 +6,8 @@ use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, Step};
 use remat_solve::{SolveControl, Solver};
 
 use crate::answers::solve;
-use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_truth::sequences as brute;
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);

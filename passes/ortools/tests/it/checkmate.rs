@@ -6,8 +6,8 @@ use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, StorageRol
 use remat_solve::{Search, SolveControl, Solver};
 
 use crate::answers::{assert_honest, solve};
-use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_truth::sequences as brute;
 
 const ROUNDINGS: [CheckmateLp; 4] = [
     CheckmateLp::NEW,

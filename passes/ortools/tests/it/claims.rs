@@ -5,8 +5,8 @@ use remat_ortools::{Candidates, Gap, Moccasin, Refusal};
 use remat_plan::{BoundCovers, OrderMode, Paging, PagingMode, Problem, Status, StopReason, Transfer, baseline};
 use remat_solve::{SolveControl, Solver};
 
-use crate::brute;
 use crate::nets::{Op, any_ops, baseline_peak, fan, problem, with_budget};
+use remat_truth::sequences as brute;
 
 fn all_stages() -> Gap {
     Gap::NEW.only(Candidates::AllStages)

@@ -6,8 +6,8 @@ use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Search, SolveControl, Solver};
 
 use crate::answers::assert_honest;
-use crate::brute;
 use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_truth::sequences as brute;
 
 /// The ops with every other one also reading what the one before makes, so that many plans have their order forced on them.
 fn chain(mut ops: Vec<Op>) -> Vec<Op> {

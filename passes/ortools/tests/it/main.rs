@@ -9,13 +9,10 @@
 
 mod agreement;
 mod answers;
-mod brute;
 mod checkmate;
 mod claims;
 mod control;
 mod exact;
-#[path = "../../../solve/tests/support/exhaustive_paging.rs"]
-mod exhaustive;
 mod graphs;
 mod large;
 mod nets;

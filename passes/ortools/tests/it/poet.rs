@@ -11,8 +11,8 @@ use remat_profile::{Device, TrainingNet};
 use remat_solve::{SolveControl, Solver, paging};
 use remat_verify::{Code, Replay, replay};
 
-use crate::exhaustive::exhaustive;
 use crate::nets::{Op, problem, with_budget};
+use remat_truth::paging::least_energy;
 
 /// A second memory that costs so many picojoules for each byte and way, and a nanosecond for each byte.
 fn second_memory(out_pj: u64, in_pj: u64) -> Paging {
@@ -83,7 +83,7 @@ fn the_optimum_lies_between_that_of_all_plans_and_that_without_transfers() {
     let (mut possible, mut equal) = (0, 0);
     for _ in 0..40 {
         let problem = paged().new_tree(&mut runner).unwrap().current();
-        let least = exhaustive(&problem, problem.budget.unwrap());
+        let least = least_energy(&problem, problem.budget.unwrap());
         let found = checked(&Poet::NEW, &problem).map(|found| found.energy);
         let mut alone = problem.clone();
         alone.paging = None;

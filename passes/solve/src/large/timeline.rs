@@ -271,7 +271,20 @@ impl<'a> Timeline<'a> {
         }
         self.put_memory(at, here);
         self.read_inputs(event);
+        self.empty_before(self.slot(successor));
         Edit::Moved { event, next: successor }
+    }
+
+    /// Empties the free slots in front of one anew. Those that a moved event leaves behind were counted on the wrong side of it, which would
+    /// add up from move to move.
+    fn empty_before(&mut self, slot: usize) {
+        let mut free = slot;
+        while free > 0 && self.slots[free - 1] == NONE {
+            free -= 1;
+            self.excess -= over(self.memory[free], self.budget);
+            self.memory[free] = EMPTY;
+            self.stale[free / BLOCK] = true;
+        }
     }
 
     /// Takes changes back until `log` has `keep` entries.

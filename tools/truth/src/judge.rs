@@ -1,0 +1,137 @@
+//! Answers held against the truth.
+
+use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status};
+use remat_solve::{SolveControl, Solver};
+use remat_verify::{check_certificate, replay};
+
+use crate::{Space, least};
+
+/// The truth about one problem, each part found when it is asked for.
+pub struct Truth<'a> {
+    problem: &'a Problem,
+    known: [Option<Option<u64>>; 3],
+}
+
+impl<'a> Truth<'a> {
+    /// Nothing was asked yet.
+    #[must_use]
+    pub fn of(problem: &'a Problem) -> Self {
+        Self {
+            problem,
+            known: [None; 3],
+        }
+    }
+
+    /// The least duration in a space.
+    pub fn least(&mut self, space: Space) -> Option<u64> {
+        let index = match space {
+            Space::AllPlans => 0,
+            Space::FixedOrder => 1,
+            Space::StageForm => 2,
+        };
+        *self.known[index].get_or_insert_with(|| least(self.problem, space))
+    }
+
+    /// Whether a plan and what is claimed about it are true.
+    ///
+    /// # Errors
+    /// What is false, in words.
+    pub fn judge(&mut self, plan: Option<&Plan>, certificate: &Certificate) -> Result<(), String> {
+        let problem = self.problem;
+        let found = match plan {
+            Some(plan) => Some((plan, replay(problem, plan).map_err(|rejection| rejection.to_string())?)),
+            None => None,
+        };
+        let judged = found.as_ref().map(|(plan, replay)| (*plan, replay));
+        check_certificate(problem, judged, certificate).map_err(|rejection| rejection.to_string())?;
+        let own = match problem.order {
+            OrderMode::Fixed => Space::FixedOrder,
+            OrderMode::Free => Space::AllPlans,
+        };
+        if let Some((_, replay)) = &found {
+            match self.least(own) {
+                Some(best) if best <= replay.duration => {}
+                best => {
+                    return Err(format!(
+                        "a plan of {} where the best has {best:?}: the truth is wrong",
+                        replay.duration
+                    ));
+                }
+            }
+        }
+        let space = match certificate.bound_covers {
+            BoundCovers::AllPlans => Space::AllPlans,
+            BoundCovers::FixedOrder => Space::FixedOrder,
+            BoundCovers::StageForm => Space::StageForm,
+            BoundCovers::CandidateSet => return Ok(()),
+        };
+        let best = self.least(space);
+        match (certificate.status, best) {
+            (Status::Infeasible, Some(best)) => Err(format!("`INFEASIBLE` among {space:?}, which have {best}")),
+            (_, Some(best)) if certificate.bound > best => Err(format!(
+                "a bound of {} on {space:?}, which have {best}",
+                certificate.bound
+            )),
+            (Status::Optimal, best) if certificate.objective != best => {
+                let objective = certificate.objective;
+                Err(format!(
+                    "`OPTIMAL` with {objective:?} among {space:?}, which have {best:?}"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Something false that a solver said.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Falsehood {
+    /// Name of the solver.
+    pub solver: &'static str,
+    /// What is false.
+    pub what: String,
+    /// What it claimed.
+    pub certificate: Certificate,
+}
+
+/// What an audit of one problem came to.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Audit {
+    /// How many answers there were.
+    pub answers: usize,
+    /// How many of them had a plan.
+    pub plans: usize,
+    /// How many of them claimed a proof.
+    pub proofs: usize,
+    /// What was false.
+    pub false_claims: Vec<Falsehood>,
+}
+
+/// Asks every solver about a problem, and judges its answer and those of its parts.
+pub fn audit<'s>(
+    problem: &Problem,
+    solvers: impl Iterator<Item = &'s dyn Solver>,
+    control: impl Fn(&dyn Solver) -> SolveControl<'static>,
+) -> Audit {
+    let mut truth = Truth::of(problem);
+    let mut audit = Audit::default();
+    for solver in solvers {
+        let outcome = solver.solve(problem, &control(solver));
+        for answer in std::iter::once(&outcome).chain(&outcome.parts) {
+            audit.answers += 1;
+            audit.plans += usize::from(answer.plan.is_some());
+            audit.proofs += usize::from(matches!(
+                answer.certificate.status,
+                Status::Optimal | Status::Infeasible
+            ));
+            if let Err(what) = truth.judge(answer.plan.as_ref(), &answer.certificate) {
+                audit.false_claims.push(Falsehood {
+                    solver: solver.name(),
+                    what,
+                    certificate: answer.certificate.clone(),
+                });
+            }
+        }
+    }
+    audit
+}

@@ -1,0 +1,190 @@
+//! Random tiny problems in which a sum is off as soon as somebody counts in too few bits.
+
+use remat_plan::{
+    Accounting, OpId, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId, StorageRole, Structure,
+    TensorId, baseline,
+};
+use remat_solve::Rng;
+
+/// The magnitudes of sizes and durations: no number is larger than the last.
+pub const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 57];
+
+/// The problem with this number: up to 8 ops, in fixed or free order, in the setting of the papers or with everything that models have;
+/// sizes of one magnitude or of several, durations likewise; a budget from just below what one op needs to the peak of running
+/// every op once.
+#[must_use]
+pub fn problem(number: u64) -> Problem {
+    let mut draw = Draw(Rng::new(number, 0x7275_7468));
+    let accounting = if draw.chance(0.5) {
+        Accounting::Paper
+    } else {
+        Accounting::Runtime
+    };
+    let order = if draw.chance(0.5) {
+        OrderMode::Fixed
+    } else {
+        OrderMode::Free
+    };
+    let ops = 3 + draw.below(if order == OrderMode::Fixed { 6 } else { 5 });
+    let max_computes = match draw.below(5) {
+        0 | 1 => None,
+        2 if ops <= 6 => Some(3),
+        _ => Some(2),
+    };
+    let mut problem = Problem {
+        name: format!("tiny {number}"),
+        accounting,
+        order,
+        max_computes,
+        budget: None,
+        paging: None,
+        objective: remat_plan::Objective::Time,
+        deadline: None,
+        ops: Vec::new().into(),
+        tensors: Vec::new().into(),
+        storages: Vec::new().into(),
+    };
+    let (sizes, durations) = (draw.scale(), draw.scale());
+    let models = accounting == Accounting::Runtime;
+    if models {
+        external(&mut problem);
+    }
+    for _ in 0..ops {
+        add_op(&mut problem, &mut draw, models, (sizes, durations));
+    }
+    problem.validate().expect("sums stay below 2^63");
+    problem.budget = Some(budget(&problem, &mut draw));
+    problem
+}
+
+/// Of one magnitude, or of all of them.
+#[derive(Clone, Copy)]
+enum Scale {
+    One(u64),
+    Mixed,
+}
+
+struct Draw(Rng);
+
+impl Draw {
+    fn below(&mut self, count: usize) -> usize {
+        (self.0.unit() * count as f64) as usize
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        self.0.unit() < probability
+    }
+
+    fn scale(&mut self) -> Scale {
+        if self.chance(0.3) {
+            Scale::Mixed
+        } else {
+            Scale::One(MAGNITUDES[self.below(MAGNITUDES.len())])
+        }
+    }
+
+    /// A number of the scale, at least 1, of which few have a common divisor.
+    fn number(&mut self, scale: Scale) -> u64 {
+        let magnitude = match scale {
+            Scale::One(magnitude) => magnitude,
+            Scale::Mixed => MAGNITUDES[self.below(MAGNITUDES.len())],
+        };
+        let eighths = 1 + self.below(8) as u64;
+        if magnitude == 1 {
+            return eighths;
+        }
+        let jitter = if self.chance(0.5) {
+            self.below(1_000) as u64 % (magnitude / 8)
+        } else {
+            0
+        };
+        magnitude / 8 * eighths - jitter
+    }
+}
+
+fn external(problem: &mut Problem) {
+    let root = problem.tensors.next_key();
+    let storage = problem.storages.push_and_get_key(ProblemStorage {
+        root,
+        bytes: 1 << 57,
+        role: StorageRole::External,
+    });
+    problem.tensors.push(ProblemTensor {
+        name: "input".to_owned(),
+        storage,
+        producer: None,
+    });
+}
+
+fn add_op(problem: &mut Problem, draw: &mut Draw, models: bool, (sizes, durations): (Scale, Scale)) {
+    let id: OpId = problem.ops.next_key();
+    let count = problem.tensors.len();
+    let mut reads: Vec<TensorId> = (0..1 + draw.below(2))
+        .filter(|_| count > 0)
+        .map(|_| TensorId::new(count - 1 - draw.below(count.min(5))))
+        .collect();
+    let base = reads.first().copied();
+    reads.sort_unstable();
+    reads.dedup();
+    let mut entry = ProblemOp {
+        name: format!("op{}", id.index()),
+        duration: if draw.chance(0.05) { 0 } else { draw.number(durations) },
+        energy_pj: 0,
+        workspace: if models && draw.chance(0.2) {
+            draw.number(sizes)
+        } else {
+            0
+        },
+        recomputable: !(models && draw.chance(0.15)),
+        reads,
+        defines: Vec::new(),
+    };
+    let mut define = |problem: &mut Problem, storage: StorageId| {
+        let name = format!("t{}", problem.tensors.len());
+        let producer = Some(id);
+        entry.defines.push(problem.tensors.push_and_get_key(ProblemTensor {
+            name,
+            storage,
+            producer,
+        }));
+    };
+    match base.filter(|_| models && draw.chance(0.15)) {
+        Some(base) => {
+            let storage = problem.tensors[base].storage;
+            define(problem, storage);
+            (entry.duration, entry.workspace) = if draw.chance(0.7) {
+                (0, 0)
+            } else {
+                (entry.duration, entry.workspace)
+            };
+        }
+        None => {
+            for _ in 0..1 + usize::from(models && draw.chance(0.2)) {
+                let role = if models && draw.chance(0.15) {
+                    StorageRole::Kept
+                } else {
+                    StorageRole::Transient
+                };
+                let root = problem.tensors.next_key();
+                let bytes = draw.number(sizes);
+                let storage = problem.storages.push_and_get_key(ProblemStorage { root, bytes, role });
+                define(problem, storage);
+            }
+        }
+    }
+    problem.ops.push(entry);
+}
+
+fn budget(problem: &Problem, draw: &mut Draw) -> u64 {
+    let least = problem
+        .bottleneck(&Structure::of(problem))
+        .map_or(0, |worst| worst.bytes);
+    let peak = remat_verify::replay(problem, &baseline(problem)).map_or(least, |replay| replay.peak);
+    let room = peak.saturating_sub(least);
+    match draw.below(10) {
+        0 => least,
+        1 => peak.saturating_sub(1),
+        2 if draw.chance(0.3) => least.saturating_sub(1),
+        _ => least + (draw.0.unit() * room as f64) as u64,
+    }
+}
