@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
+use remat_truth::sequences as brute;
 
 use crate::answers::solve;
-use crate::brute;
 use crate::nets::{Op, baseline_peak, fan, paper_ops, problem, with_budget};
 
 /// A graph of `tests/data` in fixed order, under the accounting of the papers.
