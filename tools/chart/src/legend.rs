@@ -28,8 +28,6 @@ pub(crate) enum Sample {
     Box(RGBColor),
     /// A triangle, as at the upper edge of a chart.
     Triangle,
-    /// Nothing: the name belongs to the sample above.
-    None,
 }
 
 /// Draws a name with its sample; `y` is the middle of the line.
@@ -38,7 +36,6 @@ pub(crate) fn entry(area: &Area<'_>, (x, y): (i32, i32), text: &str, sample: Sam
         Sample::Line(style) => area.draw(&PathElement::new([(x, y), (x + SAMPLE, y)], style))?,
         Sample::Box(color) => area.draw(&Rectangle::new([(x, y - 6), (x + SAMPLE, y + 6)], color.filled()))?,
         Sample::Triangle => area.draw(&TriangleMarker::new((x + SAMPLE / 2, y), 5, BLACK.filled()))?,
-        Sample::None => {}
     }
     area.draw(&Text::new(
         text.to_owned(),

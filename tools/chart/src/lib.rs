@@ -144,13 +144,8 @@ fn name_all(area: &Area<'_>, floor: &str, groups: &[Group<'_>], is_cut: bool) ->
     };
     name(floor, Sample::Line(BLACK.stroke_width(1)))?;
     for (index, group) in groups.iter().enumerate() {
-        for (place, text) in group.names.iter().enumerate() {
-            let sample = if place == 0 {
-                Sample::Line(style(index))
-            } else {
-                Sample::None
-            };
-            name(text, sample)?;
+        for text in &group.names {
+            name(text, Sample::Line(style(index)))?;
         }
     }
     if is_cut {

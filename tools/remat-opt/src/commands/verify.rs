@@ -91,7 +91,7 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
     };
     save_report(args, Report::valid(&solution), &Ok(()))?;
     if let Some(path) = &args.svg {
-        let title = format!("{}: {}", solution.problem.name, args.plan.display());
+        let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
         files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
     }
     console::report(&args.report, || text(&solution), || Report::valid(&solution), Ok(()))

@@ -111,6 +111,11 @@ pub(crate) fn stdout_is_taken() -> bool {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner).stdout.is_some()
 }
 
+/// Whether an input comes from stdin.
+pub(crate) fn stdin_is_held() -> bool {
+    STREAMS.lock().unwrap_or_else(PoisonError::into_inner).stdin.is_some()
+}
+
 /// A text in which the files that stand for streams are called `-`.
 pub(crate) fn shown(text: &str) -> String {
     let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,6 +4,8 @@ use remat::Error;
 use remat::onnx::OnnxError;
 use remat::plan::StopReason;
 
+use crate::console::streams;
+
 /// A sentence or two; `None` where the message says all there is.
 pub(super) fn help(error: &anyhow::Error) -> Option<String> {
     let text = match error.downcast_ref::<Error>()? {
@@ -21,6 +23,10 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
         }
         Error::Onnx(OnnxError::UnknownSizes { .. }) => {
             "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`".to_owned()
+        }
+        Error::Onnx(OnnxError::ExternalData { .. }) if streams::stdin_is_held() => {
+            "data files lie in the folder of their model, and stdin has none: name the model's file instead of `-`"
+                .to_owned()
         }
         Error::PlanRejected(_) => "`remat-opt explain CODE` explains a rule".to_owned(),
         _ => return None,

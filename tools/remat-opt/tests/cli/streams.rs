@@ -100,6 +100,17 @@ fn a_report_in_json_goes_to_stderr_where_stdout_is_taken() {
 }
 
 #[test]
+fn a_model_whose_weights_lie_in_other_files_is_refused_with_the_reason() {
+    let output = fed(remat_opt("inspect -"), "models/features/external_data.onnx");
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = text(&output.stderr).replace("\n  │", "");
+    assert_contains_all(
+        &stderr,
+        &["external data of `weight`", "name the model's file instead of `-`"],
+    );
+}
+
+#[test]
 fn a_stream_is_used_once_and_messages_call_it_by_its_name() {
     for (line, message) in [
         ("- --plan -", "only one input can be `-`"),
