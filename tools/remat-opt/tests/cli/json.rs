@@ -4,10 +4,39 @@ use serde_json::Value;
 
 use crate::{SEARCH, remat_opt};
 
-/// The object on stdout, and the exit status.
+/// Checks that an object has the keys that its schema demands, and no others.
+fn assert_fits_schema(report: &Value) {
+    let format = report["format"].as_str().expect("every object names its form");
+    let name = format.strip_prefix("remat-").and_then(|name| name.split('/').next());
+    let path = format!("docs/schema/{}.schema.json", name.expect("`remat-NAME/N`"));
+    let text = std::fs::read_to_string(crate::workspace().join(path)).expect("every form has a schema");
+    let schema: Value = serde_json::from_str(&text).expect("schemas are JSON");
+    assert_eq!(schema["properties"]["format"]["const"], format);
+    let included = schema["$ref"]
+        .as_str()
+        .and_then(|place| schema.pointer(place.trim_start_matches('#')));
+    for schema in std::iter::once(&schema).chain(included) {
+        for key in schema["required"].as_array().into_iter().flatten() {
+            assert!(
+                report.get(key.as_str().unwrap_or_default()).is_some(),
+                "{format} lacks {key}"
+            );
+        }
+    }
+    let is_known = |key: &str| {
+        let mut schemas = std::iter::once(&schema).chain(included);
+        schemas.any(|schema| schema["properties"].get(key).is_some())
+    };
+    for key in report.as_object().expect("an object").keys() {
+        assert!(is_known(key), "the schema of {format} does not have `{key}`");
+    }
+}
+
+/// The object on stdout, which fits its schema, and the exit status.
 fn run(line: &str) -> (Value, i32) {
     let output = remat_opt(line).output().expect("the program runs");
     let value = serde_json::from_slice(&output.stdout).expect("stdout is one JSON object");
+    assert_fits_schema(&value);
     (value, output.status.code().expect("no signal"))
 }
 
