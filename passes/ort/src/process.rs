@@ -279,14 +279,15 @@ mod tests {
             time: Some(Duration::from_millis(500)),
             cancel: None,
         };
-        let note = tempfile::NamedTempFile::new().expect("a file");
+        let folder = tempfile::tempdir().expect("a folder");
+        let note = folder.path().join("note");
         let script = format!(
             "echo left > $TMPDIR/left; echo $TMPDIR > {}; exec sleep 600",
-            note.path().display()
+            note.display()
         );
         assert!(matches!(run(&script, limits), Ended::TimedOut(_)));
-        let folder = std::fs::read_to_string(note.path()).expect("it was written");
-        assert!(folder.contains("remat-run-"), "{folder}");
-        assert!(!PathBuf::from(folder.trim()).exists(), "{folder}");
+        let named = std::fs::read_to_string(&note).expect("it was written");
+        assert!(named.contains("remat-run-"), "{named}");
+        assert!(!PathBuf::from(named.trim()).exists(), "{named}");
     }
 }
