@@ -29,7 +29,7 @@ fn a_sweep_refuses_budgets_without_bytes() {
 
 #[test]
 fn a_sweep_refuses_to_continue_what_is_no_front() {
-    assert_run!("sweep cli/training_chain.json -o cli/training_chain.json");
+    assert_run!("sweep cli/training_chain.json -o cli/wrong_plan.json");
 }
 
 /// The second run takes everything from the file of the first one; the chart shows the floor and what is impossible.
