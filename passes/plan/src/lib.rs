@@ -50,6 +50,7 @@ mod prune;
 mod quantity;
 mod setup;
 mod structure;
+mod validate;
 
 pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
@@ -59,11 +60,10 @@ pub use file::{PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, St
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};
 pub use plan::{Plan, Step};
-pub use problem::{
-    Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
-};
+pub use problem::{Accounting, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
 pub use prune::prune_sequence;
 pub use quantity::{QuantityError, QuantityKind, decimal, parse_bytes, parse_duration, parse_share, percent};
 pub use remat_ir::{OpId, StorageId, TensorId};
 pub use setup::{DeviceRecord, Setup};
 pub use structure::Structure;
+pub use validate::ProblemError;

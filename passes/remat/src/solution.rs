@@ -221,7 +221,13 @@ pub(crate) fn seek(
     if problem.deadline.is_some() && !knows_goals && is_only_late(&problem, &plan) {
         return Err(no_plan(&problem, &outcome));
     }
-    within(accept(model, problem, plan, outcome.certificate)?, allowed)
+    match accept(model, problem, plan, outcome.certificate.clone()) {
+        // Durations fit 63 bits, but not the time of a plan that runs ops again: such a plan is none.
+        Err(Error::Rejected(rejected)) if rejected.rejection.codes() == [Code::V016] => {
+            Err(no_plan(&rejected.problem, &outcome))
+        }
+        result => within(result?, allowed),
+    }
 }
 
 /// Passes a plan that takes no longer than allowed.

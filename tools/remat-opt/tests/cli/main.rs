@@ -36,6 +36,7 @@ mod mlir;
 mod optimize;
 mod paging;
 mod plans;
+mod reduce;
 mod runtime;
 mod simulate;
 mod streams;
