@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use remat::Format;
 use remat::ir::Graph;
 use remat::plan::Problem;
-use remat::{Format, parse_duration};
+use remat::plan::parse_duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
