@@ -12,7 +12,7 @@ use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sink::{self, Readers};
-use crate::{OnnxError, OnnxModel, scope};
+use crate::{Marks, OnnxError, OnnxModel, scope};
 
 /// Key in a copied node's metadata under which stands the name of the node it repeats.
 pub const RECOMPUTE_OF: &str = "remat.recompute_of";
@@ -34,6 +34,7 @@ pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Re
     main.node = nodes;
     main.value_info.append(&mut exporter.value_info);
     main.quantization_annotation.append(&mut exporter.annotations);
+    Marks::state(&mut proto);
     Ok(proto)
 }
 

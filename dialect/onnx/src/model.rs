@@ -10,7 +10,7 @@ use remat_ir::Graph;
 
 use crate::external::{self, Folder};
 use crate::import::{Imported, import};
-use crate::{OnnxError, export, presence, save, scope, tensor, wire};
+use crate::{LostMarks, OnnxError, export, presence, save, scope, tensor, wire};
 
 /// What the file leaves open and the caller decides.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -110,6 +110,12 @@ impl OnnxModel {
     #[must_use]
     pub fn proto(&self) -> &ModelProto {
         &self.proto
+    }
+
+    /// What is gone of the nodes that a rewritten model states to have.
+    #[must_use]
+    pub fn lost_marks(&self) -> Option<LostMarks> {
+        LostMarks::of(&self.proto)
     }
 
     /// Every name of a value or node anywhere in the model, subgraphs and functions included, and the names the graph

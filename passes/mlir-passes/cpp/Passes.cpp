@@ -91,7 +91,7 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   StringRef getDescription() const final { return "Compute tensors again where that keeps the peak of memory within a budget"; }
 
   REMAT_OPTION(budget, "budget", "peak to stay within: 80%, 512MiB, a number of bytes, min, auto or none (default: auto)");
-  REMAT_OPTION(maxOverhead, "max-overhead", "for budget=auto: time that may be added (default: 5%)");
+  REMAT_OPTION(maxOverhead, "max-overhead", "time that may be added (default: 5% for budget=auto, no limit for others)");
   REMAT_OPTION(solver, "solver", "solver to use (default: auto)");
   REMAT_OPTION(timeLimit, "time-limit", "longest time to search, per function (default: 10s)");
   REMAT_OPTION(stepLimit, "step-limit", "most search steps to take, per function");

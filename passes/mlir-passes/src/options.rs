@@ -54,7 +54,7 @@ impl Default for PassOptions {
             model: ModelOptions::default(),
             request: SolveRequest {
                 budget: BudgetSpec::Auto,
-                max_overhead: 50_000,
+                max_overhead: None,
                 solver: "auto".to_owned(),
             },
             goal: Goal::default(),
@@ -84,7 +84,7 @@ impl ModelOptions {
     /// [`OptionError`] if there is none of this name, or the value has no meaning.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
-            "device" => value.clone_into(&mut self.load.device),
+            "device" => self.load.device = Some(value.to_owned()),
             "profile" => {
                 let text =
                     std::fs::read_to_string(value).map_err(|error| wrong(name, format!("`{value}`: {error}")))?;
@@ -107,12 +107,17 @@ impl PassOptions {
         let because = |why: String| wrong(name, why);
         match name {
             "budget" => {
-                let budget: Result<_, remat::plan::BudgetParseError> = value.parse();
+                let budget: Result<_, remat::plan::QuantityError> = value.parse();
                 self.request.budget = budget.map_err(|error| because(error.to_string()))?;
             }
-            "max-overhead" => self.request.max_overhead = remat::parse_share(value).map_err(because)?,
+            "max-overhead" => {
+                self.request.max_overhead =
+                    Some(remat::plan::parse_share(value).map_err(|error| because(error.to_string()))?)
+            }
             "solver" => value.clone_into(&mut self.request.solver),
-            "time-limit" => self.time_limit = remat::parse_duration(value).map_err(because)?,
+            "time-limit" => {
+                self.time_limit = remat::plan::parse_duration(value).map_err(|error| because(error.to_string()))?
+            }
             "step-limit" => self.step_limit = Some(number(name, value)?),
             "threads" => {
                 let threads = usize::try_from(number(name, value)?).ok();
@@ -140,14 +145,14 @@ impl PassOptions {
                     "dma" => Some(PagingMode::Dma),
                     _ => return Err(because(format!("`{value}` is none of `off`, `sync` and `dma`"))),
                 };
-                self.model.load.second_memory = mode.map(|mode| SecondMemory { mode, capacity: None });
+                self.model.load.second_memory = mode.map(|mode| SecondMemory::Used { mode, capacity: None });
             }
             "tier-capacity" => {
-                let capacity = Some(bytes(name, value)?);
-                let second = self.model.load.second_memory.as_mut();
-                second
-                    .ok_or_else(|| because("it says nothing without `paging`".to_owned()))?
-                    .capacity = capacity;
+                let bytes = bytes(name, value)?;
+                let Some(SecondMemory::Used { capacity, .. }) = &mut self.model.load.second_memory else {
+                    return Err(because("it says nothing without `paging`".to_owned()));
+                };
+                *capacity = Some(bytes);
             }
             "objective" => {
                 self.goal.objective = match value {
@@ -160,7 +165,7 @@ impl PassOptions {
             "deadline" => {
                 let deadline = value.parse();
                 self.goal.deadline =
-                    Some(deadline.map_err(|error: remat::DeadlineParseError| because(error.to_string()))?);
+                    Some(deadline.map_err(|error: remat::plan::QuantityError| because(error.to_string()))?);
             }
             "dealloc" => self.dealloc = truth(name, value)?,
             "remarks" => self.remarks = truth(name, value)?,
@@ -200,13 +205,7 @@ fn number(name: &str, value: &str) -> Result<u64, OptionError> {
 }
 
 fn bytes(name: &str, value: &str) -> Result<u64, OptionError> {
-    match value.parse() {
-        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
-        _ => Err(wrong(
-            name,
-            format!("`{value}` is not a size: write `512MiB`, `4GB` or a number of bytes"),
-        )),
-    }
+    remat::plan::parse_bytes(value).map_err(|error| wrong(name, error.to_string()))
 }
 
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
@@ -240,19 +239,19 @@ mod tests {
         }
         assert_eq!(options.request.budget, BudgetSpec::Share(800_000));
         assert_eq!(options.time_limit, Duration::from_millis(500));
-        assert_eq!(options.request.max_overhead, 30_000);
+        assert_eq!(options.request.max_overhead, Some(30_000));
         assert!(!options.dealloc);
         assert_eq!(options.model.load.order, Some(OrderMode::Fixed));
         assert_eq!(options.model.load.max_computes, Some(2));
         assert_eq!(
             options.model.load.second_memory,
-            Some(SecondMemory {
+            Some(SecondMemory::Used {
                 mode: PagingMode::Dma,
                 capacity: Some(2 << 20)
             })
         );
         assert_eq!(options.goal.objective, Objective::Energy);
-        assert_eq!(options.goal.deadline, Some(remat::Deadline::Factor(1_500_000)));
+        assert_eq!(options.goal.deadline, Some(remat::plan::Deadline::Factor(1_500_000)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use thiserror::Error;
+use crate::quantity::{MILLION, QuantityError, QuantityKind, Written, bytes, percent};
 
 /// A budget on the command line: `80%`, `512MiB`, `1.5GB`, `1048576`, `min` or `auto`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,18 +20,13 @@ pub enum BudgetSpec {
     None,
 }
 
-/// The text is not a budget.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("`{0}` is not a budget: write a share (`80%`), a size (`512MiB`, `1.5GB`, `1048576`), `min`, `auto` or `none`")]
-pub struct BudgetParseError(String);
-
 impl BudgetSpec {
     /// The budget in bytes for a baseline of this peak, rounded down; `None` for `min`, `auto` and `none`.
     #[must_use]
     pub fn bytes(self, baseline_peak: u64) -> Option<u64> {
         match self {
             Self::Share(millionths) => {
-                let bytes = u128::from(baseline_peak) * u128::from(millionths) / 1_000_000;
+                let bytes = u128::from(baseline_peak) * u128::from(millionths) / u128::from(MILLION);
                 Some(u64::try_from(bytes).unwrap_or(u64::MAX))
             }
             Self::Bytes(bytes) => Some(bytes),
@@ -41,60 +36,37 @@ impl BudgetSpec {
 }
 
 impl FromStr for BudgetSpec {
-    type Err = BudgetParseError;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Self, BudgetParseError> {
-        let error = || BudgetParseError(text.to_owned());
-        let trimmed = text.trim();
-        match trimmed.to_ascii_lowercase().as_str() {
+    /// Nothing that leaves no room (`0`) or asks for nothing (more than `100%`) is a budget.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let kind = QuantityKind::Budget;
+        match text.trim().to_ascii_lowercase().as_str() {
             "min" => return Ok(Self::Min),
             "auto" => return Ok(Self::Auto),
             "none" => return Ok(Self::None),
             _ => {}
         }
-        let split = trimmed
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(trimmed.len());
-        let (number, unit) = trimmed.split_at(split);
-        let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-            "%" => return parse_scaled(number, 10_000).map(Self::Share).ok_or_else(error),
-            "" | "b" => 1,
-            "k" | "kb" => 1_000,
-            "m" | "mb" => 1_000_000,
-            "g" | "gb" => 1_000_000_000,
-            "kib" => 1 << 10,
-            "mib" => 1 << 20,
-            "gib" => 1 << 30,
-            _ => return Err(error()),
-        };
-        parse_scaled(number, scale).map(Self::Bytes).ok_or_else(error)
-    }
-}
-
-/// A non-negative decimal number times `scale`, rounded down, without passing through floating point.
-fn parse_scaled(number: &str, scale: u64) -> Option<u64> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || fraction.len() > 12 {
-        return None;
-    }
-    let digits = |text: &str| {
-        if text.is_empty() {
-            Some(0)
+        let written = Written::read(text, kind)?;
+        let budget = if written.unit == "%" {
+            let share = written.times(MILLION / 100).filter(|&share| share <= MILLION);
+            let why = "it is more than the model takes as it is; write `none` for no limit";
+            Self::Share(share.ok_or_else(|| QuantityError::new(text, kind, why))?)
         } else {
-            text.parse::<u128>().ok()
+            Self::Bytes(bytes(text, &written, kind)?)
+        };
+        if written.is_zero() {
+            let why = "nothing fits into it; write `min` for the lowest peak that is found, `none` for no limit";
+            return Err(QuantityError::new(text, kind, why));
         }
-    };
-    let denominator = 10u128.pow(u32::try_from(fraction.len()).ok()?);
-    let value = digits(whole)?
-        .checked_mul(denominator)?
-        .checked_add(digits(fraction)?)?;
-    u64::try_from(value.checked_mul(u128::from(scale))? / denominator).ok()
+        Ok(budget)
+    }
 }
 
 impl fmt::Display for BudgetSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Share(millionths) => write!(f, "{}%", *millionths as f64 / 10_000.0),
+            Self::Share(millionths) => f.write_str(&percent(*millionths)),
             Self::Bytes(bytes) => write!(f, "{bytes}"),
             Self::Min => f.write_str("min"),
             Self::Auto => f.write_str("auto"),
@@ -112,6 +84,7 @@ mod tests {
         for (text, budget) in [
             ("80%", BudgetSpec::Share(800_000)),
             ("12.5 %", BudgetSpec::Share(125_000)),
+            ("100%", BudgetSpec::Share(1_000_000)),
             ("1048576", BudgetSpec::Bytes(1 << 20)),
             ("512MiB", BudgetSpec::Bytes(512 << 20)),
             ("1.5GB", BudgetSpec::Bytes(1_500_000_000)),
@@ -123,18 +96,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_budget_is_rejected() {
-        for text in [
-            "",
-            "%",
-            "-5%",
-            "80 percent",
-            "1e9",
-            "99999999999999999999GiB",
-            "1.2.3MB",
-            ".",
+    fn what_is_no_budget_is_rejected_with_what_was_meant() {
+        for (text, part) in [
+            ("", "write a share (`80%`)"),
+            ("%", "write a share (`80%`)"),
+            ("-5%", "must not be negative"),
+            ("80 percent", "write a share (`80%`)"),
+            ("1e9", "write a share (`80%`)"),
+            ("99999999999999999999GiB", "too large"),
+            ("1.2.3MB", "write a share (`80%`)"),
+            (".", "write a share (`80%`)"),
+            ("0.8", "did you mean `80%`?"),
+            (".125", "did you mean `12.5%`?"),
+            ("1.5", "is a unit missing"),
+            ("0", "nothing fits into it"),
+            ("0%", "nothing fits into it"),
+            ("0.0", "is a unit missing"),
+            ("1.0", "did you mean `100%`?"),
+            ("101%", "more than the model takes"),
+            ("MiB", "the number is missing"),
+            ("512Mi", "did you mean `512MiB`?"),
         ] {
-            assert!(text.parse::<BudgetSpec>().is_err(), "{text}");
+            let error = text.parse::<BudgetSpec>().expect_err(text).to_string();
+            assert!(error.contains(part), "{error}");
         }
     }
 

@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Accounting, Certificate, Objective, OpId, OrderMode, Plan, Problem, Step, StorageId};
+use crate::{Accounting, Certificate, Objective, OpId, OrderMode, Plan, Problem, Setup, Step, StorageId};
 
-/// The value of [`PlanFile::format`] that this version writes and reads.
-pub const PLAN_FORMAT: &str = "remat-plan/1";
+/// The value of [`PlanFile::format`] that this version writes.
+pub const PLAN_FORMAT: &str = "remat-plan/2";
+/// The one that it reads as well: without [`PlanFile::setup`].
+pub const PLAN_FORMAT_1: &str = "remat-plan/1";
 
 /// The kind of a step, as written in a plan file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +46,7 @@ pub struct StepRecord {
 /// A plan with its figures, as JSON.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFile {
-    /// [`PLAN_FORMAT`].
+    /// [`PLAN_FORMAT`] or [`PLAN_FORMAT_1`].
     #[serde(default = "current_format")]
     pub format: String,
     /// Name of the model.
@@ -75,6 +77,9 @@ pub struct PlanFile {
     pub baseline_peak_bytes: u64,
     /// Time of running every op once.
     pub baseline_duration: u64,
+    /// How the model was read; absent in plans written by hand and in those of the first format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
     /// What the solver claims; absent in plans written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
@@ -97,7 +102,7 @@ pub enum PlanFileError {
     #[error("not a plan: {}", shown(.0))]
     Json(String),
     /// A version this program does not know.
-    #[error("plan format `{}` is not known, expected `{PLAN_FORMAT}`", shown(.0))]
+    #[error("plan format `{}` is not known, expected `{PLAN_FORMAT}` or `{PLAN_FORMAT_1}`", shown(.0))]
     Format(String),
     /// A step without its name.
     #[error("step {step} ({kind:?}) lacks `{field}`")]
@@ -134,7 +139,7 @@ impl PlanFile {
     /// [`PlanFileError::Json`] and [`PlanFileError::Format`].
     pub fn from_json(text: &str) -> Result<Self, PlanFileError> {
         let file: Self = serde_json::from_str(text).map_err(|error| PlanFileError::Json(error.to_string()))?;
-        if file.format == PLAN_FORMAT {
+        if [PLAN_FORMAT, PLAN_FORMAT_1].contains(&file.format.as_str()) {
             Ok(file)
         } else {
             Err(PlanFileError::Format(file.format))

@@ -39,6 +39,7 @@
 
 mod budget;
 mod certificate;
+mod deadline;
 mod feasibility;
 mod file;
 mod lower;
@@ -46,12 +47,15 @@ mod paging;
 mod plan;
 mod problem;
 mod prune;
+mod quantity;
+mod setup;
 mod structure;
 
-pub use budget::{BudgetParseError, BudgetSpec};
+pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
+pub use deadline::Deadline;
 pub use feasibility::{Bottleneck, Infeasible};
-pub use file::{PLAN_FORMAT, PlanFile, PlanFileError, StepKind, StepRecord};
+pub use file::{PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, StepRecord};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};
 pub use plan::{Plan, Step};
@@ -59,5 +63,7 @@ pub use problem::{
     Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
 };
 pub use prune::prune_sequence;
+pub use quantity::{QuantityError, QuantityKind, decimal, parse_bytes, parse_duration, parse_share, percent};
 pub use remat_ir::{OpId, StorageId, TensorId};
+pub use setup::{DeviceRecord, Setup};
 pub use structure::Structure;

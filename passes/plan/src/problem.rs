@@ -208,6 +208,17 @@ impl Problem {
         blake3::hash(&text).to_hex()[..16].to_owned()
     }
 
+    /// Hex digest of what is scheduled, by name: ops, what they read and define, and which tensors share memory. Sizes, costs and limits
+    /// do not count, so that it tells models apart and nothing else.
+    #[must_use]
+    pub fn graph_digest(&self) -> String {
+        let ops = self.ops.iter().map(|op| (&op.name, &op.reads, &op.defines));
+        let tensors = self.tensors.iter().map(|tensor| (&tensor.name, tensor.storage));
+        let parts = (ops.collect::<Vec<_>>(), tensors.collect::<Vec<_>>());
+        let text = serde_json::to_vec(&parts).expect("names and ids have a JSON form");
+        blake3::hash(&text).to_hex()[..16].to_owned()
+    }
+
     /// Time of computing every op once.
     #[must_use]
     pub fn total_duration(&self) -> u64 {

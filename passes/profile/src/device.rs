@@ -13,7 +13,7 @@ use crate::KernelClass;
 mod table;
 
 pub use table::DeviceTableError;
-use table::KnownDevices;
+use table::{KnownDevices, from_figures, to_figures};
 
 /// The device table: figures of vendors and fitted efficiencies, each with its source.
 const TABLE: &str = include_str!("devices.toml");
@@ -95,6 +95,8 @@ pub struct Device {
     pub alignment: u64,
     /// Bytes of its memory; absent where there is as much as one installs.
     pub memory_bytes: Option<u64>,
+    /// Bytes of the read-only memory that weights lie in; absent where they lie in memory.
+    pub flash_bytes: Option<u64>,
     /// What runs take; absent where it is not known.
     pub energy: Option<Energy>,
     /// Where storages may be moved to, if anywhere.
@@ -136,6 +138,20 @@ impl Device {
             families: DEVICES.iter().map(family).collect(),
         };
         table::parse(text, &known)
+    }
+
+    /// Its figures as JSON: the keys of a device table, and its efficiencies.
+    #[must_use]
+    pub fn figures(&self) -> serde_json::Value {
+        to_figures(self)
+    }
+
+    /// The device of such figures.
+    ///
+    /// # Errors
+    /// [`DeviceTableError`], naming the key.
+    pub fn from_figures(figures: &serde_json::Value) -> Result<Self, DeviceTableError> {
+        from_figures(figures)
     }
 
     /// Energy of a run in picojoules, rounded to the nearest; 0 where the device states none. Saturates.

@@ -63,6 +63,7 @@ struct DeviceRow {
     alignment: Spanned<u64>,
     cpu_kernels: bool,
     memory_bytes: Option<u64>,
+    flash_bytes: Option<u64>,
     energy: Option<Energy>,
     second_memory: Option<Spanned<Paging>>,
 }
@@ -152,11 +153,45 @@ pub(super) fn parse(text: &str, known: &KnownDevices<'_>) -> Result<Vec<Device>,
             alignment: row.alignment.into_inner(),
             cpu_kernels: row.cpu_kernels,
             memory_bytes: row.memory_bytes,
+            flash_bytes: row.flash_bytes,
             energy: row.energy,
             second_memory: row.second_memory.map(Spanned::into_inner),
         });
     }
     Ok(devices)
+}
+
+/// Where a device's own efficiencies stand among its figures.
+const EFFICIENCIES: &str = "efficiencies";
+
+/// A device as the row of a table in JSON, with its efficiencies.
+pub(super) fn to_figures(device: &Device) -> serde_json::Value {
+    let mut figures = serde_json::to_value(device).unwrap_or_default();
+    if let Some(row) = figures.as_object_mut() {
+        row.retain(|_, value| !value.is_null());
+    }
+    figures
+}
+
+/// The device of a row in JSON: it is put into a table, and goes the way of every table.
+pub(super) fn from_figures(figures: &serde_json::Value) -> Result<Device, DeviceTableError> {
+    let bad = |message: String| DeviceTableError::Form { line: 1, message };
+    let mut row = figures.clone();
+    let fields = row
+        .as_object_mut()
+        .ok_or_else(|| bad("the figures are no object".to_owned()))?;
+    let efficiencies = fields.remove(EFFICIENCIES).unwrap_or_default();
+    let family = fields
+        .get("family")
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
+    let table = serde_json::json!({ "efficiency": { family: efficiencies }, "device": [row] });
+    let text = toml::to_string(&table).map_err(|error| bad(error.to_string()))?;
+    let devices = parse(&text, &KnownDevices::default())?;
+    devices
+        .into_iter()
+        .next()
+        .ok_or_else(|| bad("there is no device".to_owned()))
 }
 
 /// The name of a class as tables write it.

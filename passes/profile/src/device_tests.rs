@@ -77,6 +77,33 @@ fn a_table_of_ones_own_adds_devices() {
 }
 
 #[test]
+fn a_device_is_had_back_from_its_figures() {
+    let board = Device::from_table(BOARD).unwrap().remove(0);
+    for device in Device::presets().iter().chain([&board]) {
+        assert_eq!(
+            Device::from_figures(&device.figures()).as_ref(),
+            Ok(device),
+            "{}",
+            device.name
+        );
+    }
+}
+
+#[test]
+fn figures_that_no_device_has_are_refused() {
+    let figures = Device::from_table(BOARD).unwrap()[0].figures();
+    let with = |key: &str, value: serde_json::Value| {
+        let mut figures = figures.clone();
+        figures[key] = value;
+        Device::from_figures(&figures).unwrap_err().to_string()
+    };
+    assert!(with("alignment", 5.into()).contains("`alignment` of device `my-board` must be a power of two"));
+    assert!(with("color", "red".into()).contains("color"));
+    assert!(with("efficiencies", 7.into()).contains("line"));
+    assert!(Device::from_figures(&"cpu".into()).is_err());
+}
+
+#[test]
 fn mistakes_in_a_table_are_told_with_key_and_line() {
     let mistakes = [
         ("peak =", "peaks ="),

@@ -8,6 +8,9 @@ use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Prob
 use remat_verify::Rejection;
 use thiserror::Error;
 
+use crate::refusal::exact;
+use crate::{Refusal, Room};
+
 /// Which of the documented outcomes an error is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
@@ -221,6 +224,79 @@ pub enum Error {
     /// A claim of ours was refuted.
     #[error("what solver `{}` claims is refuted by the checker: this is a bug of remat-opt", .0.solver)]
     FalseClaim(Box<BugReport>),
+    /// A budget is refused; what is known of those that are not comes with it.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// A plan keeps the budget and takes longer than allowed.
+    #[error("the shortest plan found adds {:.2} %, {:.2} % are allowed; {}", added(*.found, *.baseline), added(*.allowed, *.baseline),
+        if .bound > .allowed { format!("no plan adds less than {:.2} %, that is proved", added(*.bound, *.baseline)) }
+        else { "there may be a shorter one".to_owned() })]
+    TooLong {
+        /// Duration of the plan.
+        found: u64,
+        /// Duration of running every op once.
+        baseline: u64,
+        /// Longest duration that is allowed.
+        allowed: u64,
+        /// No plan within the budget is shorter.
+        bound: u64,
+    },
+    /// A budget, or a plan, beyond the memory of the device.
+    #[error(
+        "{what} is {}, and {room}: name another device, its true memory (`--device-memory`), or no limit (`--device-memory none`)",
+        exact(*.bytes)
+    )]
+    BeyondDevice {
+        /// What is beyond it.
+        what: &'static str,
+        /// Its bytes.
+        bytes: u64,
+        /// What the device leaves.
+        room: Room,
+    },
+    /// An option that the plan contradicts.
+    #[error("`{flag} {given}` contradicts the plan, which was made with {plan}: leave `{flag}` out")]
+    Contradiction {
+        /// The option.
+        flag: &'static str,
+        /// Its value.
+        given: String,
+        /// What the plan says.
+        plan: String,
+    },
+    /// A plan breaks rules because it is one for another model.
+    #[error(
+        "the plan is for another model, `{plan_model}` (graph {plan_graph}); this one is `{model}` (graph {graph})"
+    )]
+    OtherModel {
+        /// Name of the plan's model.
+        plan_model: String,
+        /// Digest of its graph.
+        plan_graph: String,
+        /// Name of the model at hand.
+        model: String,
+        /// Digest of its graph.
+        graph: String,
+        /// The rules that the plan breaks here.
+        rejection: Box<Rejection>,
+    },
+    /// A plan moves storages, and the model was read without a second memory.
+    #[error(
+        "the plan moves results {moves} times, to a second memory or back, and does not say which: name the device and how it moves them, \
+         `--device NAME --paging sync|dma`"
+    )]
+    PlanPages {
+        /// Its steps that move something.
+        moves: usize,
+    },
+    /// The plan is one for what a runtime makes of the model, and there is no runtime.
+    #[error(
+        "the plan is for the graph that {by} makes of the model, and ONNX Runtime is not here: install it, or name it with `--ort-library`"
+    )]
+    FusedPlan {
+        /// The runtime with its version.
+        by: String,
+    },
     /// A budget that does not stand for a number of bytes.
     #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
     NotSwept {
@@ -290,6 +366,11 @@ pub enum Error {
     Rewrite(#[from] remat_rewrite::RewriteError),
 }
 
+/// Time beyond the baseline, in per cent.
+fn added(duration: u64, baseline: u64) -> f64 {
+    crate::Overhead { duration, baseline }.percent()
+}
+
 fn abandoned_text(abandoned: &[crate::deploy::Abandoned]) -> String {
     let texts: Vec<String> = abandoned
         .iter()
@@ -339,13 +420,17 @@ impl Error {
         match self {
             Self::EmptyFront { budgets, impossible } if budgets == impossible => ErrorKind::Negative,
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
+            Self::Refused(refusal) => refusal.kind(),
+            Self::TooLong { bound, allowed, .. } if bound > allowed => ErrorKind::Negative,
             Self::Infeasible(_)
             | Self::ProvedInfeasible { .. }
             | Self::PlanRejected(_)
+            | Self::OtherModel { .. }
             | Self::ModelsDiffer { .. }
             | Self::BrokenPromise { .. } => ErrorKind::Negative,
             Self::Rejected(_) | Self::FalseClaim(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
             Self::NoPlan { .. }
+            | Self::TooLong { .. }
             | Self::NoPlanOfItsKind { .. }
             | Self::EmptyFront { .. }
             | Self::NoBatch { .. }
@@ -371,6 +456,10 @@ impl Error {
             | Self::UnknownSolver { .. }
             | Self::NoSecondMemory { .. }
             | Self::NoEnergy { .. }
+            | Self::BeyondDevice { .. }
+            | Self::Contradiction { .. }
+            | Self::PlanPages { .. }
+            | Self::FusedPlan { .. }
             | Self::Paged { .. }
             | Self::NothingToRewrite { .. }
             | Self::NotSwept { .. }

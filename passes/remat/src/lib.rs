@@ -13,7 +13,7 @@
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = remat::Model::open("model.onnx".as_ref(), &remat::LoadOptions::default())?;
-//! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: 0, solver: "auto".into() };
+//! let request = remat::SolveRequest { budget: "80%".parse()?, max_overhead: None, solver: "auto".into() };
 //! let solution = remat::solve(&model, &request, &remat::solver::SolveControl::new())?;
 //! println!("{} -> {} bytes", model.baseline().peak, solution.replay.peak);
 //! remat::save(&model, &solution, &remat::Target::Onnx, "small.onnx".as_ref())?;
@@ -39,9 +39,11 @@ mod goal;
 mod input;
 mod measured;
 mod model;
-mod quantity;
+mod refusal;
+mod room;
 mod save;
 mod schedule;
+mod setup;
 mod solution;
 mod sweep;
 mod watch;
@@ -54,14 +56,18 @@ pub use compare::{
 };
 pub use error::{BugReport, Error, ErrorKind};
 pub use finding::{Finding, FindingKind};
-pub use goal::{Deadline, DeadlineParseError, Goal, SecondMemory};
+pub use goal::{Goal, SecondMemory};
 pub use input::Format;
 pub use measured::{ProfileRequest, measured_profile};
 pub use model::{ExternalBytes, LoadOptions, Model};
-pub use quantity::{parse_duration, parse_share};
+pub use refusal::{LowestPeak, Refusal};
+pub use room::{DeviceMemory, Room};
 pub use save::{Output, Target, rewrite, save};
 pub use schedule::check_schedule;
-pub use solution::{Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solvers};
+pub use setup::{open_for_plan, order_for_plan};
+pub use solution::{
+    Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solve_or_explain, solvers,
+};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
 pub use remat_dtr as dtr;

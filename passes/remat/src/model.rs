@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_plan::{Accounting, OrderMode, Plan, Problem, StorageRole, baseline};
+use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, baseline};
 use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
+use remat_target::OrderHint;
 use remat_verify::{Replay, replay};
 
-use crate::{BugReport, Error, Format, SecondMemory};
+use crate::setup::{order_hint, setup_of};
+use crate::{BugReport, DeviceMemory, Error, Format, Room, SecondMemory};
 
 /// How a model is read and what counts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// Values of symbolic dimensions.
     pub dims: BTreeMap<String, u64>,
@@ -24,10 +26,14 @@ pub struct LoadOptions {
     pub order: Option<OrderMode>,
     /// How often one op may run at most.
     pub max_computes: Option<u32>,
-    /// Name of the device that durations are estimated for.
-    pub device: String,
+    /// Name of the device that durations are estimated for; absent: [`Device::DEFAULT`].
+    pub device: Option<String>,
     /// A table of devices besides the presets.
     pub device_file: Option<PathBuf>,
+    /// Devices besides presets and table, which come before both.
+    pub own_devices: Vec<Device>,
+    /// The memory that plans must fit into; absent: what the device says.
+    pub device_memory: Option<DeviceMemory>,
     /// Measured durations that replace estimates.
     pub profile: Option<ProfileFile>,
     /// Plans may move storages to the second memory of the device, or of the problem that is read.
@@ -41,22 +47,23 @@ impl LoadOptions {
     /// [`Error::Io`] and [`Error::DeviceFile`] if the table of devices cannot be read, [`Error::UnknownDevice`] if neither it nor
     /// the presets have the device.
     pub fn device(&self) -> Result<Device, Error> {
-        let mut devices = match &self.device_file {
-            None => Vec::new(),
-            Some(path) => device_table(path)?,
-        };
+        let mut devices = self.own_devices.clone();
+        if let Some(path) = &self.device_file {
+            devices.extend(device_table(path)?);
+        }
         devices.extend_from_slice(Device::presets());
-        if let Some(found) = devices.iter().find(|device| device.name == self.device) {
+        let name = self.device.as_deref().unwrap_or(Device::DEFAULT);
+        if let Some(found) = devices.iter().find(|device| device.name == name) {
             return Ok(found.clone());
         }
         Err(Error::UnknownDevice {
-            name: self.device.clone(),
+            name: name.to_owned(),
             known: devices.iter().map(|device| device.name.clone()).collect(),
         })
     }
 
     /// The sizes that the caller states, and those that were seen when the model was profiled.
-    fn stated_sizes(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn stated_sizes(&self) -> BTreeMap<String, u64> {
         let mut sizes = self.sizes.clone();
         let ops = self.profile.iter().flat_map(|profile| &profile.ops);
         for output in ops.flat_map(|op| &op.outputs) {
@@ -65,22 +72,6 @@ impl LoadOptions {
             }
         }
         sizes
-    }
-}
-
-impl Default for LoadOptions {
-    fn default() -> Self {
-        Self {
-            dims: BTreeMap::new(),
-            sizes: BTreeMap::new(),
-            accounting: None,
-            order: None,
-            max_computes: None,
-            device: "cpu".to_owned(),
-            device_file: None,
-            profile: None,
-            second_memory: None,
-        }
     }
 }
 
@@ -123,6 +114,8 @@ pub struct Model {
     problem: Problem,
     baseline_plan: Plan,
     baseline: Replay,
+    setup: Option<Setup>,
+    room: Option<Room>,
 }
 
 impl Model {
@@ -160,7 +153,7 @@ impl Model {
                 if let Some(second) = options.second_memory {
                     second.apply(&mut problem, None)?;
                 }
-                Self::finish(Source::Problem, None, problem)
+                Ok(Self::finish(Source::Problem, None, problem)?.read_with(options, None))
             }
             Format::Log => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -168,7 +161,7 @@ impl Model {
                 let mut problem = remat_dtr::problem_of(&remat_dtr::read_log(&read()?)?, name);
                 problem.order = options.order.unwrap_or(problem.order);
                 problem.max_computes = options.max_computes;
-                Self::finish(Source::Log, None, problem)
+                Ok(Self::finish(Source::Log, None, problem)?.read_with(options, None))
             }
         }
     }
@@ -190,7 +183,8 @@ impl Model {
         if let Some(second) = options.second_memory {
             second.apply(&mut problem, Some(&device))?;
         }
-        Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)
+        let model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
+        Ok(model.read_with(options, Some(&device)))
     }
 
     /// The graph of an MLIR function. Kernels are what MLIR makes of the function: they take no workspace, and a result that nobody reads
@@ -227,7 +221,8 @@ impl Model {
         if let Some(second) = options.second_memory {
             second.apply(&mut problem, Some(&device))?;
         }
-        Self::finish(Source::Mlir(graph), Some(profile), problem)
+        let model = Self::finish(Source::Mlir(graph), Some(profile), problem)?;
+        Ok(model.read_with(options, Some(&device)))
     }
 
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
@@ -238,7 +233,7 @@ impl Model {
             second.apply(&mut problem, None)?;
         }
         problem.max_computes = options.max_computes;
-        Self::finish(Source::NodeLink(read.graph), None, problem)
+        Ok(Self::finish(Source::NodeLink(read.graph), None, problem)?.read_with(options, None))
     }
 
     fn finish(source: Source, profile: Option<Profile>, problem: Problem) -> Result<Self, Error> {
@@ -255,6 +250,8 @@ impl Model {
                 problem,
                 baseline_plan,
                 baseline,
+                setup: None,
+                room: None,
             }),
             Err(rejection) => {
                 let solver = "baseline".to_owned();
@@ -267,6 +264,41 @@ impl Model {
                 })))
             }
         }
+    }
+
+    /// Notes what the model was read with.
+    fn read_with(mut self, options: &LoadOptions, device: Option<&Device>) -> Self {
+        self.setup = Some(setup_of(options, device, &self.problem));
+        self.room = Room::of(device, options.device_memory, self.external_bytes());
+        self
+    }
+
+    /// Notes that the model is what this runtime made of the input.
+    pub(crate) fn fused_by(mut self, runtime: String) -> Self {
+        if let Some(setup) = &mut self.setup {
+            setup.fused_by = Some(runtime);
+        }
+        self
+    }
+
+    /// Notes the execution orders that a file of the model is made for.
+    pub(crate) fn ordered_for(mut self, order: OrderHint) -> Self {
+        if let Some(setup) = &mut self.setup {
+            setup.order_hint = Some(order_hint(order).to_owned());
+        }
+        self
+    }
+
+    /// What the model was read with; absent where it was not read but made.
+    #[must_use]
+    pub fn setup(&self) -> Option<&Setup> {
+        self.setup.as_ref()
+    }
+
+    /// What the memory of its device leaves to a plan; absent where nothing limits it.
+    #[must_use]
+    pub fn room(&self) -> Option<&Room> {
+        self.room.as_ref()
     }
 
     /// The same problem with all sizes multiplied by `factor` and divided by `divisor`, at least 1, rounded up: what becomes of a graph whose

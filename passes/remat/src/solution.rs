@@ -14,19 +14,24 @@ use remat_verify::{CheckError, Code, Replay, check_certificate, replay};
 use crate::auto::Auto;
 use crate::claims::{agree, refuted};
 use crate::goal::{Goal, is_special};
+use crate::setup::Fit;
 use crate::watch::{Checked, Guard};
 use crate::{BugReport, Error, Model};
 
 /// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
 const BUDGET_SHARE: f64 = 0.6;
 
+/// The overhead that [`BudgetSpec::Auto`] allows where none is stated, in millionths of the baseline duration.
+const DEFAULT_OVERHEAD: u64 = 50_000;
+
 /// What is asked of a solver.
 #[derive(Clone, Debug)]
 pub struct SolveRequest {
     /// The budget.
     pub budget: BudgetSpec,
-    /// For [`BudgetSpec::Auto`]: largest overhead, in millionths of the baseline duration.
-    pub max_overhead: u64,
+    /// Largest overhead, in millionths of the baseline duration; absent: [`DEFAULT_OVERHEAD`] for [`BudgetSpec::Auto`], no limit for all
+    /// other budgets. With [`BudgetSpec::Min`] the same as [`BudgetSpec::Auto`].
+    pub max_overhead: Option<u64>,
     /// Name of the solver.
     pub solver: String,
 }
@@ -84,6 +89,7 @@ impl Solution {
             deadline: self.problem.deadline,
             baseline_peak_bytes: model.baseline().peak,
             baseline_duration: model.baseline().duration,
+            setup: model.setup().cloned(),
             certificate: self.certificate.clone(),
             steps: PlanFile::records(&self.problem, &self.plan),
         }
@@ -142,8 +148,24 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
 /// [`solve`] for another goal than least time.
 ///
 /// # Errors
-/// As [`solve`]; [`Error::NoEnergy`] if energy is the objective and no op takes any.
+/// As [`solve`]; [`Error::NoEnergy`] if energy is the objective and no op takes any, [`Error::TooLong`] if a plan within the budget takes
+/// longer than allowed, [`Error::BeyondDevice`] for budgets and plans above the device's memory.
 pub fn solve_for(
+    model: &Model,
+    request: &SolveRequest,
+    goal: Goal,
+    control: &SolveControl<'_>,
+) -> Result<Solution, Error> {
+    let request = request.on_device(model)?;
+    let solution = seek(model, &request, goal, control)?;
+    if let Some(room) = model.room().filter(|_| request.budget != BudgetSpec::None) {
+        crate::room::check(room, "the lowest peak found", solution.replay.peak)?;
+    }
+    Ok(solution)
+}
+
+/// [`solve_for`], whatever memory the device has.
+pub(crate) fn seek(
     model: &Model,
     request: &SolveRequest,
     goal: Goal,
@@ -156,6 +178,13 @@ pub fn solve_for(
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
     goal.apply(&mut problem);
+    let allowed = request
+        .max_overhead
+        .map(|share| longest(model.baseline().duration, share));
+    if let Some(allowed) = allowed.filter(|_| problem.objective != Objective::Time) {
+        // Nothing else holds a plan to it that is to be good at something else.
+        problem.deadline = Some(problem.deadline.map_or(allowed, |deadline| deadline.min(allowed)));
+    }
     if problem.objective == Objective::Energy && problem.total_energy() == 0 {
         let with_energy = Device::presets().iter().filter(|device| device.energy.is_some());
         let known: Vec<_> = with_energy.map(|device| device.name.clone()).collect();
@@ -168,8 +197,8 @@ pub fn solve_for(
             problem.check(&Structure::of(&problem))?;
             None
         }
-        BudgetSpec::Min => Some(u64::MAX),
-        BudgetSpec::Auto => Some(longest(model.baseline().duration, request.max_overhead)),
+        BudgetSpec::Min => Some(allowed.unwrap_or(u64::MAX)),
+        BudgetSpec::Auto => Some(allowed.unwrap_or_else(|| longest(model.baseline().duration, DEFAULT_OVERHEAD))),
     };
     let work = |control: &SolveControl<'_>| match longest {
         None => (problem.clone(), solver.solve(&problem, control)),
@@ -192,7 +221,34 @@ pub fn solve_for(
     if problem.deadline.is_some() && !knows_goals && is_only_late(&problem, &plan) {
         return Err(no_plan(&problem, &outcome));
     }
-    accept(model, problem, plan, outcome.certificate)
+    within(accept(model, problem, plan, outcome.certificate)?, allowed)
+}
+
+/// Passes a plan that takes no longer than allowed.
+fn within(solution: Solution, allowed: Option<u64>) -> Result<Solution, Error> {
+    match allowed.filter(|&allowed| solution.replay.duration > allowed) {
+        None => Ok(solution),
+        Some(allowed) => Err(Error::TooLong {
+            found: solution.replay.duration,
+            baseline: solution.overhead.baseline,
+            allowed,
+            bound: solution.bound_on_all_plans(solution.problem.order),
+        }),
+    }
+}
+
+/// [`solve_for`]; a refused budget comes back with what is known of others ([`Error::Refused`]), which may take a few seconds more.
+///
+/// # Errors
+/// As [`solve_for`], with [`Error::Refused`] in place of those about the budget.
+pub fn solve_or_explain(
+    model: &Model,
+    request: &SolveRequest,
+    goal: Goal,
+    control: &SolveControl<'_>,
+) -> Result<Solution, Error> {
+    solve_for(model, request, goal, control)
+        .or_else(|error| crate::refusal::explained(error, model, request, goal, control, 0))
 }
 
 /// Takes back what a solver claims that knows time alone: of transfers, energy and deadlines it proves nothing.
@@ -365,8 +421,11 @@ pub(crate) fn accept(
 /// Replays a plan that was read from a file.
 ///
 /// # Errors
-/// [`Error::PlanRejected`] if it breaks a rule, [`Error::PlanFile`] if it is malformed.
+/// [`Error::PlanRejected`] if it breaks a rule, [`Error::OtherModel`] if that is because it is for another model, [`Error::PlanFile`] if it is
+/// malformed, [`Error::PlanPages`] if it moves storages and the model was read without a second memory.
 pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
+    let fit = Fit::new(model, file);
+    fit.check_paging()?;
     let mut problem = model.problem().clone();
     problem.budget = file.budget_bytes;
     problem.order = file.order;
@@ -374,8 +433,13 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     problem.deadline = file.deadline;
     let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
         CheckError::File(error) => Error::PlanFile(error),
-        CheckError::Rejected(rejection) => Error::PlanRejected(rejection),
+        CheckError::Rejected(rejection) => fit.judge(rejection),
     })?;
+    fit.warn();
+    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
+        let (peak, memory) = (replay.peak, room.memory);
+        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
+    }
     let plan = file.plan(&problem)?;
     Ok(solution(model, problem, plan, replay, file.certificate.clone()))
 }
@@ -499,12 +563,12 @@ mod tests {
     fn a_solver_that_knows_no_deadline_finds_nothing_where_its_plan_is_late() {
         let model = model();
         let goal = Goal {
-            deadline: Some(crate::Deadline::Factor(1_000_000)),
+            deadline: Some(remat_plan::Deadline::Factor(1_000_000)),
             ..Goal::default()
         };
         let request = SolveRequest {
             budget: BudgetSpec::Share(600_000),
-            max_overhead: 0,
+            max_overhead: None,
             solver: "search".to_owned(),
         };
         let control = SolveControl::new().step_limit(2_000);

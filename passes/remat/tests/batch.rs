@@ -59,7 +59,7 @@ fn by_brute_force(open: &dyn Fn(u64) -> Result<Model, Error>, request: &BatchReq
         }
         let asked = SolveRequest {
             budget: BudgetSpec::Bytes(request.memory),
-            max_overhead: 0,
+            max_overhead: None,
             solver: request.solver.clone(),
         };
         if let Ok(solution) = remat::solve(&model, &asked, &control()) {

@@ -71,8 +71,8 @@ fn every_solver_runs_under_every_budget_loose_ones_first() {
 fn with_a_second_memory_the_solvers_that_use_it_take_part() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models/mlp_tiny_train.onnx");
     let options = LoadOptions {
-        device: "raspberry-pi-4".to_owned(),
-        second_memory: Some(remat::SecondMemory {
+        device: Some("raspberry-pi-4".to_owned()),
+        second_memory: Some(remat::SecondMemory::Used {
             mode: remat::plan::PagingMode::Dma,
             capacity: None,
         }),
@@ -105,7 +105,7 @@ fn a_run_finds_what_the_solver_finds_alone() {
     for (run, &(budget, _)) in comparison.solvers[0].runs.iter().zip(&comparison.budgets) {
         let alone = SolveRequest {
             budget,
-            max_overhead: 0,
+            max_overhead: None,
             solver: "search".to_owned(),
         };
         let alone = remat::solve(&model, &alone, &control()).ok();

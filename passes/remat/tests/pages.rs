@@ -133,8 +133,8 @@ fn training_steps_from_files_are_planned_within_budget_and_deadline() {
     assert!(own.len() >= 2);
     for path in own.into_iter().chain(training_steps(&root.join("../shared/models"))) {
         let options = LoadOptions {
-            device: "mkr1000".to_owned(),
-            second_memory: Some(SecondMemory {
+            device: Some("mkr1000".to_owned()),
+            second_memory: Some(SecondMemory::Used {
                 mode: PagingMode::Sync,
                 capacity: None,
             }),

@@ -23,7 +23,7 @@ fn solve_within(model: &Model, budget: &str, steps: u64) -> Result<Solution, Err
     let budget: BudgetSpec = budget.parse().expect("a budget");
     let request = SolveRequest {
         budget,
-        max_overhead: 50_000,
+        max_overhead: None,
         solver: "search".to_owned(),
     };
     remat::solve(model, &request, &SolveControl::new().step_limit(steps))

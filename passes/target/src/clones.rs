@@ -5,13 +5,10 @@
 //! the op before it hands its attributes on under other names, and loading fails. So the result that a marked activation reads gets a
 //! further reader, and is fused with nothing.
 
-use remat_onnx::RECOMPUTE_OF;
 use remat_onnx::proto::{GraphProto, NodeProto};
+use remat_onnx::{MARK, RECOMPUTE_OF};
 
 use crate::build;
-
-/// The attribute; its value differs from clone to clone.
-pub const MARK: &str = "__remat";
 
 /// Ops that ONNX Runtime fuses into the Conv or Gemm before them.
 const ACTIVATIONS: &[&str] = &[

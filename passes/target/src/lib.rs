@@ -25,5 +25,4 @@ mod readers;
 mod schedule;
 mod zeros;
 
-pub use clones::MARK;
 pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, lower};

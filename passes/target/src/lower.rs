@@ -2,7 +2,7 @@
 
 use remat_ir::{ElementType, Graph, ValueType};
 use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
-use remat_onnx::{OnnxError, OnnxModel};
+use remat_onnx::{Marks, OnnxError, OnnxModel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clones;
@@ -118,6 +118,7 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     }
     first.append(&mut nodes);
     graph.node = first;
+    Marks::state(&mut proto);
     Ok(Lowered { proto, report, reserve })
 }
 

@@ -4,15 +4,13 @@
 //! moved in front of a Transpose.)
 
 use remat_ir::{ElementType, Graph, OpKind, TensorId, ValueType};
+use remat_onnx::ANCHOR_SUFFIX;
 use remat_onnx::proto::NodeProto;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build;
 use crate::names::Names;
 use crate::schedule;
-
-/// What is appended to the name of the value that a reader reads.
-const SUFFIX: &str = "__read";
 
 /// Whether the node looks at no element of what it reads, and makes a few bytes.
 pub(crate) fn makes_a_few_bytes(node: &NodeProto) -> bool {
@@ -135,7 +133,7 @@ impl Arrangement<'_> {
 
     fn reader(&self, value: &str, names: &mut Names) -> Option<NodeProto> {
         let ty = self.types.get(value).filter(|_| self.is_readable(value))?;
-        reader(value, ty, &names.fresh(&format!("{value}{SUFFIX}")))
+        reader(value, ty, &names.fresh(&format!("{value}{ANCHOR_SUFFIX}")))
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn measure(model: &Model, budget: BudgetSpec, solver: &str, effort: E
         .observer(&notes);
     let request = SolveRequest {
         budget,
-        max_overhead: 0,
+        max_overhead: None,
         solver: solver.to_owned(),
     };
     let result = match remat::solve(model, &request, &control) {

@@ -102,7 +102,7 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     ];
     let request = SolveRequest {
         budget,
-        max_overhead: 50_000,
+        max_overhead: None,
         solver: "auto".to_owned(),
     };
     let control = SolveControl::new().time_limit(Duration::from_secs_f64(args.time));

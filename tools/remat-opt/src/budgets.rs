@@ -1,6 +1,6 @@
 //! Lists of budgets on the command line.
 
-use remat::plan::BudgetSpec;
+use remat::plan::{BudgetSpec, parse_share};
 
 /// Most budgets that one range may stand for.
 const MOST_IN_RANGE: u64 = 1000;
@@ -29,10 +29,14 @@ pub(crate) fn parse_budgets(text: &str) -> Result<Budgets, String> {
     };
     let not_range = || format!("`{text}` is not a range of shares: write `90%..50%:5%`");
     let (to, step) = rest.split_once(':').ok_or_else(not_range)?;
-    let (BudgetSpec::Share(from), BudgetSpec::Share(to), BudgetSpec::Share(step)) = (one(from)?, one(to)?, one(step)?)
-    else {
-        return Err(not_range());
+    let share = |text: &str| {
+        if text.trim_end().ends_with('%') {
+            parse_share(text).map_err(|error| error.to_string())
+        } else {
+            Err(not_range())
+        }
     };
+    let (from, to, step) = (share(from)?, share(to)?, share(step)?);
     let (low, high) = (from.min(to), from.max(to));
     if step == 0 || (high - low) / step >= MOST_IN_RANGE {
         return Err(format!("`{text}` stands for more than {MOST_IN_RANGE} budgets"));

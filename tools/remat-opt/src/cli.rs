@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use remat::Target;
 use remat::onnx_mlir::{Fences, Form, Options};
-use remat::plan::{Accounting, BudgetSpec, OrderMode};
+use remat::plan::{Accounting, BudgetSpec, OrderMode, parse_bytes, parse_duration, parse_share};
 use remat::profile::ProfileFile;
 use remat::solver::{MAX_THREADS, SolveControl};
 use remat::target::OrderHint;
 
 use crate::paths::{InputFormat, OutputFormat};
-pub(crate) use remat::{parse_duration, parse_share};
+use remat::{DeviceMemory, Target};
 
 use crate::files::Files;
 
@@ -149,13 +148,13 @@ pub(crate) struct OptimizeArgs {
     ///
     /// A share of the baseline's peak, a size, `min` (the lowest peak that is found), `auto` (the lowest within `--max-overhead`) or
     /// `none`.
-    #[arg(short, long, value_name = "BUDGET", default_value = "auto", help_heading = GOAL)]
+    #[arg(short, long, value_name = "BUDGET", default_value = "auto", allow_hyphen_values = true, help_heading = GOAL)]
     pub(crate) budget: BudgetSpec,
-    /// For `--budget auto`: time that may be added, as a share.
+    /// Time that may be added, as a share [default: 5% for `--budget auto`, else no limit].
     ///
-    /// A share of the time without rematerialization.
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share, help_heading = GOAL)]
-    pub(crate) max_overhead: u64,
+    /// A share of the time without rematerialization. A plan that keeps the budget and takes longer is refused.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = GOAL)]
+    pub(crate) max_overhead: Option<u64>,
     /// Solver; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     pub(crate) solver: String,
@@ -244,11 +243,11 @@ pub(crate) struct TargetArgs {
     /// time to fill the room. `off` is for `enable_cpu_mem_arena = False`.
     #[arg(long, value_name = "on|off", default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
     pub(crate) arena: Switch,
-    /// Execution orders that the model must be right for.
+    /// Execution orders that the model must be right for [default: any].
     ///
     /// `any`, or `priority` alone, with fewer nodes.
-    #[arg(long, value_name = "ORDER", default_value = "any", help_heading = RUNTIME, hide_short_help = true)]
-    pub(crate) order_hint: OrderHintArg,
+    #[arg(long, value_name = "ORDER", help_heading = RUNTIME, hide_short_help = true)]
+    pub(crate) order_hint: Option<OrderHintArg>,
     /// Do not run the two models to compare bits, memory and time.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(crate) no_measure: bool,
@@ -385,14 +384,19 @@ pub(crate) struct LoadArgs {
     /// For `-` as input: what stdin holds [default: what its beginning looks like].
     #[arg(long, value_name = "FORM", help_heading = INPUT, hide_short_help = true)]
     pub(crate) input_format: Option<InputFormat>,
-    /// Device that times are estimated for, or that models run on.
+    /// Device that times are estimated for, or that models run on [default: cpu].
     ///
-    /// Models run on `cpu`, `cuda` or `cuda:N`.
-    #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = INPUT)]
-    pub(crate) device: String,
+    /// Plans must fit into its memory. Models run on `cpu`, `cuda` or `cuda:N`.
+    #[arg(long, value_name = "NAME", help_heading = INPUT)]
+    pub(crate) device: Option<String>,
     /// Devices of your own that `--device` may name, in the form of `passes/profile/src/devices.toml`.
     #[arg(long, value_name = "FILE.toml", help_heading = INPUT, hide_short_help = true)]
     pub(crate) device_file: Option<PathBuf>,
+    /// Memory that plans must fit into, or `none` [default: what the device has].
+    ///
+    /// Results, inputs and workspace take it, and weights where the device has no flash for them.
+    #[arg(long, value_name = "BYTES", value_parser = parse_device_memory, help_heading = INPUT, hide_short_help = true)]
+    pub(crate) device_memory: Option<DeviceMemory>,
     /// Measured times per op that replace the estimates.
     ///
     /// A file that `remat-opt profile` wrote, or `measured` to measure them now.
@@ -577,6 +581,8 @@ impl LoadArgs {
             max_computes: self.max_computes,
             device: self.device.clone(),
             device_file: self.device_file.clone(),
+            own_devices: Vec::new(),
+            device_memory: self.device_memory,
             profile: None,
             second_memory: self.paging.second_memory(),
         }
@@ -636,14 +642,13 @@ pub(crate) fn parse_intra_threads(text: &str) -> Result<usize, String> {
     if text == "0" { Ok(0) } else { parse_threads(text) }
 }
 
-/// A size such as `512MiB` or a number of bytes.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
-    match text.parse::<BudgetSpec>() {
-        Ok(BudgetSpec::Bytes(bytes)) => Ok(bytes),
-        _ => Err(format!(
-            "`{text}` is not a size: write `512MiB`, `4GB` or a number of bytes"
-        )),
+/// A size, or `none`.
+fn parse_device_memory(text: &str) -> Result<DeviceMemory, String> {
+    if text.trim().eq_ignore_ascii_case("none") {
+        return Ok(DeviceMemory::Unlimited);
     }
+    let bytes = parse_bytes(text).map_err(|error| error.to_string())?;
+    Ok(DeviceMemory::Bytes(bytes))
 }
 
 #[cfg(test)]

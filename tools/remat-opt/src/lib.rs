@@ -3,6 +3,7 @@
 //! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr. It is a library so that
 //! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]); nothing else is to be used from outside.
 
+mod again;
 mod budgets;
 mod chart;
 mod cli;

@@ -169,14 +169,14 @@ impl LevelArg {
 
 impl SessionArgs {
     /// The library's settings; `device` is that of the command line, `dims` its dimensions.
-    pub(crate) fn settings(&self, device: &str, dims: &[(String, u64)]) -> anyhow::Result<SessionSettings> {
+    pub(crate) fn settings(&self, device: Option<&str>, dims: &[(String, u64)]) -> anyhow::Result<SessionSettings> {
         Ok(SessionSettings {
             level: self.level.level(),
             arena: self.arena.is_on(),
             memory_pattern: self.pattern.is_on(),
             threads: self.intra_threads,
             dims: dims.iter().cloned().collect(),
-            provider: provider(device)?,
+            provider: device.map_or(Ok(Provider::Cpu), provider)?,
         })
     }
 }

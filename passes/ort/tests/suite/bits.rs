@@ -15,7 +15,7 @@ fn rewrite(model: &Path, budget: BudgetSpec, out: &Path) -> usize {
     let model = Model::open(model, &LoadOptions::default()).expect("the model opens");
     let request = SolveRequest {
         budget,
-        max_overhead: 0,
+        max_overhead: None,
         solver: "search".to_owned(),
     };
     let control = SolveControl::new().time_limit(Duration::from_secs(2));

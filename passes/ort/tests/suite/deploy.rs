@@ -46,7 +46,7 @@ fn deployed_within(
         load: &LoadOptions::default(),
         solve: &SolveRequest {
             budget: budget.parse().expect("a budget"),
-            max_overhead: 50_000,
+            max_overhead: None,
             solver: "search".to_owned(),
         },
         plan: None,

@@ -18,7 +18,7 @@ fn tightest(model: &Model) -> Option<Solution> {
         let budget: BudgetSpec = format!("{percent}%").parse().expect("a share is a budget");
         let request = SolveRequest {
             budget,
-            max_overhead: 0,
+            max_overhead: None,
             solver: "search".to_owned(),
         };
         match remat::solve(model, &request, &control) {

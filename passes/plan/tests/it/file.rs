@@ -1,15 +1,31 @@
 //! Plan files: read what was written, refuse what is none.
 
 use remat_plan::{
-    BoundCovers, Certificate, Evidence, PLAN_FORMAT, Plan, PlanFile, PlanFileError, Status, StepKind, StopReason,
+    BoundCovers, Certificate, DeviceRecord, Evidence, OpId, PLAN_FORMAT, PLAN_FORMAT_1, Plan, PlanFile, PlanFileError,
+    Problem, Setup, Status, StepKind, StopReason, StorageId,
 };
 
 use crate::net::{PLAIN, RECOMPUTING, example, file, plan};
+
+fn setup(problem: &Problem) -> Setup {
+    Setup {
+        graph: problem.graph_digest(),
+        problem: problem.digest(),
+        dims: [("batch".to_owned(), 8)].into(),
+        device: Some(DeviceRecord {
+            name: "mine".to_owned(),
+            figures: Some(serde_json::json!({ "vector_bytes": 4 })),
+        }),
+        paging: Some(crate::net::paging()),
+        ..Setup::default()
+    }
+}
 
 fn certified() -> PlanFile {
     let problem = example().with(|problem| problem.budget = Some(300)).done();
     PlanFile {
         baseline_peak_bytes: 400,
+        setup: Some(setup(&problem)),
         certificate: Some(Certificate {
             status: Status::Optimal,
             objective: Some(52),
@@ -65,14 +81,34 @@ fn a_file_by_hand_needs_neither_format_nor_model_nor_certificate() {
 }
 
 #[test]
+fn the_first_format_is_read_as_well() {
+    let first = PlanFile {
+        format: PLAN_FORMAT_1.into(),
+        setup: None,
+        ..certified()
+    };
+    assert_eq!(PlanFile::from_json(&first.to_json()), Ok(first));
+}
+
+#[test]
+fn a_graph_is_told_by_names_and_not_by_figures() {
+    let digest = |change: fn(&mut Problem)| example().with(change).done().graph_digest();
+    let same = digest(|_| {});
+    assert_eq!(digest(|problem| problem.ops[OpId::new(0)].duration += 1), same);
+    assert_eq!(digest(|problem| problem.storages[StorageId::new(0)].bytes += 1), same);
+    assert_eq!(digest(|problem| problem.budget = Some(1)), same);
+    assert_ne!(digest(|problem| problem.ops[OpId::new(0)].name.push('x')), same);
+}
+
+#[test]
 fn another_version_and_what_is_no_plan_are_refused() {
     let newer = PlanFile {
-        format: "remat-plan/2".into(),
+        format: "remat-plan/3".into(),
         ..certified()
     };
     assert_eq!(
         PlanFile::from_json(&newer.to_json()),
-        Err(PlanFileError::Format("remat-plan/2".into()))
+        Err(PlanFileError::Format("remat-plan/3".into()))
     );
     let step = |step: &str| certified().to_json().replace(r#"{"op":"compute","node":"conv"}"#, step);
     for text in [

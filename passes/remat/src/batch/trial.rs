@@ -63,7 +63,7 @@ impl Task<'_> {
         own.warm_start = start;
         let request = SolveRequest {
             budget: BudgetSpec::Bytes(self.budget),
-            max_overhead: 0,
+            max_overhead: None,
             solver: self.solver.to_owned(),
         };
         match guard.run(|| solve(self.model, &request, &own)) {

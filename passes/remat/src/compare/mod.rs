@@ -261,7 +261,7 @@ fn run(
     own.deadline = [end, control.deadline].into_iter().flatten().min();
     let request = SolveRequest {
         budget,
-        max_overhead: 0,
+        max_overhead: None,
         solver: solver.to_owned(),
     };
     tracing::info!(%budget, solver, "comparing");

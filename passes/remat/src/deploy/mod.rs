@@ -22,5 +22,6 @@ mod variant;
 pub use check::{Check, Measured};
 pub use clock::LeftOut;
 pub use promise::Promise;
+pub(crate) use run::open_fused;
 pub use run::{DeployRequest, Deployment, Profiler, deploy};
 pub use variant::{Abandoned, Variant};

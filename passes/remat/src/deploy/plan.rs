@@ -12,7 +12,8 @@ use super::clock::{Clock, LeftOut};
 use super::promise::{Promise, promise};
 use super::run::{DeployRequest, onnx};
 use super::variant::Variant;
-use crate::{Error, Model, Solution, SolveRequest};
+use crate::refusal::explained;
+use crate::{Error, Goal, Model, Solution, SolveRequest};
 
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
@@ -105,11 +106,12 @@ pub(crate) fn plan(
     if let Some(file) = request.plan {
         return lower(request, variant, model, effort, crate::check_plan(model, file)?);
     }
-    let budget = request.solve.budget.bytes(model.baseline().peak);
-    let mut asked = request.solve.clone();
+    let mut asked = request.solve.on_device(model)?;
+    let budget = asked.budget.bytes(model.baseline().peak);
+    let mut besides = 0;
     if let Some(budget) = budget {
-        let beyond = left_out.saturating_add(beyond_the_plan(request, variant, model, effort)?);
-        asked.budget = BudgetSpec::Bytes(budget.saturating_sub(beyond));
+        besides = left_out.saturating_add(beyond_the_plan(request, variant, model, effort)?);
+        asked.budget = BudgetSpec::Bytes(budget.saturating_sub(besides));
     }
     let share = if budget.is_some() { FIRST_SEARCH } else { 1.0 };
     let mut best: Option<Planned> = None;
@@ -119,7 +121,11 @@ pub(crate) fn plan(
         let solution = match crate::solve(model, &asked, &effort.search(share, known)) {
             Ok(solution) => solution,
             // What is found already is within the budget but for what the runtime adds.
-            Err(error) => return best.ok_or(error),
+            Err(error) if best.is_some() || left_out > 0 => return best.ok_or(error),
+            Err(error) => {
+                let control = effort.search(1.0, None);
+                explained(error, model, request.solve, Goal::default(), &control, besides)?
+            }
         };
         if effort.clock.is_cancelled() && request.measure {
             // There is no time to measure what would come of it.
@@ -237,7 +243,7 @@ fn beyond_the_plan(
 fn without_budget() -> SolveRequest {
     SolveRequest {
         budget: BudgetSpec::None,
-        max_overhead: 0,
+        max_overhead: None,
         solver: "search".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ort::{Host, OptimizationLevel};
+use remat_ort::{ChildLimits, Host, OptimizationLevel, Runner};
 use remat_plan::{BudgetSpec, PlanFile};
 use remat_profile::ProfileFile;
 use remat_solve::{Activity, SolveControl};
@@ -129,7 +129,7 @@ pub fn deploy(
     // Not fused, for all variants that start from it.
     let mut original = None;
     for variant in Variant::ALL {
-        if variant.is_fused() && host.is_none() {
+        if variant.is_fused() && host.is_none() || request.plan.is_some_and(|plan| is_for_other(plan, variant)) {
             continue;
         }
         if variant == Variant::Untouched && request.is_bounded() {
@@ -145,7 +145,7 @@ pub fn deploy(
             _ => open(request, variant, bench.as_ref(), &clock, scratch.path()),
         };
         let model = match opened {
-            Ok(model) => model,
+            Ok(model) => model.ordered_for(request.order),
             Err(error) if variant.is_fused() && !clock.is_cancelled() => {
                 abandoned.push(Abandoned {
                     variant,
@@ -259,12 +259,9 @@ fn open(
     let mut load = request.load.clone();
     if let Some(bench) = bench.filter(|_| variant.is_fused()) {
         // A data file is called after it, and goes to the folder of the output.
-        let name = request.output.unwrap_or(request.input).file_name();
-        path = scratch.join(name.unwrap_or_else(|| "fused.onnx".as_ref()));
         let runner = bench.first_runner();
-        let level = OptimizationLevel::Extended;
-        clock.apart(Activity::Fuse, "", || {
-            remat_ort::optimize(&runner, request.input, level, &path)
+        path = clock.apart(Activity::Fuse, "", || {
+            fuse(&runner, request.input, request.output.unwrap_or(request.input), scratch)
         })?;
         load.profile = load.profile.map(|file| about_ops_of(&path, file)).transpose()?;
     }
@@ -272,7 +269,42 @@ fn open(
         load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
     }
     clock.begins(Activity::Import, "");
-    Model::open(&path, &load)
+    let model = Model::open(&path, &load)?;
+    Ok(match bench.filter(|_| variant.is_fused()) {
+        Some(bench) => model.fused_by(runtime_name(bench.host)),
+        None => model,
+    })
+}
+
+/// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
+fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, Error> {
+    let path = scratch.join(named.file_name().unwrap_or_else(|| "fused.onnx".as_ref()));
+    remat_ort::optimize(runner, input, OptimizationLevel::Extended, &path)?;
+    Ok(path)
+}
+
+fn runtime_name(host: &Host) -> String {
+    format!("ONNX Runtime {}", host.version)
+}
+
+/// The model at `input` after the runtime fused its nodes within `limits`, as [`deploy`] plans on it.
+///
+/// # Errors
+/// [`Error::Runtime`] and those of [`Model::open`].
+pub(crate) fn open_fused(
+    (host, limits): (&Host, ChildLimits<'_>),
+    input: &Path,
+    load: &LoadOptions,
+) -> Result<Model, Error> {
+    let scratch = scratch_folder()?;
+    let path = fuse(&host.runner(limits), input, input, scratch.path())?;
+    Ok(Model::open(&path, load)?.fused_by(runtime_name(host)))
+}
+
+/// Whether the plan says that it is one for another graph than that of the variant.
+fn is_for_other(plan: &PlanFile, variant: Variant) -> bool {
+    let setup = plan.setup.as_ref();
+    setup.is_some_and(|setup| setup.fused_by.is_some() != variant.is_fused())
 }
 
 /// What a profile says of ops that the model at `path` has.

@@ -100,7 +100,7 @@ impl Run<'_> {
     fn visit(&mut self, index: usize, visit: u8) -> Result<(), Error> {
         let request = SolveRequest {
             budget: self.front.points[index].spec,
-            max_overhead: 0,
+            max_overhead: None,
             solver: self.request.solver.clone(),
         };
         tracing::info!(budget = %request.budget, visit, "solving for one budget of the sweep");

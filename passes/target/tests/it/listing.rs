@@ -10,7 +10,7 @@ fn line(node: &NodeProto) -> String {
     let marks = node
         .attribute
         .iter()
-        .filter(|attribute| attribute.name == remat_target::MARK);
+        .filter(|attribute| attribute.name == remat_onnx::MARK);
     let mark: String = marks.map(|mark| format!("  {}={}", mark.name, mark.i)).collect();
     format!(
         "{} = {}({}){mark}",

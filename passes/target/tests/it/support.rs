@@ -37,7 +37,7 @@ impl Rewritten {
             let budget: BudgetSpec = format!("{percent}%").parse().expect("a share is a budget");
             let request = SolveRequest {
                 budget,
-                max_overhead: 0,
+                max_overhead: None,
                 solver: "search".to_owned(),
             };
             match remat::solve(&model, &request, &control) {

@@ -178,6 +178,7 @@ pub(crate) fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u6
         deadline: problem.deadline,
         baseline_peak_bytes: 0,
         baseline_duration: problem.total_duration(),
+        setup: None,
         certificate: None,
         steps: PlanFile::records(problem, plan),
     }

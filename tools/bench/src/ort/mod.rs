@@ -121,7 +121,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         load: &load,
         solve: &SolveRequest {
             budget,
-            max_overhead: args.max_overhead * 10_000,
+            max_overhead: Some(args.max_overhead * 10_000).filter(|_| budget == BudgetSpec::Auto),
             solver: "auto".to_owned(),
         },
         plan: None,

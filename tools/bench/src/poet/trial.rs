@@ -30,12 +30,12 @@ impl Setting {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn model(path: &Path, device: &Device, mode: Option<PagingMode>) -> anyhow::Result<Self> {
-        let second = device.second_memory.map(|second| SecondMemory {
+        let second = device.second_memory.map(|second| SecondMemory::Used {
             mode: second.mode,
             capacity: None,
         });
         let options = LoadOptions {
-            device: device.name.clone(),
+            device: Some(device.name.clone()),
             order: Some(OrderMode::Fixed),
             second_memory: second,
             ..LoadOptions::default()

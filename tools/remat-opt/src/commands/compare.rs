@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
+use remat::plan::parse_duration;
 use remat::solver::Activity;
 use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
+use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -32,7 +33,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
-    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Solvers; those that this build lacks are left out, and named in the report [default: all there are].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = SEARCH)]

@@ -74,14 +74,13 @@ impl Body for Report {
 const CHART_ROWS: usize = 10;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
-    let mut options = args.load.options(&args.input)?;
     let Some(path) = &args.plan else {
-        let model = Model::open(&args.input, &options)?;
+        let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
+        model.onnx().into_iter().for_each(super::warn_of_lost_marks);
         return show(args, &model, model.baseline_plan(), model.baseline());
     };
     let file = super::read_plan(path)?;
-    options.accounting = Some(options.accounting.unwrap_or(file.accounting));
-    let model = Model::open(&args.input, &options)?;
+    let model = super::open_for_plan(&args.load, &args.input, &file)?;
     let solution = remat::check_plan(&model, &file)?;
     show(args, &model, &solution.plan, &solution.replay)
 }

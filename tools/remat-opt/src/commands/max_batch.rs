@@ -7,14 +7,14 @@ use anyhow::bail;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::plan::Accounting;
+use remat::plan::{Accounting, parse_bytes, parse_duration, parse_share};
 use remat::solver::Activity;
 use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{GOAL, INPUT, LoadArgs, ReportArgs, SEARCH, SearchArgs, parse_bytes, parse_duration, parse_share};
+use crate::cli::{GOAL, INPUT, LoadArgs, ReportArgs, SEARCH, SearchArgs};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};

@@ -53,7 +53,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "NAME", default_value = "cpu", help_heading = RUNTIME)]
     device: String,
     /// Longest time for the process that runs the model.
-    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = crate::cli::parse_duration, help_heading = RUNTIME)]
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = remat::plan::parse_duration, help_heading = RUNTIME)]
     time_limit: Duration,
     /// Threads within one node; 0 for as many as the runtime wants.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::cli::parse_intra_threads, help_heading = RUNTIME)]

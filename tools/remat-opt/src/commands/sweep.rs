@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use remat::plan::{Accounting, Certificate};
+use remat::plan::{Accounting, Certificate, parse_duration};
 use remat::solver::Activity;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use remat_files::shown;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs, parse_duration};
+use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, files, front_chart, units};
@@ -34,7 +34,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
     pub(crate) svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
-    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', default_value = "90%..50%:10%,min", value_parser = parse_budgets, help_heading = GOAL)]
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%,min", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]

@@ -65,29 +65,31 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
     if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
         return super::verify_models::run(args, &mut files, quiet);
     }
-    let mut options = args.load.options(&args.input)?;
     let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
-        let model = Model::open(&args.input, &options)?;
+        let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
         let result = remat::check_schedule(&model, &super::read(&args.plan)?);
         (model, result)
     } else {
         let file = super::read_plan(&args.plan)?;
-        options.accounting = Some(options.accounting.unwrap_or(file.accounting));
-        let model = Model::open(&args.input, &options)?;
+        let model = super::open_for_plan(&args.load, &args.input, &file)?;
         let result = remat::check_plan(&model, &file);
         (model, result)
     };
     files.reads_data_of(&model)?;
     let solution = match result {
         Ok(solution) => solution,
-        Err(remat::Error::PlanRejected(rejection)) => {
+        Err(finding) => {
+            let rejection = match &finding {
+                remat::Error::PlanRejected(rejection) => rejection.clone(),
+                remat::Error::OtherModel { rejection, .. } => rejection.as_ref().clone(),
+                _ => return Err(finding.into()),
+            };
             let report = || Report::rejected(&rejection);
-            let finding = || Err(remat::Error::PlanRejected(rejection.clone()).into());
-            save_report(args, report(), &finding())?;
+            let finding = Err(finding.into());
+            save_report(args, report(), &finding)?;
             // In words, the error says it all.
-            return console::report(&args.report, String::new, report, finding());
+            return console::report(&args.report, String::new, report, finding);
         }
-        Err(error) => return Err(error.into()),
     };
     save_report(args, Report::valid(&solution), &Ok(()))?;
     if let Some(path) = &args.svg {

@@ -73,20 +73,21 @@ impl Body for Report {
 }
 
 pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::Result<()> {
-    if args.output.is_some() {
-        let looked_at = ImportOptions {
-            open_sizes: true,
-            ..ImportOptions::default()
+    let looked_at = ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    };
+    for path in [&args.input, &args.plan] {
+        // What is wrong with a model is for the runtime to say.
+        let Ok(model) = OnnxModel::open(path, &looked_at) else {
+            continue;
         };
-        for path in [&args.input, &args.plan] {
-            // What is wrong with a model is for the runtime to say.
-            let data = OnnxModel::open(path, &looked_at)
-                .map(|model| model.files())
-                .unwrap_or_default();
-            files.reads("a data file of a model", data.iter().map(AsRef::as_ref))?;
-        }
+        files.reads("a data file of a model", model.files().iter().map(AsRef::as_ref))?;
+        super::warn_of_lost_marks(&model);
     }
-    let settings = args.session.settings(&args.load.device, &args.load.open.dims)?;
+    let settings = args
+        .session
+        .settings(args.load.device.as_deref(), &args.load.open.dims)?;
     let options = MeasureOptions {
         runs: args.runs,
         seeds: (0..args.seeds.into())

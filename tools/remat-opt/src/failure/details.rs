@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::similar::similar;
+use crate::again;
 
 /// One object for each sort of error that has more to tell than a sentence; further sorts and fields may be added.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -18,6 +19,41 @@ use super::similar::similar;
 pub(crate) enum Details {
     /// A budget that was not met.
     Budget(Budget),
+    /// A plan that keeps the budget and takes longer than allowed.
+    Overhead {
+        /// Duration of the shortest plan found.
+        found: u64,
+        /// Duration of running every op once.
+        baseline: u64,
+        /// Longest duration that is allowed.
+        allowed: u64,
+        /// Whether it is proved that no plan within the budget takes as little as is allowed.
+        proved: bool,
+        /// A command that finds a plan.
+        command: Option<String>,
+    },
+    /// A budget, or a plan, beyond the memory of the device.
+    DeviceMemory {
+        /// Name of the device.
+        device: String,
+        /// Its memory.
+        memory_bytes: u64,
+        /// What the inputs take of it.
+        inputs_bytes: u64,
+        /// What the weights take of it; 0 where they lie in flash.
+        weights_bytes: u64,
+        /// The budget, or the peak of the plan.
+        bytes: u64,
+    },
+    /// An option that the plan contradicts.
+    Contradiction {
+        /// The option.
+        flag: &'static str,
+        /// Its value.
+        given: String,
+        /// What the plan was made with.
+        plan: String,
+    },
     /// A name that does not exist.
     UnknownName(UnknownName),
     /// Sizes that do not follow from the model.
@@ -71,8 +107,58 @@ pub(crate) struct Budget {
     pub(crate) stop: Option<StopReason>,
     /// Who proved it, or that its own model has no plan.
     pub(crate) solver: Option<String>,
+    /// The op that runs at the lowest peak.
+    pub(crate) lowest_peak_op: Option<String>,
+    /// Whether it is proved that no plan has a lower peak.
+    pub(crate) lowest_is_proved: bool,
+    /// Peak of running every op once in reference order: what shares are of.
+    pub(crate) baseline_peak_bytes: Option<u64>,
     /// A command that finds a plan.
     pub(crate) command: Option<String>,
+}
+
+impl Budget {
+    /// What an error about a budget has to tell; nothing for others.
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Infeasible(infeasible) => Self {
+                budget_bytes: infeasible.budget,
+                op: Some(infeasible.op.clone()),
+                need_bytes: Some(infeasible.need),
+                proved: true,
+                ..Self::default()
+            },
+            Error::ProvedInfeasible { budget, claim } => Self {
+                budget_bytes: *budget,
+                proved: true,
+                solver: Some(claim.solver.clone()),
+                ..Self::default()
+            },
+            Error::NoPlanOfItsKind { budget, claim } => Self {
+                budget_bytes: *budget,
+                solver: Some(claim.solver.clone()),
+                ..Self::default()
+            },
+            Error::NoPlan { budget, reached, stop } => Self {
+                budget_bytes: *budget,
+                lowest_peak_bytes: Some(*reached).filter(|&reached| reached > 0),
+                stop: Some(*stop),
+                ..Self::default()
+            },
+            Error::Refused(refusal) => Self {
+                budget_bytes: refusal.budget,
+                op: refusal.op.clone(),
+                need_bytes: Some(refusal.need),
+                lowest_peak_bytes: refusal.lowest.as_ref().map(|lowest| lowest.bytes),
+                lowest_peak_op: refusal.lowest.as_ref().and_then(|lowest| lowest.op.clone()),
+                lowest_is_proved: refusal.lowest.as_ref().is_some_and(|lowest| lowest.proved),
+                baseline_peak_bytes: Some(refusal.baseline),
+                command: again::after(error),
+                ..Self::of(&refusal.cause)
+            },
+            _ => Self::default(),
+        }
+    }
 }
 
 /// A name that does not exist.
@@ -158,36 +244,55 @@ impl From<&Violation> for ViolationRecord {
 }
 
 impl Details {
+    /// The command that does what was asked for with one option changed, where one is known.
+    pub(super) fn command(&self) -> Option<&str> {
+        match self {
+            Self::Budget(budget) => budget.command.as_deref(),
+            Self::Overhead { command, .. } => command.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What an error has to tell.
     pub(super) fn of(error: &anyhow::Error) -> Option<Self> {
         if let Some(unknown) = UnknownName::of(error) {
             return Some(Self::UnknownName(unknown));
         }
-        Some(match error.downcast_ref::<Error>()? {
-            Error::Infeasible(infeasible) => Self::Budget(Budget {
-                budget_bytes: infeasible.budget,
-                op: Some(infeasible.op.clone()),
-                need_bytes: Some(infeasible.need),
-                proved: true,
-                ..Budget::default()
-            }),
-            Error::ProvedInfeasible { budget, claim } => Self::Budget(Budget {
-                budget_bytes: *budget,
-                proved: true,
-                solver: Some(claim.solver.clone()),
-                ..Budget::default()
-            }),
-            Error::NoPlanOfItsKind { budget, claim } => Self::Budget(Budget {
-                budget_bytes: *budget,
-                solver: Some(claim.solver.clone()),
-                ..Budget::default()
-            }),
-            Error::NoPlan { budget, reached, stop } => Self::Budget(Budget {
-                budget_bytes: *budget,
-                lowest_peak_bytes: Some(*reached).filter(|&reached| reached > 0),
-                stop: Some(*stop),
-                ..Budget::default()
-            }),
+        let error = error.downcast_ref::<Error>()?;
+        Some(match error {
+            Error::Infeasible(_)
+            | Error::ProvedInfeasible { .. }
+            | Error::NoPlanOfItsKind { .. }
+            | Error::NoPlan { .. }
+            | Error::Refused(_) => Self::Budget(Budget::of(error)),
+            Error::TooLong {
+                found,
+                baseline,
+                allowed,
+                bound,
+            } => Self::Overhead {
+                found: *found,
+                baseline: *baseline,
+                allowed: *allowed,
+                proved: bound > allowed,
+                command: again::after(error),
+            },
+            Error::BeyondDevice { bytes, room, .. } => Self::DeviceMemory {
+                device: room.device.clone(),
+                memory_bytes: room.memory,
+                inputs_bytes: room.inputs,
+                weights_bytes: room.weights,
+                bytes: *bytes,
+            },
+            Error::Contradiction { flag, given, plan } => Self::Contradiction {
+                flag,
+                given: given.clone(),
+                plan: plan.clone(),
+            },
+            Error::OtherModel { rejection, .. } => Self::Violations {
+                violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
+                suppressed: rejection.suppressed,
+            },
             Error::Onnx(OnnxError::UnknownSizes { tensors, dims, .. }) => Self::UnknownSizes {
                 tensors: tensors.clone(),
                 dims: dims.clone(),
@@ -221,6 +326,7 @@ impl Details {
 pub(super) fn node(error: &Error) -> Option<String> {
     let name = match error {
         Error::Infeasible(infeasible) => &infeasible.op,
+        Error::Refused(refusal) => return refusal.op.clone(),
         Error::ModelsDiffer { output, .. } => output,
         Error::PlanFile(PlanFileError::UnknownNode { node, .. }) => node,
         Error::PlanFile(PlanFileError::UnknownTensor { tensor, .. }) => tensor,

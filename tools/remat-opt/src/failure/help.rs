@@ -28,6 +28,7 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
             "data files lie in the folder of their model, and stdin has none: name the model's file instead of `-`"
                 .to_owned()
         }
+        Error::OtherModel { .. } => "name the model that the plan was made for, or make a plan for this one".to_owned(),
         Error::PlanRejected(_) => "`remat-opt explain CODE` explains a rule".to_owned(),
         _ => return None,
     };

@@ -157,6 +157,7 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
         console::write_stderr(&rendered(
             safe(&body.message),
             body.help.as_deref().map(remat_files::line),
+            body.details.as_ref().and_then(Details::command).map(remat_files::line),
         ));
     }
     if is_json && !is_reported {
@@ -170,7 +171,7 @@ fn print_failure(body: FailureBody) {
     _ = console::print(&document::to_json(&FailureDocument::new(body)));
 }
 
-fn rendered(message: String, help: Option<String>) -> String {
+fn rendered(message: String, help: Option<String>, command: Option<String>) -> String {
     let rendered = Rendered {
         text: message.clone(),
         help,
@@ -184,6 +185,10 @@ fn rendered(message: String, help: Option<String>) -> String {
     let handler = GraphicalReportHandler::new_themed(theme).with_width(120);
     if handler.render_report(&mut text, &rendered).is_err() {
         text = message + "\n";
+    }
+    // In a line of its own, so that it can be copied.
+    if let Some(command) = command {
+        text += &format!("\nthis works:\n{command}\n");
     }
     text
 }

@@ -22,6 +22,7 @@ macro_rules! assert_run {
     };
 }
 
+mod budgets;
 mod compare;
 mod files;
 mod help;
@@ -34,6 +35,7 @@ mod max_batch;
 mod mlir;
 mod optimize;
 mod paging;
+mod plans;
 mod runtime;
 mod simulate;
 mod streams;
@@ -101,6 +103,9 @@ fn settings() -> insta::Settings {
     );
     // What else there is depends on the build.
     settings.add_filter(r"(?s)known are `auto`, `search`.*", "known are `auto`, `search`[MORE]");
+    // The command that works instead: with the program as it was called.
+    settings.add_filter(r#"/[^\s"]*/remat-opt "#, "remat-opt ");
+    settings.add_filter(r#""(graph|problem)": "[0-9a-f]{16}""#, r#""$1": "[DIGEST]""#);
     settings.add_filter(r"/[^\s`]*/out\.", "[FOLDER]/out.");
     // A run that takes more than a second tells what it does.
     settings.add_filter(r"(?m)^\d+ s(, \d+ of \d+ s)?: .*\n", "");

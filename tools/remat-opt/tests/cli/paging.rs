@@ -11,7 +11,7 @@ fn results_move_and_the_plan_is_verified_with_a_timeline() {
     let mut make = remat_opt(&format!("{ON_A_BOARD} --paging dma --objective energy --deadline 1.5x"));
     make.arg("-o").arg(folder.path("out.json"));
     assert_run!(make);
-    let mut verify = remat_opt("verify models/unet_tiny_train.onnx --device raspberry-pi-4 --paging dma");
+    let mut verify = remat_opt("verify models/unet_tiny_train.onnx");
     verify.arg(folder.path("out.json"));
     verify.arg("--svg").arg(folder.path("out.svg"));
     assert_run!(verify);

@@ -46,7 +46,7 @@ fn a_model_goes_from_stdin_to_stdout_and_the_report_to_stderr() {
 fn what_stdout_gets_follows_from_the_input_or_is_said() {
     let plan = fed(remat_opt(&format!("- -o - {QUICK} -q")), GRAPH);
     let value: Value = serde_json::from_slice(&plan.stdout).expect("a plan");
-    assert_eq!(value["format"], "remat-plan/1");
+    assert_eq!(value["format"], "remat-plan/2");
     let drawing = fed(remat_opt(&format!("- -o - --output-format dot {QUICK}")), MODEL);
     assert!(
         text(&drawing.stdout).starts_with("digraph"),

@@ -4,7 +4,7 @@ use remat::deploy::{Check, Deployment};
 use remat_files::shown;
 
 use super::report;
-use crate::cli::{OptimizeArgs, OrderHintArg};
+use crate::cli::OptimizeArgs;
 use crate::units::{bytes, count, percent};
 
 /// The lines a person wants at the end.
@@ -27,7 +27,7 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
     }
-    lines.extend(advice(args, found));
+    lines.extend(advice(found));
     lines.join("\n") + "\n"
 }
 
@@ -127,9 +127,10 @@ fn times(check: &Check) -> String {
 }
 
 /// What the user can set in the runtime to get more.
-fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
+fn advice(found: &Deployment) -> Vec<String> {
     let mut lines = Vec::new();
-    if args.target.order_hint == OrderHintArg::Priority {
+    let order = found.model.setup().and_then(|setup| setup.order_hint.as_deref());
+    if order == Some("priority") {
         lines.push("settings  execution_order = PRIORITY_BASED is needed in ONNX Runtime".to_owned());
     }
     if !found.lowering.hides_shapes {

@@ -13,12 +13,13 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use remat::deploy::{DeployRequest, Deployment};
 use remat::ort::Host;
+use remat::plan::{Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{Format, Goal, Model, Output, Solution, SolveRequest, Target};
+use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, SolveRequest, Target};
 
 pub(crate) use document::{ModuleReport, Report};
 
-use crate::cli::{OptimizeArgs, TargetArg};
+use crate::cli::{OptimizeArgs, OrderHintArg, ReportFormat, TargetArg};
 use crate::console;
 use crate::files::{self, Files};
 use crate::progress::Line;
@@ -47,16 +48,28 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
-    if let Some(host) = host(args, format)? {
-        return deploy(args, files, host.as_ref(), started, quiet);
+    let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
+    let runtime = runtime(args, format, plan.as_ref())?;
+    if let Runtime::For(host) = &runtime {
+        return deploy(args, files, plan.as_ref(), host.as_ref(), started, quiet);
+    }
+    let is_missing = matches!(runtime, Runtime::Missing);
+    if is_missing && args.report.format == ReportFormat::Json {
+        tracing::warn!("{}", report::WITHOUT_RUNTIME);
     }
     let line = Line::start(quiet, Some(args.time_limit));
     line.apart(Activity::Import, "");
-    let model = Model::open(input, &args.load.options(input)?)?;
+    let model = match &plan {
+        Some(plan) => super::open_for_plan(&args.load, input, plan)?,
+        None => Model::open(input, &args.load.options(input)?)?,
+    };
     files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
-    let solution = match &args.plan {
-        Some(path) => remat::check_plan(&model, &super::read_plan(path)?)?,
+    let solution = match &plan {
+        Some(plan) => {
+            args.goal.check_plan(plan, &model)?;
+            remat::check_plan(&model, plan)?
+        }
         None => search(args, &model, &line)?,
     };
     line.apart(Activity::Write, "");
@@ -68,7 +81,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     console::report(
         &args.report,
-        || report::text(args, &model, &solution, seconds),
+        || report::text(args, &model, &solution, is_missing, seconds),
         || Report::new(args, &model, &solution, seconds),
         Ok(()),
     )
@@ -105,8 +118,18 @@ fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
     )
 }
 
+/// What ONNX Runtime has to do with a model.
+enum Runtime {
+    /// The model is made for others.
+    Unwanted,
+    /// The model would be made for it, were it here.
+    Missing,
+    /// The model is made for it; absent: it is not here, and that is what was asked for.
+    For(Option<Host>),
+}
+
 /// Whether the model is made for ONNX Runtime, and then the runtime if it is here.
-fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Host>>> {
+fn runtime(args: &OptimizeArgs, format: Format, plan: Option<&PlanFile>) -> anyhow::Result<Runtime> {
     let is_wanted = args.target.target == Some(TargetArg::Ort);
     if is_wanted && format != Format::Onnx {
         bail!(
@@ -118,7 +141,8 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
     if is_wanted && args.output.as_deref().is_some_and(is_mlir) {
         bail!("`--target ort` is for models that ONNX Runtime runs, which reads no MLIR");
     }
-    let is_special = args.load.paging.second_memory().is_some() || args.goal.goal() != Goal::default();
+    let is_paged = matches!(args.load.paging.second_memory(), Some(SecondMemory::Used { .. }));
+    let is_special = is_paged || args.goal.goal() != Goal::default() || plan.is_some_and(is_special);
     if is_special && is_wanted {
         bail!(
             "`--target ort` plans for least time in one memory: leave out `--paging`, `--objective` and `--deadline`"
@@ -130,43 +154,56 @@ fn host(args: &OptimizeArgs, format: Format) -> anyhow::Result<Option<Option<Hos
         Some(TargetArg::Onnx | TargetArg::Plan | TargetArg::Mlir)
     );
     if is_special || is_for_others || !(is_wanted || writes_model && format == Format::Onnx) {
-        return Ok(None);
+        return Ok(Runtime::Unwanted);
     }
     match args.load.runtime.host() {
-        Ok(host) => Ok(Some(Some(host))),
+        Ok(host) => Ok(Runtime::For(Some(host))),
         Err(error) if args.load.runtime.is_named() => Err(error),
         Err(error) if is_wanted => {
             tracing::warn!("{error}: nothing is fused and nothing is measured");
-            Ok(Some(None))
+            Ok(Runtime::For(None))
         }
         Err(error) => {
             tracing::info!("{error}: the model is written for any runtime");
-            Ok(None)
+            Ok(Runtime::Missing)
         }
     }
+}
+
+/// Whether a plan was not made for least time in one memory.
+fn is_special(plan: &PlanFile) -> bool {
+    let is_paged = plan.setup.as_ref().is_some_and(|setup| setup.paging.is_some());
+    is_paged || plan.objective != Objective::Time || plan.deadline.is_some()
 }
 
 fn deploy(
     args: &OptimizeArgs,
     mut files: Files,
+    plan: Option<&PlanFile>,
     host: Option<&Host>,
     started: Instant,
     quiet: bool,
 ) -> anyhow::Result<()> {
     let input = args.input.as_ref().context("no input is given")?;
     let is_measured = args.load.profile_is_measured();
-    let load = if is_measured {
+    let mut load = if is_measured {
         args.load.options_without_profile()
     } else {
         args.load.options(input)?
     };
+    if let Some(plan) = plan {
+        load = load.for_plan(plan)?;
+    }
     let line = Line::start(quiet, Some(args.time_limit));
     line.apart(Activity::Import, "");
-    // What the search says on the way is about the model as it came.
-    let model = Model::open(input, &load)?;
+    // What the search says on the way is about the model as it came, whose ops a plan for the fused graph does not know.
+    let as_it_came = LoadOptions {
+        profile: load.profile.clone().filter(|_| plan.is_none()),
+        ..load.clone()
+    };
+    let model = Model::open(input, &as_it_came)?;
     files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
-    let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let (written, other) = match args.output.as_deref() {
         Some(output) if is_model(output) => (Some(output), None),
         output => (None, output),
@@ -180,9 +217,9 @@ fn deploy(
         output: written,
         load: &load,
         solve: &solve_request(args),
-        plan: plan.as_ref(),
+        plan,
         profile: if is_measured { Some(&profiler) } else { None },
-        order: args.target.order_hint.hint(),
+        order: remat::order_for_plan(args.target.order_hint.map(OrderHintArg::hint), plan)?,
         arena: args.target.arena.is_on(),
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -239,7 +276,7 @@ fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Sol
         left,
         ..Doing::new(Activity::Plan, "")
     });
-    Ok(remat::solve_for(
+    Ok(remat::solve_or_explain(
         model,
         &solve_request(args),
         args.goal.goal(),

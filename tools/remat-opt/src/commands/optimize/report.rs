@@ -8,9 +8,23 @@ use super::proof;
 use crate::cli::OptimizeArgs;
 use crate::units;
 
-/// The lines a person wants at the end.
-pub(super) fn text(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> String {
-    let mut lines = plan_lines(model, solution);
+/// What a model that would be made for ONNX Runtime is worth without it.
+pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
+     virtual environment that is active, or named with `--ort-library`), then run again";
+
+/// The lines a person wants at the end. `is_without_runtime`: that nothing is gained in ONNX Runtime comes first.
+pub(super) fn text(
+    args: &OptimizeArgs,
+    model: &Model,
+    solution: &Solution,
+    is_without_runtime: bool,
+    seconds: f64,
+) -> String {
+    let mut lines = Vec::new();
+    if is_without_runtime {
+        lines.push(format!("warning   {WITHOUT_RUNTIME}"));
+    }
+    lines.extend(plan_lines(model, solution));
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));

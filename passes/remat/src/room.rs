@@ -1,0 +1,118 @@
+//! What a device's memory leaves to a plan.
+
+use std::fmt;
+
+use remat_plan::BudgetSpec;
+use remat_profile::Device;
+
+use crate::refusal::exact;
+use crate::{Error, ExternalBytes, Model, SolveRequest};
+
+/// The memory that a plan's peak is held against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DeviceMemory {
+    /// So many bytes, whatever the device has.
+    Bytes(u64),
+    /// No limit.
+    Unlimited,
+}
+
+/// A device's memory, and what of it is taken before any op runs: the inputs, and the weights where the device has no flash for them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Room {
+    /// Name of the device.
+    pub device: String,
+    /// Its memory in bytes.
+    pub memory: u64,
+    /// Bytes of the graph's inputs.
+    pub inputs: u64,
+    /// Bytes of the weights; 0 where they lie in flash.
+    pub weights: u64,
+}
+
+impl Room {
+    /// The room on `device`, or in `stated` memory; `None` where nothing limits it.
+    pub(crate) fn of(
+        device: Option<&Device>,
+        stated: Option<DeviceMemory>,
+        external: Option<ExternalBytes>,
+    ) -> Option<Self> {
+        let memory = match stated {
+            Some(DeviceMemory::Bytes(bytes)) => bytes,
+            Some(DeviceMemory::Unlimited) => return None,
+            None => device?.memory_bytes?,
+        };
+        let external = external.unwrap_or(ExternalBytes {
+            inputs: 0,
+            constants: 0,
+        });
+        let flash = device.and_then(|device| device.flash_bytes);
+        if let Some(flash) = flash.filter(|&flash| flash < external.constants) {
+            let constants = external.constants;
+            tracing::warn!("the weights take {constants} bytes, and the device's flash has {flash}");
+        }
+        Some(Self {
+            device: device.map_or_else(|| "unknown".to_owned(), |device| device.name.clone()),
+            memory,
+            inputs: external.inputs,
+            weights: if flash.is_some() { 0 } else { external.constants },
+        })
+    }
+
+    /// Bytes that a plan's peak may reach.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.memory.saturating_sub(self.inputs).saturating_sub(self.weights)
+    }
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "device `{}` has {}", self.device, exact(self.memory))?;
+        let taken = [("the inputs", self.inputs), ("the weights", self.weights)].into_iter();
+        let taken = taken.filter(|&(_, bytes)| bytes > 0);
+        let taken: Vec<String> = taken
+            .map(|(what, bytes)| format!("{what} take {}", exact(bytes)))
+            .collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        write!(f, ", of which {}", taken.join(" and "))
+    }
+}
+
+impl SolveRequest {
+    /// The request on the device that the model was read for: where the model does not fit as it is, what the device leaves becomes the
+    /// budget of `auto`. With `none` nothing is held against the device.
+    ///
+    /// # Errors
+    /// [`Error::BeyondDevice`] for a budget above what the device leaves.
+    pub(crate) fn on_device(&self, model: &Model) -> Result<Self, Error> {
+        let mut request = self.clone();
+        let baseline = model.baseline().peak;
+        let Some(room) = model.room().filter(|room| baseline > room.bytes()) else {
+            return Ok(request);
+        };
+        match self.budget {
+            BudgetSpec::Auto => request.budget = BudgetSpec::Bytes(room.bytes()),
+            BudgetSpec::Share(_) | BudgetSpec::Bytes(_) => {
+                let budget = self.budget.bytes(baseline).unwrap_or(baseline);
+                check(room, "the budget", budget)?;
+            }
+            BudgetSpec::Min | BudgetSpec::None => {}
+        }
+        Ok(request)
+    }
+}
+
+/// Refuses what is above the room.
+pub(crate) fn check(room: &Room, what: &'static str, bytes: u64) -> Result<(), Error> {
+    if bytes <= room.bytes() {
+        return Ok(());
+    }
+    Err(Error::BeyondDevice {
+        what,
+        bytes,
+        room: room.clone(),
+    })
+}

@@ -1,0 +1,297 @@
+//! What a plan keeps of how its model was read, and a model read in that way again.
+
+use std::fmt::{Debug, Display};
+use std::path::Path;
+
+use remat_ort::{ChildLimits, Host};
+use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup, Step};
+use remat_profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
+use remat_target::OrderHint;
+
+use crate::{Error, Goal, LoadOptions, Model, SecondMemory};
+
+/// What `problem`, which was read with `options`, is to be built from again.
+pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: &Problem) -> Setup {
+    let measured = || options.profile.iter().flat_map(|profile| &profile.ops);
+    let workspace = |op: &OpRecord| Some((op.node.clone(), op.workspace_bytes?));
+    Setup {
+        graph: problem.graph_digest(),
+        problem: problem.digest(),
+        fused_by: None,
+        order_hint: None,
+        dims: options.dims.clone(),
+        sizes: options.stated_sizes(),
+        max_computes: problem.max_computes,
+        device: device.map(|device| DeviceRecord {
+            name: device.name.clone(),
+            figures: (!Device::presets().contains(device)).then(|| device.figures()),
+        }),
+        durations_ns: measured().map(|op| (op.node.clone(), op.duration_ns)).collect(),
+        workspace_bytes: measured().filter_map(workspace).collect(),
+        paging: problem.paging,
+    }
+}
+
+/// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
+/// long they may, for plans that are about the graph which it makes of the model.
+///
+/// # Errors
+/// Those of [`Model::open`]; [`Error::Contradiction`] for an option that the plan contradicts, [`Error::FusedPlan`] for a plan that needs
+/// the runtime where there is none.
+pub fn open_for_plan(
+    path: &Path,
+    options: &LoadOptions,
+    plan: &PlanFile,
+    runtime: Option<(&Host, ChildLimits<'_>)>,
+) -> Result<Model, Error> {
+    let load = options.for_plan(plan)?;
+    let Some(by) = plan.setup.as_ref().and_then(|setup| setup.fused_by.as_ref()) else {
+        return Model::open(path, &load);
+    };
+    let runtime = runtime.ok_or_else(|| Error::FusedPlan { by: by.clone() })?;
+    crate::deploy::open_fused(runtime, path, &load)
+}
+
+impl LoadOptions {
+    /// These options, and where they are open, those that the plan was made with.
+    ///
+    /// # Errors
+    /// [`Error::Contradiction`] for what is set and differs; [`Error::DeviceFile`] if the plan has figures of a device that no device has.
+    pub fn for_plan(&self, plan: &PlanFile) -> Result<Self, Error> {
+        let mut load = self.clone();
+        agree("--accounting", &mut load.accounting, Some(plan.accounting), accounting)?;
+        agree("--order", &mut load.order, Some(plan.order), order)?;
+        let Some(setup) = &plan.setup else { return Ok(load) };
+        agree("--max-computes", &mut load.max_computes, setup.max_computes, |most| {
+            most.to_string()
+        })?;
+        if let Some(device) = &setup.device {
+            load.take_device(device)?;
+        }
+        for (flag, given, made_with) in [
+            ("--dim", &mut load.dims, &setup.dims),
+            ("--size", &mut load.sizes, &setup.sizes),
+        ] {
+            for (name, value) in given.iter() {
+                let known = made_with.get(name);
+                if known != Some(value) {
+                    let plan =
+                        known.map_or_else(|| format!("no value for `{name}`"), |known| format!("{name}={known}"));
+                    return Err(contradiction(flag, format!("{name}={value}"), plan));
+                }
+            }
+            given.clone_from(made_with);
+        }
+        if load.profile.is_none() && !setup.durations_ns.is_empty() {
+            load.profile = Some(profile_of(setup));
+        }
+        load.take_second_memory(setup)?;
+        Ok(load)
+    }
+
+    fn take_device(&mut self, made_with: &DeviceRecord) -> Result<(), Error> {
+        agree("--device", &mut self.device, Some(made_with.name.clone()), Clone::clone)?;
+        let Some(figures) = &made_with.figures else {
+            return Ok(());
+        };
+        if self.device_file.is_some() {
+            if self.device()?.figures() != *figures {
+                let given = "other figures".to_owned();
+                return Err(contradiction(
+                    "--device-file",
+                    given,
+                    format!("figures of `{}` of its own", made_with.name),
+                ));
+            }
+            return Ok(());
+        }
+        let device = Device::from_figures(figures).map_err(|source| Error::DeviceFile {
+            path: "the plan".into(),
+            source,
+        })?;
+        self.own_devices.push(device);
+        Ok(())
+    }
+
+    fn take_second_memory(&mut self, setup: &Setup) -> Result<(), Error> {
+        let made_with = setup.paging.map_or(SecondMemory::Unused, |paging| SecondMemory::Used {
+            mode: paging.mode,
+            capacity: paging.capacity,
+        });
+        let given = match (self.second_memory, made_with) {
+            // Only how much it holds may be left open.
+            (Some(SecondMemory::Used { mode, capacity: None }), SecondMemory::Used { capacity, .. }) => {
+                Some(SecondMemory::Used { mode, capacity })
+            }
+            (given, _) => given,
+        };
+        if let Some(given) = given.filter(|given| *given != made_with) {
+            return Err(contradiction("--paging", given.to_string(), made_with.to_string()));
+        }
+        self.second_memory = Some(made_with);
+        Ok(())
+    }
+}
+
+impl Goal {
+    /// Checks that what is asked for is what the plan was sought for; `given` has the objective and the deadline that are set.
+    ///
+    /// # Errors
+    /// [`Error::Contradiction`].
+    pub fn check_plan(
+        given: (Option<Objective>, Option<remat_plan::Deadline>),
+        plan: &PlanFile,
+        baseline_duration: u64,
+    ) -> Result<(), Error> {
+        let (objective, deadline) = given;
+        agree(
+            "--objective",
+            &mut objective.clone(),
+            Some(plan.objective),
+            |objective| format!("{objective:?}").to_lowercase(),
+        )?;
+        let mut deadline = deadline.map(|deadline| deadline.nanoseconds(baseline_duration));
+        agree("--deadline", &mut deadline, plan.deadline, |time| format!("{time} ns"))
+    }
+}
+
+/// The execution orders that a file for ONNX Runtime is made for: what is given, else what the file of the plan was made for, else any.
+///
+/// # Errors
+/// [`Error::Contradiction`] if the plan says something else.
+pub fn order_for_plan(given: Option<OrderHint>, plan: Option<&PlanFile>) -> Result<OrderHint, Error> {
+    let made_for = plan.and_then(|plan| plan.setup.as_ref()?.order_hint.as_deref());
+    match (given, made_for) {
+        (Some(given), Some(plan)) if order_hint(given) != plan => {
+            Err(contradiction("--order-hint", order_hint(given), plan))
+        }
+        (Some(given), _) => Ok(given),
+        (None, Some("priority")) => Ok(OrderHint::Priority),
+        (None, _) => Ok(OrderHint::Any),
+    }
+}
+
+/// The hint as plans and command lines write it.
+pub(crate) fn order_hint(hint: OrderHint) -> &'static str {
+    match hint {
+        OrderHint::Any => "any",
+        OrderHint::Priority => "priority",
+    }
+}
+
+/// Takes what the plan was made with where nothing is given.
+fn agree<T: PartialEq + Debug + Clone>(
+    flag: &'static str,
+    given: &mut Option<T>,
+    made_with: Option<T>,
+    words: impl Fn(&T) -> String,
+) -> Result<(), Error> {
+    if let Some(value) = given.as_ref().filter(|_| *given != made_with) {
+        let plan = made_with.as_ref().map_or_else(|| "none".to_owned(), &words);
+        return Err(contradiction(flag, words(value), plan));
+    }
+    *given = made_with;
+    Ok(())
+}
+
+fn contradiction(flag: &'static str, given: impl Display, plan: impl Display) -> Error {
+    Error::Contradiction {
+        flag,
+        given: given.to_string(),
+        plan: plan.to_string(),
+    }
+}
+
+fn accounting(accounting: &Accounting) -> String {
+    format!("{accounting:?}").to_lowercase()
+}
+
+fn order(order: &OrderMode) -> String {
+    format!("{order:?}").to_lowercase()
+}
+
+/// The measured costs that a plan was made with, as a profile.
+fn profile_of(setup: &Setup) -> ProfileFile {
+    let record = |(node, &duration_ns): (&String, &u64)| OpRecord {
+        node: node.clone(),
+        duration_ns,
+        workspace_bytes: setup.workspace_bytes.get(node).copied(),
+        outputs: Vec::new(),
+    };
+    ProfileFile {
+        format: PROFILE_FORMAT.to_owned(),
+        device: "the one that the plan was made on".to_owned(),
+        method: "stated in the plan".to_owned(),
+        date: None,
+        run: None,
+        ops: setup.durations_ns.iter().map(record).collect(),
+    }
+}
+
+/// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.
+pub(crate) struct Fit<'a> {
+    model: &'a Model,
+    plan: &'a PlanFile,
+}
+
+impl<'a> Fit<'a> {
+    pub(crate) fn new(model: &'a Model, plan: &'a PlanFile) -> Self {
+        Self { model, plan }
+    }
+
+    /// Refuses a plan that moves storages where the model has no second memory.
+    pub(crate) fn check_paging(&self) -> Result<(), Error> {
+        use remat_plan::StepKind::{PageIn, PageOut};
+        let steps = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step.op, PageOut | PageIn));
+        needs_pages(self.model, steps.count())
+    }
+
+    /// The error of a plan that breaks rules: one for another model is called that.
+    pub(crate) fn judge(&self, rejection: remat_verify::Rejection) -> Error {
+        let found = self.model.problem().graph_digest();
+        match &self.plan.setup {
+            Some(setup) if setup.graph != found => Error::OtherModel {
+                plan_model: self.plan.model.clone(),
+                plan_graph: setup.graph.clone(),
+                model: self.model.problem().name.clone(),
+                graph: found,
+                rejection: Box::new(rejection),
+            },
+            _ => Error::PlanRejected(rejection),
+        }
+    }
+
+    /// Tells of a plan that was made for other figures than those of the model.
+    pub(crate) fn warn(&self) {
+        let Some(setup) = &self.plan.setup else { return };
+        let problem = self.model.problem();
+        if setup.graph != problem.graph_digest() {
+            tracing::warn!(
+                "the plan was made for another model, `{}`, and holds for this one too",
+                self.plan.model
+            );
+        } else if setup.problem != problem.digest() {
+            tracing::warn!("the plan was made for other sizes, times or energies of the same model");
+        }
+    }
+}
+
+/// Refuses so many moves where the model has no second memory.
+pub(crate) fn needs_pages(model: &Model, moves: usize) -> Result<(), Error> {
+    if moves > 0 && model.problem().paging.is_none() {
+        return Err(Error::PlanPages { moves });
+    }
+    Ok(())
+}
+
+/// How many of the steps move storages.
+pub(crate) fn moves(steps: &[Step]) -> usize {
+    let moves = steps
+        .iter()
+        .filter(|step| matches!(step, Step::PageOut(_) | Step::PageIn(_)));
+    moves.count()
+}

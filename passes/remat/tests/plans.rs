@@ -1,0 +1,231 @@
+//! Plan files carry what their model was read with, so that they need nothing else to be checked.
+
+use std::path::{Path, PathBuf};
+
+use remat::plan::{BudgetSpec, Deadline, Objective, OrderMode, PLAN_FORMAT_1, PagingMode, PlanFile};
+use remat::profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
+use remat::{
+    Error, ErrorKind, Goal, LoadOptions, Model, SecondMemory, Solution, SolveRequest, open_for_plan, order_for_plan,
+};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name)
+}
+
+const UNET: &str = "models/unet_tiny_train.onnx";
+
+/// A plan for the model under these options, as it is read back from its file.
+fn plan(options: &LoadOptions, goal: Goal) -> (PlanFile, Solution) {
+    let model = Model::open(&path(UNET), options).expect("the model opens");
+    let request = SolveRequest {
+        budget: BudgetSpec::Share(700_000),
+        max_overhead: None,
+        solver: "auto".to_owned(),
+    };
+    let control = SolveControl::new().step_limit(2_000);
+    let solution = remat::solve_for(&model, &request, goal, &control).expect("there is a plan");
+    let text = solution.plan_file(&model).to_json();
+    (PlanFile::from_json(&text).expect("a plan"), solution)
+}
+
+fn paged() -> LoadOptions {
+    LoadOptions {
+        device: Some("raspberry-pi-4".to_owned()),
+        second_memory: Some(SecondMemory::Used {
+            mode: PagingMode::Dma,
+            capacity: None,
+        }),
+        ..LoadOptions::default()
+    }
+}
+
+fn energy() -> Goal {
+    Goal {
+        objective: Objective::Energy,
+        deadline: Some(Deadline::Factor(1_500_000)),
+    }
+}
+
+/// Checks the plan against the model read with `options` and what the plan says.
+fn check(options: &LoadOptions, file: &PlanFile) -> Result<Solution, Error> {
+    remat::check_plan(&open_for_plan(&path(UNET), options, file, None)?, file)
+}
+
+#[test]
+fn a_plan_that_moves_results_needs_no_options_to_be_checked() {
+    let (file, solution) = plan(&paged(), energy());
+    let checked = check(&LoadOptions::default(), &file).expect("it holds");
+    assert_eq!(checked.replay.peak, solution.replay.peak);
+    assert_eq!(checked.problem, solution.problem);
+    assert!(check(&paged(), &file).is_ok(), "options that agree may be repeated");
+}
+
+#[test]
+fn all_that_a_model_was_read_with_is_in_its_plan() {
+    let board = Device {
+        name: "board".to_owned(),
+        launch_ns: 77,
+        ..Device::default()
+    };
+    let first = Model::open(&path(UNET), &LoadOptions::default()).expect("the model opens");
+    let node = first.problem().ops[remat::plan::OpId::new(0)].name.clone();
+    let options = LoadOptions {
+        device: Some("board".to_owned()),
+        own_devices: vec![board],
+        order: Some(OrderMode::Fixed),
+        max_computes: Some(3),
+        profile: Some(ProfileFile {
+            format: PROFILE_FORMAT.to_owned(),
+            device: "mine".to_owned(),
+            method: "by hand".to_owned(),
+            date: None,
+            run: None,
+            ops: vec![OpRecord {
+                node,
+                duration_ns: 123_456,
+                workspace_bytes: Some(4_096),
+                outputs: Vec::new(),
+            }],
+        }),
+        ..LoadOptions::default()
+    };
+    let (file, solution) = plan(&options, Goal::default());
+    assert_eq!(
+        check(&LoadOptions::default(), &file).expect("it holds").problem,
+        solution.problem
+    );
+}
+
+#[test]
+fn an_option_that_the_plan_contradicts_is_named_with_both_values() {
+    let (file, _) = plan(&paged(), Goal::default());
+    type Change = fn(&mut LoadOptions);
+    let wrong: [(&str, Change); 7] = [
+        (
+            "`--device mkr1000` contradicts the plan, which was made with raspberry-pi-4",
+            |load| {
+                load.device = Some("mkr1000".to_owned());
+            },
+        ),
+        ("`--paging off` contradicts the plan, which was made with dma", |load| {
+            load.second_memory = Some(SecondMemory::Unused);
+        }),
+        (
+            "`--paging sync` contradicts the plan, which was made with dma",
+            |load| {
+                load.second_memory = Some(SecondMemory::Used {
+                    mode: PagingMode::Sync,
+                    capacity: None,
+                });
+            },
+        ),
+        (
+            "`--order fixed` contradicts the plan, which was made with free",
+            |load| {
+                load.order = Some(OrderMode::Fixed);
+            },
+        ),
+        (
+            "`--accounting paper` contradicts the plan, which was made with runtime",
+            |load| {
+                load.accounting = Some(remat::plan::Accounting::Paper);
+            },
+        ),
+        (
+            "`--max-computes 2` contradicts the plan, which was made with none",
+            |load| {
+                load.max_computes = Some(2);
+            },
+        ),
+        (
+            "`--dim batch=2` contradicts the plan, which was made with no value for `batch`",
+            |load| {
+                load.dims.insert("batch".to_owned(), 2);
+            },
+        ),
+    ];
+    for (message, change) in wrong {
+        let mut options = LoadOptions::default();
+        change(&mut options);
+        let error = check(&options, &file).expect_err(message);
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().starts_with(message), "{error}");
+    }
+}
+
+#[test]
+fn a_goal_that_the_plan_contradicts_is_named() {
+    let (file, solution) = plan(&paged(), energy());
+    let baseline = solution.overhead.baseline;
+    let deadline = Some(Deadline::Factor(1_500_000));
+    assert!(Goal::check_plan((Some(Objective::Energy), deadline), &file, baseline).is_ok());
+    assert!(Goal::check_plan((None, None), &file, baseline).is_ok());
+    for given in [(Some(Objective::Time), None), (None, Some(Deadline::Factor(1_400_000)))] {
+        let error = Goal::check_plan(given, &file, baseline).expect_err("it differs");
+        assert!(matches!(error, Error::Contradiction { .. }), "{error}");
+    }
+}
+
+#[test]
+fn the_order_that_a_file_was_made_for_is_that_of_the_next_one() {
+    let (mut file, _) = plan(&LoadOptions::default(), Goal::default());
+    assert_eq!(order_for_plan(None, Some(&file)).ok(), Some(OrderHint::Any));
+    file.setup.as_mut().expect("it has one").order_hint = Some("priority".to_owned());
+    assert_eq!(order_for_plan(None, Some(&file)).ok(), Some(OrderHint::Priority));
+    let error = order_for_plan(Some(OrderHint::Any), Some(&file)).expect_err("it differs");
+    assert!(
+        error.to_string().contains("`--order-hint any` contradicts the plan"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_plan_of_the_first_format_that_moves_results_asks_for_the_device() {
+    let (mut file, solution) = plan(&paged(), Goal::default());
+    file.format = PLAN_FORMAT_1.to_owned();
+    file.setup = None;
+    let error = check(&LoadOptions::default(), &file).expect_err("nothing says where results go");
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(matches!(error, Error::PlanPages { .. }), "{error}");
+    assert_eq!(
+        check(&paged(), &file).expect("it holds").replay.peak,
+        solution.replay.peak
+    );
+}
+
+#[test]
+fn a_schedule_that_moves_results_asks_for_the_device() {
+    let model = Model::open(&path(UNET), &paged()).expect("the model opens");
+    let (_, solution) = plan(&paged(), Goal::default());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.sched");
+    remat::save(&model, &solution, &remat::Target::Onnx, &out).expect("it can be written");
+    let bytes = std::fs::read(&out).expect("it was written");
+    assert!(remat::check_schedule(&model, &bytes).is_ok());
+    let plain = Model::open(&path(UNET), &LoadOptions::default()).expect("the model opens");
+    let error = remat::check_schedule(&plain, &bytes).expect_err("nothing says where results go");
+    assert!(matches!(error, Error::PlanPages { .. }), "{error}");
+}
+
+#[test]
+fn a_plan_for_another_model_is_called_that() {
+    let (file, _) = plan(&LoadOptions::default(), Goal::default());
+    let other = path("models/mlp_tiny_train.onnx");
+    let model = open_for_plan(&other, &LoadOptions::default(), &file, None).expect("the model opens");
+    let error = remat::check_plan(&model, &file).expect_err("it is for another model");
+    assert_eq!(error.kind(), ErrorKind::Negative);
+    assert!(
+        error.to_string().starts_with("the plan is for another model, `"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_plan_for_a_fused_graph_asks_for_the_runtime() {
+    let (mut file, _) = plan(&LoadOptions::default(), Goal::default());
+    file.setup.as_mut().expect("it has one").fused_by = Some("ONNX Runtime 1.2.3".to_owned());
+    let error = check(&LoadOptions::default(), &file).expect_err("there is no runtime");
+    assert!(error.to_string().contains("ONNX Runtime 1.2.3"), "{error}");
+}
