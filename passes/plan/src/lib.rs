@@ -47,6 +47,7 @@ mod plan;
 mod problem;
 mod prune;
 mod structure;
+mod validate;
 
 pub use budget::{BudgetParseError, BudgetSpec};
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
@@ -55,9 +56,8 @@ pub use file::{PLAN_FORMAT, PlanFile, PlanFileError, StepKind, StepRecord};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};
 pub use plan::{Plan, Step};
-pub use problem::{
-    Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
-};
+pub use problem::{Accounting, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
 pub use prune::prune_sequence;
 pub use remat_ir::{OpId, StorageId, TensorId};
 pub use structure::Structure;
+pub use validate::ProblemError;

@@ -1,13 +1,11 @@
 //! What is to be scheduled, free of any model format.
 
-use remat_files::shown;
 use remat_ir::{OpId, StorageId, TensorId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use typed_index_collections::TiVec;
 
-use crate::{Objective, Paging};
+use crate::{Objective, Paging, ProblemError};
 
 /// Which bytes count against the budget. The mode is applied when the problem is built (sizes, roles and workspace already
 /// follow it); it is kept for the reader of a plan.
@@ -46,6 +44,7 @@ pub enum StorageRole {
 
 /// One op.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProblemOp {
     /// Unique name.
     pub name: String,
@@ -79,6 +78,7 @@ fn is_zero(value: &u64) -> bool {
 
 /// One tensor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProblemTensor {
     /// Unique name.
     pub name: String,
@@ -93,6 +93,7 @@ pub struct ProblemTensor {
 
 /// One piece of memory.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProblemStorage {
     /// The tensor that creates it; tensors of the same storage with other producers are views.
     #[schemars(with = "u32")]
@@ -105,6 +106,7 @@ pub struct ProblemStorage {
 
 /// A rematerialization problem. Ids are positions; the order of `ops` is the reference order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Problem {
     /// Name of the model.
     pub name: String,
@@ -136,52 +138,6 @@ pub struct Problem {
     /// The storages.
     #[schemars(with = "Vec<ProblemStorage>")]
     pub storages: TiVec<StorageId, ProblemStorage>,
-}
-
-/// Why a problem read from a file is malformed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ProblemError {
-    /// The JSON text does not have the form of a problem.
-    #[error("not a problem: {}", shown(.0))]
-    Json(String),
-    /// An id points behind the end of its table.
-    #[error("{owner} refers to {what} {id}, but there are only {count}", owner = shown(.owner))]
-    IdOutOfRange {
-        /// Who refers.
-        owner: String,
-        /// `op`, `tensor` or `storage`.
-        what: &'static str,
-        /// The id.
-        id: usize,
-        /// Size of the table.
-        count: usize,
-    },
-    /// Two ops or two tensors have one name.
-    #[error("the name `{}` is used twice", shown(.0))]
-    DuplicateName(String),
-    /// An op reads a tensor that a later op (or the op itself) defines.
-    #[error("op `{op}` reads `{tensor}` before it is defined: ops must stand in a topological order", op = shown(.op), tensor = shown(.tensor))]
-    NotTopological {
-        /// The op.
-        op: String,
-        /// The tensor.
-        tensor: String,
-    },
-    /// A tensor names another producer than the op that lists it among its results.
-    #[error("tensor `{}` and its producer do not agree", shown(.0))]
-    WrongProducer(String),
-    /// A storage's root lives in another storage.
-    #[error("storage {0} and its root tensor do not agree")]
-    WrongRoot(usize),
-    /// A view is defined before the memory it looks into is created.
-    #[error("tensor `{}` is a view, and is defined before the memory it looks into is created", shown(.0))]
-    ViewBeforeBase(String),
-    /// Sizes, durations or energies are so large that their sums do not fit 64 bits.
-    #[error("the sum of all {0} overflows 63 bits")]
-    Overflow(&'static str),
-    /// The bus to the second memory moves nothing.
-    #[error("the second memory has a bandwidth of 0 bytes per second")]
-    NoBandwidth,
 }
 
 impl Problem {
@@ -224,143 +180,5 @@ impl Problem {
     #[must_use]
     pub fn storage_name(&self, storage: StorageId) -> &str {
         &self.tensors[self.storages[storage].root].name
-    }
-
-    /// Checks ids, names, order, agreement of producers and roots, the bus, and that all sums fit 63 bits.
-    ///
-    /// # Errors
-    /// The first rule that is broken.
-    pub fn validate(&self) -> Result<(), ProblemError> {
-        self.check_ids()?;
-        self.check_names()?;
-        self.check_producers()?;
-        for (id, op) in self.ops.iter_enumerated() {
-            for &tensor in &op.reads {
-                if self.tensors[tensor].producer.is_some_and(|producer| producer >= id) {
-                    let tensor = self.tensors[tensor].name.clone();
-                    return Err(ProblemError::NotTopological {
-                        op: op.name.clone(),
-                        tensor,
-                    });
-                }
-            }
-        }
-        let sizes = self
-            .storages
-            .iter()
-            .map(|s| s.bytes)
-            .chain(self.ops.iter().map(|op| op.workspace));
-        sum_fits("sizes", sizes)?;
-        sum_fits("durations", self.ops.iter().map(|op| op.duration))?;
-        sum_fits("energies", self.ops.iter().map(|op| op.energy_pj))?;
-        let ways = self.paging.iter().flat_map(|paging| [paging.page_out, paging.page_in]);
-        for way in ways {
-            if way.bytes_per_s == 0 {
-                return Err(ProblemError::NoBandwidth);
-            }
-            let bytes = || self.storages.iter().map(|storage| storage.bytes);
-            sum_fits("transfer times", bytes().map(|bytes| way.duration(bytes)))?;
-            sum_fits("transfer energies", bytes().map(|bytes| way.energy(bytes)))?;
-        }
-        Ok(())
-    }
-
-    fn check_ids(&self) -> Result<(), ProblemError> {
-        let within = |owner: &str, what: &'static str, id: usize, count: usize| {
-            if id < count {
-                return Ok(());
-            }
-            Err(ProblemError::IdOutOfRange {
-                owner: owner.to_owned(),
-                what,
-                id,
-                count,
-            })
-        };
-        for op in &self.ops {
-            for tensor in op.reads.iter().chain(&op.defines) {
-                within(
-                    &format!("op `{}`", op.name),
-                    "tensor",
-                    tensor.index(),
-                    self.tensors.len(),
-                )?;
-            }
-        }
-        for tensor in &self.tensors {
-            let owner = format!("tensor `{}`", tensor.name);
-            within(&owner, "storage", tensor.storage.index(), self.storages.len())?;
-            if let Some(op) = tensor.producer {
-                within(&owner, "op", op.index(), self.ops.len())?;
-            }
-        }
-        for (id, storage) in self.storages.iter_enumerated() {
-            within(
-                &format!("storage {}", id.index()),
-                "tensor",
-                storage.root.index(),
-                self.tensors.len(),
-            )?;
-        }
-        Ok(())
-    }
-
-    fn check_names(&self) -> Result<(), ProblemError> {
-        let mut seen = rustc_hash::FxHashSet::default();
-        for op in &self.ops {
-            if !seen.insert(op.name.as_str()) {
-                return Err(ProblemError::DuplicateName(op.name.clone()));
-            }
-        }
-        seen.clear();
-        for tensor in &self.tensors {
-            if !seen.insert(tensor.name.as_str()) {
-                return Err(ProblemError::DuplicateName(tensor.name.clone()));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_producers(&self) -> Result<(), ProblemError> {
-        let mut found: TiVec<TensorId, Option<OpId>> = TiVec::from(vec![None; self.tensors.len()]);
-        for (id, op) in self.ops.iter_enumerated() {
-            for &tensor in &op.defines {
-                if found[tensor].replace(id).is_some() {
-                    return Err(ProblemError::WrongProducer(self.tensors[tensor].name.clone()));
-                }
-            }
-        }
-        for (tensor, &producer) in self.tensors.iter().zip(&found) {
-            if tensor.producer != producer {
-                return Err(ProblemError::WrongProducer(tensor.name.clone()));
-            }
-        }
-        for (id, storage) in self.storages.iter_enumerated() {
-            if self.tensors[storage.root].storage != id {
-                return Err(ProblemError::WrongRoot(id.index()));
-            }
-        }
-        for tensor in &self.tensors {
-            let creator = self.tensors[self.storages[tensor.storage].root].producer;
-            if tensor
-                .producer
-                .zip(creator)
-                .is_some_and(|(producer, creator)| producer < creator)
-            {
-                return Err(ProblemError::ViewBeforeBase(tensor.name.clone()));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Sums of sizes and durations are taken everywhere; that none overflows is checked once, here.
-fn sum_fits(what: &'static str, mut values: impl Iterator<Item = u64>) -> Result<(), ProblemError> {
-    let sum = values.try_fold(0u64, u64::checked_add);
-    let fits = sum.is_some_and(|sum| i64::try_from(sum).is_ok());
-    if fits {
-        Ok(())
-    } else {
-        Err(ProblemError::Overflow(what))
     }
 }

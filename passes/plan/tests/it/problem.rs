@@ -1,6 +1,6 @@
 //! Problems: read what was written, refuse what breaks a rule.
 
-use remat_plan::{OpId, Problem, ProblemError, StorageId, TensorId};
+use remat_plan::{OpId, Problem, ProblemError, StorageId, StorageRole, TensorId};
 
 use crate::net::{Net, example, op, storage, tensor, transient};
 
@@ -134,7 +134,7 @@ fn what_is_no_problem_is_refused() {
 
 /// Written by hand: `v` claims to live in what `late` creates afterwards. The baseline of such a problem could not be lowered.
 #[test]
-fn a_view_before_the_memory_it_looks_into_is_rejected() {
+fn a_view_before_the_memory_it_looks_into_is_refused() {
     let text = r#"{"name": "odd", "accounting": "runtime", "order": "fixed",
         "ops": [{"name": "early", "duration": 1, "reads": [], "defines": [0]},
                 {"name": "late", "duration": 1, "reads": [], "defines": [1]},
@@ -142,7 +142,84 @@ fn a_view_before_the_memory_it_looks_into_is_rejected() {
         "tensors": [{"name": "v", "storage": 0, "producer": 0}, {"name": "t", "storage": 0, "producer": 1}],
         "storages": [{"root": 1, "bytes": 8, "role": "transient"}]}"#;
     let error = Problem::from_json(text).unwrap_err();
-    assert_eq!(error, ProblemError::ViewBeforeBase("v".into()));
+    assert_eq!(error, stranger("early", "v", "t"));
+}
+
+fn stranger(op: &str, tensor: &str, root: &str) -> ProblemError {
+    ProblemError::ViewOfStranger {
+        op: op.into(),
+        tensor: tensor.into(),
+        root: root.into(),
+    }
+}
+
+/// A tracer that numbers storages by address takes a new buffer for an old one that was freed: `flat` then looks into memory that it
+/// does not read. Such a problem made the search panic.
+#[test]
+fn a_view_of_memory_that_its_op_does_not_read_is_refused() {
+    let moved = error(|problem| {
+        let (v, x) = (tensor(problem, "v"), storage(problem, "x"));
+        problem.tensors[v].storage = x;
+    });
+    assert_eq!(moved, stranger("flat", "v", "x"));
+}
+
+#[test]
+fn a_tensor_that_no_op_defines_lies_in_external_memory() {
+    let transient = error(|problem| {
+        let x = storage(problem, "x");
+        problem.storages[x].role = StorageRole::Transient;
+    });
+    assert_eq!(transient, ProblemError::NotExternal("x".into()));
+    let view = error(|problem| {
+        let (flat, v) = (op(problem, "flat"), tensor(problem, "v"));
+        problem.ops[flat].defines.clear();
+        problem.tensors[v].producer = None;
+    });
+    let expected = ProblemError::ViewWithoutProducer {
+        tensor: "v".into(),
+        root: "a".into(),
+        creator: "conv".into(),
+    };
+    assert_eq!(view, expected);
+}
+
+#[test]
+fn what_is_read_twice_is_refused() {
+    let twice = error(|problem| {
+        let (conv, x) = (op(problem, "conv"), tensor(problem, "x"));
+        problem.ops[conv].reads = vec![x, x];
+    });
+    let (op, tensor) = ("conv".into(), "x".into());
+    assert_eq!(twice, ProblemError::RepeatedRead { op, tensor });
+}
+
+#[test]
+fn a_limit_of_no_computes_is_refused() {
+    assert_eq!(
+        error(|problem| problem.max_computes = Some(0)),
+        ProblemError::NoComputes
+    );
+}
+
+#[test]
+fn fields_that_a_problem_does_not_have_are_refused_with_their_place() {
+    let text = example().done().to_json();
+    for (field, misspelt) in [
+        ("\"recomputable\"", "\"recomputeable\""),
+        ("\"producer\"", "\"maker\""),
+        ("\"role\"", "\"kind\""),
+        ("\"order\"", "\"ordering\""),
+    ] {
+        let error = Problem::from_json(&text.replacen(field, misspelt, 1))
+            .unwrap_err()
+            .to_string();
+        let named = misspelt.trim_matches('"');
+        assert!(
+            error.contains(&format!("unknown field `{named}`")) && error.contains("line"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
