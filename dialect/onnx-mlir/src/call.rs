@@ -9,11 +9,10 @@ use remat_ir::{Op, ValueType};
 use remat_onnx::proto::{
     AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
 };
-use remat_onnx::{ImportOptions, OnnxModel};
+use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 
 use crate::body::Level;
 use crate::emit::{Emitter, Value};
-use crate::proto_type::type_proto;
 use crate::{ExportError, Form};
 
 /// Bodies stand inside each other this deep.

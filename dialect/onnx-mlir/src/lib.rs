@@ -31,7 +31,6 @@ mod memory;
 mod module;
 mod names;
 mod parameters;
-mod proto_type;
 mod reads;
 mod resource;
 mod text;

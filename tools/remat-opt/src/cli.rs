@@ -35,6 +35,7 @@ Examples:
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
+  remat-opt reduce graph.json -o small.json -- CHECK {}   the smallest graph on which CHECK fails
   remat-opt - -o - --budget 80% < model.onnx > small.onnx   `-` is stdin and stdout; the report goes to stderr
 
 Exit status:
@@ -109,6 +110,10 @@ pub(crate) enum Command {
     ///
     /// DTR is dynamic tensor rematerialization.
     Simulate(crate::commands::simulate::SimulateArgs),
+    /// Make an input smaller on which a command fails.
+    ///
+    /// What the command does not need to fail goes: ops, operands, sizes, times. The rest is what a bug report needs.
+    Reduce(crate::commands::reduce::ReduceArgs),
     /// Explain a rule of the checker.
     Explain(ExplainArgs),
     /// Print a completion script for a shell.
@@ -127,6 +132,7 @@ impl Cli {
             Some(Command::Profile(args)) => args.report.format,
             Some(Command::Verify(args)) => args.report.format,
             Some(Command::Simulate(args)) => args.format.unwrap_or(ReportFormat::Text),
+            Some(Command::Reduce(args)) => args.report.format,
             Some(Command::Explain(args)) => args.report.format,
             Some(Command::MeasureChild | Command::Completions(_)) => ReportFormat::Text,
         }

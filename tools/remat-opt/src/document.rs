@@ -64,6 +64,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::verify::Report>(),
         of::<commands::verify_models::Report>(),
         of::<commands::simulate::Report>(),
+        of::<commands::reduce::Report>(),
         of::<commands::explain::Report>(),
         tagged(FailureDocument::FORMAT, schema_for!(FailureDocument)),
         tagged(FRONT_FORMAT, schema_for!(FrontFile)),

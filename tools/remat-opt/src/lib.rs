@@ -18,6 +18,7 @@ mod legacy;
 mod machine;
 mod paths;
 mod progress;
+mod reduce;
 mod runtime;
 mod scratch;
 mod units;
@@ -74,6 +75,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Profile(args)) => commands::profile::run(args, cli.quiet),
         Some(Command::Verify(args)) => commands::verify::run(args, cli.quiet),
         Some(Command::Simulate(args)) => commands::simulate::run(args),
+        Some(Command::Reduce(args)) => commands::reduce::run(args),
         Some(Command::MeasureChild) => commands::measure_child::run(),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Completions(args)) => commands::completions::run(args),

@@ -117,6 +117,7 @@ impl Cli {
             Some(Command::Verify(args)) => all(&mut args.input, Some(&mut args.plan), &mut args.load),
             Some(Command::Profile(args)) => vec![&mut args.input],
             Some(Command::Simulate(args)) => vec![&mut args.input],
+            Some(Command::Reduce(args)) => vec![&mut args.input],
             Some(Command::MeasureChild | Command::Explain(_) | Command::Completions(_)) => Vec::new(),
         }
     }
@@ -156,6 +157,7 @@ impl Cli {
             Some(Command::Compare(args)) => all([(&mut args.output, "json"), (&mut args.svg, "svg")]),
             Some(Command::Verify(args)) => all([(&mut args.output, "json"), (&mut args.svg, "svg")]),
             Some(Command::Profile(args)) => args.output.as_mut().map(|path| (path, "json")).into_iter().collect(),
+            Some(Command::Reduce(args)) => vec![(&mut args.output, "json")],
             Some(
                 Command::Inspect(_)
                 | Command::MaxBatch(_)

@@ -8,6 +8,7 @@ pub(crate) mod max_batch;
 pub(crate) mod measure_child;
 pub(crate) mod optimize;
 pub(crate) mod profile;
+pub(crate) mod reduce;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod verify;

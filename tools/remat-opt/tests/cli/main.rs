@@ -34,6 +34,7 @@ mod max_batch;
 mod mlir;
 mod optimize;
 mod paging;
+mod reduce;
 mod runtime;
 mod simulate;
 mod streams;

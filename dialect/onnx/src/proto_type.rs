@@ -1,11 +1,12 @@
-//! Types of values back in the words of the file, for models that are made of bodies.
+//! Types of values back in the words of the file, for models that are made of parts of others.
 
+use onnx_protobuf::tensor_shape_proto::{Dimension, dimension};
+use onnx_protobuf::{TensorShapeProto, TypeProto, type_proto};
 use remat_ir::{Dim, ElementType, ValueType};
-use remat_onnx::proto::tensor_shape_proto::{Dimension, dimension};
-use remat_onnx::proto::{TensorShapeProto, TypeProto, type_proto};
 
-/// The type as the file would state it; `None` where nothing is known.
-pub(crate) fn type_proto(ty: &ValueType) -> Option<TypeProto> {
+/// The type as the file would state it, what [`crate::value_type`] reads; `None` where nothing is known.
+#[must_use]
+pub fn type_proto(ty: &ValueType) -> Option<TypeProto> {
     let inner = |ty: &ValueType| type_proto(ty).into();
     let value = match ty {
         ValueType::Tensor { element, shape } => type_proto::Value::TensorType(type_proto::Tensor {
@@ -79,7 +80,7 @@ mod tests {
         };
         for ty in [tensor, nested, map] {
             let proto = type_proto(&ty).expect("it is known");
-            assert_eq!(remat_onnx::value_type(&proto, &BTreeMap::new()), Ok(ty));
+            assert_eq!(crate::value_type(&proto, &BTreeMap::new()), Ok(ty));
         }
         assert_eq!(type_proto(&ValueType::Unknown), None);
     }
