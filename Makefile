@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test test-mlir lint bench bench-compare bench-ort bench-poet bench-mlir setup deny clean
+.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-poet bench-mlir setup deny clean
 
 all: build
 
@@ -35,6 +35,12 @@ test: setup
 test-mlir:
 	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir "-DREMAT_CARGO_PACKAGES=remat-plugin;remat-opt"
 	cmake --build target/mlir --target check-remat
+
+# One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
+fuzz:
+	mkdir -p fuzz/corpus/$(TARGET)
+	$(CARGO) run --quiet -p remat-fuzz -- seeds $(TARGET) fuzz/corpus/$(TARGET)
+	$(CARGO) fuzz run -s none $(TARGET) -- -max_total_time=$(or $(SECONDS),60) -timeout=10 -rss_limit_mb=2048 -max_len=65536
 
 lint: setup
 	$(CARGO) fmt --all --check

@@ -263,9 +263,9 @@ fn is_better(problem: &Problem, a: &Outcome, b: &Outcome) -> bool {
     let duration = |outcome: &Outcome| match &outcome.plan {
         Some(plan) if problem.order == OrderMode::Free => {
             let (_, pruned) = prune(problem.clone(), plan.clone());
-            pruned.runs().map(|op| problem.ops[op].duration).sum()
+            pruned.runs().map(|op| u128::from(problem.ops[op].duration)).sum()
         }
-        _ => outcome.certificate.objective.unwrap_or(u64::MAX),
+        _ => u128::from(outcome.certificate.objective.unwrap_or(u64::MAX)),
     };
     duration(a) < duration(b)
 }

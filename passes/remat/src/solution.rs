@@ -192,7 +192,13 @@ pub fn solve_for(
     if problem.deadline.is_some() && !knows_goals && is_only_late(&problem, &plan) {
         return Err(no_plan(&problem, &outcome));
     }
-    accept(model, problem, plan, outcome.certificate)
+    match accept(model, problem, plan, outcome.certificate.clone()) {
+        // Durations fit 63 bits, but not the time of a plan that runs ops again: such a plan is none.
+        Err(Error::Rejected(rejected)) if rejected.rejection.codes() == [Code::V016] => {
+            Err(no_plan(&rejected.problem, &outcome))
+        }
+        result => result,
+    }
 }
 
 /// Takes back what a solver claims that knows time alone: of transfers, energy and deadlines it proves nothing.

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use proptest::prelude::*;
-use remat_dtr::{Heuristic, LogErrorKind, SimulateOptions, base_peak, problem_of, read_log, simulate};
+use remat_dtr::{LogErrorKind, SimulateOptions, read_log, simulate};
 
 use crate::support::folder;
 
@@ -82,56 +81,4 @@ fn ops_that_take_no_time_do_not_keep_the_simulator_busy_for_ever() {
         },
     );
     assert!((result.overhead - 1.0).abs() < 1e-12 && result.recompute_ns == 0);
-}
-
-/// A line of the sample, maybe broken.
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let lines = String::from_utf8(sample())
-        .expect("the log is text")
-        .lines()
-        .map(str::to_owned)
-        .collect::<Vec<_>>();
-    let count = lines.len();
-    let change = (
-        0..count,
-        0..count,
-        0..4u8,
-        any::<proptest::sample::Index>(),
-        any::<u8>(),
-    );
-    prop::collection::vec(change, 1..4).prop_map(move |changes| {
-        let mut lines = lines.clone();
-        for (at, other, kind, position, byte) in changes {
-            match kind {
-                0 => lines.swap(at, other),
-                1 => lines[at].clear(),
-                2 => lines[at] = lines[other].clone(),
-                _ => {
-                    let mut bytes = lines[at].clone().into_bytes();
-                    if !bytes.is_empty() {
-                        let position = position.index(bytes.len());
-                        bytes[position] = byte;
-                    }
-                    lines[at] = String::from_utf8_lossy(&bytes).into_owned();
-                }
-            }
-        }
-        lines.join("\n").into_bytes()
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn broken_logs_are_refused_or_replayed(log in mutated()) {
-        if let Ok(trace) = read_log(&log) {
-            let budget = Some(base_peak(&trace) / 2);
-            for heuristic in [Heuristic::DTR, Heuristic::DTR_EQ, Heuristic::Random] {
-                let result = simulate(&trace, &SimulateOptions { heuristic, budget, ..SimulateOptions::default() });
-                prop_assert!(budget.is_some_and(|budget| result.peak <= budget));
-            }
-            prop_assert_eq!(problem_of(&trace, "mutated").validate(), Ok(()));
-        }
-    }
 }
