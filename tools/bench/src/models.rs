@@ -111,10 +111,16 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     let search = started.elapsed();
     let solution = match result {
         Ok(solution) => solution,
-        Err(error @ (Error::Infeasible(_) | Error::ProvedInfeasible { .. } | Error::NoPlan { .. })) => {
+        Err(
+            error @ (Error::Infeasible(_)
+            | Error::ProvedInfeasible { .. }
+            | Error::NoPlanOfItsKind { .. }
+            | Error::NoPlan { .. }),
+        ) => {
             let (after, why) = match error {
                 Error::Infeasible(infeasible) => (format!(">= {}", megabytes(infeasible.need)), "impossible"),
                 Error::NoPlan { reached, .. } => (format!("({})", megabytes(reached)), "none"),
+                Error::NoPlanOfItsKind { .. } => (String::new(), "none"),
                 _ => (String::new(), "impossible"),
             };
             row.extend([after, why.to_owned()]);

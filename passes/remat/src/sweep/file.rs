@@ -104,12 +104,14 @@ pub struct PointRecord {
 }
 
 impl PointRecord {
+    /// The bound with what it rests on; one that rests on nothing is no more than every plan takes, or not to be believed.
     fn known_bound(&self) -> Option<KnownBound> {
         let (bound, covers) = self.bound.zip(self.bound_covers)?;
+        let evidence = Some(self.evidence.clone()?);
         Some(KnownBound {
             bound,
             covers,
-            evidence: self.evidence.clone(),
+            evidence,
         })
     }
 }
