@@ -1,7 +1,5 @@
 //! Every solver of this build on tiny problems of all magnitudes, each answer held against the best there is.
 
-#![expect(clippy::panic, reason = "a test that finds something says what")]
-
 use std::time::Duration;
 
 use remat::solver::{SolveControl, Solver};

@@ -99,7 +99,7 @@ fn tell(args: &Args, number: u64, found: &Audit) -> anyhow::Result<()> {
     }
     if let Some(folder) = args.save.as_ref().filter(|_| !found.false_claims.is_empty()) {
         let path = folder.join(format!("tiny-{number}.problem.json"));
-        std::fs::write(&path, problem(number).to_json())
+        remat_files::write(&path, problem(number).to_json())
             .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     Ok(())
