@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_plan::{BoundCovers, OpId, OrderMode, Plan, Problem, StorageId, StorageRole, Structure};
+use remat_plan::{BoundCovers, OpId, OrderMode, Plan, Problem, StorageId, StorageRole, Structure, TensorId};
 use remat_solve::stages::TooManyStages;
 use smallvec::SmallVec;
 use thiserror::Error;
@@ -140,7 +140,7 @@ impl Instance {
             && ops
                 .iter()
                 .all(|&op| !structure.owns(op).is_empty() && !structure.is_pinned(op))
-            && views().all(|op| problem.ops[op].workspace == 0);
+            && views().all(|op| problem.ops[op].workspace == 0 && reads_its_storage_only(problem, op));
         Ok(Self {
             max_computes: (0..ops.len())
                 .map(|node| if may_repeat(node) { most } else { 1 })
@@ -354,6 +354,16 @@ impl Instance {
         });
         Some(memory.collect())
     }
+}
+
+/// Whether a view needs no more than what it looks at, which whoever reads the view needs too. Of another operand a sequence asks that it
+/// is there when the view is read, the checker only that it is there when the view runs.
+fn reads_its_storage_only(problem: &Problem, view: OpId) -> bool {
+    let entry = &problem.ops[view];
+    let storage = |tensor: &TensorId| problem.tensors[*tensor].storage;
+    entry.reads.iter().map(storage).all(|read| {
+        problem.storages[read].role == StorageRole::External || entry.defines.iter().map(storage).all(|own| own == read)
+    })
 }
 
 /// Which storages are values, and who makes them.

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use remat_plan::{OrderMode, Problem, Status, Structure};
+use remat_plan::{OrderMode, Problem, Status, Structure, TensorId};
 use remat_solve::{SolveControl, minimize_peak, registry};
 use remat_truth::{Space, least};
 use support::{Features, budgeted, in_free_order, paper};
@@ -32,11 +32,30 @@ fn samples(count: usize, features: Features, order: OrderMode) -> impl Iterator<
         problem.max_computes = Some(most);
         problem
     });
-    (0..count).map(move |_| {
+    let draw = move || {
         strategy
             .new_tree(&mut runner)
             .expect("the strategy rejects nothing")
             .current()
+    };
+    std::iter::repeat_with(draw)
+        .filter(views_read_their_storage_only)
+        .take(count)
+}
+
+/// The search runs a view where it is read, or in its place if nobody reads it; a plan may run it elsewhere, when more of what it reads is
+/// still there.
+fn views_read_their_storage_only(problem: &Problem) -> bool {
+    let structure = Structure::of(problem);
+    let storage = |&tensor: &TensorId| problem.tensors[tensor].storage;
+    let mut views = problem
+        .ops
+        .iter_enumerated()
+        .filter(|(id, _)| structure.owns(*id).is_empty());
+    views.all(|(id, view)| {
+        let mut all = view.reads.iter().chain(&view.defines).map(storage);
+        let first = all.next();
+        structure.is_lazy(id) && all.all(|other| Some(other) == first)
     })
 }
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use remat_ortools::{Candidates, Gap, Moccasin, Refusal};
-use remat_plan::{BoundCovers, OrderMode, Paging, PagingMode, Problem, Status, StopReason, Transfer, baseline};
+use remat_plan::{
+    BoundCovers, OrderMode, Paging, PagingMode, Problem, Status, StopReason, TensorId, Transfer, baseline,
+};
 use remat_solve::{SolveControl, Solver};
 
 use crate::nets::{Op, any_ops, baseline_peak, fan, problem, with_budget};
@@ -141,4 +143,35 @@ fn durations_beyond_32_bits_are_counted_in_their_common_unit() {
         duration(&large),
         duration(&small).map(|duration| duration * 10_000_000_000_000)
     );
+}
+
+#[test]
+fn a_model_that_runs_views_at_their_readers_denies_no_plan_that_runs_them_before() {
+    // The third op looks into the second result and reads the first one, which has to be gone when the fourth op runs.
+    let view = Op {
+        results: Vec::new(),
+        ..Op::plain(0, 0, &[1, 0])
+    };
+    let mut last = Op::plain(3, 2, &[2]);
+    last.workspace = 5;
+    let mut second = Op::plain(12, 4, &[]);
+    second.workspace = 4;
+    let mut problem = problem(&[Op::plain(7, 7, &[]), second, view, last]);
+    let (operand, base) = (
+        problem.tensors[TensorId::new(0)].storage,
+        problem.tensors[TensorId::new(1)].storage,
+    );
+    let reader = problem.ops.iter_mut().nth(2).unwrap();
+    reader.reads = vec![TensorId::new(0), TensorId::new(1)];
+    assert_ne!(operand, base);
+    problem.tensors[TensorId::new(2)].storage = base;
+    problem.budget = Some(12);
+    assert!(remat_truth::least(&problem, remat_truth::Space::FixedOrder).is_some());
+    for solver in remat_ortools::solvers() {
+        let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
+        assert!(
+            certificate.status != Status::Infeasible || certificate.bound_covers == BoundCovers::CandidateSet,
+            "{certificate:?}"
+        );
+    }
 }
