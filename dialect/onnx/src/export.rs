@@ -34,7 +34,10 @@ pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Re
     main.node = nodes;
     main.value_info.append(&mut exporter.value_info);
     main.quantization_annotation.append(&mut exporter.annotations);
-    Marks::state(&mut proto);
+    // Names of a model that is only written again may look like ours.
+    if graph.ops.iter().any(|op| matches!(op.kind, OpKind::Recompute { .. })) {
+        Marks::state(&mut proto);
+    }
     Ok(proto)
 }
 
