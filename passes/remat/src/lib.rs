@@ -64,10 +64,8 @@ pub use refusal::{LowestPeak, Refusal};
 pub use room::{DeviceMemory, Room};
 pub use save::{Output, Target, rewrite, save};
 pub use schedule::check_schedule;
-pub use setup::{open_for_plan, order_for_plan};
-pub use solution::{
-    Overhead, Solution, SolveRequest, check_plan, paging_solvers, solve, solve_for, solve_or_explain, solvers,
-};
+pub use setup::{check_plan, open_for_plan, order_for_plan};
+pub use solution::{Overhead, Solution, SolveRequest, paging_solvers, solve, solve_for, solve_or_explain, solvers};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
 pub use remat_dtr as dtr;

@@ -8,7 +8,9 @@ use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Probl
 use remat_profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat_target::OrderHint;
 
-use crate::{Error, Goal, LoadOptions, Model, SecondMemory};
+use remat_verify::CheckError;
+
+use crate::{Error, Goal, LoadOptions, Model, SecondMemory, Solution};
 
 /// What `problem`, which was read with `options`, is to be built from again.
 pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: &Problem) -> Setup {
@@ -228,19 +230,51 @@ fn profile_of(setup: &Setup) -> ProfileFile {
     }
 }
 
+/// Replays a plan that was read from a file.
+///
+/// # Errors
+/// [`Error::PlanRejected`] if it breaks a rule, [`Error::OtherModel`] if that is because it is for another model, [`Error::PlanFile`] if it is
+/// malformed, [`Error::PlanPages`] if it moves storages and the model was read without a second memory.
+pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
+    let fit = Fit::new(model, file);
+    fit.check_paging()?;
+    let mut problem = model.problem().clone();
+    problem.budget = file.budget_bytes;
+    problem.order = file.order;
+    problem.objective = file.objective;
+    problem.deadline = file.deadline;
+    let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
+        CheckError::File(error) => Error::PlanFile(error),
+        CheckError::Rejected(rejection) => fit.judge(rejection),
+    })?;
+    fit.warn();
+    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
+        let (peak, memory) = (replay.peak, room.memory);
+        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
+    }
+    let plan = file.plan(&problem)?;
+    Ok(crate::solution::solution(
+        model,
+        problem,
+        plan,
+        replay,
+        file.certificate.clone(),
+    ))
+}
+
 /// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.
-pub(crate) struct Fit<'a> {
+struct Fit<'a> {
     model: &'a Model,
     plan: &'a PlanFile,
 }
 
 impl<'a> Fit<'a> {
-    pub(crate) fn new(model: &'a Model, plan: &'a PlanFile) -> Self {
+    fn new(model: &'a Model, plan: &'a PlanFile) -> Self {
         Self { model, plan }
     }
 
     /// Refuses a plan that moves storages where the model has no second memory.
-    pub(crate) fn check_paging(&self) -> Result<(), Error> {
+    fn check_paging(&self) -> Result<(), Error> {
         use remat_plan::StepKind::{PageIn, PageOut};
         let steps = self
             .plan
@@ -251,7 +285,7 @@ impl<'a> Fit<'a> {
     }
 
     /// The error of a plan that breaks rules: one for another model is called that.
-    pub(crate) fn judge(&self, rejection: remat_verify::Rejection) -> Error {
+    fn judge(&self, rejection: remat_verify::Rejection) -> Error {
         let found = self.model.problem().graph_digest();
         match &self.plan.setup {
             Some(setup) if setup.graph != found => Error::OtherModel {
@@ -266,7 +300,7 @@ impl<'a> Fit<'a> {
     }
 
     /// Tells of a plan that was made for other figures than those of the model.
-    pub(crate) fn warn(&self) {
+    fn warn(&self) {
         let Some(setup) = &self.plan.setup else { return };
         let problem = self.model.problem();
         if setup.graph != problem.graph_digest() {

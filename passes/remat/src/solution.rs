@@ -9,12 +9,11 @@ use remat_plan::{
 };
 use remat_profile::Device;
 use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
-use remat_verify::{CheckError, Code, Replay, check_certificate, replay};
+use remat_verify::{Code, Replay, check_certificate, replay};
 
 use crate::auto::Auto;
 use crate::claims::{agree, refuted};
 use crate::goal::{Goal, is_special};
-use crate::setup::Fit;
 use crate::watch::{Checked, Guard};
 use crate::{BugReport, Error, Model};
 
@@ -422,32 +421,6 @@ pub(crate) fn accept(
             rejection,
         }))),
     }
-}
-
-/// Replays a plan that was read from a file.
-///
-/// # Errors
-/// [`Error::PlanRejected`] if it breaks a rule, [`Error::OtherModel`] if that is because it is for another model, [`Error::PlanFile`] if it is
-/// malformed, [`Error::PlanPages`] if it moves storages and the model was read without a second memory.
-pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
-    let fit = Fit::new(model, file);
-    fit.check_paging()?;
-    let mut problem = model.problem().clone();
-    problem.budget = file.budget_bytes;
-    problem.order = file.order;
-    problem.objective = file.objective;
-    problem.deadline = file.deadline;
-    let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
-        CheckError::File(error) => Error::PlanFile(error),
-        CheckError::Rejected(rejection) => fit.judge(rejection),
-    })?;
-    fit.warn();
-    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
-        let (peak, memory) = (replay.peak, room.memory);
-        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
-    }
-    let plan = file.plan(&problem)?;
-    Ok(solution(model, problem, plan, replay, file.certificate.clone()))
 }
 
 pub(crate) fn solution(
