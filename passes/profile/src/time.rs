@@ -28,7 +28,7 @@ pub(crate) fn duration_ns(work: &Work, device: &Device) -> u64 {
 fn roofline(work: &Work, device: &Device, efficiency: Efficiency) -> u128 {
     let flops = match work.detail.row {
         Some(row) if device.cpu_kernels && row > 0 => {
-            let lanes = (device.vector_bytes * 8 / work.element.bits()).max(1);
+            let lanes = (device.vector_bytes.saturating_mul(8) / work.element.bits()).max(1);
             let padded = u128::from(row.div_ceil(lanes)) * u128::from(lanes);
             work.flops.saturating_mul(padded) / u128::from(row)
         }
