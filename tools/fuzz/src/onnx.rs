@@ -122,7 +122,8 @@ fn unnamed(graph: &Graph) -> Graph {
     graph
 }
 
-/// Imports a model with its dimensions open, and with values for them: what was known stays, what was open gets its value.
+/// Imports a model with its dimensions open, and with values for them: the same tensors, in a valid graph. Shapes cannot be compared: values
+/// that contradict the model count before what is inferred.
 pub(crate) fn shapes(data: &[u8]) -> bool {
     if data.len() > MOST_BYTES {
         return false;
@@ -148,13 +149,6 @@ pub(crate) fn shapes(data: &[u8]) -> bool {
         assert_eq!(settled.graph().validate(), Ok(()));
         for (before, after) in model.graph().tensors.iter().zip(&settled.graph().tensors) {
             assert_eq!(before.name, after.name);
-            // Values that do not fit each other leave shapes open.
-            if let (Some(before), Some(after)) = (before.ty.known_shape(), after.ty.known_shape()) {
-                assert_eq!(
-                    before, after,
-                    "values for dimensions change a shape that has none of them"
-                );
-            }
         }
     }
     true
