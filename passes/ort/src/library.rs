@@ -44,7 +44,12 @@ pub fn candidates(surroundings: &Surroundings) -> Vec<PathBuf> {
         let user_base = surroundings.user_base.clone().filter(|base| base.is_absolute());
         places.extend(user_base.iter().chain(&prefixes).filter_map(|prefix| wheel(prefix)));
     }
-    let mut found: Vec<PathBuf> = places.into_iter().filter(|path| path.is_file()).collect();
+    let mut found = Vec::new();
+    for path in places {
+        if path.is_file() && !found.contains(&path) {
+            found.push(path);
+        }
+    }
     if cfg!(target_os = "linux") {
         // Loaders of other systems look into the working directory, too.
         found.push(PathBuf::from(name));

@@ -88,7 +88,7 @@ impl Timeline<'_> {
         let peak = format!("peak {}", (self.bytes)(self.values[self.peak]));
         let step = format!("{peak} at step {}", self.peak);
         let mut texts = vec![step.clone(), peak];
-        let name = (self.name)(self.peak);
+        let name = remat_files::line((self.name)(self.peak));
         if !name.is_empty() {
             let around = step.chars().count() + " (`…`)".chars().count();
             let short: String = name.chars().take(room.saturating_sub(around)).collect();

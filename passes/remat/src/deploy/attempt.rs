@@ -9,7 +9,7 @@ use remat_plan::{Plan, StopReason};
 use remat_solve::Activity;
 use remat_target::OrderHint;
 
-use super::check::{Baseline, Bench, Check, Fault, MEASUREMENTS, tolerated};
+use super::check::{Baseline, Bench, Check, Fault, MEASUREMENTS};
 use super::clock::{Clock, LeftOut};
 use super::plan::{Effort, Planned, plan};
 use super::run::{DeployRequest, onnx};
@@ -191,7 +191,7 @@ impl Attempt<'_, '_> {
         let budget = self.request.solve.budget.bytes(self.model.baseline().peak);
         let rank = |planned: &Planned, check: &Check| {
             let peak = check.after.exact.unwrap_or(planned.promise.peak_bytes);
-            let over = budget.map_or(0, |budget| peak.saturating_sub(tolerated(budget)));
+            let over = budget.map_or(0, |budget| peak.saturating_sub(budget));
             let duration = planned.solution.replay.duration;
             let (first, second) = if budget.is_some() {
                 (duration, peak)

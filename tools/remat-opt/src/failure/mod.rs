@@ -33,6 +33,31 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
+/// An error in several lines, without names from files.
+#[cfg(feature = "mlir")]
+#[derive(Debug)]
+pub(crate) struct Lines(pub(crate) String);
+
+#[cfg(feature = "mlir")]
+impl fmt::Display for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(feature = "mlir")]
+impl std::error::Error for Lines {}
+
+/// Whether the message has lines of its own: the list of what is wrong with a plan, which escapes the names in it itself, and what MLIR
+/// says of a pipeline.
+fn has_lines(error: &anyhow::Error) -> bool {
+    #[cfg(feature = "mlir")]
+    if error.is::<Lines>() {
+        return true;
+    }
+    matches!(error.downcast_ref(), Some(Error::PlanRejected(_)))
+}
+
 /// The outcome that the exit status stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,9 +176,11 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
     let is_json = format == ReportFormat::Json;
     // Where the object goes to stderr too, it stands there alone.
     if !(is_json && console::streams::stdout_is_taken()) {
-        // All errors are one line, but for the list of what is wrong with a plan, which escapes the names in it itself.
-        let is_list = matches!(error.downcast_ref(), Some(Error::PlanRejected(_)));
-        let safe = if is_list { remat_files::lines } else { remat_files::line };
+        let safe = if has_lines(error) {
+            remat_files::lines
+        } else {
+            remat_files::line
+        };
         console::write_stderr(&rendered(
             safe(&body.message),
             body.help.as_deref().map(remat_files::line),

@@ -49,7 +49,9 @@ fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) 
         return report(args, input, &reports, started);
     };
     remat_mlir_passes::register_passes();
-    module.run(pipeline)?;
+    module
+        .run(pipeline)
+        .map_err(|error| crate::failure::Lines(error.to_string()))?;
     match &args.output {
         Some(output) => write(output, &module),
         None => console::write(&module.print()?),

@@ -1,0 +1,3 @@
+//! Lets binaries and tests find OR-Tools where they link it.
+
+include!("../../passes/ortools/rpath.rs");
