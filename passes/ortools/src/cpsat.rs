@@ -20,6 +20,8 @@ use crate::run::{Clock, PATIENCE};
 const FIRST_SLICE: f64 = 20.0;
 const CONSTRAINTS_PER_SECOND: f64 = 1000.0;
 const GROWTH: f64 = 3.0;
+/// CP-SAT compares objective and bound in floating point: above this, an optimum is one only if a search below it finds nothing.
+const EXACT_IN_FLOATING_POINT: i64 = 1 << 53;
 /// How often the flag is looked at.
 const POLL: Duration = Duration::from_millis(10);
 /// Solves shorter than this are not started.
@@ -79,8 +81,9 @@ pub(crate) fn minimize(
         evidence: Evidence::solver("CP-SAT", 0.0),
         conflicts: 0,
     };
-    // The cost of the best solution.
+    // The cost of the best solution, and whether only solutions that cost less are asked for.
     let mut best: Option<i64> = None;
+    let mut below = false;
     loop {
         let slice = match slices.next(length) {
             Ok(slice) => slice,
@@ -92,6 +95,13 @@ pub(crate) fn minimize(
         let status = slice.status();
         if matches!(status, CpSolverStatus::Optimal | CpSolverStatus::Feasible) {
             let objective = objective(&slices.model, &slice.solution);
+            if status == CpSolverStatus::Optimal && objective > EXACT_IN_FLOATING_POINT && objective > answer.bound {
+                improved(&slice.solution, objective, answer.bound);
+                best = Some(objective);
+                below = true;
+                slices.continue_from(&slice.solution, answer.bound, objective - 1);
+                continue;
+            }
             answer.bound = answer.bound.max(slice.inner_objective_lower_bound).min(objective);
             if best.is_none_or(|best| objective < best) {
                 best = Some(objective);
@@ -106,6 +116,7 @@ pub(crate) fn minimize(
         answer.ended = match status {
             CpSolverStatus::Optimal => Ended::Optimal,
             CpSolverStatus::Infeasible if best.is_none() => Ended::Infeasible,
+            CpSolverStatus::Infeasible if below => Ended::Optimal,
             CpSolverStatus::Infeasible | CpSolverStatus::ModelInvalid => {
                 tracing::error!(info = slice.solution_info, "CP-SAT rejects its model");
                 Ended::Failed

@@ -9,10 +9,14 @@ use remat_truth::problems::problem;
 /// Problems in every run of the tests; `remat-bench truth` takes as many as it is told.
 const PROBLEMS: u64 = if remat_ortools::AVAILABLE { 60 } else { 400 };
 
+/// Problems of which something false was once claimed: views that read more than they look at, an op that owns nothing before an output
+/// in fixed order, a cost that floating point cannot count, plans outside stage form.
+const ONCE_FALSE: [u64; 9] = [117, 716, 932, 2561, 2873, 3843, 5703, 6625, 6932];
+
 #[test]
 fn no_solver_claims_what_is_not_true() {
     let (mut answers, mut proofs) = (0, 0);
-    for number in 0..PROBLEMS {
+    for number in (0..PROBLEMS).chain(ONCE_FALSE) {
         let problem = problem(number);
         let control = |_: &dyn Solver| SolveControl::new().step_limit(1_000).time_limit(Duration::from_secs(1));
         let found = audit(&problem, remat::solvers().chain(remat::paging_solvers()), control);

@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn the_change_of_what_exceeds_the_budget_is_summed_in_both_loops() {
-        for length in [3, 40] {
-            let mut memory = vec![5, 10].repeat(length);
-            assert_eq!(add(Arch::new(), &mut memory, 4, 8, 7), (1 + 4) * length as i64);
-            assert_eq!(add(Arch::new(), &mut memory, -4, 8, 7), -(1 + 4) * length as i64);
-            assert_eq!(memory, vec![5, 10].repeat(length));
+        for (length, pairs) in [(3, 3i64), (40, 40)] {
+            let mut memory = [5, 10].repeat(length);
+            assert_eq!(add(Arch::new(), &mut memory, 4, 8, 7), 5 * pairs);
+            assert_eq!(add(Arch::new(), &mut memory, -4, 8, 7), -5 * pairs);
+            assert_eq!(memory, [5, 10].repeat(length));
         }
     }
 

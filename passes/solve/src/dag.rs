@@ -171,7 +171,7 @@ impl Dag {
             exact: false,
             ops,
         };
-        dag.floor = dag.lowest_conceivable_peak();
+        dag.floor = dag.lowest_conceivable_peak(structure);
         let one_base = |op: OpId| structure.needs(op).len() <= 1;
         let views_exact =
             views.clone().all(one_base) && problem.ops.keys().all(|op| structure.views_workspace(op) == 0);
@@ -179,13 +179,15 @@ impl Dag {
         dag
     }
 
-    /// No sequence has a lower peak: the most that one node needs, in fixed order beside what is kept by then.
-    fn lowest_conceivable_peak(&self) -> i32 {
+    /// No plan has a lower peak: the most that one node needs, in fixed order beside what is kept by then. Nodes that own nothing, such as
+    /// views of inputs, are exempt from the order.
+    fn lowest_conceivable_peak(&self, structure: &Structure) -> i32 {
         let mut kept = 0;
         let mut worst = self.kept_total;
         for node in 0..self.len() as u32 {
             let inputs: i32 = self.needs(node).iter().map(|&x| self.bytes(x)).sum();
-            worst = worst.max(kept + inputs + self.local(node));
+            let is_exempt = structure.owns(self.op(node)).is_empty();
+            worst = worst.max(if is_exempt { 0 } else { kept } + inputs + self.local(node));
             if !self.is_free() {
                 kept += self.kept(node);
             }
@@ -370,7 +372,7 @@ impl Dag {
         self.duration.iter().sum()
     }
 
-    /// No sequence has a lower peak than this, in units.
+    /// No plan has a lower peak than this, in units.
     pub(crate) fn floor(&self) -> i32 {
         self.floor
     }
