@@ -112,11 +112,11 @@ impl PassOptions {
             }
             "max-overhead" => {
                 self.request.max_overhead =
-                    Some(remat::plan::parse_share(value).map_err(|error| because(error.to_string()))?)
+                    Some(remat::plan::parse_share(value).map_err(|error| because(error.to_string()))?);
             }
             "solver" => value.clone_into(&mut self.request.solver),
             "time-limit" => {
-                self.time_limit = remat::plan::parse_duration(value).map_err(|error| because(error.to_string()))?
+                self.time_limit = remat::plan::parse_duration(value).map_err(|error| because(error.to_string()))?;
             }
             "step-limit" => self.step_limit = Some(number(name, value)?),
             "threads" => {
