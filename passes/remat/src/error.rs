@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use remat_files::shown;
-use remat_ort::RuntimeError;
+use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
@@ -102,10 +102,10 @@ pub enum Error {
     NodeLink(#[from] remat_nodelink::NodeLinkError),
     /// The profile does not fit the model.
     #[error(transparent)]
-    Profile(#[from] remat_profile::ProfileError),
+    Profile(#[from] remat_cost::ProfileError),
     /// No problem can be built from the model.
     #[error(transparent)]
-    Build(#[from] remat_profile::ProblemBuildError),
+    Build(#[from] remat_cost::ProblemBuildError),
     /// The problem file is malformed.
     #[error(transparent)]
     Problem(#[from] ProblemError),
@@ -121,7 +121,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// Line, key, and what is wrong.
-        source: remat_profile::DeviceTableError,
+        source: remat_cost::DeviceTableError,
     },
     /// There is no device of this name.
     #[error("there is no device `{name}`; known are {}", quoted(.known), name = shown(.name))]

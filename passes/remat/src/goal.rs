@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use remat_cost::Device;
 use remat_plan::{Deadline, Objective, PagingMode, Problem};
-use remat_profile::Device;
 
 use crate::Error;
 

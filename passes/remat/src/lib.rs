@@ -68,13 +68,13 @@ pub use setup::{check_plan, open_for_plan, order_for_plan};
 pub use solution::{Overhead, Solution, SolveRequest, paging_solvers, solve, solve_for, solve_or_explain, solvers};
 pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
 
+pub use remat_cost as profile;
 pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_onnx_mlir as onnx_mlir;
-pub use remat_ort as ort;
+pub use remat_onnxruntime_lower as target;
+pub use remat_onnxruntime_run as ort;
 pub use remat_plan as plan;
-pub use remat_profile as profile;
 pub use remat_solve as solver;
-pub use remat_target as target;
 pub use remat_verify as verify;

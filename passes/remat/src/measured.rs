@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use remat_cost::{OpRecord, OutputRecord, PROFILE_FORMAT, ProfileFile, RunRecord};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{FunctionProto, ModelProto, NodeProto};
-use remat_ort::{
+use remat_onnxruntime_run::{
     ChildLimits, Host, OptimizationLevel, ProfileInputs, ProfileOptions, ProfiledNode, RunProfile, SessionSettings,
 };
-use remat_profile::{OpRecord, OutputRecord, PROFILE_FORMAT, ProfileFile, RunRecord};
 use rustc_hash::FxHashMap;
 
 use crate::Error;
@@ -43,7 +43,7 @@ pub fn measured_profile(
         level: OptimizationLevel::Off,
         ..request.settings.clone()
     };
-    let profile = remat_ort::profile(&host.runner(limits), path, &settings, &request.options)?;
+    let profile = remat_onnxruntime_run::profile(&host.runner(limits), path, &settings, &request.options)?;
     let ops = records(model, &profile);
     tracing::info!(nodes = profile.nodes.len(), ops = ops.len(), "the model was profiled");
     let (provider, level) = (settings.provider.to_string(), settings.level.to_string());
@@ -105,7 +105,7 @@ fn outputs(node: &NodeProto, ran: &[&ProfiledNode]) -> Vec<OutputRecord> {
     let names: Vec<&String> = node.output.iter().filter(|name| !name.is_empty()).collect();
     match ran {
         [ran] if ran.op_type == node.op_type && ran.outputs.len() == names.len() => {
-            let record = |(name, output): (&&String, &remat_ort::ProfiledOutput)| OutputRecord {
+            let record = |(name, output): (&&String, &remat_onnxruntime_run::ProfiledOutput)| OutputRecord {
                 tensor: (*name).clone(),
                 element: output.element.clone(),
                 shape: output.shape.clone(),

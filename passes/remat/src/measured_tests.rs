@@ -1,4 +1,4 @@
-use remat_ort::ProfiledOutput;
+use remat_onnxruntime_run::ProfiledOutput;
 
 use super::*;
 

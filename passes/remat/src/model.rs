@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use remat_cost::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
+use remat_onnxruntime_lower::OrderHint;
 use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, baseline};
-use remat_profile::{Device, ProblemOptions, Profile, ProfileFile};
-use remat_target::OrderHint;
 use remat_verify::{Replay, replay};
 
 use crate::setup::{order_hint, setup_of};
@@ -168,7 +168,7 @@ impl Model {
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
-        let mut profile = remat_profile::analytic(model.graph(), &device);
+        let mut profile = remat_cost::analytic(model.graph(), &device);
         if let Some(file) = &options.profile {
             let applied = profile.apply_file(model.graph(), file)?;
             tracing::info!(matched = applied.matched, "measured durations replace estimates");
@@ -179,7 +179,7 @@ impl Model {
             max_computes: options.max_computes,
             alignment: None,
         };
-        let mut problem = remat_profile::problem(model.graph(), &profile, &problem_options)?;
+        let mut problem = remat_cost::problem(model.graph(), &profile, &problem_options)?;
         if let Some(second) = options.second_memory {
             second.apply(&mut problem, Some(&device))?;
         }
@@ -197,7 +197,7 @@ impl Model {
             cpu_kernels: false,
             ..options.device()?
         };
-        let mut profile = remat_profile::analytic(&graph, &device);
+        let mut profile = remat_cost::analytic(&graph, &device);
         if let Some(file) = &options.profile {
             profile.apply_file(&graph, file)?;
         }
@@ -207,7 +207,7 @@ impl Model {
             max_computes: options.max_computes,
             alignment: None,
         };
-        let mut problem = remat_profile::problem(&graph, &profile, &problem_options)?;
+        let mut problem = remat_cost::problem(&graph, &profile, &problem_options)?;
         let outputs: Vec<_> = graph
             .outputs
             .iter()
@@ -227,7 +227,7 @@ impl Model {
 
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
         let read = remat_nodelink::read(bytes)?;
-        let mut problem = remat_profile::paper_problem(&read.graph, &read.durations)?;
+        let mut problem = remat_cost::paper_problem(&read.graph, &read.durations)?;
         problem.order = options.order.unwrap_or(OrderMode::Fixed);
         if let Some(second) = options.second_memory {
             second.apply(&mut problem, None)?;

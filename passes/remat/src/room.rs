@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use remat_cost::Device;
 use remat_plan::BudgetSpec;
-use remat_profile::Device;
 
 use crate::refusal::exact;
 use crate::{Error, ExternalBytes, Model, SolveRequest};

@@ -6,8 +6,8 @@ use std::path::Path;
 use remat_files::{OutputFile, Outputs};
 use remat_ir::Graph;
 use remat_onnx_mlir::{Form, Options as MlirOptions};
+use remat_onnxruntime_lower::{LoweringOptions, LoweringReport};
 use remat_plan::Step;
-use remat_target::{LoweringOptions, LoweringReport};
 
 use crate::{Error, Format, Model, Solution};
 
@@ -67,7 +67,7 @@ pub enum Target {
     /// Any runtime: nodes in the order of the plan, clones as they are. What a runtime makes of it is its own affair.
     #[default]
     Onnx,
-    /// ONNX Runtime: the plan holds under the settings that users have (`remat-target`).
+    /// ONNX Runtime: the plan holds under the settings that users have (`remat-onnxruntime-lower`).
     Ort(LoweringOptions),
     /// The compilers that read MLIR. Only for [`Output::Mlir`], where it says how; without it, the form is `torch`, weights and all.
     Mlir {
@@ -142,7 +142,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
                 onnx.save(&graph, path)?;
                 return Ok(None);
             };
-            let lowered = remat_target::lower(onnx, &graph, options)?;
+            let lowered = remat_onnxruntime_lower::lower(onnx, &graph, options)?;
             onnx.save_proto(&lowered.proto, path)?;
             return Ok(Some(lowered.report));
         }

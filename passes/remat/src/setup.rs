@@ -3,10 +3,10 @@
 use std::fmt::{Debug, Display};
 use std::path::Path;
 
-use remat_ort::{ChildLimits, Host};
+use remat_cost::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
+use remat_onnxruntime_lower::OrderHint;
+use remat_onnxruntime_run::{ChildLimits, Host};
 use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup, Step};
-use remat_profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
-use remat_target::OrderHint;
 
 use remat_verify::CheckError;
 

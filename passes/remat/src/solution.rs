@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use remat_cost::Device;
 use remat_plan::{
     BoundCovers, BudgetSpec, Certificate, Objective, OrderMode, Plan, PlanFile, Problem, Status, Step, StopReason,
     Structure, lower_sequence, prune_sequence,
 };
-use remat_profile::Device;
 use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
 use remat_verify::{Code, Replay, check_certificate, replay};
 

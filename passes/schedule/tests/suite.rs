@@ -9,8 +9,8 @@ mod hostile;
 mod networks;
 
 use proptest::prelude::*;
+use remat_cost::{Device, TrainingNet};
 use remat_plan::{Plan, Problem};
-use remat_profile::{Device, TrainingNet};
 use remat_schedule::{Figures, Numbering, Schedule, encode, plan_of};
 use remat_solve::{SolveControl, Solver, paging};
 

@@ -39,7 +39,7 @@ fn text(name: &str) -> Option<String> {
 
 fn problem(text: &str) -> Problem {
     let read = remat_nodelink::read(text.as_bytes()).expect("the file is a graph in topological order");
-    remat_profile::paper_problem(&read.graph, &read.durations).expect("sizes are known")
+    remat_cost::paper_problem(&read.graph, &read.durations).expect("sizes are known")
 }
 
 /// A training graph of the Checkmate paper in the order of its ids, if it is at hand.

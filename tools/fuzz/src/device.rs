@@ -1,7 +1,7 @@
 //! Tables of devices in TOML.
 
+use remat_cost::{Device, ProblemOptions, analytic, problem};
 use remat_plan::Objective;
-use remat_profile::{Device, ProblemOptions, analytic, problem};
 
 use crate::{graph, judge, sample};
 

@@ -1,8 +1,8 @@
 //! Graphs in their textual form, and what is done with graphs of any origin.
 
+use remat_cost::{Device, ProblemBuildError, ProblemOptions, analytic, problem};
 use remat_ir::{Graph, OpKind};
 use remat_plan::{Plan, Problem, ProblemError};
-use remat_profile::{Device, ProblemBuildError, ProblemOptions, analytic, problem};
 use remat_rewrite::rewrite;
 
 use crate::judge;

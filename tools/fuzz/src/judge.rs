@@ -103,7 +103,9 @@ fn solved(problem: &Problem, round: usize) -> Option<Plan> {
 fn chosen(problem: &Problem, round: usize) -> Vec<&'static dyn Solver> {
     let special = problem.paging.is_some() || problem.deadline.is_some() || problem.objective != Objective::Time;
     let (first, all): (_, Vec<&dyn Solver>) = if special {
-        let mut all = remat_solve::paging::solvers().iter().map(|solver| solver as &dyn Solver);
+        let mut all = remat_solve::paging::solvers()
+            .iter()
+            .map(|solver| solver as &dyn Solver);
         (all.next(), all.collect())
     } else {
         let all = remat_solve::registry().iter().chain(remat_dtr::solvers());

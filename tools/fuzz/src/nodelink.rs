@@ -1,6 +1,6 @@
 //! Graphs as networkx writes them.
 
-use remat_profile::paper_problem;
+use remat_cost::paper_problem;
 
 use crate::{graph, judge};
 

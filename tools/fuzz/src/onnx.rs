@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use remat_cost::{ProblemOptions, analytic, problem};
 use remat_ir::{Dim, Graph, StorageClass, ValueType};
 use remat_onnx::proto::Message;
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
-use remat_profile::{ProblemOptions, analytic, problem};
 use remat_rewrite::rewrite;
 
 use crate::{graph, judge};

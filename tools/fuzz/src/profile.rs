@@ -1,6 +1,6 @@
 //! Measured times in JSON.
 
-use remat_profile::{ProblemOptions, ProfileFile, analytic, problem};
+use remat_cost::{ProblemOptions, ProfileFile, analytic, problem};
 
 use crate::{graph, judge, sample};
 

@@ -87,7 +87,7 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "device",
         form: Form::Text,
-        seeds: &["passes/profile/src/devices.toml"],
+        seeds: &["passes/cost/src/devices.toml"],
         body: device::body,
     },
     Target {

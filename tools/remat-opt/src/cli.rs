@@ -395,7 +395,7 @@ pub(crate) struct LoadArgs {
     /// Plans must fit into its memory. Models run on `cpu`, `cuda` or `cuda:N`.
     #[arg(long, value_name = "NAME", help_heading = INPUT)]
     pub(crate) device: Option<String>,
-    /// Devices of your own that `--device` may name, in the form of `passes/profile/src/devices.toml`.
+    /// Devices of your own that `--device` may name, in the form of `passes/cost/src/devices.toml`.
     #[arg(long, value_name = "FILE.toml", help_heading = INPUT, hide_short_help = true)]
     pub(crate) device_file: Option<PathBuf>,
     /// Memory that plans must fit into, or `none` [default: what the device has].

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap_mangen::Man;
+use remat_cost::ProfileFile;
 use remat_plan::{PlanFile, Problem};
-use remat_profile::ProfileFile;
 use schemars::schema_for;
 
 use crate::workspace::Finding;

@@ -22,11 +22,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The folder of the crate that the file belongs to, `passes/plan` say.
+    /// The folder of the crate that the file belongs to, `passes/plan` or `passes/onnxruntime/run` say; none for a file of no crate.
     pub(crate) fn crate_folder(&self) -> Option<&str> {
-        let mut slashes = self.path.match_indices('/').map(|(position, _)| position);
-        slashes.next()?;
-        Some(&self.path[..slashes.next()?])
+        let starts = ["/src/", "/tests/", "/benches/", "/build.rs", "/Cargo.toml"];
+        let end = starts.iter().filter_map(|part| self.path.find(part)).min()?;
+        Some(&self.path[..end]).filter(|folder| folder.contains('/'))
     }
 
     /// Whether the file is Rust.

@@ -135,8 +135,8 @@ impl Start<'_> {
 
 #[cfg(test)]
 mod tests {
+    use remat_cost::{Device, TrainingNet};
     use remat_plan::Objective;
-    use remat_profile::{Device, TrainingNet};
     use remat_solve::paging::{self, simulate};
     use remat_solve::{SolveControl, Solver};
 

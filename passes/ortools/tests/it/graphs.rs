@@ -14,7 +14,7 @@ fn graph(name: &str, per_cent: u64) -> Option<Problem> {
         return None;
     };
     let read = remat_nodelink::read(&bytes).unwrap();
-    let mut problem = remat_profile::paper_problem(&read.graph, &read.durations).unwrap();
+    let mut problem = remat_cost::paper_problem(&read.graph, &read.durations).unwrap();
     problem.order = OrderMode::Fixed;
     problem.max_computes = Some(2);
     let peak = remat_verify::replay(&problem, &baseline(&problem)).unwrap().peak;

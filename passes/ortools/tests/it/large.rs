@@ -15,7 +15,7 @@ use crate::nets::{Op, baseline_peak, fan, paper_ops, problem, with_budget};
 fn graph(name: &str, budget: u64) -> Problem {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let read = remat_nodelink::read(&std::fs::read(path).unwrap()).unwrap();
-    let mut problem = remat_profile::paper_problem(&read.graph, &read.durations).unwrap();
+    let mut problem = remat_cost::paper_problem(&read.graph, &read.durations).unwrap();
     problem.budget = Some(budget);
     problem
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use remat_cost::{Device, TrainingNet};
 use remat_ortools::{CheckmateIlp, DeadlineCovers, Poet};
 use remat_plan::{Objective, OpId, Paging, PagingMode, Problem, Status, StopReason, Transfer};
-use remat_profile::{Device, TrainingNet};
 use remat_solve::{SolveControl, Solver, paging};
 use remat_verify::{Code, Replay, replay};
 

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Duration;
 
-use remat_ort::RuntimeError;
+use remat_onnxruntime_lower::OrderHint;
+use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{Plan, StopReason};
 use remat_solve::Activity;
-use remat_target::OrderHint;
 
 use super::check::{Baseline, Bench, Check, Fault, MEASUREMENTS};
 use super::clock::{Clock, LeftOut};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat_ort::{
+use remat_onnxruntime_run::{
     Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError, SessionSettings,
     TimeComparison, compare_time, measure,
 };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_ort::ChildLimits;
+use remat_onnxruntime_run::ChildLimits;
 use remat_solve::{Activity, Doing, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use remat_ort::RuntimeError;
+use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
+use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{BudgetSpec, Plan, Status};
 use remat_solve::{Activity, SolveControl};
-use remat_target::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 
 use super::clock::{Clock, LeftOut};
 use super::promise::{Promise, promise};
@@ -265,7 +265,7 @@ fn lower(
     let write = |options: &LoweringOptions| {
         let started = Instant::now();
         clock.begins(Activity::Lower, "");
-        let lowered = remat_target::lower(onnx(model, request)?, &graph, options)?;
+        let lowered = remat_onnxruntime_lower::lower(onnx(model, request)?, &graph, options)?;
         clock.begins(Activity::Simulate, "");
         let promise = promise(model, &graph, &lowered, request.order)?;
         effort.file.set(started.elapsed());

@@ -2,8 +2,10 @@
 
 use remat_ir::{Graph, OpKind, TensorId, ValueType};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ortsim::{Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order};
-use remat_target::{Lowered, OrderHint};
+use remat_onnxruntime_lower::{Lowered, OrderHint};
+use remat_onnxruntime_sim::{
+    Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
+};
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use remat_cost::ProfileFile;
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_ort::{ChildLimits, Host, OptimizationLevel, Runner};
+use remat_onnxruntime_lower::{LoweringReport, OrderHint};
+use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner};
 use remat_plan::{BudgetSpec, PlanFile};
-use remat_profile::ProfileFile;
 use remat_solve::{Activity, SolveControl};
-use remat_target::{LoweringReport, OrderHint};
 
 use super::attempt::Attempt;
 use super::check::{Bench, Check};
@@ -279,7 +279,7 @@ fn open(
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
 fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, Error> {
     let path = scratch.join(named.file_name().unwrap_or_else(|| "fused.onnx".as_ref()));
-    remat_ort::optimize(runner, input, OptimizationLevel::Extended, &path)?;
+    remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path)?;
     Ok(path)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use remat_target::{LoweringOptions, OrderHint};
+use remat_onnxruntime_lower::{LoweringOptions, OrderHint};
 use schemars::JsonSchema;
 use serde::Serialize;
 

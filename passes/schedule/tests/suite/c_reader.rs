@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use remat_profile::TrainingNet;
+use remat_cost::TrainingNet;
 use remat_schedule::{FormatError, Schedule, Step, encode};
 
 use super::hostile::{broken, sealed};

@@ -1,7 +1,7 @@
 //! Schedules of the networks of the POET paper.
 
+use remat_cost::TrainingNet;
 use remat_plan::{Step, StorageId};
-use remat_profile::TrainingNet;
 use remat_schedule::{Figures, Schedule, WriteError, encode, plan_of};
 
 use super::{linear, planned};
@@ -27,7 +27,7 @@ fn a_schedule_of_resnet18_takes_a_few_hundred_bytes() {
 fn a_schedule_is_for_one_model() {
     let (problem, plan, figures) = linear();
     let bytes = encode(&problem, &plan, figures).unwrap();
-    let other = TrainingNet::Vgg16Cifar.problem(&remat_profile::Device::default());
+    let other = TrainingNet::Vgg16Cifar.problem(&remat_cost::Device::default());
     let error = plan_of(&other, &Schedule::open(&bytes).unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -13,18 +13,18 @@ const ALLOWED: &[&str] = &[
     // Points the C library's standard output elsewhere.
     "passes/ortools/src/milp/quiet.rs",
     // Stands before the C library's allocator, in a shared library of its own; is read by name; and so is the runtime's version.
-    "passes/ort/meter/heap_meter.rs",
-    "passes/ort/src/meter.rs",
-    "passes/ort/src/version.rs",
+    "passes/onnxruntime/run/meter/heap_meter.rs",
+    "passes/onnxruntime/run/src/meter.rs",
+    "passes/onnxruntime/run/src/version.rs",
     // Reads the statistics of the runtime's allocators.
-    "passes/ort/src/arena.rs",
+    "passes/onnxruntime/run/src/arena.rs",
     // Views the runtime's tensors as bytes.
-    "passes/ort/src/output.rs",
+    "passes/onnxruntime/run/src/output.rs",
     // Calls MLIR, and is called by it.
     "dialect/mlir/src/ffi.rs",
     "dialect/mlir/src/function.rs",
-    "passes/mlir-passes/src/bridge.rs",
-    "passes/plugin/src/entry.rs",
+    "passes/mlir/passes/src/bridge.rs",
+    "passes/mlir/plugin/src/entry.rs",
     // Quotes it in the tests below.
     "tools/xtask/src/tidy/unsafe_code.rs",
 ];
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn where_it_may_stand_it_says_why_it_is_sound() {
-        let path = "passes/ort/src/meter.rs";
+        let path = "passes/onnxruntime/run/src/meter.rs";
         let found = check(&source(path, "unsafe { g() }\n"));
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [1]);
         assert!(check(&source(path, "// SAFETY: `g` has no condition.\nunsafe { g() }\n")).is_empty());

@@ -1,0 +1,37 @@
+//! Builds the registration of the passes with MLIR where the feature `llvm` is on, and tells programs where MLIR's library lies.
+
+#[cfg(feature = "llvm")]
+#[path = "../../../dialect/mlir/cpp.rs"]
+mod cpp;
+#[path = "../../../dialect/mlir/rpath.rs"]
+mod mlir;
+#[path = "../../ortools/rpath.rs"]
+mod ortools;
+
+fn main() {
+    mlir::main();
+    ortools::main();
+    #[cfg(feature = "llvm")]
+    llvm::build();
+}
+
+#[cfg(feature = "llvm")]
+mod llvm {
+    use std::env;
+    use std::path::PathBuf;
+
+    use crate::cpp;
+
+    pub(crate) fn build() {
+        println!("cargo::rerun-if-changed=cpp");
+        // Of the build script of `remat-mlir`.
+        let dialect = |key: &str| {
+            PathBuf::from(
+                env::var_os(format!("DEP_REMATDIALECT_{key}")).expect("remat-mlir says where its headers are"),
+            )
+        };
+        cpp::build(&cpp::prefix(), &dialect("INCLUDE"), &dialect("GENERATED"))
+            .files(["cpp/Lower.cpp", "cpp/Passes.cpp"])
+            .compile("remat_passes");
+    }
+}

@@ -1,0 +1,166 @@
+//! The whole way to a file for the runtime: what is promised of it is what is measured.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use remat::deploy::{DeployRequest, Deployment, LeftOut, Variant, deploy};
+use remat::solver::SolveControl;
+use remat::target::OrderHint;
+use remat::{Error, LoadOptions, SolveRequest};
+use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
+
+use crate::common::{runtime, workspace};
+use crate::measure::child_program;
+
+fn host() -> Option<Host> {
+    let runtime = runtime()?;
+    Some(Host {
+        library: runtime.library().to_owned(),
+        version: runtime.version().to_owned(),
+        child: child_program(),
+    })
+}
+
+fn unet() -> PathBuf {
+    workspace().join("test/models/unet_tiny_train.onnx")
+}
+
+fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> Result<Deployment, Error> {
+    let control = SolveControl::new()
+        .step_limit(50_000)
+        .time_limit(Duration::from_secs(600));
+    deployed_within(input, output, budget, host, &control)
+}
+
+fn deployed_within(
+    input: &Path,
+    output: &Path,
+    budget: &str,
+    host: Option<&Host>,
+    control: &SolveControl<'_>,
+) -> Result<Deployment, Error> {
+    let request = DeployRequest {
+        input,
+        output: Some(output),
+        load: &LoadOptions::default(),
+        solve: &SolveRequest {
+            budget: budget.parse().expect("a budget"),
+            max_overhead: None,
+            solver: "search".to_owned(),
+        },
+        plan: None,
+        profile: None,
+        order: OrderHint::Any,
+        arena: true,
+        measure: true,
+        expected: Duration::ZERO,
+    };
+    deploy(&request, host, control)
+}
+
+#[test]
+fn what_is_promised_is_what_is_measured() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    for name in ["unet_tiny_train", "mlp_tiny_train"] {
+        let model = workspace().join(format!("test/models/{name}.onnx"));
+        let found = deployed(&model, &out, "75%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((found.variant, found.abandoned.len()), (Variant::Fused, 0), "{name}");
+        assert!(out.exists() && found.lowering.clones > 0, "{name}");
+        let check = found.check.as_ref().expect("the runtime is here");
+        let Some((before, after)) = check.before.exact.zip(check.after.exact) else {
+            assert!(check.unmeasured.is_some(), "{name}");
+            continue;
+        };
+        assert!(after < before, "{name}: {before} became {after}");
+        assert!(found.broken_promise().is_none(), "{name}");
+        let off = after.abs_diff(found.promise.peak_bytes);
+        assert!(
+            off <= after * 3 / 100,
+            "{name}: promised {}, measured {after}",
+            found.promise.peak_bytes
+        );
+        let budget = found.model.baseline().peak * 75 / 100;
+        assert!(
+            found.promise.peak_bytes <= budget,
+            "{name}: the budget of {budget} is for what is promised, {}",
+            found.promise.peak_bytes
+        );
+    }
+}
+
+#[test]
+fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let found = deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((found.variant, found.check), (Variant::Plain, None));
+    assert!(found.lowering.clones > 0 && found.promise.peak_bytes > 0);
+    let Some(runtime) = runtime() else { return };
+    let run = |model: &Path| run_seeded(runtime, model, &SessionSettings::exact(OptimizationLevel::Off), 5);
+    assert_eq!(run(&unet()).expect("it runs"), run(&out).expect("it runs"));
+}
+
+#[test]
+fn a_budget_that_cannot_be_met_leaves_no_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let error = deployed(&unet(), &out, "1%", None).expect_err("no plan takes so little");
+    assert!(matches!(error, Error::Refused(_)), "{error}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn only_models_run_in_the_runtime() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let graph = workspace().join("test/cli/training_chain.json");
+    let error = deployed(&graph, &folder.path().join("out.onnx"), "75%", None).expect_err("it is no model");
+    assert!(matches!(error, Error::NotForRuntime { .. }), "{error}");
+}
+
+#[test]
+fn at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let control = SolveControl::new().time_limit(Duration::from_millis(50));
+    let found = deployed_within(&unet(), &out, "auto", Some(&host), &control).unwrap_or_else(|error| panic!("{error}"));
+    let check = found.check.expect("one run of each model is always measured");
+    assert!(check.seeds >= 1 && out.exists());
+    assert_eq!(check.time_ratio, None);
+    assert!(found.left_out.contains(&LeftOut::Times), "{:?}", found.left_out);
+    assert!(found.left_out.contains(&LeftOut::ArenaPeaks), "{:?}", found.left_out);
+}
+
+#[test]
+fn a_cancelled_deployment_leaves_no_file() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let stop = AtomicBool::new(true);
+    let control = SolveControl::new().cancel(&stop);
+    let error = deployed_within(&unet(), &out, "auto", Some(&host), &control).expect_err("nothing was measured");
+    assert!(
+        matches!(error, Error::Runtime(RuntimeError::Cancelled { .. })),
+        "{error}"
+    );
+    assert!(!out.exists());
+}
+
+#[test]
+fn an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_beyond() {
+    let Some(host) = host() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let model = workspace().join("test/cli/infinite_loop.onnx");
+    let control = SolveControl::new().time_limit(Duration::from_secs(1));
+    let error = deployed_within(&model, &out, "auto", Some(&host), &control).expect_err("it never ends");
+    let Error::Runtime(RuntimeError::TimedOut { model: named, limit }) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(named, model);
+    assert!(limit <= Duration::from_secs(31), "{limit:?}");
+    assert!(!out.exists());
+}
