@@ -6,6 +6,7 @@ mod length;
 mod machine_paths;
 mod names;
 mod silence;
+mod tables;
 mod unsafe_code;
 mod writing;
 
@@ -13,13 +14,14 @@ use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 8] = [
+    let rules: [fn(&Source) -> Vec<Finding>; 9] = [
         dependencies::check,
         documentation::check,
         length::check,
         machine_paths::check,
         names::check,
         silence::check,
+        tables::check,
         unsafe_code::check,
         writing::check,
     ];
