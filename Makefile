@@ -49,7 +49,7 @@ lint: setup
 	$(CARGO) run --quiet -p xtask -- tidy
 	@$(if $(HAVE_LLVM),,$(call NO_LLVM,linted))
 
-# The tables of README.md and docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
+# The tables of docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
 # used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat. TIME and FREE_TIME are the seconds in fixed and in free order.
 bench:
 	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70% --solvers paper,moccasin,gap,search,auto --threads 2 --time $(or $(TIME),10) $(WRITE)
@@ -63,11 +63,12 @@ bench-compare:
 	$(if $(LOGS),$(BENCH) dtr $(LOGS))
 
 # What ONNX Runtime takes before and after: the models of this repository and those in the folder MODELS=DIR, then those of the test
-# matrix, which are generated. WRITE=1 puts the tables into README.md and docs/ort-benchmarks.md. BUDGETS and TIME as on the command line.
+# matrix, which are generated. WRITE=1 puts the tables into docs/ort-benchmarks.md, and what a user gets who sets nothing into README.md.
+# BUDGETS and TIME as on the command line.
 ORT_MODELS = $(or $(MODELS),$(wildcard ../shared/models))
 ORT_EFFORT = --budgets $(or $(BUDGETS),auto$(comma)60%) --time $(or $(TIME),10)
 bench-ort: setup
-	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write README.md --write docs/ort-benchmarks.md)
+	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write docs/ort-benchmarks.md --brief README.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
 

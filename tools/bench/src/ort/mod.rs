@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Also write the table into this document, between its marks; may be repeated.
     #[arg(long, value_name = "DOCUMENT")]
     write: Vec<PathBuf>,
+    /// Also write what a user gets who sets nothing, in four columns, into this document, between its marks.
+    #[arg(long, value_name = "DOCUMENT")]
+    brief: Option<PathBuf>,
     /// Name of the marks.
     #[arg(long, value_name = "NAME", default_value = "ort")]
     mark: String,
@@ -70,16 +73,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             rows.push(measure(&path, budget, &host, args)?);
         }
     }
+    let brief = Table {
+        text_columns: 1,
+        header: row::BRIEF_HEADER,
+        rows: rows.iter().filter_map(|row| row::brief(row)).collect(),
+    };
     let table = Table {
         text_columns: 1,
         header: row::HEADER,
         rows,
     };
     table.print(args.format);
-    let markdown = table.render(Form::Markdown);
-    args.write
-        .iter()
-        .try_for_each(|document| replace_in(document, &args.mark, &markdown))
+    let write = |document: &PathBuf, table: &Table| replace_in(document, &args.mark, &table.render(Form::Markdown));
+    args.write.iter().try_for_each(|document| write(document, &table))?;
+    args.brief.iter().try_for_each(|document| write(document, &brief))
 }
 
 /// Answers one request on standard input.

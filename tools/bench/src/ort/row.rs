@@ -9,15 +9,26 @@ pub(super) const HEADER: &[&str] = &[
     "model",
     "budget",
     "before MB",
-    "promised MB",
+    "predicted MB",
     "after MB",
     "arena: before MB",
-    "arena: promised MB",
+    "arena: predicted MB",
     "arena: after MB",
-    "promised %",
+    "predicted %",
     "measured %",
     "bits",
 ];
+
+/// The columns for users who set nothing: budget `auto`, memory arena on.
+pub(super) const BRIEF_HEADER: &[&str] = &["model", "peak before, MB", "peak after, MB", "added time, %"];
+
+/// The row under [`BRIEF_HEADER`] of one under [`HEADER`]; none for other budgets and for models that were not measured.
+pub(super) fn brief(row: &[String]) -> Option<Vec<String>> {
+    let cell = |name: &str| row.get(HEADER.iter().position(|column| *column == name)?).cloned();
+    let measured = ["model", "arena: before MB", "arena: after MB", "measured %"].map(cell);
+    let cells: Vec<String> = measured.into_iter().collect::<Option<_>>()?;
+    (cell("budget")? == "auto").then_some(cells)
+}
 
 /// What stands where nothing was measured.
 const UNKNOWN: &str = "?";
@@ -58,4 +69,19 @@ pub(super) fn refusal(error: Error) -> Result<Vec<String>, Error> {
         ErrorKind::Input | ErrorKind::Internal => return Err(error),
     };
     Ok(vec![String::new(), why.to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_brief_row_has_the_arena_and_the_measured_time_of_the_default_budget() {
+        let row = |cells: &str| cells.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let measured = row("m auto 1.0 2.0 3.0 4.0 5.0 6.0 +7.0 +8.0 same");
+        assert_eq!(measured.len(), HEADER.len());
+        assert_eq!(brief(&measured), Some(row("m 4.0 6.0 +8.0")));
+        assert_eq!(brief(&row("m 60% 1.0 2.0 3.0 4.0 5.0 6.0 +7.0 +8.0 same")), None);
+        assert_eq!(brief(&row("m auto  impossible")), None);
+    }
 }
