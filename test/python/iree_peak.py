@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--budgets", default="90%,80%,70%,60%")
     parser.add_argument("--time", default="10s")
     args = parser.parse_args()
-    print("| model | budget | fences | recomputes | planned, MB | in IREE, MB | difference |")
+    print("| model | budget | barriers | recomputes | planned, MB | in IREE, MB | difference |")
     print("|---|---|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         for model in args.models:

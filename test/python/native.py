@@ -3,7 +3,7 @@
     python test/python/native.py [FILE.mlir...] [--budgets 80%,60%] [--level linalg|tosa] [--options TEXT] [--json]
 
 Each function runs as it stands and then as the pass `remat` schedules it under each budget; a budget of `none` leaves out the pass, for
-functions that are scheduled by hand. Printed are the peak before, the peak that was promised, the measured one, and the times.
+functions that are scheduled by hand. Printed are the peak before, the predicted peak, the measured one, and the times.
 
 LLVM 22 is taken from MLIR_SYS_220_PREFIX or /usr/lib/llvm-22, the plugin and the library that keeps pages from REMAT_PLUGIN and
 REMAT_RUNTIME or where cargo and CMake put them last.
@@ -182,7 +182,7 @@ def main():
     given = parser.parse_args()
     built = Built.find()
     if not given.json:
-        print("| function | budget | before | promised | measured | | second memory | time | bits |")
+        print("| function | budget | before | predicted | measured | difference | second memory | time | bits |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
     for path in given.files:
         for row in compare(path, built, given.budgets.split(","), given.level, given.options, given.runs):
