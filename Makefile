@@ -29,7 +29,7 @@ setup:
 test: setup
 	$(CARGO) test --workspace $(ALL_FEATURES)
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
-	$(PYTHON) -m pytest -q test/python
+	$(PYTHON) -m pytest -q -rs test/python
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

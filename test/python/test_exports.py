@@ -74,7 +74,8 @@ def test_nothing_of_the_signature_or_the_weights_is_lost(rewritten):
     for field in ("input", "output", "initializer", "doc_string"):
         assert getattr(before.graph, field) == getattr(after.graph, field), field
     assert before.opset_import == after.opset_import
-    assert before.metadata_props == after.metadata_props
+    ours = ("remat.clones", "remat.anchors")
+    assert list(before.metadata_props) == [entry for entry in after.metadata_props if entry.key not in ours]
 
 
 @pytest.mark.parametrize("order", ["fixed", "free"])

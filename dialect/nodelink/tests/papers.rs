@@ -1,14 +1,16 @@
-//! The graphs of the Moccasin and Checkmate papers, where they lie beside the project: peaks of their reference orders.
+//! The graphs of the Moccasin and Checkmate papers: peaks of their reference orders.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use remat_ir::{Graph, OpId, TensorId};
 use remat_nodelink::{is_node_link, read};
+use remat_testing::{Need, run, trial, workspace};
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/graphs")
+fn main() -> ExitCode {
+    run([trial!(the_reference_orders_have_the_published_peaks, Need::Graphs)])
 }
 
 /// The most bytes resident while an op runs: what it reads, its result, and whatever later ops still read.
@@ -33,12 +35,8 @@ fn peak(graph: &Graph) -> u64 {
     peak
 }
 
-#[test]
 fn the_reference_orders_have_the_published_peaks() {
-    if !folder().is_dir() {
-        eprintln!("skipped: {} is not there", folder().display());
-        return;
-    }
+    let folder = workspace().join("../shared/graphs");
     for (file, nodes, expected) in [
         ("rl_n100", 100, 46_319),
         ("rl_n250", 250, 146_840),
@@ -48,7 +46,7 @@ fn the_reference_orders_have_the_published_peaks() {
         ("cm_mobilenet_train", 185, 34_701_056_000),
         ("cm_vgg16_train", 45, 15_825_108_992),
     ] {
-        let bytes = fs::read(folder().join(file).with_extension("json")).unwrap();
+        let bytes = fs::read(folder.join(file).with_extension("json")).unwrap();
         assert!(is_node_link(&bytes), "{file}");
         let read = read(&bytes).unwrap();
         assert_eq!(read.graph.validate(), Ok(()), "{file}");

@@ -1,5 +1,6 @@
 //! Comparisons: fair, under one accounting, and won by `auto`.
 
+mod rivals;
 mod support;
 
 use std::path::Path;
@@ -8,31 +9,15 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use remat::plan::BudgetSpec;
 use remat::solver::{SolveControl, Solver};
-use remat::{
-    CompareRequest, Comparison, ComparisonFile, Error, ErrorKind, Finding, LoadOptions, Model, SolveRequest, compare,
-};
+use remat::{Comparison, ComparisonFile, Error, ErrorKind, Finding, LoadOptions, Model, SolveRequest, compare};
+use rivals::{assert_auto_wins, field, request};
 use support::{graph, open, open_text};
 
 const CHAIN: &str = "cli/training_chain.json";
 const BUDGETS: [&str; 4] = ["60%", "90%", "1%", "75%"];
 
-fn request(budgets: &[&str], solvers: &[&str]) -> CompareRequest {
-    CompareRequest {
-        budgets: budgets.iter().map(|text| text.parse().expect("a budget")).collect(),
-        solvers: solvers.iter().map(|&name| name.to_owned()).collect(),
-        time_per_run: None,
-    }
-}
-
 fn control() -> SolveControl<'static> {
     SolveControl::new().step_limit(5_000)
-}
-
-/// `auto` and its rivals. Exact solvers are no rivals here: `auto` calls one of them, and they count steps in their own way.
-fn field() -> Vec<&'static str> {
-    let is_exact = |name: &str| remat_ortools::solvers().iter().any(|solver| solver.name() == name);
-    let names = remat::solvers().map(Solver::name);
-    names.filter(|name| !is_exact(name)).collect()
 }
 
 fn figures(comparison: &Comparison) -> Vec<Vec<Option<(u64, u64)>>> {
@@ -194,33 +179,10 @@ fn the_bound_is_never_above_the_best_plan() {
     assert_eq!(comparison.best(3), None);
 }
 
-/// Fails where a rival of `auto` has the shorter plan, or the only one.
-fn assert_auto_wins(model: &Model, budgets: &[&str], steps: u64, seed: u64) {
-    let control = SolveControl::new().step_limit(steps).seed(seed);
-    let comparison = compare(model, &request(budgets, &field()), &control).expect("the comparison runs");
-    let beaten = comparison.beaten("auto");
-    assert!(beaten.is_empty(), "{}: {beaten:?}", model.problem().name);
-}
-
 #[test]
 fn auto_is_never_worse_than_a_rival_on_our_own_models() {
     for name in [CHAIN, "models/mlp_tiny_train.onnx", "models/unet_tiny_train.onnx"] {
         assert_auto_wins(&open(name), &["90%", "75%", "60%", "50%"], 2_000, 0);
-    }
-}
-
-#[test]
-fn auto_is_never_worse_than_a_rival_on_the_graphs_of_the_papers() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/graphs");
-    if !folder.is_dir() {
-        eprintln!("skipped: there is no folder `shared/graphs` beside the workspace");
-        return;
-    }
-    // The larger ones are for the benchmarks.
-    for name in ["cm_vgg16_train", "cm_fcn8_train", "cm_mobilenet_train", "rl_n100"] {
-        let path = folder.join(name).with_extension("json");
-        let model = Model::open(&path, &LoadOptions::default()).unwrap();
-        assert_auto_wins(&model, &["90%", "70%"], 1_000, 0);
     }
 }
 

@@ -1,13 +1,16 @@
 //! `auto` with a second memory: never more energy than any other solver, on the networks and devices of the POET paper; limits hold on
 //! networks and models.
 
-use std::path::{Path, PathBuf};
+#[path = "support/training_steps.rs"]
+mod training_steps;
+
+use std::path::Path;
 
 use remat::plan::{Objective, PagingMode, Problem, baseline};
 use remat::profile::{Device, TrainingNet};
 use remat::solver::{SolveControl, Solver};
 use remat::verify::replay;
-use remat::{LoadOptions, Model, SecondMemory};
+use training_steps::{assert_planned, training_steps};
 
 const STEPS: u64 = 1_500;
 
@@ -113,43 +116,11 @@ fn deadlines_hold_with_the_time_of_transfers_in_them() {
     assert!(moved >= 3, "transfers in {moved} plans");
 }
 
-/// Models of training steps in a folder, by name; none, with a reason, where there is no such folder.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
-fn training_steps(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        eprintln!("skipped: there is no folder `{}`", folder.display());
-        return Vec::new();
-    };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.to_string_lossy().ends_with("_train.onnx"));
-    paths.sort();
-    paths
-}
-
 #[test]
-fn training_steps_from_files_are_planned_within_budget_and_deadline() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let own = training_steps(&root.join("test/models"));
-    assert!(own.len() >= 2);
-    for path in own.into_iter().chain(training_steps(&root.join("../shared/models"))) {
-        let options = LoadOptions {
-            device: Some("mkr1000".to_owned()),
-            second_memory: Some(SecondMemory::Used {
-                mode: PagingMode::Sync,
-                capacity: None,
-            }),
-            ..LoadOptions::default()
-        };
-        let model = Model::open(&path, &options).expect("a model");
-        let mut problem = model.problem().clone();
-        problem.objective = Objective::Energy;
-        problem.budget = Some(model.baseline().peak * 9 / 10);
-        problem.deadline = Some(problem.total_duration() * 101 / 100);
-        let outcome = remat::Auto.solve(&problem, &SolveControl::new().step_limit(5_000));
-        let plan = outcome
-            .plan
-            .unwrap_or_else(|| panic!("no plan for `{}`", path.display()));
-        let found = replay(&problem, &plan).expect("a valid plan");
-        assert!(found.energy < problem.total_energy() * 101 / 100, "{}", path.display());
+fn our_training_steps_are_planned_within_budget_and_deadline() {
+    let paths = training_steps(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/models"));
+    assert!(paths.len() >= 2);
+    for path in paths {
+        assert_planned(&path);
     }
 }

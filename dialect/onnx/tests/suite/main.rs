@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the helpers of tests fail like tests")]
 
 mod common;
-mod corpus;
 mod export;
 mod external;
 mod hostile;

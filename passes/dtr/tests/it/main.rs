@@ -1,9 +1,8 @@
-//! The simulator against the reference, the format's corners, and the plans of the staged solvers against the checker.
+//! The simulator, the format's corners, and the plans of the staged solvers against the checker.
 
 mod import;
 mod linear;
 mod logs;
 mod options;
-mod reference;
 mod staged;
 mod support;

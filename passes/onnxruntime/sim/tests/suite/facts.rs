@@ -1,8 +1,6 @@
 //! What ONNX Runtime did with a model, as `tests/data/facts.py` writes it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use remat_cost::{Device, analytic};
 use remat_ir::{
@@ -60,28 +58,6 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// The facts of `name`, committed beside this test.
-    pub(crate) fn committed(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-    }
-
-    /// Runs the model; `Err` says what is missing.
-    pub(crate) fn measure(model: &str, level: &str, order: &str) -> Result<Self, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-        let python = existing(root.join("third_party/venv/bin/python"))?;
-        let model = existing(root.join("../shared/models").join(model))?;
-        let meter = meter(&root)?;
-        let output = Command::new(python)
-            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/facts.py"))
-            .args([model.as_os_str(), level.as_ref(), order.as_ref()])
-            .env("LD_PRELOAD", meter)
-            .output()
-            .map_err(|error| error.to_string())?;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(serde_json::from_slice(&output.stdout).unwrap())
-    }
-
     /// The order in which the runtime ran the nodes.
     pub(crate) fn run(&self) -> Vec<NodeIndex> {
         self.run.iter().map(|&index| NodeIndex::new(index)).collect()
@@ -167,28 +143,4 @@ fn ty((_, element, dims): &Typed) -> ValueType {
         other => panic!("element type `{other}` is not in the table of this test"),
     };
     ValueType::tensor(element, dims)
-}
-
-fn existing(path: PathBuf) -> Result<PathBuf, String> {
-    if path.exists() {
-        Ok(path)
-    } else {
-        Err(format!("`{}` is missing", path.display()))
-    }
-}
-
-/// The heap meter, built on first use.
-fn meter(root: &Path) -> Result<PathBuf, String> {
-    let source = existing(root.join("../shared/tools/heap_peak.c"))?;
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap_peak.so");
-    if !library.exists() {
-        let part = library.with_extension(format!("{}.so", std::process::id()));
-        let mut compile = Command::new("cc");
-        compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&part).arg(source);
-        match compile.status() {
-            Ok(status) if status.success() => std::fs::rename(part, &library).map_err(|error| error.to_string())?,
-            _ => return Err("no C compiler".to_owned()),
-        }
-    }
-    Ok(library)
 }

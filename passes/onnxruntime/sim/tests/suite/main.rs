@@ -6,6 +6,7 @@
     reason = "the helpers of tests fail and speak like tests"
 )]
 
+mod comparison;
 mod facts;
 mod properties;
 mod rules;

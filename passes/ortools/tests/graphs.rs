@@ -1,30 +1,43 @@
-//! The graphs of the papers, where they are at hand: beside the workspace, in `shared/graphs`.
+//! The solvers on OR-Tools on the graphs of the papers.
+#![cfg(feature = "cp-sat")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use std::path::PathBuf;
+use std::process::ExitCode;
 
 use remat_ortools::{Candidates, CheckmateIlp, CheckmateLp, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, baseline};
 use remat_solve::{SolveControl, Solver};
+use remat_testing::{Need, run, trial, workspace};
+
+fn main() -> ExitCode {
+    run([
+        trial!(optima_of_candidate_sets, Need::Graphs),
+        trial!(optima_over_all_stages, Need::Graphs),
+        trial!(plans_proved_the_best_in_fixed_order_and_in_any, Need::Graphs),
+        trial!(the_program_of_the_checkmate_paper_has_the_known_optima, Need::Graphs),
+        trial!(
+            rounding_meets_the_budget_of_a_training_step_and_the_bound_is_below_the_optimum,
+            Need::Graphs
+        ),
+    ])
+}
 
 /// The problem at a share of its peak in per cent, at most two computes for each op.
-fn graph(name: &str, per_cent: u64) -> Option<Problem> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/graphs");
-    let Ok(bytes) = std::fs::read(folder.join(name).with_extension("json")) else {
-        eprintln!("skipped: no graph `{name}` in {}", folder.display());
-        return None;
-    };
+fn graph(name: &str, per_cent: u64) -> Problem {
+    let path = workspace().join("../shared/graphs").join(name).with_extension("json");
+    let bytes = std::fs::read(path).unwrap();
     let read = remat_nodelink::read(&bytes).unwrap();
     let mut problem = remat_cost::paper_problem(&read.graph, &read.durations).unwrap();
     problem.order = OrderMode::Fixed;
     problem.max_computes = Some(2);
     let peak = remat_verify::replay(&problem, &baseline(&problem)).unwrap().peak;
     problem.budget = Some(peak * per_cent / 100);
-    Some(problem)
+    problem
 }
 
 /// Overhead of the plan in thousandths of a per cent, rounded; the plan is proved optimal within its set.
-fn proved(name: &str, per_cent: u64, candidates: Candidates, covers: BoundCovers) -> Option<u64> {
-    let problem = graph(name, per_cent)?;
+fn proved(name: &str, per_cent: u64, candidates: Candidates, covers: BoundCovers) -> u64 {
+    let problem = graph(name, per_cent);
     let outcome = Gap::NEW
         .only(candidates)
         .solve(&problem, &SolveControl::new().threads(2));
@@ -35,10 +48,9 @@ fn proved(name: &str, per_cent: u64, candidates: Candidates, covers: BoundCovers
     );
     let replay = remat_verify::replay(&problem, &outcome.plan.unwrap()).unwrap();
     let once = problem.total_duration();
-    Some(((replay.duration - once) * 100_000 + once / 2) / once)
+    ((replay.duration - once) * 100_000 + once / 2) / once
 }
 
-#[test]
 fn optima_of_candidate_sets() {
     use BoundCovers::CandidateSet;
     for (name, per_cent, candidates, overhead) in [
@@ -48,26 +60,22 @@ fn optima_of_candidate_sets() {
         ("cm_fcn8_train", 90, Candidates::Uses(4), 29),
         ("cm_fcn8_train", 80, Candidates::Uses(4), 136),
     ] {
-        if let Some(found) = proved(name, per_cent, candidates, CandidateSet) {
-            assert_eq!(found, overhead, "{name} at {per_cent} %");
-        }
+        let found = proved(name, per_cent, candidates, CandidateSet);
+        assert_eq!(found, overhead, "{name} at {per_cent} %");
     }
 }
 
-#[test]
 fn optima_over_all_stages() {
     for (name, per_cent, overhead) in [
         ("rl_n100", 90, 789),
         ("cm_fcn8_train", 90, 29),
         ("cm_fcn8_train", 80, 136),
     ] {
-        if let Some(found) = proved(name, per_cent, Candidates::AllStages, BoundCovers::StageForm) {
-            assert_eq!(found, overhead, "{name} at {per_cent} %");
-        }
+        let found = proved(name, per_cent, Candidates::AllStages, BoundCovers::StageForm);
+        assert_eq!(found, overhead, "{name} at {per_cent} %");
     }
 }
 
-#[test]
 fn plans_proved_the_best_in_fixed_order_and_in_any() {
     for (name, per_cent, order, overhead) in [
         ("rl_n100", 90, OrderMode::Fixed, 789),
@@ -77,9 +85,7 @@ fn plans_proved_the_best_in_fixed_order_and_in_any() {
         ("cm_fcn8_train", 90, OrderMode::Free, 29),
         ("cm_fcn8_train", 80, OrderMode::Free, 136),
     ] {
-        let Some(mut problem) = graph(name, per_cent) else {
-            return;
-        };
+        let mut problem = graph(name, per_cent);
         problem.order = order;
         let certificate = Exact.solve(&problem, &SolveControl::new().threads(2)).certificate;
         let covers = match order {
@@ -98,12 +104,9 @@ fn plans_proved_the_best_in_fixed_order_and_in_any() {
 }
 
 /// The ratios are those of the program as the paper's artifact states it, solved by other means.
-#[test]
 fn the_program_of_the_checkmate_paper_has_the_known_optima() {
     for (per_cent, overhead) in [(95, 774), (90, 1968), (85, 1968)] {
-        let Some(mut problem) = graph("cm_vgg16_train", per_cent) else {
-            return;
-        };
+        let mut problem = graph("cm_vgg16_train", per_cent);
         problem.max_computes = None;
         let certificate = CheckmateIlp::NEW.solve(&problem, &SolveControl::new()).certificate;
         assert_eq!(
@@ -116,12 +119,9 @@ fn the_program_of_the_checkmate_paper_has_the_known_optima() {
     }
 }
 
-#[test]
 fn rounding_meets_the_budget_of_a_training_step_and_the_bound_is_below_the_optimum() {
     for (per_cent, optimum) in [(90, 29), (80, 137)] {
-        let Some(mut problem) = graph("cm_fcn8_train", per_cent) else {
-            return;
-        };
+        let mut problem = graph("cm_fcn8_train", per_cent);
         problem.max_computes = None;
         let outcome = CheckmateLp::NEW.solve(&problem, &SolveControl::new());
         let replay = remat_verify::replay(&problem, &outcome.plan.unwrap()).unwrap();

@@ -1,32 +1,38 @@
 //! Every model of the `onnx` package's test data: all import or fail for the one allowed reason, and exporting what was
 //! imported gives an equal model.
 //!
-//! The data is looked for at `REMAT_ONNX_TESTDATA`, then in the virtual environment below `third_party`.
+//! The same holds of exported networks.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the helpers of tests fail and speak like tests"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use remat_onnx::proto::{Message, ModelProto};
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
+use remat_testing::{Need, onnx_test_data, run, trial, workspace};
+
+fn main() -> ExitCode {
+    run([
+        trial!(
+            every_model_of_the_test_data_imports_and_exports_unchanged,
+            Need::OnnxTestData
+        ),
+        trial!(
+            the_training_and_inference_models_import_with_every_size_known,
+            Need::Models
+        ),
+    ])
+}
 
 /// Models whose sizes follow neither from the file nor from shape inference; may only shrink. The first figure is for the
 /// package as it is pinned, the second for older releases of it, which bring over 1,700 models.
 const MAX_UNSIZED: (usize, usize) = (1, 27);
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn test_data() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("REMAT_ONNX_TESTDATA") {
-        return Some(path.into());
-    }
-    let libraries = std::fs::read_dir(workspace().join("third_party/venv/lib")).ok()?;
-    let paths = libraries
-        .flatten()
-        .map(|python| python.path().join("site-packages/onnx/backend/test/data"));
-    paths.into_iter().find(|path| path.is_dir())
-}
 
 fn models_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -64,12 +70,8 @@ fn assert_identity(model: &OnnxModel, path: &Path) {
     );
 }
 
-#[test]
 fn every_model_of_the_test_data_imports_and_exports_unchanged() {
-    let Some(folder) = test_data() else {
-        eprintln!("skipped: no test data of the onnx package found");
-        return;
-    };
+    let folder = onnx_test_data().unwrap();
     let mut paths = Vec::new();
     models_below(&folder, &mut paths);
     paths.sort();
@@ -94,9 +96,9 @@ fn every_model_of_the_test_data_imports_and_exports_unchanged() {
         failures.len(),
         failures.join("\n")
     );
-    eprintln!("{} models, {} of them unsized", paths.len(), unsized_models.len());
+    println!("{} models, {} of them unsized", paths.len(), unsized_models.len());
     for (path, (tensors, causes)) in &unsized_models {
-        eprintln!(
+        println!(
             "  {}: {} ({})",
             path.display(),
             tensors[0],
@@ -113,15 +115,10 @@ fn every_model_of_the_test_data_imports_and_exports_unchanged() {
     assert_eq!(unsized_models.keys().copied().find(real), None);
 }
 
-#[test]
 fn the_training_and_inference_models_import_with_every_size_known() {
-    let folder = workspace().join("../shared/models");
     let mut paths = Vec::new();
-    models_below(&folder, &mut paths);
-    if paths.is_empty() {
-        eprintln!("skipped: no models at {}", folder.display());
-        return;
-    }
+    models_below(&workspace().join("../shared/models"), &mut paths);
+    assert!(!paths.is_empty());
     for path in paths {
         let model = OnnxModel::open(&path, &ImportOptions::default()).unwrap_or_else(|e| panic!("{path:?}: {e}"));
         assert_eq!(model.graph().validate(), Ok(()));

@@ -1,0 +1,123 @@
+//! What a test may need, and whether it is there.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Names of needs that must be met, separated by commas: `.ci/run` sets it to all that it installs.
+pub const REQUIRED: &str = "REMAT_TESTS_REQUIRE";
+
+/// What the repository does not hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// The graphs of the Moccasin and Checkmate papers, in `../shared/graphs`.
+    Graphs,
+    /// Exported networks, in `../shared/models`.
+    Models,
+    /// The logs of the DTR paper, in `../shared/dtr-logs`.
+    DtrLogs,
+    /// A heap meter in C, in `../shared/tools`.
+    HeapMeterInC,
+    /// ONNX Runtime's library, where [`runtime_library`] says.
+    OnnxRuntime,
+    /// The virtual environment that `third_party/fetch.sh` makes.
+    Python,
+    /// The test data of the Python package `onnx`, in that environment.
+    OnnxTestData,
+    /// A C compiler, `cc`.
+    CCompiler,
+}
+
+impl Need {
+    /// Its name in [`REQUIRED`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Graphs => "graphs",
+            Self::Models => "models",
+            Self::DtrLogs => "dtr-logs",
+            Self::HeapMeterInC => "heap-meter-in-c",
+            Self::OnnxRuntime => "onnxruntime",
+            Self::Python => "python",
+            Self::OnnxTestData => "onnx-test-data",
+            Self::CCompiler => "cc",
+        }
+    }
+
+    /// Why the need is not met; `None` if it is.
+    #[must_use]
+    pub fn missing(self) -> Option<String> {
+        let root = workspace();
+        let path = match self {
+            Self::Graphs => root.join("../shared/graphs"),
+            Self::Models => root.join("../shared/models"),
+            Self::DtrLogs => root.join("../shared/dtr-logs"),
+            Self::HeapMeterInC => root.join("../shared/tools/heap_peak.c"),
+            Self::OnnxRuntime => runtime_library(),
+            Self::Python => root.join("third_party/venv/bin/python"),
+            Self::OnnxTestData => return onnx_test_data().is_none().then(|| "no test data of `onnx`".to_owned()),
+            Self::CCompiler => return without_program("cc"),
+        };
+        (!path.exists()).then(|| format!("no `{}`", shortened(&path, &root)))
+    }
+
+    /// Whether [`REQUIRED`] names it.
+    pub(crate) fn is_required(self) -> bool {
+        let required = std::env::var(REQUIRED).unwrap_or_default();
+        required.split(',').any(|name| name.trim() == self.name())
+    }
+}
+
+/// The root of the repository.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    folder.ancestors().nth(2).unwrap_or(folder).to_path_buf()
+}
+
+/// ONNX Runtime's library: what `REMAT_ORT_LIBRARY` names, else the one that `third_party/fetch.sh` brings.
+#[must_use]
+pub fn runtime_library() -> PathBuf {
+    let fetched = || workspace().join("third_party/onnxruntime/lib/libonnxruntime.so");
+    std::env::var_os("REMAT_ORT_LIBRARY").map_or_else(fetched, PathBuf::from)
+}
+
+/// The test data of the Python package `onnx`: what `REMAT_ONNX_TESTDATA` names, else that of the virtual environment.
+#[must_use]
+pub fn onnx_test_data() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("REMAT_ONNX_TESTDATA") {
+        return Some(path.into());
+    }
+    let libraries = std::fs::read_dir(workspace().join("third_party/venv/lib")).ok()?;
+    let paths = libraries
+        .flatten()
+        .map(|python| python.path().join("site-packages/onnx/backend/test/data"));
+    paths.into_iter().find(|path| path.is_dir())
+}
+
+fn without_program(name: &str) -> Option<String> {
+    let mut command = Command::new(name);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_err().then(|| format!("no program `{name}`"))
+}
+
+/// Paths in the repository are told from its root.
+fn shortened(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_from_the_root() {
+        let root = workspace();
+        assert!(root.join("Cargo.toml").exists());
+        assert_eq!(shortened(&root.join("../shared/graphs"), &root), "../shared/graphs");
+        assert_eq!(shortened(Path::new("/opt/lib.so"), &root), "/opt/lib.so");
+        assert_eq!(
+            without_program("no-such-program"),
+            Some("no program `no-such-program`".to_owned())
+        );
+    }
+}
