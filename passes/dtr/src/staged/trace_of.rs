@@ -1,6 +1,6 @@
 //! A problem as a program that DTR can execute.
 
-use remat_plan::{OpId, Problem, StorageId, StorageRole, Structure, TensorId};
+use remat_plan::{Instance, NodeId, OpId, Problem, StorageId, StorageRole, Structure, TensorId};
 use typed_index_collections::TiVec;
 
 use crate::trace::{Event, Trace, TraceOp};
@@ -11,18 +11,21 @@ use crate::trace::{Event, Trace, TraceOp};
 /// the reference order. A storage expires when no op that reads it, and may run again for the sake of others, can be needed any
 /// more.
 pub(super) fn trace_of(problem: &Problem, structure: &Structure) -> (Trace, Vec<OpId>) {
-    let ops: Vec<OpId> = structure.scheduled().collect();
+    let instance = Instance::of(problem, structure);
     let mut trace = Trace::default();
     let mut root_of: TiVec<StorageId, Option<TensorId>> = TiVec::from(vec![None; problem.storages.len()]);
-    let ends = Ends::of(problem, structure, &ops);
-    for (position, &op) in ops.iter().enumerate() {
-        let entry = &problem.ops[op];
+    let ends = Ends::of(problem, structure, &instance);
+    for node in instance.nodes() {
+        let op = instance.op(node);
         let arguments = structure.needs(op).iter().filter_map(|&storage| root_of[storage]);
-        let mut called = TraceOp::new(entry.name.clone(), entry.duration, arguments.collect());
+        let mut called = TraceOp::new(
+            problem.ops[op].name.clone(),
+            instance.duration(node),
+            arguments.collect(),
+        );
         let owned = || counted(problem, structure.owns(op));
-        let made: u64 = owned().map(|storage| problem.storages[storage].bytes).sum();
-        called.workspace = entry.workspace.max(structure.views_workspace(op).saturating_sub(made));
-        called.most_runs = most_runs(problem, structure, op);
+        called.workspace = instance.workspace(node);
+        called.most_runs = instance.max_computes(node);
         let results: Vec<_> = owned().map(|storage| (problem.storages[storage].bytes, None)).collect();
         let results = trace.call(called, &results);
         for (storage, root) in owned().zip(results) {
@@ -31,24 +34,17 @@ pub(super) fn trace_of(problem: &Problem, structure: &Structure) -> (Trace, Vec<
             trace.storages[trace.tensors[root].storage].stays = kept;
         }
         let transient = |&storage: &StorageId| problem.storages[storage].role == StorageRole::Transient;
-        for root in ends.released[position]
-            .iter()
-            .copied()
-            .filter(transient)
-            .filter_map(|storage| root_of[storage])
-        {
-            trace.events.push(Event::Release(root));
-        }
-        for root in ends.expired[position]
-            .iter()
-            .copied()
-            .filter(transient)
-            .filter_map(|storage| root_of[storage])
-        {
+        let roots = |storages: &[StorageId]| -> Vec<TensorId> {
+            let storages = storages.iter().copied().filter(transient);
+            storages.filter_map(|storage| root_of[storage]).collect()
+        };
+        let released = roots(&ends.released[node]).into_iter().map(Event::Release);
+        trace.events.extend(released);
+        for root in roots(&ends.expired[node]) {
             trace.events.push(Event::Expire(trace.tensors[root].storage));
         }
     }
-    (trace, ops)
+    (trace, instance.ops().to_vec())
 }
 
 /// The storages that take memory.
@@ -57,54 +53,44 @@ fn counted<'a>(problem: &'a Problem, storages: &'a [StorageId]) -> impl Iterator
     storages.iter().copied().filter(counts)
 }
 
-/// How often the op may run.
-fn most_runs(problem: &Problem, structure: &Structure, op: OpId) -> u32 {
-    if !problem.ops[op].recomputable || structure.is_pinned(op) {
-        return 1;
-    }
-    problem.max_computes.unwrap_or(u32::MAX)
-}
-
 /// After which op of the program storages are let go, and after which they expire.
 struct Ends {
-    released: Vec<Vec<StorageId>>,
-    expired: Vec<Vec<StorageId>>,
+    released: TiVec<NodeId, Vec<StorageId>>,
+    expired: TiVec<NodeId, Vec<StorageId>>,
 }
 
 impl Ends {
-    fn of(problem: &Problem, structure: &Structure, ops: &[OpId]) -> Self {
-        let mut last_use: TiVec<StorageId, usize> = TiVec::from(vec![0; problem.storages.len()]);
-        for (position, &op) in ops.iter().enumerate() {
-            for &storage in structure.needs(op).iter().chain(structure.owns(op)) {
-                last_use[storage] = position;
+    fn of(problem: &Problem, structure: &Structure, instance: &Instance) -> Self {
+        let needs = |node: NodeId| structure.needs(instance.op(node));
+        let owns = |node: NodeId| structure.owns(instance.op(node));
+        let mut last_use: TiVec<StorageId, NodeId> = TiVec::from(vec![NodeId::new(0); problem.storages.len()]);
+        for node in instance.nodes() {
+            for &storage in needs(node).iter().chain(owns(node)) {
+                last_use[storage] = node;
             }
         }
         let mut end = last_use.clone();
-        for (position, &op) in ops.iter().enumerate().rev() {
-            let mut needed = position;
-            if most_runs(problem, structure, op) > 1 {
-                needed = structure
-                    .owns(op)
-                    .iter()
-                    .map(|&storage| end[storage])
-                    .fold(needed, usize::max);
+        for node in instance.nodes().rev() {
+            let mut needed = node;
+            if instance.max_computes(node) > 1 {
+                needed = owns(node).iter().map(|&storage| end[storage]).fold(needed, NodeId::max);
             }
-            for &storage in structure.needs(op) {
+            for &storage in needs(node) {
                 end[storage] = end[storage].max(needed);
             }
         }
-        let by_position = |positions: &TiVec<StorageId, usize>| {
-            let mut storages = vec![Vec::new(); ops.len()];
-            for &op in ops {
-                for storage in counted(problem, structure.owns(op)) {
-                    storages[positions[storage]].push(storage);
+        let by_node = |nodes: &TiVec<StorageId, NodeId>| {
+            let mut storages: TiVec<NodeId, Vec<StorageId>> = TiVec::from(vec![Vec::new(); instance.len()]);
+            for node in instance.nodes() {
+                for storage in counted(problem, owns(node)) {
+                    storages[nodes[storage]].push(storage);
                 }
             }
             storages
         };
         Self {
-            released: by_position(&last_use),
-            expired: by_position(&end),
+            released: by_node(&last_use),
+            expired: by_node(&end),
         }
     }
 }

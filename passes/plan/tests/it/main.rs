@@ -4,6 +4,7 @@
 mod bottleneck;
 mod certificate;
 mod file;
+mod instance;
 mod lower;
 // The problems that the checker's tests speak about.
 #[path = "../../../verify/tests/it/net.rs"]

@@ -1,6 +1,6 @@
 //! The problem as stage form sees it: one node for each scheduled op.
 
-use remat_plan::{OpId, Problem, StorageRole, Structure};
+use remat_plan::{Instance, NodeId, OpId, Problem, StorageId, StorageRole, Structure};
 use thiserror::Error;
 
 /// Position of an op among the scheduled ops, in reference order.
@@ -25,12 +25,8 @@ pub struct TooManyStages {
 /// runs.
 #[derive(Clone, Debug)]
 pub struct StageGraph {
-    ops: Vec<OpId>,
-    duration: Vec<u64>,
+    instance: Instance,
     bytes: Vec<u64>,
-    kept: Vec<u64>,
-    workspace: Vec<u64>,
-    permanent: Vec<bool>,
     edges: Edges,
 }
 
@@ -44,22 +40,22 @@ struct Edges {
 }
 
 impl Edges {
-    fn of(problem: &Problem, structure: &Structure, ops: &[OpId]) -> Self {
-        let mut creator: Vec<Option<Node>> = vec![None; problem.storages.len()];
-        for (node, &op) in ops.iter().enumerate() {
-            for &storage in structure.owns(op) {
-                creator[storage.index()] = Some(node);
-            }
-        }
+    /// Empty results count: whoever needs one has to find it computed.
+    fn of(problem: &Problem, structure: &Structure, instance: &Instance) -> Self {
+        let count = instance.len();
         let mut edges = Self {
-            parents: Vec::with_capacity(ops.len()),
-            children: vec![Vec::new(); ops.len()],
-            read: vec![false; ops.len()],
+            parents: Vec::with_capacity(count),
+            children: vec![Vec::new(); count],
+            read: vec![false; count],
         };
-        for (node, &op) in ops.iter().enumerate() {
+        let creator = |storage: StorageId| {
+            let root = problem.tensors[problem.storages[storage].root].producer;
+            root.and_then(|op| instance.node_of(op)).map(NodeId::index)
+        };
+        for (node, &op) in instance.ops().iter().enumerate() {
             let mut own: Vec<Node> = Vec::new();
             for &storage in structure.needs(op) {
-                let Some(made) = creator[storage.index()].filter(|&made| made != node) else {
+                let Some(made) = creator(storage).filter(|&made| made != node) else {
                     continue;
                 };
                 edges.read[made] = true;
@@ -84,56 +80,41 @@ impl StageGraph {
     /// # Errors
     /// [`TooManyStages`] if it has more than [`MAX_STAGES`] ops to schedule.
     pub fn of(problem: &Problem, structure: &Structure) -> Result<Self, TooManyStages> {
-        let ops: Vec<OpId> = structure.scheduled().collect();
-        if ops.len() > MAX_STAGES {
-            return Err(TooManyStages { nodes: ops.len() });
+        let nodes = structure.scheduled().count();
+        if nodes > MAX_STAGES {
+            return Err(TooManyStages { nodes });
         }
-        let size = |role: StorageRole| -> Vec<u64> {
-            let owned = |op: &OpId| structure.owns(*op).iter().map(|&s| &problem.storages[s]);
-            let bytes = |op| owned(op).filter(|s| s.role == role).map(|s| s.bytes).sum();
-            ops.iter().map(bytes).collect()
-        };
-        let (bytes, kept) = (size(StorageRole::Transient), size(StorageRole::Kept));
-        let may_repeat = |op: OpId| {
-            problem.ops[op].recomputable && !structure.is_pinned(op) && problem.max_computes.is_none_or(|most| most > 1)
-        };
-        let workspace = |(node, &op): (usize, &OpId)| {
-            let views = structure.views_workspace(op).saturating_sub(bytes[node] + kept[node]);
-            problem.ops[op].workspace.max(views)
-        };
+        let instance = Instance::of(problem, structure);
+        let bytes = |node| instance.values(node).map(|value| instance.bytes(value)).sum();
         Ok(Self {
-            duration: ops.iter().map(|&op| problem.ops[op].duration).collect(),
-            workspace: ops.iter().enumerate().map(workspace).collect(),
-            permanent: ops.iter().map(|&op| !may_repeat(op)).collect(),
-            edges: Edges::of(problem, structure, &ops),
-            ops,
-            bytes,
-            kept,
+            bytes: instance.nodes().map(bytes).collect(),
+            edges: Edges::of(problem, structure, &instance),
+            instance,
         })
     }
 
     /// Number of nodes, which is the number of stages.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ops.len()
+        self.instance.len()
     }
 
     /// Whether there is nothing to schedule.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
+        self.instance.is_empty()
     }
 
     /// The op a node stands for.
     #[must_use]
     pub fn op(&self, node: Node) -> OpId {
-        self.ops[node]
+        self.instance.op(NodeId::new(node))
     }
 
     /// Time of one run.
     #[must_use]
     pub fn duration(&self, node: Node) -> u64 {
-        self.duration[node]
+        self.instance.duration(NodeId::new(node))
     }
 
     /// Bytes of the transient results, which a run makes and which may be given up.
@@ -145,19 +126,19 @@ impl StageGraph {
     /// Bytes of the results that stay from the first run to the end.
     #[must_use]
     pub fn kept(&self, node: Node) -> u64 {
-        self.kept[node]
+        self.instance.kept(NodeId::new(node))
     }
 
     /// Bytes that a run takes on top of operands and results.
     #[must_use]
     pub fn workspace(&self, node: Node) -> u64 {
-        self.workspace[node]
+        self.instance.workspace(NodeId::new(node))
     }
 
     /// Whether the node may run once only, so that its results are held in every stage after it.
     #[must_use]
     pub fn is_permanent(&self, node: Node) -> bool {
-        self.permanent[node]
+        self.instance.max_computes(NodeId::new(node)) == 1
     }
 
     /// Whether any node needs a result of this one, kept or transient.
