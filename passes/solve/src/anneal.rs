@@ -1,11 +1,13 @@
 //! Simulated annealing with a price on excess memory that adapts.
 
+use remat_plan::ValueId;
+
 use crate::dag::Dag;
 use crate::order::propose_move;
 use crate::price::{Price, Units};
 use crate::repair::{Chain, insert_chain};
 use crate::rng::Rng;
-use crate::state::{Edit, Event, State};
+use crate::state::{Edit, EventId, State};
 
 /// Temperature at the end, in short durations.
 const COLD: f64 = 0.01;
@@ -133,10 +135,10 @@ fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) 
         let event = state.event_at(position.saturating_sub(back));
         let node = state.node_of(event);
         let values = dag.values(node);
-        if values.is_empty() || !state.may_run_again(node) {
+        if values.len() == 0 || !state.may_run_again(node) {
             continue;
         }
-        let value = values.start + rng.below(values.len()) as u32;
+        let value = dag.value(node, rng.below(values.len()));
         if state.position_of(state.end_of(event, value)) <= position {
             continue;
         }
@@ -153,7 +155,7 @@ fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) 
 }
 
 /// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
-fn drop(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+fn drop(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (state.dag(), state.node_of(event));
     let position = state.position_of(event);
     log.push(state.remove(event));
@@ -175,7 +177,7 @@ fn drop(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng)
 }
 
 /// Moves a recompute between its neighbouring runs: before the use ahead of it, behind its first use, or a little.
-fn shift(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (state.dag(), state.node_of(event));
     let position = state.position_of(event);
     let runs = state.runs(node);
@@ -185,10 +187,10 @@ fn shift(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng
     let next_run = runs.get(index + 1).map(|&run| state.position_of(run));
     let last = next_run.unwrap_or(state.sequence().len() - 1) - 1;
     let values = dag.values(node);
-    if values.is_empty() {
+    if values.len() == 0 {
         return;
     }
-    let value = values.start + rng.below(values.len()) as u32;
+    let value = dag.value(node, rng.below(values.len()));
     let goal = match rng.below(3) {
         0 => state
             .last_use(value, first - 1, position)
@@ -211,7 +213,7 @@ fn shift(state: &mut State<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng
 }
 
 /// Right before the first use of a recompute at `position`, or right before the second.
-fn behind_first_use(state: &State<'_>, value: u32, position: usize, rng: &mut Rng) -> Option<usize> {
+fn behind_first_use(state: &State<'_>, value: ValueId, position: usize, rng: &mut Rng) -> Option<usize> {
     let first = state.position_of(state.next_use(value, position + 1)?);
     if rng.chance(0.5) {
         return Some(first - 1);

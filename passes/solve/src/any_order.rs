@@ -5,6 +5,8 @@
 //! rounds of several kinds, from where it is; where the budget is loose, hot annealing with cheap excess finds other orders, often
 //! some that need no recompute.
 
+use remat_plan::NodeId;
+
 use crate::anneal::{Annealing, Schedule};
 use crate::control::Phase;
 use crate::descent::Descent;
@@ -110,7 +112,7 @@ impl Record {
 
 impl Worker<'_> {
     /// Finds a sequence within the budget of the state, if it has none.
-    pub(crate) fn reach_in_any_order(&mut self, start: Option<&[u32]>) {
+    pub(crate) fn reach_in_any_order(&mut self, start: Option<&[NodeId]>) {
         if self.best.is_some() {
             return;
         }

@@ -1,11 +1,11 @@
 //! Recomputes that became superfluous go.
 
-use crate::state::{Edit, Event, State};
+use crate::state::{Edit, EventId, State};
 
 /// Removes recomputes, dearest first, while the excess does not grow; changes are appended to `log`.
 ///
 /// Repair adds recomputes one after another; later ones can make earlier ones superfluous.
-pub(crate) fn cleanup(state: &mut State<'_>, buffer: &mut Vec<Event>, log: &mut Vec<Edit>) {
+pub(crate) fn cleanup(state: &mut State<'_>, buffer: &mut Vec<EventId>, log: &mut Vec<Edit>) {
     buffer.clear();
     buffer.extend_from_slice(state.recomputes());
     buffer.sort_by_key(|&event| std::cmp::Reverse(state.dag().again(state.node_of(event))));

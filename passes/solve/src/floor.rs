@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use remat_plan::{NodeId, ValueId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -14,7 +15,7 @@ const NODES: usize = 16;
 const SETS: usize = 1_000;
 
 /// Values that are resident together; ascending.
-type ValueSet = SmallVec<[u32; 12]>;
+type ValueSet = SmallVec<[ValueId; 12]>;
 
 /// Memory in units that every plan needs at some step, in any order and with any number of computes.
 ///
@@ -26,8 +27,8 @@ type ValueSet = SmallVec<[u32; 12]>;
 ///
 /// `go_on` is asked before each set; once it says no, the bound is what was found so far.
 pub(crate) fn lowest_peak_of_any_plan(dag: &Dag, mut go_on: impl FnMut() -> bool) -> i32 {
-    let at_node = |node: u32| sum(dag, dag.needs(node)) + dag.local(node);
-    let mut nodes: Vec<u32> = (0..dag.len() as u32).collect();
+    let at_node = |node: NodeId| sum(dag, dag.needs(node)) + dag.local(node);
+    let mut nodes: Vec<NodeId> = dag.nodes().collect();
     nodes.sort_by_key(|&node| Reverse(at_node(node)));
     let bounds = nodes
         .into_iter()
@@ -37,7 +38,7 @@ pub(crate) fn lowest_peak_of_any_plan(dag: &Dag, mut go_on: impl FnMut() -> bool
 }
 
 /// The least that the worst step takes on the way from nothing to a set, or a lower bound of it.
-fn bottleneck(dag: &Dag, goal: &[u32], go_on: &mut impl FnMut() -> bool) -> i32 {
+fn bottleneck(dag: &Dag, goal: &[ValueId], go_on: &mut impl FnMut() -> bool) -> i32 {
     let goal: ValueSet = goal.iter().copied().collect();
     let mut known: FxHashMap<ValueSet, i32> = FxHashMap::default();
     // Of sets with equal bounds, the one nearer to the beginning of the graph first.
@@ -73,21 +74,20 @@ fn bottleneck(dag: &Dag, goal: &[u32], go_on: &mut impl FnMut() -> bool) -> i32 
 }
 
 /// What is resident before `node` runs if `set` is resident after it.
-fn predecessor(dag: &Dag, set: &[u32], node: u32) -> ValueSet {
-    let made = dag.values(node);
-    let rest = set.iter().copied().filter(|value| !made.contains(value));
+fn predecessor(dag: &Dag, set: &[ValueId], node: NodeId) -> ValueSet {
+    let rest = set.iter().copied().filter(|&value| dag.producer(value) != node);
     let mut before: ValueSet = rest.chain(dag.needs(node).iter().copied()).collect();
     before.sort_unstable();
     before.dedup();
     before
 }
 
-fn sum(dag: &Dag, set: &[u32]) -> i32 {
+fn sum(dag: &Dag, set: &[ValueId]) -> i32 {
     set.iter().map(|&value| dag.bytes(value)).sum()
 }
 
-fn newest(set: &[u32]) -> u32 {
-    set.last().copied().unwrap_or(0)
+fn newest(set: &[ValueId]) -> ValueId {
+    set.last().copied().unwrap_or(ValueId::new(0))
 }
 
 #[cfg(test)]

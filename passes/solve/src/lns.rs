@@ -4,7 +4,7 @@ use crate::cleanup::cleanup;
 use crate::control::Meter;
 use crate::repair::{Repair, RepairOptions};
 use crate::rng::Rng;
-use crate::state::{Edit, Event, State};
+use crate::state::{Edit, EventId, State};
 
 /// The most recomputes removed at once.
 const MAX_REMOVED: usize = 8;
@@ -14,7 +14,7 @@ const MAX_REMOVED: usize = 8;
 pub(crate) struct Neighbourhood {
     pub(crate) repair: Repair,
     log: Vec<Edit>,
-    buffer: Vec<Event>,
+    buffer: Vec<EventId>,
 }
 
 impl Neighbourhood {
@@ -66,7 +66,7 @@ impl Neighbourhood {
             1 => {
                 let centre = state.position_of(recomputes[rng.below(recomputes.len())]);
                 self.buffer.extend_from_slice(recomputes);
-                let distance = |&event: &Event| (state.position_of(event).abs_diff(centre), event);
+                let distance = |&event: &EventId| (state.position_of(event).abs_diff(centre), event);
                 if count < self.buffer.len() {
                     self.buffer.select_nth_unstable_by_key(count, distance);
                     self.buffer.truncate(count);
@@ -75,7 +75,7 @@ impl Neighbourhood {
             }
             _ => {
                 let position = rng.below(state.sequence().len());
-                let spans = |&event: &Event| {
+                let spans = |&event: &EventId| {
                     let node = state.node_of(event);
                     let previous = state.runs(node)[state.run_index(event) - 1];
                     let mut ends = state.dag().values(node).map(|value| state.end_of(previous, value));
@@ -90,7 +90,7 @@ impl Neighbourhood {
 }
 
 /// Brings random elements to the first `count` places.
-fn shuffle_front(items: &mut [Event], count: usize, rng: &mut Rng) {
+fn shuffle_front(items: &mut [EventId], count: usize, rng: &mut Rng) {
     for index in 0..count.min(items.len()) {
         let other = index + rng.below(items.len() - index);
         items.swap(index, other);

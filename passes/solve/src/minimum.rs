@@ -1,6 +1,6 @@
 //! Budgets that are found rather than given: the lowest peak, and the lowest peak within a duration.
 
-use remat_plan::Problem;
+use remat_plan::{NodeId, Problem};
 
 use crate::control::Phase;
 use crate::descent::Descent;
@@ -48,7 +48,7 @@ fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveContr
 }
 
 impl Worker<'_> {
-    fn minimize_peak(&mut self, descent: Descent, start: Option<&[u32]>) -> Found {
+    fn minimize_peak(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
         if self.dag.len() > LARGE {
             return self.minimize_peak_of_large(descent, start);
         }
@@ -80,7 +80,7 @@ impl Worker<'_> {
     }
 
     /// The same where there are too many nodes to work on all of them at once.
-    fn minimize_peak_of_large(&mut self, descent: Descent, start: Option<&[u32]>) -> Found {
+    fn minimize_peak_of_large(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
         // Starts with a budget below every peak, so that what is far from it counts when an order is chosen.
         let mut large = self.large(descent.target, start);
         if large.best().duration > descent.max_duration {

@@ -2,13 +2,15 @@
 
 use std::ops::RangeInclusive;
 
+use remat_plan::NodeId;
+
 use crate::rng::Rng;
-use crate::state::{Edit, Event, State};
+use crate::state::{Edit, EventId, State};
 
 impl State<'_> {
     /// The positions, counted as if the event were not there, to which it may move: it stays between the runs of its node around it,
     /// a first run behind the first runs of its predecessors and before those of its successors.
-    pub(crate) fn window(&self, event: Event) -> RangeInclusive<usize> {
+    pub(crate) fn window(&self, event: EventId) -> RangeInclusive<usize> {
         let (dag, node) = (self.dag(), self.node_of(event));
         let runs = self.runs(node);
         let index = self.run_index(event);
@@ -17,7 +19,7 @@ impl State<'_> {
         if index > 0 {
             return self.position_of(runs[index - 1]) + 1..=end - 1;
         }
-        let first_run = |&other: &u32| self.position_of(self.runs(other)[0]);
+        let first_run = |&other: &NodeId| self.position_of(self.runs(other)[0]);
         let begin = dag.predecessors(node).iter().map(|other| first_run(other) + 1).max();
         let end = dag.successors(node).iter().map(first_run).fold(end, usize::min);
         begin.unwrap_or(0)..=end - 1
@@ -60,7 +62,7 @@ pub(crate) fn propose_move(state: &mut State<'_>, log: &mut Vec<Edit>, rng: &mut
 }
 
 /// A first run whose values are not used before its node runs again moves to the second run, which goes. Returns whether it did.
-fn give_up(state: &mut State<'_>, event: Event, last: usize, log: &mut Vec<Edit>) -> bool {
+fn give_up(state: &mut State<'_>, event: EventId, last: usize, log: &mut Vec<Edit>) -> bool {
     let node = state.node_of(event);
     let runs = state.runs(node);
     let (&first, Some(&second)) = (&runs[0], runs.get(1)) else {

@@ -27,13 +27,12 @@ pub(crate) struct Units {
 
 impl Units {
     pub(crate) fn of(dag: &Dag) -> Self {
-        let nodes = 0..dag.len() as u32;
-        let mut durations: Vec<i64> = nodes.map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
+        let mut durations: Vec<i64> = dag.nodes().map(|node| dag.duration(node)).filter(|&d| d > 0).collect();
         durations.sort_unstable();
         let mean = (durations.iter().sum::<i64>() as f64 / durations.len().max(1) as f64).max(1e-9);
         let lower_quartile = durations.get(durations.len() / 4).copied().unwrap_or(0) as f64;
         let values = dag.value_count();
-        let bytes: f64 = (0..values as u32).map(|value| f64::from(dag.bytes(value))).sum();
+        let bytes: f64 = dag.all_values().map(|value| f64::from(dag.bytes(value))).sum();
         Self {
             duration: mean,
             short: lower_quartile.clamp(0.02 * mean, mean),

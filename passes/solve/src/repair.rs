@@ -1,9 +1,11 @@
 //! Recomputes are added until the budget holds: greedy by the price of a byte of excess.
 
+use remat_plan::NodeId;
+
 use crate::control::Meter;
 use crate::price::least_price;
 use crate::rng::Rng;
-use crate::state::{Droppable, Edit, Event, State};
+use crate::state::{Droppable, Edit, EventId, State};
 
 /// How far a recompute reaches back: dead inputs are recomputed before it, and their dead inputs before them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,16 +65,16 @@ impl RepairOptions {
 struct Candidate {
     /// Optimistic price: no excess can be removed cheaper by this action.
     price: f64,
-    node: u32,
-    before: Event,
+    node: NodeId,
+    before: EventId,
 }
 
 /// The best action found for a position.
 #[derive(Clone, Copy)]
 struct Choice {
     score: f64,
-    node: u32,
-    before: Event,
+    node: NodeId,
+    before: EventId,
     depth: usize,
 }
 
@@ -175,7 +177,7 @@ impl Repair {
     }
 
     /// The most excess that running the node of `event` again before position `next` can remove by itself.
-    fn most_gain(&self, state: &State<'_>, event: Event, next: usize) -> i64 {
+    fn most_gain(&self, state: &State<'_>, event: EventId, next: usize) -> i64 {
         let dag = state.dag();
         let mut gain = 0;
         for value in dag.values(state.node_of(event)) {
@@ -247,10 +249,10 @@ impl Repair {
 /// `revive` agrees and they may run again; other dead inputs live on to the new run.
 pub(crate) fn insert_chain(
     state: &mut State<'_>,
-    node: u32,
+    node: NodeId,
     position: usize,
     chain: Chain,
-    revive: &mut impl FnMut(u32) -> bool,
+    revive: &mut impl FnMut(NodeId) -> bool,
     log: &mut Vec<Edit>,
 ) {
     let limit = log.len() + chain.length;
@@ -260,10 +262,10 @@ pub(crate) fn insert_chain(
 /// Returns the number of runs inserted.
 fn insert_links(
     state: &mut State<'_>,
-    node: u32,
+    node: NodeId,
     position: usize,
     depth: usize,
-    revive: &mut impl FnMut(u32) -> bool,
+    revive: &mut impl FnMut(NodeId) -> bool,
     log: &mut Vec<Edit>,
     limit: usize,
 ) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use remat_plan::{Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
+use remat_plan::{NodeId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
 
 use crate::claim::Call;
 use crate::control::{MAX_THREADS, Meter, Phase};
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
     }
 
     /// The scheduled runs of the caller's plan, if they form a sequence of ours.
-    pub(crate) fn warm_start(&self) -> Option<Vec<u32>> {
+    pub(crate) fn warm_start(&self) -> Option<Vec<NodeId>> {
         let plan = self.control.warm_start?;
         let sequence = self.dag.sequence_of(plan);
         if sequence.is_none() {
@@ -235,7 +235,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn lower(&self, sequence: &[u32]) -> Option<Plan> {
+    fn lower(&self, sequence: &[NodeId]) -> Option<Plan> {
         let ops = sequence.iter().map(|&node| self.dag.op(node));
         let plan = lower_sequence(self.problem, &self.structure, ops);
         plan.inspect_err(|error| tracing::error!(%error, "a sequence of the search could not be lowered"))

@@ -3,26 +3,36 @@
 mod edit;
 
 use pulp::Arch;
+use remat_plan::{NodeId, ValueId};
 use smallvec::SmallVec;
+use typed_index_collections::{TiVec, ti_vec};
 
 use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
 pub(crate) use edit::Edit;
 
-/// An event: one run of one node. Ids are reused, always for the same node.
-pub(crate) type Event = u32;
+remat_ir::dense_id!(
+    /// An event: one run of one node in a sequence. Ids are reused, always for the same node.
+    EventId
+);
 
-const NONE: u32 = u32::MAX;
+impl EventId {
+    /// No event.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+/// No place among the recomputes.
+const NOWHERE: u32 = u32::MAX;
 
 /// A value that could be dropped across a position.
 #[derive(Clone, Copy)]
 pub(crate) struct Droppable {
     /// The run that made it.
-    pub(crate) event: Event,
+    pub(crate) event: EventId,
     /// The node of that run.
-    pub(crate) node: u32,
+    pub(crate) node: NodeId,
     /// The first use behind the position.
-    pub(crate) before: Event,
+    pub(crate) before: EventId,
     /// The position of that use.
     pub(crate) next: usize,
 }
@@ -38,25 +48,25 @@ pub(crate) struct State<'a> {
     dag: &'a Dag,
     budget: i32,
     /// Events in order.
-    sequence: Vec<Event>,
+    sequence: Vec<EventId>,
     /// Bytes resident at each position.
     memory: Vec<i32>,
     /// Per event: position in the sequence.
-    position: Vec<u32>,
+    position: TiVec<EventId, u32>,
     /// Per event: the node it runs.
-    node: Vec<u32>,
+    node: TiVec<EventId, NodeId>,
     /// Per event: index of its first instance in `end`.
-    slot: Vec<u32>,
+    slot: TiVec<EventId, u32>,
     /// Per instance: the event of its last use, its own event if it has none.
-    end: Vec<Event>,
+    end: Vec<EventId>,
     /// Per node: its events in order; the first is the first run.
-    runs: Vec<SmallVec<[Event; 4]>>,
+    runs: TiVec<NodeId, SmallVec<[EventId; 4]>>,
     /// Per node: removed events.
-    spare: Vec<SmallVec<[Event; 2]>>,
+    spare: TiVec<NodeId, SmallVec<[EventId; 2]>>,
     /// The events that are not first runs, in no particular order.
-    recomputes: Vec<Event>,
+    recomputes: Vec<EventId>,
     /// Per event: its index in `recomputes`.
-    recompute_index: Vec<u32>,
+    recompute_index: TiVec<EventId, u32>,
     duration: i64,
     excess: i64,
     /// Positions whose excess can be summed in `i32`.
@@ -74,14 +84,14 @@ impl<'a> State<'a> {
             budget,
             sequence: Vec::new(),
             memory: Vec::new(),
-            position: Vec::new(),
-            node: Vec::new(),
-            slot: Vec::new(),
+            position: TiVec::new(),
+            node: TiVec::new(),
+            slot: TiVec::new(),
             end: Vec::new(),
-            runs: vec![SmallVec::new(); dag.len()],
-            spare: vec![SmallVec::new(); dag.len()],
+            runs: ti_vec![SmallVec::new(); dag.len()],
+            spare: ti_vec![SmallVec::new(); dag.len()],
             recomputes: Vec::new(),
-            recompute_index: Vec::new(),
+            recompute_index: TiVec::new(),
             duration: 0,
             excess: 0,
             chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
@@ -94,12 +104,12 @@ impl<'a> State<'a> {
 
     /// Goes back to the reference order without recomputes.
     pub(crate) fn load_reference(&mut self) {
-        let nodes: Vec<u32> = (0..self.dag.len() as u32).collect();
+        let nodes: Vec<NodeId> = self.dag.nodes().collect();
         self.load(&nodes);
     }
 
     /// Replaces the sequence by these nodes: every node at least once, first runs in topological order.
-    pub(crate) fn load(&mut self, nodes: &[u32]) {
+    pub(crate) fn load(&mut self, nodes: &[NodeId]) {
         self.sequence.clear();
         self.position.clear();
         self.node.clear();
@@ -113,21 +123,21 @@ impl<'a> State<'a> {
         let dag = self.dag;
         for (at, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
-            self.position[event as usize] = at as u32;
+            self.position[event] = at as u32;
             self.sequence.push(event);
             for &value in dag.needs(node) {
-                let serving = *self.runs[dag.producer(value) as usize]
+                let serving = *self.runs[dag.producer(value)]
                     .last()
                     .expect("a loaded sequence runs nothing before what it needs");
                 *self.end_mut(serving, value) = event;
             }
-            if self.runs[node as usize].is_empty() {
+            if self.runs[node].is_empty() {
                 self.duration += dag.duration(node);
             } else {
                 self.duration += dag.again(node);
                 self.add_recompute(event);
             }
-            self.runs[node as usize].push(event);
+            self.runs[node].push(event);
         }
         self.sum_memory();
         self.steps += nodes.len() as u64 / 16 + 1;
@@ -138,7 +148,7 @@ impl<'a> State<'a> {
         let mut change = vec![0i32; self.sequence.len() + 1];
         for (at, &event) in self.sequence.iter().enumerate() {
             let node = self.node_of(event);
-            if self.runs[node as usize][0] == event {
+            if self.runs[node][0] == event {
                 change[at + 1] += dag.kept(node);
             }
             for value in dag.values(node) {
@@ -153,7 +163,7 @@ impl<'a> State<'a> {
         let mut crossing = 0;
         for (at, &event) in self.sequence.iter().enumerate() {
             crossing += change[at];
-            self.memory.push(crossing + dag.local(self.node[event as usize]));
+            self.memory.push(crossing + dag.local(self.node[event]));
         }
         self.set_budget(self.budget);
     }
@@ -164,21 +174,20 @@ impl<'a> State<'a> {
         self.excess = self.memory.iter().map(|&m| i64::from((m - budget).max(0))).sum();
     }
 
-    fn new_event(&mut self, node: u32) -> Event {
-        if let Some(event) = self.spare[node as usize].pop() {
+    fn new_event(&mut self, node: NodeId) -> EventId {
+        if let Some(event) = self.spare[node].pop() {
             return event;
         }
-        let event = self.node.len() as u32;
-        self.node.push(node);
+        let event = self.node.push_and_get_key(node);
         self.position.push(0);
-        self.recompute_index.push(NONE);
+        self.recompute_index.push(NOWHERE);
         self.slot.push(self.end.len() as u32);
         self.end.extend(self.dag.values(node).map(|_| event));
         event
     }
 
-    fn add_recompute(&mut self, event: Event) {
-        self.recompute_index[event as usize] = self.recomputes.len() as u32;
+    fn add_recompute(&mut self, event: EventId) {
+        self.recompute_index[event] = self.recomputes.len() as u32;
         self.recomputes.push(event);
     }
 
@@ -193,19 +202,19 @@ impl<'a> State<'a> {
     }
 
     #[inline]
-    fn end_mut(&mut self, event: Event, value: u32) -> &mut Event {
-        let slot = self.slot[event as usize] + self.dag.rank(value);
-        &mut self.end[slot as usize]
+    fn end_mut(&mut self, event: EventId, value: ValueId) -> &mut EventId {
+        let slot = self.slot[event] as usize + self.dag.rank(value);
+        &mut self.end[slot]
     }
 
-    fn serving_index(&self, node: u32, position: usize) -> Option<usize> {
-        let runs = &self.runs[node as usize];
+    fn serving_index(&self, node: NodeId, position: usize) -> Option<usize> {
+        let runs = &self.runs[node];
         runs.iter().rposition(|&run| self.position_of(run) < position)
     }
 
     /// Index of an event among the runs of its node.
-    pub(crate) fn run_index(&self, event: Event) -> usize {
-        let runs = &self.runs[self.node_of(event) as usize];
+    pub(crate) fn run_index(&self, event: EventId) -> usize {
+        let runs = &self.runs[self.node_of(event)];
         runs.iter()
             .position(|&run| run == event)
             .expect("runs of a node are its events in the sequence")
@@ -213,17 +222,17 @@ impl<'a> State<'a> {
 
     /// The event whose instance of `value` serves a use at `position`.
     #[inline]
-    pub(crate) fn serving(&self, value: u32, position: usize) -> Option<Event> {
-        let runs = &self.runs[self.dag.producer(value) as usize];
+    pub(crate) fn serving(&self, value: ValueId, position: usize) -> Option<EventId> {
+        let runs = &self.runs[self.dag.producer(value)];
         runs.iter().rev().copied().find(|&run| self.position_of(run) < position)
     }
 
     /// The last event strictly between two positions that uses a value.
     #[inline]
-    pub(crate) fn last_use(&self, value: u32, after: usize, before: usize) -> Option<Event> {
+    pub(crate) fn last_use(&self, value: ValueId, after: usize, before: usize) -> Option<EventId> {
         let (mut last, mut at) = (None, after);
         for &user in self.dag.users(value) {
-            for &event in &self.runs[user as usize] {
+            for &event in &self.runs[user] {
                 let position = self.position_of(event);
                 if position > at && position < before {
                     (last, at) = (Some(event), position);
@@ -235,10 +244,10 @@ impl<'a> State<'a> {
 
     /// The first event at or behind a position that uses a value.
     #[inline]
-    pub(crate) fn next_use(&self, value: u32, from: usize) -> Option<Event> {
+    pub(crate) fn next_use(&self, value: ValueId, from: usize) -> Option<EventId> {
         let (mut next, mut at) = (None, usize::MAX);
         for &user in self.dag.users(value) {
-            for &event in &self.runs[user as usize] {
+            for &event in &self.runs[user] {
                 let position = self.position_of(event);
                 if position >= from && position < at {
                     (next, at) = (Some(event), position);
@@ -250,8 +259,8 @@ impl<'a> State<'a> {
 
     /// The event of the last use of an instance, its own event if it has none.
     #[inline]
-    pub(crate) fn end_of(&self, event: Event, value: u32) -> Event {
-        self.end[(self.slot[event as usize] + self.dag.rank(value)) as usize]
+    pub(crate) fn end_of(&self, event: EventId, value: ValueId) -> EventId {
+        self.end[self.slot[event] as usize + self.dag.rank(value)]
     }
 
     /// What is resident across a position, unused there, and could be dropped and made again before its next use.
@@ -276,8 +285,8 @@ impl<'a> State<'a> {
 
     /// Whether a node may run once more.
     #[inline]
-    pub(crate) fn may_run_again(&self, node: u32) -> bool {
-        self.runs[node as usize].len() < self.dag.max_computes(node)
+    pub(crate) fn may_run_again(&self, node: NodeId) -> bool {
+        self.runs[node].len() < self.dag.max_computes(node)
     }
 
     /// Whether the sequence has reached the length at which the search gives up.
@@ -286,28 +295,28 @@ impl<'a> State<'a> {
     }
 
     #[inline]
-    pub(crate) fn position_of(&self, event: Event) -> usize {
-        self.position[event as usize] as usize
+    pub(crate) fn position_of(&self, event: EventId) -> usize {
+        self.position[event] as usize
     }
 
     #[inline]
-    pub(crate) fn node_of(&self, event: Event) -> u32 {
-        self.node[event as usize]
+    pub(crate) fn node_of(&self, event: EventId) -> NodeId {
+        self.node[event]
     }
 
     /// The runs of a node, in order.
     #[inline]
-    pub(crate) fn runs(&self, node: u32) -> &[Event] {
-        &self.runs[node as usize]
+    pub(crate) fn runs(&self, node: NodeId) -> &[EventId] {
+        &self.runs[node]
     }
 
     #[inline]
-    pub(crate) fn event_at(&self, position: usize) -> Event {
+    pub(crate) fn event_at(&self, position: usize) -> EventId {
         self.sequence[position]
     }
 
     /// The events in order.
-    pub(crate) fn sequence(&self) -> &[Event] {
+    pub(crate) fn sequence(&self) -> &[EventId] {
         &self.sequence
     }
 
@@ -317,7 +326,7 @@ impl<'a> State<'a> {
     }
 
     /// The events that are not first runs.
-    pub(crate) fn recomputes(&self) -> &[Event] {
+    pub(crate) fn recomputes(&self) -> &[EventId] {
         &self.recomputes
     }
 
@@ -345,7 +354,7 @@ impl<'a> State<'a> {
     }
 
     /// The nodes in the order in which they run.
-    pub(crate) fn nodes(&self) -> Vec<u32> {
+    pub(crate) fn nodes(&self) -> Vec<NodeId> {
         self.sequence.iter().map(|&event| self.node_of(event)).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use remat_plan::StopReason;
+use remat_plan::{NodeId, StopReason};
 
 use crate::anneal::{Annealing, Schedule};
 use crate::cleanup::cleanup;
@@ -14,7 +14,7 @@ use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
-use crate::state::{Edit, Event, State};
+use crate::state::{Edit, EventId, State};
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
@@ -43,7 +43,7 @@ pub(crate) struct Best {
     /// Largest memory, in units.
     pub(crate) peak: i32,
     /// Nodes in the order in which they run.
-    pub(crate) sequence: Vec<u32>,
+    pub(crate) sequence: Vec<NodeId>,
 }
 
 impl Best {
@@ -71,7 +71,7 @@ pub(crate) struct Worker<'a> {
     impossible: bool,
     neighbourhood: Neighbourhood,
     log: Vec<Edit>,
-    buffer: Vec<Event>,
+    buffer: Vec<EventId>,
     /// The shortest sequence within the budget.
     pub(crate) best: Option<Best>,
     /// The lowest peak of any sequence.
@@ -113,7 +113,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Searches for the shortest sequence within a budget.
-    pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+    pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
         if self.dag.len() > LARGE {
             return self.minimize_duration_of_large(budget, start);
         }
@@ -154,7 +154,7 @@ impl<'a> Worker<'a> {
     }
 
     /// The same where there are too many nodes to work on all of them at once.
-    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[u32]>) -> Found {
+    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
         let mut large = self.large(budget, start);
         let reached = large.reach(&mut self.meter, u64::MAX);
         self.lowest_peak = self.lowest_peak.min(large.peak());
@@ -170,12 +170,12 @@ impl<'a> Worker<'a> {
     }
 
     /// A search on stretches from a sequence, by default from the reference order.
-    pub(crate) fn large(&self, budget: i32, start: Option<&[u32]>) -> Large<'a> {
-        let reference: Vec<u32>;
+    pub(crate) fn large(&self, budget: i32, start: Option<&[NodeId]>) -> Large<'a> {
+        let reference: Vec<NodeId>;
         let start = if let Some(start) = start {
             start
         } else {
-            reference = (0..self.dag.len() as u32).collect();
+            reference = self.dag.nodes().collect();
             &reference
         };
         Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps)

@@ -2,13 +2,13 @@
 
 use super::frame::{Frame, Tools};
 use super::greedy::{insert_chain, inserted};
-use super::timeline::{Edit, NONE, Timeline};
+use super::timeline::{Edit, Timeline};
 use crate::anneal::Schedule;
 use crate::dag::Dag;
 use crate::price::{Price, Units};
 use crate::repair::Chain;
 use crate::rng::Rng;
-use crate::state::Event;
+use crate::state::EventId;
 
 /// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
 const MELTED: f64 = 300.0;
@@ -190,7 +190,7 @@ fn some_slot(timeline: &mut Timeline<'_>, rng: &mut Rng) -> Option<usize> {
         if timeline.memory()[slot] > timeline.budget() {
             return Some(slot);
         }
-        if timeline.event_at(slot) != NONE {
+        if timeline.event_at(slot) != EventId::NONE {
             any = Some(slot);
         }
     }
@@ -221,15 +221,15 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
             1 => timeline.event_at(slot - rng.below(inside + 1)),
             _ => timeline.event_at(slot.saturating_sub(rng.nearby(inside as f64)).max(timeline.frame.start)),
         };
-        if event == NONE || timeline.slot(event) >= slot || !timeline.may_run_again(timeline.node_of(event)) {
+        if event == EventId::NONE || timeline.slot(event) >= slot || !timeline.may_run_again(timeline.node_of(event)) {
             continue;
         }
         let node = timeline.node_of(event);
         let values = dag.values(node);
-        if values.is_empty() {
+        if values.len() == 0 {
             continue;
         }
-        let value = values.start + rng.below(values.len()) as u32;
+        let value = dag.value(node, rng.below(values.len()));
         // Entries of the list may have been removed: then their ends mean nothing.
         let present = timeline.runs(node).contains(&event);
         if !present || timeline.slot(timeline.end_of(event, value)) <= slot {
@@ -249,7 +249,7 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
 }
 
 /// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
-fn drop(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+fn drop(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (timeline.dag(), timeline.node_of(event));
     let slot = timeline.slot(event);
     log.push(timeline.remove(event));
@@ -269,7 +269,7 @@ fn drop(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &mu
 }
 
 /// Moves a recompute between its neighbouring runs.
-fn shift(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &mut Rng) {
+fn shift(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let node = timeline.node_of(event);
     let slot = timeline.slot(event);
     let runs = timeline.runs(node);
@@ -279,10 +279,10 @@ fn shift(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &m
     let first = timeline.slot(runs[index - 1]) + 1;
     let last = runs.get(index + 1).map_or(timeline.len(), |&run| timeline.slot(run));
     let values = timeline.dag().values(node);
-    if values.is_empty() {
+    if values.len() == 0 {
         return;
     }
-    let value = values.start + rng.below(values.len()) as u32;
+    let value = timeline.dag().value(node, rng.below(values.len()));
     let goal = match rng.below(3) {
         0 => timeline.last_use(value, first, slot).map(|event| timeline.slot(event)),
         1 => timeline.next_use(value, slot + 1).and_then(|first| {
@@ -306,7 +306,7 @@ fn shift(timeline: &mut Timeline<'_>, event: Event, log: &mut Vec<Edit>, rng: &m
     };
     let before = timeline.next_event(goal);
     // The run after is as good a place as any, the end of the sequence is none.
-    if before == NONE || before == event {
+    if before == EventId::NONE || before == event {
         return;
     }
     log.push(timeline.remove(event));
@@ -330,7 +330,7 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
             continue;
         }
         let event = timeline.event_at(slot);
-        if event == NONE || !timeline.is_first(event) {
+        if event == EventId::NONE || !timeline.is_first(event) {
             continue;
         }
         let (after, before) = timeline.freedom(event);
@@ -348,10 +348,10 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
             }
         };
         let next = timeline.next_event(goal.clamp(after + 1, before).min(timeline.len() - 1));
-        if next == NONE || next == event || timeline.slot(next) > before {
+        if next == EventId::NONE || next == event || timeline.slot(next) > before {
             continue;
         }
-        if timeline.next_event(timeline.slot(event) + 1) == NONE {
+        if timeline.next_event(timeline.slot(event) + 1) == EventId::NONE {
             continue;
         }
         log.push(timeline.relocate(event, next));

@@ -1,17 +1,17 @@
 //! A stretch of a timeline that is worked on by itself.
 
-use super::timeline::{NONE, Timeline};
+use super::timeline::Timeline;
 use crate::control::Meter;
 use crate::rng::Rng;
-use crate::state::Event;
+use crate::state::EventId;
 
 /// What is live in a stretch of the timeline, [`Timeline::frame`], and can be acted upon.
 #[derive(Default)]
 pub(super) struct Frame {
     /// Runs before the frame one of whose values is resident at its beginning.
-    pub(super) entering: Vec<Event>,
+    pub(super) entering: Vec<EventId>,
     /// Recomputes in the frame, and such that were inserted by work on it. Those that were removed since are among them.
-    pub(super) recomputes: Vec<Event>,
+    pub(super) recomputes: Vec<EventId>,
 }
 
 impl Frame {
@@ -23,7 +23,7 @@ impl Frame {
         let dag = timeline.dag();
         for slot in 0..frame.start {
             let event = timeline.event_at(slot);
-            if event == NONE || dag.max_computes(timeline.node_of(event)) == 1 {
+            if event == EventId::NONE || dag.max_computes(timeline.node_of(event)) == 1 {
                 continue;
             }
             let mut values = dag.values(timeline.node_of(event));
@@ -33,7 +33,7 @@ impl Frame {
         }
         for slot in frame.clone() {
             let event = timeline.event_at(slot);
-            if event != NONE && !timeline.is_first(event) {
+            if event != EventId::NONE && !timeline.is_first(event) {
                 self.recomputes.push(event);
             }
         }
@@ -42,7 +42,7 @@ impl Frame {
     }
 
     /// A recompute of the list that is still there.
-    pub(super) fn some_recompute(&mut self, timeline: &Timeline<'_>, rng: &mut Rng) -> Option<Event> {
+    pub(super) fn some_recompute(&mut self, timeline: &Timeline<'_>, rng: &mut Rng) -> Option<EventId> {
         while !self.recomputes.is_empty() {
             let index = rng.below(self.recomputes.len());
             let event = self.recomputes[index];

@@ -1,10 +1,12 @@
 //! Recomputes are added to a frame, cheapest first, until it is within the budget.
 
+use remat_plan::{NodeId, ValueId};
+
 use super::frame::{Frame, Tools};
-use super::timeline::{Edit, NONE, Timeline};
+use super::timeline::{Edit, Timeline};
 use crate::price::least_price;
 use crate::repair::Chain;
-use crate::state::Event;
+use crate::state::EventId;
 
 /// Slots to both sides of the position under repair at which excess is counted.
 const WINDOW: usize = 4_000;
@@ -14,15 +16,15 @@ const MAX_TRIED: usize = 48;
 struct Candidate {
     /// Optimistic price, from what the window shows.
     price: f64,
-    node: u32,
+    node: NodeId,
     /// The use before which it would be computed again.
-    before: Event,
+    before: EventId,
 }
 
 struct Choice {
     score: f64,
-    node: u32,
-    before: Event,
+    node: NodeId,
+    before: EventId,
     depth: usize,
 }
 
@@ -109,7 +111,7 @@ impl Greedy {
         self.candidates.clear();
         let inside = (timeline.frame.start..slot)
             .map(|slot| timeline.event_at(slot))
-            .filter(|&event| event != NONE);
+            .filter(|&event| event != EventId::NONE);
         for event in frame.entering.iter().copied().chain(inside) {
             let Some((before, gain)) = self.gain(timeline, event, slot) else {
                 continue;
@@ -127,10 +129,10 @@ impl Greedy {
     }
 
     /// The use before which the values of an event that are resident across a slot would be made again, and the most that gains.
-    fn gain(&self, timeline: &Timeline<'_>, event: Event, slot: usize) -> Option<(Event, i64)> {
+    fn gain(&self, timeline: &Timeline<'_>, event: EventId, slot: usize) -> Option<(EventId, i64)> {
         let (dag, node) = (timeline.dag(), timeline.node_of(event));
         let at = timeline.slot(event);
-        let crosses = |value: u32| timeline.slot(timeline.end_of(event, value)) > slot;
+        let crosses = |value: ValueId| timeline.slot(timeline.end_of(event, value)) > slot;
         if at >= slot || !dag.values(node).any(crosses) || !timeline.may_run_again(node) {
             return None;
         }
@@ -194,7 +196,7 @@ impl Greedy {
 }
 
 /// The event that an edit inserted.
-pub(super) fn inserted(edit: &Edit) -> Option<Event> {
+pub(super) fn inserted(edit: &Edit) -> Option<EventId> {
     match *edit {
         Edit::Inserted(event) => Some(event),
         Edit::Removed { .. } | Edit::Moved { .. } => None,
@@ -205,10 +207,10 @@ pub(super) fn inserted(edit: &Edit) -> Option<Event> {
 /// may run again; other dead inputs live on to the new run.
 pub(super) fn insert_chain(
     timeline: &mut Timeline<'_>,
-    node: u32,
-    before: Event,
+    node: NodeId,
+    before: EventId,
     chain: Chain,
-    revive: &mut impl FnMut(u32) -> bool,
+    revive: &mut impl FnMut(NodeId) -> bool,
     log: &mut Vec<Edit>,
 ) {
     let range = log.len()..log.len() + chain.length;
@@ -217,10 +219,10 @@ pub(super) fn insert_chain(
 
 fn insert_links(
     timeline: &mut Timeline<'_>,
-    node: u32,
-    before: Event,
+    node: NodeId,
+    before: EventId,
     depth: usize,
-    revive: &mut impl FnMut(u32) -> bool,
+    revive: &mut impl FnMut(NodeId) -> bool,
     log: &mut Vec<Edit>,
     range: &std::ops::Range<usize>,
 ) {
@@ -251,6 +253,6 @@ fn insert_links(
 }
 
 /// Whether a run is not the one right before a slot.
-fn serving_is_gone(timeline: &Timeline<'_>, serving: Event, here: usize) -> bool {
+fn serving_is_gone(timeline: &Timeline<'_>, serving: EventId, here: usize) -> bool {
     timeline.next_event(timeline.slot(serving) + 1) != timeline.event_at(here)
 }

@@ -17,7 +17,7 @@ mod timeline;
 #[cfg(test)]
 mod tests;
 
-use remat_plan::StopReason;
+use remat_plan::{NodeId, StopReason};
 
 pub(crate) use anneal::Cooling;
 use anneal::{Aim, Annealing};
@@ -81,7 +81,7 @@ pub(crate) struct Large<'a> {
 
 impl<'a> Large<'a> {
     /// A search for short sequences within a budget, from a valid sequence or, in free order, from a better one.
-    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[u32], rng: Rng, steps: u64) -> Self {
+    pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[NodeId], rng: Rng, steps: u64) -> Self {
         let mut timeline = Timeline::new(dag, budget, start);
         if dag.is_free() && start.len() == dag.len() {
             for order in [order::forward(dag), order::backward(dag)] {

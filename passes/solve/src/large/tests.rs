@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use remat_plan::{OrderMode, Problem, Structure, lower_sequence};
+use remat_plan::{NodeId, OrderMode, Problem, Structure, lower_sequence};
 use remat_verify::replay;
+use typed_index_collections::{TiVec, ti_vec};
 
 use super::Large;
 use super::timeline::{Edit, Timeline};
@@ -15,15 +16,15 @@ use crate::control::Meter;
 use crate::dag::Dag;
 use crate::descent::Descent;
 use crate::rng::Rng;
-use crate::state::State;
+use crate::state::{EventId, State};
 use crate::support::{Features, budgeted, problems};
 
 fn dag_of(problem: &Problem) -> Dag {
     Dag::of(problem, &Structure::of(problem))
 }
 
-fn reference(dag: &Dag) -> Vec<u32> {
-    (0..dag.len() as u32).collect()
+fn reference(dag: &Dag) -> Vec<NodeId> {
+    dag.nodes().collect()
 }
 
 /// Compares with a fresh start from the same nodes.
@@ -33,9 +34,7 @@ fn assert_consistent(timeline: &mut Timeline<'_>) {
     let mut state = State::new(dag, timeline.budget());
     state.load(&nodes);
     let slots = 0..timeline.len();
-    let occupied = slots
-        .clone()
-        .filter(|&slot| timeline.event_at(slot) != super::timeline::NONE);
+    let occupied = slots.clone().filter(|&slot| timeline.event_at(slot) != EventId::NONE);
     let memory: Vec<i32> = occupied.map(|slot| timeline.memory()[slot]).collect();
     assert_eq!(memory, state.memory());
     assert_eq!(timeline.duration(), state.duration());
@@ -48,7 +47,7 @@ fn assert_consistent(timeline: &mut Timeline<'_>) {
 }
 
 /// Searches as on a large graph; the nodes in the order found, if they are within the budget.
-fn search(problem: &Problem, seed: u64, steps: u64) -> (Vec<u32>, bool) {
+fn search(problem: &Problem, seed: u64, steps: u64) -> (Vec<NodeId>, bool) {
     let dag = dag_of(problem);
     let (control, done) = (SolveControl::new().step_limit(steps), AtomicBool::new(false));
     let mut meter = Meter::new(&control, &done, Instant::now(), dag.len());
@@ -84,7 +83,7 @@ proptest! {
         assert_consistent(&mut timeline);
         let (mut log, mut history) = (Vec::new(), vec![timeline.nodes()]);
         for (kind, what, place) in changes {
-            let events: Vec<u32> = (0..timeline.len()).map(|slot| timeline.event_at(slot)).filter(|&e| e != u32::MAX).collect();
+            let events: Vec<EventId> = (0..timeline.len()).map(|slot| timeline.event_at(slot)).filter(|&e| e != EventId::NONE).collect();
             let at = what.index(events.len());
             let event = events[at];
             let edit = match kind {
@@ -92,7 +91,7 @@ proptest! {
                 1 if free && timeline.is_first(event) && at + 1 < events.len() => {
                     let (after, before) = timeline.freedom(event);
                     let others = events.iter().copied().filter(|&e| e != event);
-                    let places: Vec<u32> = others.filter(|&e| timeline.slot(e) > after && timeline.slot(e) <= before).collect();
+                    let places: Vec<EventId> = others.filter(|&e| timeline.slot(e) > after && timeline.slot(e) <= before).collect();
                     if places.is_empty() {
                         continue;
                     }
@@ -198,9 +197,9 @@ fn many_insertions_at_one_place_spread_the_events_out() {
     let problem = crate::support::paper(&ops);
     let dag = dag_of(&problem);
     let mut timeline = Timeline::new(&dag, 2, &reference(&dag));
-    let last = *timeline.runs(2).last().expect("it ran");
+    let last = *timeline.runs(NodeId::new(2)).last().expect("it ran");
     for _ in 0..1000 {
-        timeline.insert(1, last);
+        timeline.insert(NodeId::new(1), last);
     }
     assert_eq!(timeline.nodes().len(), 1003);
     assert_consistent(&mut timeline);
@@ -211,13 +210,13 @@ fn a_recompute_at_the_end_of_the_sequence_comes_and_goes() {
     let ops: Vec<(u64, u64, &[usize])> = vec![(1, 3, &[]), (1, 5, &[0]), (1, 1, &[0])];
     let problem = crate::support::paper(&ops);
     let dag = dag_of(&problem);
-    let mut timeline = Timeline::new(&dag, 4, &[0, 1, 2, 1]);
-    let last = *timeline.runs(1).last().expect("it ran");
+    let mut timeline = Timeline::new(&dag, 4, &[0, 1, 2, 1].map(NodeId::new));
+    let last = *timeline.runs(NodeId::new(1)).last().expect("it ran");
     let mut log = vec![timeline.remove(last)];
-    assert_eq!(timeline.nodes(), [0, 1, 2]);
+    assert_eq!(timeline.nodes(), [0, 1, 2].map(NodeId::new));
     assert_consistent(&mut timeline);
     timeline.undo_to(&mut log, 0);
-    assert_eq!(timeline.nodes(), [0, 1, 2, 1]);
+    assert_eq!(timeline.nodes(), [0, 1, 2, 1].map(NodeId::new));
     assert_consistent(&mut timeline);
 }
 
@@ -228,7 +227,7 @@ fn list_scheduling_keeps_to_the_graph_and_takes_the_cheap_branch_first() {
     let mut problem = crate::support::paper(ops);
     problem.order = OrderMode::Free;
     let dag = dag_of(&problem);
-    assert_eq!(super::order::forward(&dag), [1, 3, 0, 2, 4]);
+    assert_eq!(super::order::forward(&dag), [1, 3, 0, 2, 4].map(NodeId::new));
     assert_eq!(super::order::backward(&dag).len(), 5);
 }
 
@@ -238,10 +237,10 @@ proptest! {
         problem.order = OrderMode::Free;
         let dag = dag_of(&problem);
         for order in [super::order::forward(&dag), super::order::backward(&dag)] {
-            let mut ran = vec![false; dag.len()];
+            let mut ran: TiVec<NodeId, bool> = ti_vec![false; dag.len()];
             for node in order {
-                prop_assert!(dag.predecessors(node).iter().all(|&other| ran[other as usize]));
-                prop_assert!(!std::mem::replace(&mut ran[node as usize], true));
+                prop_assert!(dag.predecessors(node).iter().all(|&other| ran[other]));
+                prop_assert!(!std::mem::replace(&mut ran[node], true));
             }
             prop_assert!(ran.into_iter().all(|ran| ran));
         }

@@ -1,14 +1,14 @@
 //! A sequence of runs with room in between, for graphs on which renumbering a whole sequence at every change is too slow.
 
 use pulp::Arch;
+use remat_plan::{NodeId, ValueId};
 use smallvec::SmallVec;
+use typed_index_collections::{TiVec, ti_vec};
 
 use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
-use crate::state::Event;
+use crate::state::EventId;
 
-/// No event.
-pub(super) const NONE: Event = u32::MAX;
 /// Memory of an empty slot: below every budget, whatever crosses it.
 const EMPTY: i32 = -(1 << 30);
 /// Slots per block; of each block the largest memory is kept.
@@ -20,11 +20,11 @@ const REACH: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Edit {
     /// This event was inserted.
-    Inserted(Event),
-    /// A run of `node` was removed in front of `next`, or at the end, which is `NONE`.
-    Removed { node: u32, next: Event },
+    Inserted(EventId),
+    /// A run of `node` was removed in front of `next`, or at the end, which is `EventId::NONE`.
+    Removed { node: NodeId, next: EventId },
     /// A first run was moved from its place in front of `next`.
-    Moved { event: Event, next: Event },
+    Moved { event: EventId, next: EventId },
 }
 
 /// A sequence of runs and the memory it takes, as [`crate::state::State`]: an *instance* is a value made by one event, it serves all
@@ -36,25 +36,25 @@ pub(super) enum Edit {
 pub(super) struct Timeline<'a> {
     dag: &'a Dag,
     budget: i32,
-    /// Event in each slot, or `NONE`.
-    slots: Vec<Event>,
+    /// EventId in each slot, or `EventId::NONE`.
+    slots: Vec<EventId>,
     /// Bytes resident while the event of a slot runs; of empty slots a very negative number.
     memory: Vec<i32>,
     /// Per block an upper bound of its largest memory, and whether it may be too large.
     largest: Vec<i32>,
     stale: Vec<bool>,
     /// Per event: its slot.
-    slot_of: Vec<u32>,
+    slot_of: TiVec<EventId, u32>,
     /// Per event: the node it runs.
-    node: Vec<u32>,
+    node: TiVec<EventId, NodeId>,
     /// Per event: index of its first instance in `end`.
-    instances: Vec<u32>,
+    instances: TiVec<EventId, u32>,
     /// Per instance: the event of its last use, its own event if it has none.
-    end: Vec<Event>,
+    end: Vec<EventId>,
     /// Per node: its events in order.
-    runs: Vec<SmallVec<[Event; 2]>>,
+    runs: TiVec<NodeId, SmallVec<[EventId; 2]>>,
     /// Per node: removed events, the last one first to be used again.
-    spare: Vec<SmallVec<[Event; 1]>>,
+    spare: TiVec<NodeId, SmallVec<[EventId; 1]>>,
     /// Number of events in the sequence.
     count: usize,
     duration: i64,
@@ -70,7 +70,7 @@ pub(super) struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// A valid sequence of nodes under a budget in units.
-    pub(super) fn new(dag: &'a Dag, budget: i32, nodes: &[u32]) -> Self {
+    pub(super) fn new(dag: &'a Dag, budget: i32, nodes: &[NodeId]) -> Self {
         let mut timeline = Self {
             dag,
             budget,
@@ -78,12 +78,12 @@ impl<'a> Timeline<'a> {
             memory: Vec::new(),
             largest: Vec::new(),
             stale: Vec::new(),
-            slot_of: Vec::new(),
-            node: Vec::new(),
-            instances: Vec::new(),
+            slot_of: TiVec::new(),
+            node: TiVec::new(),
+            instances: TiVec::new(),
             end: Vec::new(),
-            runs: vec![SmallVec::new(); dag.len()],
-            spare: vec![SmallVec::new(); dag.len()],
+            runs: ti_vec![SmallVec::new(); dag.len()],
+            spare: ti_vec![SmallVec::new(); dag.len()],
             count: 0,
             duration: 0,
             excess: 0,
@@ -97,7 +97,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Replaces the sequence by these nodes: every node at least once, none before what it needs.
-    pub(super) fn load(&mut self, nodes: &[u32]) {
+    pub(super) fn load(&mut self, nodes: &[NodeId]) {
         let dag = self.dag;
         self.slot_of.clear();
         self.node.clear();
@@ -108,21 +108,21 @@ impl<'a> Timeline<'a> {
         self.duration = 0;
         self.count = nodes.len();
         self.slots.clear();
-        self.slots.resize(spread_slot(nodes.len()) + 1, NONE);
+        self.slots.resize(spread_slot(nodes.len()) + 1, EventId::NONE);
         for (at, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
             let slot = spread_slot(at);
-            self.slot_of[event as usize] = slot as u32;
+            self.slot_of[event] = slot as u32;
             self.slots[slot] = event;
             for &value in dag.needs(node) {
-                let serving = *self.runs[dag.producer(value) as usize]
+                let serving = *self.runs[dag.producer(value)]
                     .last()
                     .expect("a loaded sequence runs nothing before what it needs");
                 *self.end_mut(serving, value) = event;
             }
-            let again = !self.runs[node as usize].is_empty();
+            let again = !self.runs[node].is_empty();
             self.duration += if again { dag.again(node) } else { dag.duration(node) };
-            self.runs[node as usize].push(event);
+            self.runs[node].push(event);
         }
         self.sum_memory();
         self.steps += nodes.len() as u64 / 16 + 1;
@@ -132,7 +132,7 @@ impl<'a> Timeline<'a> {
         let dag = self.dag;
         let mut change = vec![0i32; self.slots.len() + 1];
         for (at, &event) in self.slots.iter().enumerate() {
-            if event == NONE {
+            if event == EventId::NONE {
                 continue;
             }
             let node = self.node_of(event);
@@ -151,7 +151,7 @@ impl<'a> Timeline<'a> {
         self.memory.clear();
         for (&event, change) in self.slots.iter().zip(change) {
             crossing += change;
-            let local = (event != NONE).then(|| dag.local(self.node[event as usize]));
+            let local = (event != EventId::NONE).then(|| dag.local(self.node[event]));
             self.memory.push(local.map_or(EMPTY, |local| crossing + local));
         }
         self.set_budget(self.budget);
@@ -170,20 +170,19 @@ impl<'a> Timeline<'a> {
         self.excess = self.memory.iter().map(|&m| over(m, budget)).sum();
     }
 
-    fn new_event(&mut self, node: u32) -> Event {
-        if let Some(event) = self.spare[node as usize].pop() {
+    fn new_event(&mut self, node: NodeId) -> EventId {
+        if let Some(event) = self.spare[node].pop() {
             return event;
         }
-        let event = self.node.len() as u32;
-        self.node.push(node);
+        let event = self.node.push_and_get_key(node);
         self.slot_of.push(0);
         self.instances.push(self.end.len() as u32);
         self.end.extend(self.dag.values(node).map(|_| event));
         event
     }
 
-    /// Inserts a run of `node` in front of `next`, at the end of the sequence if that is [`NONE`]. The node must have run before.
-    pub(super) fn insert(&mut self, node: u32, next: Event) -> Event {
+    /// Inserts a run of `node` in front of `next`, at the end of the sequence if that is [`EventId::NONE`]. The node must have run before.
+    pub(super) fn insert(&mut self, node: NodeId, next: EventId) -> EventId {
         let dag = self.dag;
         let event = self.new_event(node);
         let at = self.occupy(event, next);
@@ -191,11 +190,11 @@ impl<'a> Timeline<'a> {
         self.duration += dag.again(node);
         self.count += 1;
         self.steps += 1;
-        let before = self.runs[node as usize]
+        let before = self.runs[node]
             .iter()
             .rposition(|&run| self.slot(run) < at)
             .expect("only nodes that ran before are inserted");
-        let previous = self.runs[node as usize][before];
+        let previous = self.runs[node][before];
         for value in dag.values(node) {
             let end = self.end_of(previous, value);
             let taken_over = self.slot(end) > at;
@@ -211,17 +210,17 @@ impl<'a> Timeline<'a> {
             *self.end_mut(previous, value) = last;
             self.add_memory(self.slot(last) + 1, at, -dag.bytes(value));
         }
-        self.runs[node as usize].insert(before + 1, event);
+        self.runs[node].insert(before + 1, event);
         self.read_inputs(event);
         event
     }
 
     /// Removes a run that is not the first of its node.
-    pub(super) fn remove(&mut self, event: Event) -> Edit {
+    pub(super) fn remove(&mut self, event: EventId) -> Edit {
         let dag = self.dag;
         let node = self.node_of(event);
         let at = self.slot(event);
-        let runs = &self.runs[node as usize];
+        let runs = &self.runs[node];
         let index = runs
             .iter()
             .position(|&run| run == event)
@@ -236,10 +235,10 @@ impl<'a> Timeline<'a> {
                 self.add_memory(from, at, dag.bytes(value));
             }
         }
-        self.runs[node as usize].remove(index);
+        self.runs[node].remove(index);
         self.release_inputs(event);
         self.vacate(at);
-        self.spare[node as usize].push(event);
+        self.spare[node].push(event);
         self.duration -= dag.again(node);
         self.count -= 1;
         let next = self.next_event(at);
@@ -248,7 +247,7 @@ impl<'a> Timeline<'a> {
 
     /// Moves a first run in front of `next`: behind all it needs, and before the first use of its values, the next run of its node, and
     /// the end of the sequence, where it must not stand itself either.
-    pub(super) fn relocate(&mut self, event: Event, next: Event) -> Edit {
+    pub(super) fn relocate(&mut self, event: EventId, next: EventId) -> Edit {
         let dag = self.dag;
         let node = self.node_of(event);
         let from = self.slot(event);
@@ -279,7 +278,7 @@ impl<'a> Timeline<'a> {
     /// add up from move to move.
     fn empty_before(&mut self, slot: usize) {
         let mut free = slot;
-        while free > 0 && self.slots[free - 1] == NONE {
+        while free > 0 && self.slots[free - 1] == EventId::NONE {
             free -= 1;
             self.excess -= over(self.memory[free], self.budget);
             self.memory[free] = EMPTY;
@@ -306,7 +305,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The inputs of an event live on to it.
-    fn read_inputs(&mut self, event: Event) {
+    fn read_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.slot(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
@@ -321,7 +320,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// The inputs of an event live no longer for its sake.
-    fn release_inputs(&mut self, event: Event) {
+    fn release_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.slot(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
@@ -336,21 +335,21 @@ impl<'a> Timeline<'a> {
     }
 
     /// Finds a slot right in front of an event, and puts another one there. Its memory is yet to be set.
-    fn occupy(&mut self, event: Event, next: Event) -> usize {
+    fn occupy(&mut self, event: EventId, next: EventId) -> usize {
         let at = self.open(next).unwrap_or_else(|| {
             self.spread();
             self.open(next)
                 .expect("spreading leaves a free slot before every event")
         });
         self.slots[at] = event;
-        self.slot_of[event as usize] = at as u32;
+        self.slot_of[event] = at as u32;
         at
     }
 
     fn vacate(&mut self, at: usize) {
         self.excess -= over(self.memory[at], self.budget);
         self.stale[at / BLOCK] = true;
-        self.slots[at] = NONE;
+        self.slots[at] = EventId::NONE;
         self.memory[at] = EMPTY;
     }
 
@@ -361,24 +360,24 @@ impl<'a> Timeline<'a> {
     }
 
     /// What is resident across an event, its inputs included.
-    fn crossing(&self, event: Event) -> i32 {
-        if event == NONE {
+    fn crossing(&self, event: EventId) -> i32 {
+        if event == EventId::NONE {
             return self.dag.kept_total();
         }
         self.memory[self.slot(event)] - self.dag.local(self.node_of(event))
     }
 
     /// Makes room right in front of an event by moving those up to the nearest empty slot.
-    fn open(&mut self, next: Event) -> Option<usize> {
-        let at = if next == NONE {
+    fn open(&mut self, next: EventId) -> Option<usize> {
+        let at = if next == EventId::NONE {
             self.slots.len()
         } else {
             self.slot(next)
         };
         let back = (at.saturating_sub(REACH)..at)
             .rev()
-            .find(|&slot| self.slots[slot] == NONE);
-        let ahead = (at..self.slots.len().min(at + REACH)).find(|&slot| self.slots[slot] == NONE);
+            .find(|&slot| self.slots[slot] == EventId::NONE);
+        let ahead = (at..self.slots.len().min(at + REACH)).find(|&slot| self.slots[slot] == EventId::NONE);
         let (hole, free) = match (back, ahead) {
             (Some(back), Some(ahead)) if ahead - at < at - 1 - back => (ahead, at),
             (Some(back), _) => (back, at - 1),
@@ -396,12 +395,12 @@ impl<'a> Timeline<'a> {
             free + 1..hole + 1
         };
         for slot in shifted {
-            self.slot_of[self.slots[slot] as usize] = slot as u32;
+            self.slot_of[self.slots[slot]] = slot as u32;
         }
         for block in moved.start / BLOCK..=(moved.end - 1) / BLOCK {
             self.stale[block] = true;
         }
-        self.slots[free] = NONE;
+        self.slots[free] = EventId::NONE;
         self.memory[free] = EMPTY;
         Some(free)
     }
@@ -410,8 +409,8 @@ impl<'a> Timeline<'a> {
     fn spread(&mut self) {
         let (slots, memory) = (std::mem::take(&mut self.slots), std::mem::take(&mut self.memory));
         let mut frame = self.frame.clone();
-        let count = slots.iter().filter(|&&event| event != NONE).count();
-        self.slots.resize(spread_slot(count) + 1, NONE);
+        let count = slots.iter().filter(|&&event| event != EventId::NONE).count();
+        self.slots.resize(spread_slot(count) + 1, EventId::NONE);
         self.memory.resize(spread_slot(count) + 1, EMPTY);
         let mut spread = 0;
         for (old, (event, memory)) in slots.into_iter().zip(memory).enumerate() {
@@ -422,10 +421,10 @@ impl<'a> Timeline<'a> {
             if old < self.frame.end {
                 frame.end = at + 1;
             }
-            if event != NONE {
+            if event != EventId::NONE {
                 self.slots[at] = event;
                 self.memory[at] = memory;
-                self.slot_of[event as usize] = at as u32;
+                self.slot_of[event] = at as u32;
                 spread += 1;
             }
         }
@@ -499,23 +498,23 @@ impl<'a> Timeline<'a> {
     }
 
     #[inline]
-    fn end_mut(&mut self, event: Event, value: u32) -> &mut Event {
-        &mut self.end[(self.instances[event as usize] + self.dag.rank(value)) as usize]
+    fn end_mut(&mut self, event: EventId, value: ValueId) -> &mut EventId {
+        &mut self.end[self.instances[event] as usize + self.dag.rank(value)]
     }
 
     /// The event whose instance of `value` serves a use at a slot.
     #[inline]
-    pub(super) fn serving(&self, value: u32, at: usize) -> Option<Event> {
-        let runs = &self.runs[self.dag.producer(value) as usize];
+    pub(super) fn serving(&self, value: ValueId, at: usize) -> Option<EventId> {
+        let runs = &self.runs[self.dag.producer(value)];
         runs.iter().rev().copied().find(|&run| self.slot(run) < at)
     }
 
     /// The last event strictly between two slots that uses a value.
     #[inline]
-    pub(super) fn last_use(&self, value: u32, after: usize, before: usize) -> Option<Event> {
+    pub(super) fn last_use(&self, value: ValueId, after: usize, before: usize) -> Option<EventId> {
         let (mut last, mut at) = (None, after);
         for &user in self.dag.users(value) {
-            for &event in &self.runs[user as usize] {
+            for &event in &self.runs[user] {
                 let slot = self.slot(event);
                 if slot > at && slot < before {
                     (last, at) = (Some(event), slot);
@@ -527,10 +526,10 @@ impl<'a> Timeline<'a> {
 
     /// The first event at or behind a slot that uses a value.
     #[inline]
-    pub(super) fn next_use(&self, value: u32, from: usize) -> Option<Event> {
+    pub(super) fn next_use(&self, value: ValueId, from: usize) -> Option<EventId> {
         let (mut next, mut at) = (None, usize::MAX);
         for &user in self.dag.users(value) {
-            for &event in &self.runs[user as usize] {
+            for &event in &self.runs[user] {
                 let slot = self.slot(event);
                 if slot >= from && slot < at {
                     (next, at) = (Some(event), slot);
@@ -542,14 +541,14 @@ impl<'a> Timeline<'a> {
 
     /// The event of the last use of an instance, its own event if it has none.
     #[inline]
-    pub(super) fn end_of(&self, event: Event, value: u32) -> Event {
-        self.end[(self.instances[event as usize] + self.dag.rank(value)) as usize]
+    pub(super) fn end_of(&self, event: EventId, value: ValueId) -> EventId {
+        self.end[self.instances[event] as usize + self.dag.rank(value)]
     }
 
     /// Whether a node may run once more.
     #[inline]
-    pub(super) fn may_run_again(&self, node: u32) -> bool {
-        self.runs[node as usize].len() < self.dag.max_computes(node)
+    pub(super) fn may_run_again(&self, node: NodeId) -> bool {
+        self.runs[node].len() < self.dag.max_computes(node)
     }
 
     /// Whether the sequence has reached the length at which the search gives up.
@@ -559,58 +558,55 @@ impl<'a> Timeline<'a> {
 
     /// Whether an event is in the sequence and the first run of its node.
     #[inline]
-    pub(super) fn is_first(&self, event: Event) -> bool {
-        self.runs[self.node_of(event) as usize].first() == Some(&event)
+    pub(super) fn is_first(&self, event: EventId) -> bool {
+        self.runs[self.node_of(event)].first() == Some(&event)
     }
 
     /// Whether an event is in the sequence and not the first run of its node.
     #[inline]
-    pub(super) fn is_recompute(&self, event: Event) -> bool {
-        self.runs[self.node_of(event) as usize]
-            .iter()
-            .skip(1)
-            .any(|&run| run == event)
+    pub(super) fn is_recompute(&self, event: EventId) -> bool {
+        self.runs[self.node_of(event)].iter().skip(1).any(|&run| run == event)
     }
 
     /// Where a first run may stand: behind the first slot, before the second.
-    pub(super) fn freedom(&self, event: Event) -> (usize, usize) {
+    pub(super) fn freedom(&self, event: EventId) -> (usize, usize) {
         let (dag, node) = (self.dag, self.node_of(event));
-        let first = |&other: &u32| self.slot(self.runs[other as usize][0]);
+        let first = |&other: &NodeId| self.slot(self.runs[other][0]);
         let after = dag.predecessors(node).iter().map(first).max();
         let users = dag.successors(node).iter().map(first);
-        let again = self.runs[node as usize].get(1).map(|&run| self.slot(run));
+        let again = self.runs[node].get(1).map(|&run| self.slot(run));
         (after.unwrap_or(0), users.chain(again).min().unwrap_or(self.slots.len()))
     }
 
     #[inline]
-    pub(super) fn slot(&self, event: Event) -> usize {
-        self.slot_of[event as usize] as usize
+    pub(super) fn slot(&self, event: EventId) -> usize {
+        self.slot_of[event] as usize
     }
 
     #[inline]
-    pub(super) fn node_of(&self, event: Event) -> u32 {
-        self.node[event as usize]
+    pub(super) fn node_of(&self, event: EventId) -> NodeId {
+        self.node[event]
     }
 
     /// The runs of a node, in order.
     #[inline]
-    pub(super) fn runs(&self, node: u32) -> &[Event] {
-        &self.runs[node as usize]
+    pub(super) fn runs(&self, node: NodeId) -> &[EventId] {
+        &self.runs[node]
     }
 
-    /// The event in a slot, `NONE` in an empty one.
+    /// The event in a slot, `EventId::NONE` in an empty one.
     #[inline]
-    pub(super) fn event_at(&self, slot: usize) -> Event {
+    pub(super) fn event_at(&self, slot: usize) -> EventId {
         self.slots[slot]
     }
 
-    /// The first event at or behind a slot, `NONE` behind the last.
-    pub(super) fn next_event(&self, slot: usize) -> Event {
+    /// The first event at or behind a slot, `EventId::NONE` behind the last.
+    pub(super) fn next_event(&self, slot: usize) -> EventId {
         self.slots[slot..]
             .iter()
             .copied()
-            .find(|&event| event != NONE)
-            .unwrap_or(NONE)
+            .find(|&event| event != EventId::NONE)
+            .unwrap_or(EventId::NONE)
     }
 
     /// Number of slots.
@@ -642,8 +638,8 @@ impl<'a> Timeline<'a> {
     }
 
     /// The nodes in the order in which they run.
-    pub(super) fn nodes(&self) -> Vec<u32> {
-        let events = self.slots.iter().filter(|&&event| event != NONE);
+    pub(super) fn nodes(&self) -> Vec<NodeId> {
+        let events = self.slots.iter().filter(|&&event| event != EventId::NONE);
         events.map(|&event| self.node_of(event)).collect()
     }
 }

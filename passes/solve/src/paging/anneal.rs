@@ -1,5 +1,7 @@
 //! Simulated annealing over sequences, with prices on what exceeds the limits.
 
+use remat_plan::ValueId;
+
 use super::candidates::Allowed;
 use super::evaluate::Figures;
 use super::model::Model;
@@ -121,7 +123,7 @@ impl Round<'_> {
         true
     }
 
-    fn bring(&mut self, model: &Model<'_>, value: u32) -> Option<Item> {
+    fn bring(&mut self, model: &Model<'_>, value: ValueId) -> Option<Item> {
         let node = model.dag.producer(value);
         let may_run = self.allowed.runs && model.dag.max_computes(node) > 1;
         let may_fetch = self.allowed.pages && model.has_second_memory();
@@ -163,10 +165,10 @@ impl Round<'_> {
             Item::Fetch(value) => Item::Run(model.dag.producer(value)),
             Item::Run(node) => {
                 let values = model.dag.values(node);
-                if values.is_empty() {
+                if values.len() == 0 {
                     return false;
                 }
-                Item::Fetch(values.start + self.rng.below(values.len()) as u32)
+                Item::Fetch(model.dag.value(node, self.rng.below(values.len())))
             }
         };
         true
@@ -208,8 +210,8 @@ impl Prices {
 
 /// What an added item costs, about: the mean of all that is cheap.
 fn unit(model: &Model<'_>) -> f64 {
-    let values = 0..model.dag.value_count() as u32;
-    let cheapest = |value: u32| {
+    let values = model.dag.all_values();
+    let cheapest = |value: ValueId| {
         let run = model.price(model.run(model.dag.producer(value)));
         let moves = model
             .price(model.out(value))
@@ -222,7 +224,7 @@ fn unit(model: &Model<'_>) -> f64 {
 
 /// The price of a nanosecond, where time is a limit.
 fn late_price(model: &Model<'_>) -> f64 {
-    let total = (0..model.dag.len() as u32).map(|node| model.run(node));
+    let total = model.dag.nodes().map(|node| model.run(node));
     let (price, time) = total.fold((0.0, 0.0), |(price, time), cost| {
         (price + model.price(cost) as f64, time + cost.time as f64)
     });

@@ -1,5 +1,6 @@
 //! What may be added to a sequence so that less is in memory at a place.
 
+use remat_plan::{NodeId, ValueId};
 use smallvec::{SmallVec, smallvec};
 
 use super::model::Model;
@@ -37,7 +38,7 @@ impl Addition {
 /// A value that crosses a place without being needed there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
-    pub(super) value: u32,
+    pub(super) value: ValueId,
     /// The last touch before the place.
     pub(super) from: usize,
     /// The next use behind it.
@@ -46,14 +47,13 @@ pub(super) struct Gap {
 
 /// The gaps over a position, by value.
 pub(super) fn gaps(instances: &Instances, at: usize) -> impl Iterator<Item = Gap> + '_ {
-    let values = 0..instances.of.len() as u32;
-    values.filter_map(move |value| {
+    instances.of.keys().filter_map(move |value| {
         let instance = instances.before(value, at)?;
         let to = instances.next_use(value, at)?;
         if to == at || to > instance.last {
             return None;
         }
-        let uses = &instances.uses[value as usize];
+        let uses = &instances.uses[value];
         let last_use = uses[..uses.partition_point(|&used| used < at)].last().copied();
         let from = last_use.map_or(instance.begin, |used| used.max(instance.begin));
         Some(Gap { value, from, to })
@@ -84,7 +84,7 @@ pub(super) fn fillings(
     }
     let run = Item::Run(node);
     let needs = model.dag.needs(node).iter().copied();
-    let lost: SmallVec<[u32; 4]> = needs.filter(|&need| !instances.is_live(need, gap.to)).collect();
+    let lost: SmallVec<[ValueId; 4]> = needs.filter(|&need| !instances.is_live(need, gap.to)).collect();
     filling(smallvec![run]);
     if lost.is_empty() {
         return;
@@ -99,8 +99,8 @@ pub(super) fn fillings(
 
 /// The runs that make a node's results again from what is in memory at a position, in reference order; `None` if that is too long, or
 /// needs a node that may not run again.
-fn chain(model: &Model<'_>, instances: &Instances, node: u32, at: usize) -> Option<SmallVec<[Item; 2]>> {
-    let mut found: SmallVec<[u32; 8]> = smallvec![node];
+fn chain(model: &Model<'_>, instances: &Instances, node: NodeId, at: usize) -> Option<SmallVec<[Item; 2]>> {
+    let mut found: SmallVec<[NodeId; 8]> = smallvec![node];
     let mut next = 0;
     while let Some(&node) = found.get(next) {
         next += 1;

@@ -1,6 +1,7 @@
 //! What a sequence takes: memory, time, energy, and space in the second memory.
 
-use remat_plan::Objective;
+use remat_plan::{NodeId, Objective, ValueId};
+use typed_index_collections::{TiVec, ti_vec};
 
 use super::bus::Bus;
 use super::model::{Cost, Model};
@@ -78,12 +79,12 @@ pub(super) struct Evaluator<'a> {
     model: &'a Model<'a>,
     /// Whether time with DMA is told, instead of the sum of all times.
     clocked: bool,
-    places: Vec<Place>,
-    runs: Vec<u32>,
+    places: TiVec<ValueId, Place>,
+    runs: TiVec<NodeId, u32>,
     /// Changes of memory at each position, and memory itself after [`Self::evaluate`].
     pub(super) memory: Vec<i32>,
     /// Values that leave behind each position, and whether a transfer takes them.
-    exits: Vec<(u32, u32, bool)>,
+    exits: Vec<(u32, ValueId, bool)>,
     /// Changes of the second memory: at twice the position what comes back, behind it what leaves.
     second: Vec<i64>,
     bus: Bus,
@@ -94,8 +95,8 @@ impl<'a> Evaluator<'a> {
         Self {
             model,
             clocked: model.needs_clock(),
-            places: vec![NOWHERE; model.dag.value_count()],
-            runs: vec![0; model.dag.len()],
+            places: ti_vec![NOWHERE; model.dag.value_count()],
+            runs: ti_vec![0; model.dag.len()],
             memory: Vec::new(),
             exits: Vec::new(),
             second: Vec::new(),
@@ -118,24 +119,24 @@ impl<'a> Evaluator<'a> {
         self.reset(items);
         let mut figures = Figures::default();
         // The next first run in reference order.
-        let mut next = 0;
+        let mut next = NodeId::new(0);
         for (position, &item) in items.iter().enumerate() {
             let at = position as u32;
             match item {
                 Item::Run(node) => {
                     for &value in model.dag.needs(node) {
-                        let place = &mut self.places[value as usize];
+                        let place = &mut self.places[value];
                         if place.begin == NONE {
                             return None;
                         }
                         place.last = at;
                     }
-                    let runs = &mut self.runs[node as usize];
+                    let runs = &mut self.runs[node];
                     if *runs == 0 {
                         if node != next {
                             return None;
                         }
-                        next += 1;
+                        next = NodeId::new(next.index() + 1);
                         self.memory[position + 1] += model.dag.kept(node);
                     }
                     *runs += 1;
@@ -150,7 +151,7 @@ impl<'a> Evaluator<'a> {
                     }
                 }
                 Item::Fetch(value) => {
-                    if self.places[value as usize].begin == NONE {
+                    if self.places[value].begin == NONE {
                         return None;
                     }
                     self.begin(value, at, true, &mut figures);
@@ -158,7 +159,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        for value in 0..self.places.len() as u32 {
+        for value in model.dag.all_values() {
             self.close(value, false, &mut figures);
         }
         self.sum_memory(&mut figures);
@@ -181,23 +182,23 @@ impl<'a> Evaluator<'a> {
         }
         for (position, &item) in items.iter().enumerate() {
             if let Item::Fetch(value) = item {
-                self.places[value as usize].last_fetch = position as u32;
+                self.places[value].last_fetch = position as u32;
             }
         }
     }
 
     /// An instance of a value begins: the one before it ends.
-    fn begin(&mut self, value: u32, position: u32, fetched: bool, figures: &mut Figures) {
+    fn begin(&mut self, value: ValueId, position: u32, fetched: bool, figures: &mut Figures) {
         self.close(value, fetched, figures);
-        let place = &mut self.places[value as usize];
+        let place = &mut self.places[value];
         place.begin = position;
         place.last = position;
         place.fetched = fetched;
     }
 
-    fn close(&mut self, value: u32, for_fetch: bool, figures: &mut Figures) {
+    fn close(&mut self, value: ValueId, for_fetch: bool, figures: &mut Figures) {
         let model = self.model;
-        let place = &mut self.places[value as usize];
+        let place = &mut self.places[value];
         if place.begin == NONE {
             return;
         }
@@ -255,7 +256,7 @@ impl<'a> Evaluator<'a> {
     /// The duration with DMA.
     fn clock(&mut self, items: &[Item]) -> u64 {
         let model = self.model;
-        let storage = |value: u32| model.storage(value).index();
+        let storage = |value: ValueId| model.storage(value).index();
         self.exits
             .sort_unstable_by_key(|&(position, value, moves)| (position, moves, storage(value)));
         self.bus.reset();
@@ -265,17 +266,17 @@ impl<'a> Evaluator<'a> {
             match item {
                 Item::Run(node) => {
                     let operands = model.dag.needs(node).iter();
-                    let arrived = operands.map(|&value| self.places[value as usize].arrived).max();
+                    let arrived = operands.map(|&value| self.places[value].arrived).max();
                     let memory = i64::from(self.memory[position]);
                     self.bus.run(arrived.unwrap_or(0), memory, budget, model.run(node).time);
                 }
                 Item::Fetch(value) => {
                     let bytes = i64::from(model.dag.bytes(value));
-                    self.places[value as usize].arrived = self.bus.back(bytes, model.back(value).time);
+                    self.places[value].arrived = self.bus.back(bytes, model.back(value).time);
                 }
             }
             while let Some((_, value, moves)) = exits.next_if(|&(at, ..)| at as usize == position) {
-                self.bus.advance(self.places[value as usize].arrived);
+                self.bus.advance(self.places[value].arrived);
                 if moves {
                     self.bus.out(i64::from(model.dag.bytes(value)), model.out(value).time);
                 }

@@ -1,6 +1,7 @@
 //! The problem as the search with paging sees it.
 
-use remat_plan::{Objective, OpId, PagingMode, Problem, StorageId, Structure};
+use remat_plan::{NodeId, Objective, OpId, PagingMode, Problem, StorageId, Structure, ValueId};
+use typed_index_collections::TiVec;
 
 use crate::dag::Dag;
 
@@ -29,19 +30,16 @@ pub(super) struct Model<'a> {
     /// Largest memory, in units of the graph.
     pub(super) budget: i32,
     /// For each node a run of it, with the views on what it makes.
-    run: Vec<Cost>,
-    /// For each value its storage, and its ways out and back; empty without second memory.
-    storages: Vec<StorageId>,
-    out: Vec<Cost>,
-    back: Vec<Cost>,
+    run: TiVec<NodeId, Cost>,
+    /// For each value its ways out and back; empty without second memory.
+    out: TiVec<ValueId, Cost>,
+    back: TiVec<ValueId, Cost>,
 }
 
 impl<'a> Model<'a> {
     pub(super) fn of(problem: &'a Problem, structure: &'a Structure) -> Self {
         let dag = Dag::of(problem, structure);
-        let mut run: Vec<Cost> = (0..dag.len() as u32)
-            .map(|node| cost_of(problem, dag.op(node)))
-            .collect();
+        let mut run: TiVec<NodeId, Cost> = dag.nodes().map(|node| cost_of(problem, dag.op(node))).collect();
         for (view, op) in problem.ops.iter_enumerated() {
             if !structure.is_lazy(view) {
                 continue;
@@ -52,20 +50,19 @@ impl<'a> Model<'a> {
             for base in bases {
                 let root = problem.tensors[problem.storages[base].root].producer;
                 if let Some(node) = root.and_then(|root| dag.node_of(root)) {
-                    run[node as usize].add(cost);
+                    run[node].add(cost);
                 }
             }
         }
-        let storages: Vec<StorageId> = (0..dag.value_count() as u32).map(|value| dag.storage(value)).collect();
-        let way = |way: remat_plan::Transfer| -> Vec<Cost> {
-            let sizes = storages.iter().map(|&storage| problem.storages[storage].bytes);
+        let way = |way: remat_plan::Transfer| -> TiVec<ValueId, Cost> {
+            let sizes = dag.all_values().map(|value| problem.storages[dag.storage(value)].bytes);
             let cost = |bytes| Cost {
                 time: way.duration(bytes),
                 energy: way.energy(bytes),
             };
             sizes.map(cost).collect()
         };
-        let (out, back) = problem.paging.map_or((Vec::new(), Vec::new()), |paging| {
+        let (out, back) = problem.paging.map_or((TiVec::new(), TiVec::new()), |paging| {
             (way(paging.page_out), way(paging.page_in))
         });
         Self {
@@ -73,7 +70,6 @@ impl<'a> Model<'a> {
             structure,
             budget: dag.scaled_budget(problem.budget),
             run,
-            storages,
             out,
             back,
             dag,
@@ -81,22 +77,22 @@ impl<'a> Model<'a> {
     }
 
     /// A run of a node, and of all views on what it makes: more than the plan takes where not all of them are read again.
-    pub(super) fn run(&self, node: u32) -> Cost {
-        self.run[node as usize]
+    pub(super) fn run(&self, node: NodeId) -> Cost {
+        self.run[node]
     }
 
-    pub(super) fn storage(&self, value: u32) -> StorageId {
-        self.storages[value as usize]
+    pub(super) fn storage(&self, value: ValueId) -> StorageId {
+        self.dag.storage(value)
     }
 
     /// Moving a value out; nothing without second memory.
-    pub(super) fn out(&self, value: u32) -> Cost {
-        self.out.get(value as usize).copied().unwrap_or_default()
+    pub(super) fn out(&self, value: ValueId) -> Cost {
+        self.out.get(value).copied().unwrap_or_default()
     }
 
     /// Moving a value back.
-    pub(super) fn back(&self, value: u32) -> Cost {
-        self.back.get(value as usize).copied().unwrap_or_default()
+    pub(super) fn back(&self, value: ValueId) -> Cost {
+        self.back.get(value).copied().unwrap_or_default()
     }
 
     /// Whether values may move at all.

@@ -10,6 +10,8 @@
 //! says of it. Memory is counted in slots, rounded up; the sequence is judged exactly afterwards, and a few larger tables are tried where
 //! rounding costs too much.
 
+use remat_plan::{NodeId, ValueId};
+
 use super::candidates::Allowed;
 use super::model::{Cost, Model};
 use super::sequence::Item;
@@ -41,15 +43,16 @@ fn chain_length(model: &Model<'_>) -> Option<usize> {
         return None;
     }
     let is_step = |node: usize| {
-        let needs = model.dag.needs(node as u32);
-        let makes_one = model.dag.values(node as u32).len() == 1 && model.dag.kept(node as u32) == 0;
-        let reads = |read: usize| needs.contains(&(read as u32));
+        let id = NodeId::new(node);
+        let needs = model.dag.needs(id);
+        let makes_one = model.dag.values(id).len() == 1 && model.dag.kept(id) == 0;
+        let reads = |read: usize| needs.contains(&ValueId::new(read));
         makes_one
             && match node.checked_sub(layers) {
                 None => needs.len() == node.min(1) && (node == 0 || reads(node - 1)),
                 Some(step) => {
                     let of = layers - 2 - step;
-                    let known = |&need: &u32| [of, of + 1, node - 1].contains(&(need as usize));
+                    let known = |need: &ValueId| [of, of + 1, node - 1].contains(&need.index());
                     reads(of) && needs.iter().all(known)
                 }
             }
@@ -82,7 +85,7 @@ impl Table {
     fn fill(model: &Model<'_>, layers: usize, budget: u64, allowed: Allowed) -> Self {
         let slot = budget.div_ceil(SLOTS as u64).max(1);
         let slots_of = |value: usize| {
-            let units = u64::try_from(model.dag.bytes(value as u32)).unwrap_or(0);
+            let units = u64::try_from(model.dag.bytes(ValueId::new(value))).unwrap_or(0);
             usize::try_from(units.div_ceil(slot)).unwrap_or(usize::MAX / 4)
         };
         let gradient = |of: usize| 2 * layers - 2 - of;
@@ -99,9 +102,11 @@ impl Table {
                 .map(|of| if of + 1 < layers { slots_of(gradient(of)) } else { 0 })
                 .collect(),
         };
-        let runs: Vec<u64> = (0..layers as u32).map(|layer| model.price(model.run(layer))).collect();
-        let moves: Vec<u64> = (0..layers as u32)
-            .map(|value| price_of_moving(model, value, allowed))
+        let runs: Vec<u64> = (0..layers)
+            .map(|layer| model.price(model.run(NodeId::new(layer))))
+            .collect();
+        let moves: Vec<u64> = (0..layers)
+            .map(|value| price_of_moving(model, ValueId::new(value), allowed))
             .collect();
         for length in 0..layers - 1 {
             for first in 0..layers - 1 - length {
@@ -181,7 +186,7 @@ impl Table {
         if self.cost[self.index(0, last, memory)] == u64::MAX {
             return None;
         }
-        let mut items = vec![Item::Run(0)];
+        let mut items = vec![Item::Run(NodeId::new(0))];
         // Parts to do, the next one last; `None` is the return of a value.
         let mut stack = vec![Work::Part(0, last, memory)];
         while let Some(work) = stack.pop() {
@@ -194,18 +199,18 @@ impl Table {
             };
             if first == last {
                 if last == self.layers - 2 {
-                    items.push(Item::Run(last as u32 + 1));
+                    items.push(Item::Run(NodeId::new(last + 1)));
                 }
-                items.push(Item::Run((2 * self.layers - 2 - first) as u32));
+                items.push(Item::Run(NodeId::new(2 * self.layers - 2 - first)));
                 continue;
             }
             let cut = self.cuts[self.index(first, last, memory)];
             let at = usize::from(cut.at);
             let (rest, part) = self.memories(first, last, at, cut.moves, memory);
-            items.extend((first + 1..=at).map(|layer| Item::Run(layer as u32)));
+            items.extend((first + 1..=at).map(|layer| Item::Run(NodeId::new(layer))));
             stack.push(Work::Part(first, at - 1, part?));
             if cut.moves {
-                stack.push(Work::Fetch(first as u32));
+                stack.push(Work::Fetch(ValueId::new(first)));
             }
             stack.push(Work::Part(at, last, rest?));
         }
@@ -216,11 +221,11 @@ impl Table {
 /// What is left to do of a step.
 enum Work {
     Part(usize, usize, usize),
-    Fetch(u32),
+    Fetch(ValueId),
 }
 
 /// Out and back.
-fn price_of_moving(model: &Model<'_>, value: u32, allowed: Allowed) -> u64 {
+fn price_of_moving(model: &Model<'_>, value: ValueId, allowed: Allowed) -> u64 {
     if !allowed.pages || !model.has_second_memory() {
         return u64::MAX;
     }

@@ -3,22 +3,24 @@
 //! A run that goes hands the uses of its values back to the run before it, and lets go of its inputs; a run that comes takes
 //! uses over and holds its inputs. A run that moves does both.
 
-use super::{Event, NONE, State};
+use remat_plan::NodeId;
+
+use super::{EventId, NOWHERE, State};
 
 /// A change that can be undone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Edit {
     /// This event was inserted.
-    Inserted(Event),
+    Inserted(EventId),
     /// A run of `node` was removed at `position`.
-    Removed { node: u32, position: u32 },
+    Removed { node: NodeId, position: u32 },
     /// This event was at position `from`.
-    Moved { event: Event, from: u32 },
+    Moved { event: EventId, from: u32 },
 }
 
 impl State<'_> {
     /// Inserts a run of `node` before the event at `position`. The node must have run before.
-    pub(crate) fn insert(&mut self, node: u32, position: usize) -> Event {
+    pub(crate) fn insert(&mut self, node: NodeId, position: usize) -> EventId {
         let dag = self.dag;
         let here = self.crossing(position) + dag.local(node);
         let event = self.new_event(node);
@@ -33,34 +35,34 @@ impl State<'_> {
         let before = self
             .serving_index(node, position)
             .expect("only nodes that ran before are inserted");
-        let previous = self.runs[node as usize][before];
+        let previous = self.runs[node][before];
         self.take_over(previous, event);
-        self.runs[node as usize].insert(before + 1, event);
+        self.runs[node].insert(before + 1, event);
         self.hold_inputs(event);
         event
     }
 
     /// Removes a run that is not the first of its node.
-    pub(crate) fn remove(&mut self, event: Event) -> Edit {
+    pub(crate) fn remove(&mut self, event: EventId) -> Edit {
         let node = self.node_of(event);
         let position = self.position_of(event);
         let index = self.run_index(event);
-        let previous = self.runs[node as usize][index - 1];
+        let previous = self.runs[node][index - 1];
         self.steps += 1;
         self.hand_back(previous, event);
-        self.runs[node as usize].remove(index);
+        self.runs[node].remove(index);
         self.release_inputs(event);
         self.excess -= i64::from((self.memory[position] - self.budget).max(0));
         self.memory.remove(position);
         self.sequence.remove(position);
         self.renumber(position, self.sequence.len());
-        let hole = self.recompute_index[event as usize] as usize;
+        let hole = self.recompute_index[event] as usize;
         self.recomputes.swap_remove(hole);
         if let Some(&moved) = self.recomputes.get(hole) {
-            self.recompute_index[moved as usize] = hole as u32;
+            self.recompute_index[moved] = hole as u32;
         }
-        self.recompute_index[event as usize] = NONE;
-        self.spare[node as usize].push(event);
+        self.recompute_index[event] = NOWHERE;
+        self.spare[node].push(event);
         self.duration -= self.dag.again(node);
         let position = position as u32;
         Edit::Removed { node, position }
@@ -68,7 +70,7 @@ impl State<'_> {
 
     /// Moves a run to another position, counted as if it were not there. It must stay between the runs of its node around it, and a
     /// first run behind those of its predecessors and before those of its successors: within its [window](State::window).
-    pub(crate) fn move_to(&mut self, event: Event, to: usize) -> Edit {
+    pub(crate) fn move_to(&mut self, event: EventId, to: usize) -> Edit {
         let from = self.position_of(event);
         let index = self.run_index(event);
         self.steps += 1;
@@ -109,7 +111,7 @@ impl State<'_> {
     }
 
     /// `event` serves the uses behind it that `previous`, the run of its node before it, served so far.
-    fn take_over(&mut self, previous: Event, event: Event) {
+    fn take_over(&mut self, previous: EventId, event: EventId) {
         let dag = self.dag;
         let position = self.position_of(event);
         for value in dag.values(self.node_of(event)) {
@@ -129,7 +131,7 @@ impl State<'_> {
 
     /// `previous`, the run of the same node before `event`, serves the uses of `event` too. What is resident at the position of
     /// `event` itself is left out: it is about to leave.
-    fn hand_back(&mut self, previous: Event, event: Event) {
+    fn hand_back(&mut self, previous: EventId, event: EventId) {
         let dag = self.dag;
         for value in dag.values(self.node_of(event)) {
             let end = self.end_of(event, value);
@@ -142,7 +144,7 @@ impl State<'_> {
     }
 
     /// The inputs of `event` stay until it ran.
-    fn hold_inputs(&mut self, event: Event) {
+    fn hold_inputs(&mut self, event: EventId) {
         let dag = self.dag;
         let position = self.position_of(event);
         for &value in dag.needs(self.node_of(event)) {
@@ -158,7 +160,7 @@ impl State<'_> {
     }
 
     /// Inputs that stay for `event` only go after the use before it.
-    fn release_inputs(&mut self, event: Event) {
+    fn release_inputs(&mut self, event: EventId) {
         let dag = self.dag;
         let position = self.position_of(event);
         for &value in dag.needs(self.node_of(event)) {
@@ -176,7 +178,7 @@ impl State<'_> {
     }
 
     /// What a first run leaves behind: what is kept, and its values that are used.
-    fn held(&self, event: Event) -> i32 {
+    fn held(&self, event: EventId) -> i32 {
         let node = self.node_of(event);
         let used = self
             .dag
@@ -194,7 +196,7 @@ impl State<'_> {
     }
 
     /// Carries an event that holds no inputs from one position to another, with what crosses it there, less so many bytes.
-    fn relocate(&mut self, event: Event, from: usize, to: usize, less: i32) {
+    fn relocate(&mut self, event: EventId, from: usize, to: usize, less: i32) {
         let node = self.node_of(event);
         let behind = if to < from { to } else { to + 1 };
         let here = self.crossing(behind) - less + self.dag.local(node);
@@ -214,7 +216,7 @@ impl State<'_> {
 
     fn renumber(&mut self, from: usize, to: usize) {
         for (at, &event) in self.sequence[from..to].iter().enumerate() {
-            self.position[event as usize] = (from + at) as u32;
+            self.position[event] = (from + at) as u32;
         }
     }
 }

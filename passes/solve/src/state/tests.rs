@@ -8,8 +8,8 @@ use super::*;
 use crate::support::{Features, problems};
 
 /// Memory at each position, straight from the definition.
-fn memory_by_definition(dag: &Dag, nodes: &[u32]) -> Vec<i32> {
-    let latest = |value: u32, before: usize| nodes[..before].iter().rposition(|&n| n == dag.producer(value));
+fn memory_by_definition(dag: &Dag, nodes: &[NodeId]) -> Vec<i32> {
+    let latest = |value: ValueId, before: usize| nodes[..before].iter().rposition(|&n| n == dag.producer(value));
     let resident = |at: usize| {
         let mut sum = dag.local(nodes[at]);
         for (made, &node) in nodes[..at].iter().enumerate() {
@@ -45,7 +45,7 @@ fn assert_consistent(state: &State<'_>) {
             assert_eq!(
                 end,
                 fresh.position_of(fresh.end_of(other, value)),
-                "end of value {value}"
+                "end of value {value:?}"
             );
         }
     }
@@ -76,7 +76,7 @@ proptest! {
                 prop_assert_eq!(state.position_of(event), to);
                 prop_assert_eq!(state.run_index(event), index);
             } else if change == 1 || recomputes == 0 {
-                let node = what.index(dag.len()) as u32;
+                let node = NodeId::new(what.index(dag.len()));
                 let first = state.position_of(state.runs(node)[0]) + 1;
                 let position = first + place.index(state.sequence().len() + 1 - first);
                 log.push(Edit::Inserted(state.insert(node, position)));
