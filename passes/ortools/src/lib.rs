@@ -6,7 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `instance` | the problem in flat arrays and units that lose nothing; what a bound over its sequences covers |
+//! | `scaled` | the flattened problem in units that lose nothing; what a bound over its sequences covers |
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
 //! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
@@ -32,8 +32,6 @@ mod exact;
 #[cfg(feature = "cp-sat")]
 mod gap;
 #[cfg(feature = "cp-sat")]
-mod instance;
-#[cfg(feature = "cp-sat")]
 mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
@@ -44,6 +42,8 @@ mod program;
 #[cfg(feature = "cp-sat")]
 mod run;
 #[cfg(feature = "cp-sat")]
+mod scaled;
+#[cfg(feature = "cp-sat")]
 mod size;
 
 #[cfg(feature = "cp-sat")]
@@ -53,13 +53,13 @@ pub use exact::{Exact, Relaxed};
 #[cfg(feature = "cp-sat")]
 pub use gap::{Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
-pub use instance::Refusal;
-#[cfg(feature = "cp-sat")]
 pub use moccasin::{Moccasin, MoccasinReport};
 #[cfg(feature = "cp-sat")]
 pub use poet::{DeadlineCovers, Poet};
 #[cfg(feature = "cp-sat")]
 pub use program::backend::Backend;
+#[cfg(feature = "cp-sat")]
+pub use scaled::Refusal;
 #[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 

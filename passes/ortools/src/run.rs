@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{
-    BoundCovers, Certificate, Evidence, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure, lower_sequence,
+    BoundCovers, Certificate, Evidence, NodeId, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure,
+    lower_sequence,
 };
 use remat_solve::{Outcome, Phase, Progress, SolveControl};
 
 use crate::cpsat::Ended;
-use crate::instance::{Instance, Node, Refusal};
+use crate::scaled::{Refusal, Scaled};
 
 /// How long a library may take to stop once the caller said so; then its thread is left behind.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
@@ -89,7 +90,7 @@ impl<'a> Clock<'a> {
 /// A sequence within the budget.
 #[derive(Clone, Debug)]
 pub(crate) struct Incumbent {
-    pub(crate) sequence: Vec<Node>,
+    pub(crate) sequence: Vec<NodeId>,
     /// Time of its runs, in units.
     pub(crate) duration: i64,
     /// Its peak, in units.
@@ -151,11 +152,11 @@ impl<'a> Run<'a> {
     }
 
     /// The problem in reference order or, in free order, in that of the first computes of a plan.
-    pub(crate) fn instance(&self, plan: Option<&Plan>) -> Result<Instance, Refusal> {
+    pub(crate) fn instance(&self, plan: Option<&Plan>) -> Result<Scaled, Refusal> {
         let order = plan
             .filter(|_| self.problem.order == OrderMode::Free)
             .and_then(|plan| self.order_of(plan));
-        Instance::of(self.problem, &self.structure, order.as_deref())
+        Scaled::of(self.problem, &self.structure, order)
     }
 
     /// Refuses a model with so many terms where the caller allows too little memory for it.
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
     }
 
     /// The answer where no model is needed: one op exceeds the budget alone, or nothing does.
-    pub(crate) fn without_model(&self, instance: &Instance) -> Option<Outcome> {
+    pub(crate) fn without_model(&self, instance: &Scaled) -> Option<Outcome> {
         let total = instance.total_duration();
         if self.problem.check(&self.structure).is_err() {
             let covers = match self.problem.order {
@@ -193,7 +194,7 @@ impl<'a> Run<'a> {
             };
             return Some(self.outcome(instance, None, claim));
         }
-        let sequence: Vec<Node> = (0..instance.len()).collect();
+        let sequence: Vec<NodeId> = instance.nodes().collect();
         let found = self.incumbent(instance, sequence)?;
         let claim = Claim {
             ended: Ended::Optimal,
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
     }
 
     /// The sequence with its figures, if it runs and keeps the budget.
-    pub(crate) fn incumbent(&self, instance: &Instance, sequence: Vec<Node>) -> Option<Incumbent> {
+    pub(crate) fn incumbent(&self, instance: &Scaled, sequence: Vec<NodeId>) -> Option<Incumbent> {
         let peak = instance
             .peak(&sequence)
             .filter(|&peak| peak <= instance.scaled_budget(self.problem.budget))?;
@@ -219,7 +220,7 @@ impl<'a> Run<'a> {
     }
 
     /// Tells the observer of an improvement.
-    pub(crate) fn report(&self, instance: &Instance, found: &Incumbent, bound: i64, steps: u64) {
+    pub(crate) fn report(&self, instance: &Scaled, found: &Incumbent, bound: i64, steps: u64) {
         let objective = instance.unscaled_duration(found.duration);
         let bound = instance.unscaled_duration(bound);
         let peak = instance.unscaled(found.peak);
@@ -240,7 +241,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn lower(&self, instance: &Instance, sequence: &[Node]) -> Option<Plan> {
+    fn lower(&self, instance: &Scaled, sequence: &[NodeId]) -> Option<Plan> {
         let ops = sequence.iter().map(|&node| instance.op(node));
         let plan = lower_sequence(self.problem, &self.structure, ops);
         plan.inspect_err(|error| tracing::error!(%error, "a sequence of the model could not be lowered"))
@@ -248,7 +249,7 @@ impl<'a> Run<'a> {
     }
 
     /// The answer of a run that ended with this incumbent and this claim.
-    pub(crate) fn outcome(&self, instance: &Instance, found: Option<&Incumbent>, claim: Claim) -> Outcome {
+    pub(crate) fn outcome(&self, instance: &Scaled, found: Option<&Incumbent>, claim: Claim) -> Outcome {
         let plan = found.and_then(|found| self.lower(instance, &found.sequence));
         let objective = plan
             .as_ref()

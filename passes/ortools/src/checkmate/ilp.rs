@@ -5,9 +5,9 @@ use remat_solve::{Outcome, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
 use crate::cpsat::Ended;
-use crate::instance::Refusal;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Claim, Incumbent, Run};
+use crate::scaled::Refusal;
 use crate::size::ModelSize;
 
 /// The integer program of the Checkmate paper.

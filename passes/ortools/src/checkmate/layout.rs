@@ -1,10 +1,10 @@
 //! Which variable of the program is which.
 
-use remat_plan::{OrderMode, Problem};
-use remat_solve::stages::{StageGraph, StageMatrix, Stages};
+use remat_plan::{NodeId, OrderMode, Problem};
+use remat_solve::stages::{Node, StageGraph, StageMatrix, Stages};
 
-use crate::instance::{Instance, Node, Refusal};
 use crate::program::Variable;
+use crate::scaled::{Refusal, Scaled};
 
 /// How stages and nodes belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Partition {
 }
 
 impl Partition {
-    pub(super) fn check(self, problem: &Problem, instance: &Instance, graph: &StageGraph) -> Result<(), Refusal> {
+    pub(super) fn check(self, problem: &Problem, instance: &Scaled, graph: &StageGraph) -> Result<(), Refusal> {
         if self == Self::Frontier {
             return Ok(());
         }
@@ -29,7 +29,10 @@ impl Partition {
         if problem.order == OrderMode::Fixed {
             return Err(Refusal::Partition("the problem fixes the order"));
         }
-        if (0..nodes).any(|node| instance.kept(node) > 0 || instance.before(node) != graph.parents(node)) {
+        let before = |node| instance.before(NodeId::new(node)).iter().map(|before| before.index());
+        if (0..nodes)
+            .any(|node| instance.kept(NodeId::new(node)) > 0 || !before(node).eq(graph.parents(node).iter().copied()))
+        {
             return Err(Refusal::Partition(
                 "the problem has graph outputs or results without memory",
             ));
@@ -161,7 +164,7 @@ impl Layout {
 
     /// The runs of a solution in order: `R` completes `S` in the cheapest way where the matrices are triangular, else it is that of
     /// the solution.
-    pub(super) fn sequence(&self, graph: &StageGraph, values: &[i64]) -> Vec<Node> {
+    pub(super) fn sequence(&self, graph: &StageGraph, values: &[i64]) -> Vec<NodeId> {
         if self.partition == Partition::Frontier {
             let held = |stage, node| self.held_value(values, stage, node).is_some_and(|value| value != 0);
             return complete(graph, held);
@@ -175,13 +178,13 @@ impl Layout {
         let stages = (0..self.nodes).flat_map(|stage| (0..self.nodes).map(move |node| (stage, node)));
         stages
             .filter(|&(stage, node)| runs(stage, node))
-            .map(|(_, node)| node)
+            .map(|(_, node)| NodeId::new(node))
             .collect()
     }
 }
 
 /// The runs of the cheapest `R` for the `S` that `held` describes.
-pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -> Vec<Node> {
+pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -> Vec<NodeId> {
     let mut retained = StageMatrix::new(graph.len());
     for stage in 0..graph.len() {
         for node in (0..stage).filter(|&node| held(stage, node)) {
@@ -191,6 +194,7 @@ pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -
     let stages = Stages::complete(graph, retained);
     (0..graph.len())
         .flat_map(|stage| stages.computed().row(stage))
+        .map(NodeId::new)
         .collect()
 }
 

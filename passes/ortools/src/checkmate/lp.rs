@@ -9,9 +9,9 @@ use super::layout::Layout;
 use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
 use crate::cpsat::Ended;
-use crate::instance::Refusal;
 use crate::program::linear::{self, Relaxed};
 use crate::run::{Claim, Clock, Run};
+use crate::scaled::Refusal;
 
 /// The share of the budget that is left to rounding: `eps` of the paper is 0.1.
 const TENTHS: i64 = 9;

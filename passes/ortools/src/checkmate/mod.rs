@@ -44,16 +44,16 @@ pub use model::Freeing;
 pub use round::Rounding;
 
 use pages::Pages;
-use remat_plan::BoundCovers;
-use remat_solve::stages::StageGraph;
+use remat_plan::{BoundCovers, NodeId};
+use remat_solve::stages::{Node, StageGraph};
 
 use crate::ModelSize;
-use crate::instance::{Instance, Node, Refusal};
 use crate::run::Run;
+use crate::scaled::{Refusal, Scaled};
 
 /// A problem as the program sees it, and what of it is refused.
 pub(crate) struct Setting {
-    pub(crate) instance: Instance,
+    pub(crate) instance: Scaled,
     pub(crate) graph: StageGraph,
     partition: Partition,
     /// The program of POET, which is that of Checkmate with a second memory and prices of its own.
@@ -62,7 +62,7 @@ pub(crate) struct Setting {
 
 impl Setting {
     fn of(run: &Run<'_>, partition: Partition) -> Result<Self, Refusal> {
-        let instance = Instance::of(run.problem, &run.structure, None)?;
+        let instance = Scaled::of(run.problem, &run.structure, None)?;
         let graph = StageGraph::of(run.problem, &run.structure)?;
         partition.check(run.problem, &instance, &graph)?;
         Ok(Self {
@@ -74,7 +74,7 @@ impl Setting {
     }
 
     /// The same with advancing frontier, a second memory and prices of its own.
-    pub(crate) fn with_pages(run: &Run<'_>, pages: impl FnOnce(&Instance) -> Pages) -> Result<Self, Refusal> {
+    pub(crate) fn with_pages(run: &Run<'_>, pages: impl FnOnce(&Scaled) -> Pages) -> Result<Self, Refusal> {
         let setting = Self::of(run, Partition::Frontier)?;
         let pages = Some(pages(&setting.instance));
         Ok(Self { pages, ..setting })
@@ -106,12 +106,12 @@ impl Setting {
     /// What a bound over the solutions of the program covers.
     fn covers(&self) -> BoundCovers {
         // Whoever needs a node needs its only result that takes memory.
-        let is_one = |node: Node| match self.instance.values(node) {
-            values if values.is_empty() => true,
-            values if values.len() == 1 => self.instance.users(values.start).len() == self.graph.children(node).len(),
-            _ => false,
+        let is_one = |node: NodeId| {
+            let mut values = self.instance.values(node);
+            let users = values.next().map(|value| self.instance.users(value).len());
+            values.len() == 0 && users.is_none_or(|users| users == self.graph.children(node.index()).len())
         };
-        if (0..self.instance.len()).all(is_one) {
+        if self.instance.nodes().all(is_one) {
             self.instance.stage_form()
         } else {
             BoundCovers::CandidateSet
@@ -138,6 +138,7 @@ impl Setting {
 
     /// Bytes of the results of a node that may be given up, in units.
     fn bytes(&self, node: Node) -> i64 {
-        self.instance.values(node).map(|value| self.instance.bytes(value)).sum()
+        let values = self.instance.values(NodeId::new(node));
+        values.map(|value| self.instance.bytes(value)).sum()
     }
 }

@@ -1,9 +1,11 @@
 //! The variables of the integer program, and the rows that are made of them.
 
+use remat_plan::NodeId;
+use remat_solve::stages::Node;
+
 use super::Setting;
 use super::layout::{Layout, Partition, offset};
 use crate::ModelSize;
-use crate::instance::Node;
 use crate::program::{Literal, Program, Row, Variable};
 
 /// How `FREE` is tied to `R` and `S`. Both have the same integer solutions, but for frees of what is no longer needed.
@@ -72,21 +74,21 @@ impl Builder<'_> {
             let is_first = |node: Node| partition == Partition::Frontier && node == stage;
             for node in 0..width {
                 let pages = self.setting.pages.as_ref();
-                let price = pages.map_or_else(|| instance.duration(node), |pages| pages.price.run[node]);
+                let price = pages.map_or_else(|| instance.duration(NodeId::new(node)), |pages| pages.price.run[node]);
                 self.program.variable(if is_first(node) { 0 } else { price });
             }
             for _ in 0..starts[1] + starts[2] {
                 self.program.variable(0);
             }
             for node in 0..width {
-                let first = instance.kept(node) + instance.workspace(node);
+                let first = instance.kept(NodeId::new(node)) + instance.workspace(NodeId::new(node));
                 let most = budget - outputs - if is_first(node) { first } else { 0 };
                 if most < 0 {
                     return None;
                 }
                 self.program.bounded(most);
             }
-            outputs += instance.kept(stage);
+            outputs += instance.kept(NodeId::new(stage));
             if let Some(pages) = self.setting.pages.as_ref().filter(|pages| pages.moves) {
                 let held = starts[1];
                 self.layout.begin_pages(self.program.cost.len(), held);
@@ -109,13 +111,16 @@ impl Builder<'_> {
                 Partition::Frontier => {
                     let first = self.layout.computed(node, node).map(Literal::is);
                     self.program.clauses.push(first.into_iter().collect());
-                    (runs(node + 1).collect::<Vec<_>>(), instance.max_computes(node) - 1)
+                    (
+                        runs(node + 1).collect::<Vec<_>>(),
+                        instance.max_computes(NodeId::new(node)) - 1,
+                    )
                 }
                 Partition::EveryNode | Partition::LastNode => {
                     if self.setting.partition == Partition::EveryNode || node + 1 == self.nodes {
                         self.program.clauses.push(runs(0).map(Literal::is).collect());
                     }
-                    (runs(0).collect(), instance.max_computes(node))
+                    (runs(0).collect(), instance.max_computes(NodeId::new(node)))
                 }
             };
             if again.len() > most as usize {
@@ -204,7 +209,7 @@ impl Builder<'_> {
         let instance = &self.setting.instance;
         let frontier = self.setting.partition == Partition::Frontier;
         let outputs: i64 = if frontier {
-            (0..stage).map(|node| instance.kept(node)).sum()
+            (0..stage).map(|node| instance.kept(NodeId::new(node))).sum()
         } else {
             0
         };
@@ -229,7 +234,7 @@ impl Builder<'_> {
             let here = self.layout.memory(stage, node);
             terms.push((here, -1));
             self.program.rows.push(Row { terms, most: 0 });
-            let on_top = instance.workspace(node) + instance.kept(node);
+            let on_top = instance.workspace(NodeId::new(node)) + instance.kept(NodeId::new(node));
             if let Some(run) = run.filter(|_| on_top > 0 && !(frontier && node == stage)) {
                 self.program.rows.push(Row {
                     terms: vec![(here, 1), (run, on_top)],

@@ -1,10 +1,12 @@
 //! From fractions of `S` to matrices.
 
+use remat_plan::NodeId;
 use remat_solve::Rng;
+use remat_solve::stages::Node;
+use typed_index_collections::{TiVec, ti_vec};
 
 use super::Setting;
 use super::layout::complete;
-use crate::instance::Node;
 use crate::run::{Incumbent, Run};
 
 /// How the linear relaxation is rounded (section 5 of the paper). `S` is rounded, `R` completes it; what exceeds the budget is dropped,
@@ -74,7 +76,7 @@ impl Rounded {
     fn consider(&mut self, run: &Run<'_>, setting: &Setting, held: impl Fn(usize, Node) -> bool) {
         self.tried += 1;
         let sequence = complete(&setting.graph, held);
-        let mut counts = vec![0; setting.instance.len()];
+        let mut counts: TiVec<NodeId, u32> = ti_vec![0; setting.instance.len()];
         for &node in &sequence {
             counts[node] += 1;
         }

@@ -1,11 +1,12 @@
 //! How large the program is, known before it is built: full matrices of a thousand nodes take more memory than most machines have.
 
+use remat_plan::NodeId;
 use remat_solve::stages::StageGraph;
 
 use super::{Freeing, Partition};
 use crate::ModelSize;
-use crate::instance::Instance;
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM};
+use crate::scaled::Scaled;
 
 /// Larger programs are not built: they would take more than 6 GB.
 pub(super) const MAX_TERMS: u64 = 10_000_000;
@@ -19,7 +20,7 @@ pub(super) fn bytes(terms: u64) -> u64 {
 ///
 /// With frontier-advancing stages `R` and `S` have `T^2` variables together and `FREE` `T - k` for each edge to a node `k`: Table 1 of
 /// the Moccasin paper states `O(n^2 + n m)`. `U` are the integers.
-pub(super) fn estimate(instance: &Instance, graph: &StageGraph, partition: Partition, freeing: Freeing) -> ModelSize {
+pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partition, freeing: Freeing) -> ModelSize {
     let nodes = instance.len();
     let frontier = partition == Partition::Frontier;
     // In how many stages a node may run, and into how many it may be held.
@@ -40,7 +41,7 @@ pub(super) fn estimate(instance: &Instance, graph: &StageGraph, partition: Parti
         let freed = node.checked_sub(1).map_or(0, |last| graph.parents(last).len());
         rows(stages(node), stages(node) * (if node == 0 { 2 } else { 3 + freed }));
         rows(0, held(node));
-        if instance.workspace(node) + instance.kept(node) > 0 {
+        if instance.workspace(NodeId::new(node)) + instance.kept(NodeId::new(node)) > 0 {
             let again = stages(node) - usize::from(frontier);
             rows(again, 2 * again);
         }
@@ -52,9 +53,9 @@ pub(super) fn estimate(instance: &Instance, graph: &StageGraph, partition: Parti
             Partition::LastNode => {}
         }
         let (again, most) = if frontier {
-            (stages(node) - 1, instance.max_computes(node) - 1)
+            (stages(node) - 1, instance.max_computes(NodeId::new(node)) - 1)
         } else {
-            (nodes, instance.max_computes(node))
+            (nodes, instance.max_computes(NodeId::new(node)))
         };
         if again > most as usize {
             rows(1, again);

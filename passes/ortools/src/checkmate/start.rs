@@ -1,15 +1,15 @@
 //! A sequence of runs as matrices, and as a solution to start from.
 
-use remat_solve::stages::{StageGraph, StageMatrix, Stages};
+use remat_plan::NodeId;
+use remat_solve::stages::{Node, StageGraph, StageMatrix, Stages};
 
 use super::Setting;
 use super::layout::Layout;
-use crate::instance::Node;
 use crate::program::{Program, Variable};
 
 /// The matrices of a sequence whose first runs follow the reference order: each result is held from its run to its last use. Runs of
 /// one stage that do not follow that order are taken as if they did.
-pub(super) fn stages_of(graph: &StageGraph, sequence: &[Node]) -> Stages {
+pub(super) fn stages_of(graph: &StageGraph, sequence: &[NodeId]) -> Stages {
     let nodes = graph.len();
     let mut retained = StageMatrix::new(nodes);
     let mut made: Vec<Option<usize>> = vec![None; nodes];
@@ -17,9 +17,9 @@ pub(super) fn stages_of(graph: &StageGraph, sequence: &[Node]) -> Stages {
     while next < sequence.len() {
         let end = sequence[next..]
             .iter()
-            .position(|&node| node == stage)
+            .position(|node| node.index() == stage)
             .map_or(sequence.len(), |at| next + at + 1);
-        let mut runs = sequence[next..end].to_vec();
+        let mut runs: Vec<Node> = sequence[next..end].iter().map(|node| node.index()).collect();
         runs.sort_unstable();
         for node in runs {
             for &parent in graph.parents(node) {

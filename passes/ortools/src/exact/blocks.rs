@@ -31,9 +31,12 @@
 
 use std::collections::BTreeSet;
 
+use remat_plan::{NodeId, ValueId};
+use typed_index_collections::{TiVec, ti_vec};
+
 use crate::gap::candidates;
-use crate::instance::{Instance, Node, Value};
 use crate::program::{Literal, Program, Row, Variable};
+use crate::scaled::Scaled;
 
 /// Whether a value is resident, as far as it is known beforehand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,16 +68,16 @@ pub(super) struct Blocks {
     pub(super) reruns: Vec<Row>,
     /// Whether there is no solution, as known without solving.
     pub(super) infeasible: bool,
-    ends: Vec<Node>,
+    ends: Vec<NodeId>,
     /// For each block the nodes that may run in it again, ascending.
-    again: Vec<Vec<(Node, Variable)>>,
+    again: Vec<Vec<(NodeId, Variable)>>,
     /// The nodes that need a value of each node, ascending.
-    readers: Vec<Vec<Node>>,
+    readers: TiVec<NodeId, Vec<NodeId>>,
 }
 
 impl Blocks {
     /// The relaxation with these ends, ascending, for plans that recompute nothing that takes `longest` or longer.
-    pub(super) fn new(instance: &Instance, ends: Vec<Node>, budget: i64, longest: i64) -> Self {
+    pub(super) fn new(instance: &Scaled, ends: Vec<NodeId>, budget: i64, longest: i64) -> Self {
         Builder::new(instance, ends, budget, longest).build()
     }
 
@@ -86,47 +89,48 @@ impl Blocks {
     }
 
     /// The ends, ascending.
-    pub(super) fn ends(&self) -> &[Node] {
+    pub(super) fn ends(&self) -> &[NodeId] {
         &self.ends
     }
 
     /// Roughly how many terms the relaxation has with so many ends.
-    pub(super) fn terms(instance: &Instance, ends: usize, longest: i64) -> u64 {
+    pub(super) fn terms(instance: &Scaled, ends: usize, longest: i64) -> u64 {
         let last = candidates::last_stages(instance);
-        let per_stage: u64 = (0..instance.len())
+        let per_stage: u64 = instance
+            .nodes()
             .filter(|&node| instance.max_computes(node) > 1 && instance.duration(node) < longest)
-            .map(|node| (last[node] - node) as u64 * (8 + 4 * instance.needs(node).len() as u64))
+            .map(|node| (last[node].index() - node.index()) as u64 * (8 + 4 * instance.needs(node).len() as u64))
             .sum();
         let all = instance.len().max(1) as u64;
         per_stage.saturating_mul(ends as u64) / all + all
     }
 
     /// A sequence with the reruns of a solution, each as late as those that need it allow.
-    pub(super) fn sequence(&self, solution: &[i64]) -> Vec<Node> {
+    pub(super) fn sequence(&self, solution: &[i64]) -> Vec<NodeId> {
         let nodes = self.readers.len();
-        let mut of_stage: Vec<Vec<Node>> = vec![Vec::new(); nodes];
+        let mut of_stage: TiVec<NodeId, Vec<NodeId>> = ti_vec![Vec::new(); nodes];
         for (block, again) in self.again.iter().enumerate() {
-            let first = block.checked_sub(1).map_or(0, |before| self.ends[before] + 1);
-            let end = self.ends.get(block).copied().unwrap_or(nodes - 1);
-            let mut place = vec![end; nodes];
+            let first = block.checked_sub(1).map_or(0, |before| self.ends[before].index() + 1);
+            let end = self.ends.get(block).copied().unwrap_or(NodeId::new(nodes - 1));
+            let mut place: TiVec<NodeId, NodeId> = ti_vec![end; nodes];
             let on = |variable: Variable| solution.get(variable as usize).is_some_and(|&value| value != 0);
-            let mut runs = vec![false; nodes];
+            let mut runs: TiVec<NodeId, bool> = ti_vec![false; nodes];
             for &(node, variable) in again.iter().rev() {
                 if !on(variable) {
                     continue;
                 }
                 let readers = &self.readers[node];
-                let main = readers[readers.partition_point(|&reader| reader < first)..].first();
+                let main = readers[readers.partition_point(|reader| reader.index() < first)..].first();
                 let reruns = readers
                     .iter()
                     .filter(|&&reader| runs[reader])
                     .map(|&reader| place[reader]);
-                place[node] = reruns.chain(main.copied()).fold(end, Node::min);
+                place[node] = reruns.chain(main.copied()).fold(end, NodeId::min);
                 runs[node] = true;
                 of_stage[place[node]].push(node);
             }
         }
-        let stages = of_stage.into_iter().enumerate();
+        let stages = of_stage.into_iter_enumerated();
         stages
             .flat_map(|(stage, mut again)| {
                 again.sort_unstable();
@@ -140,28 +144,28 @@ impl Blocks {
 /// The nodes that may be ends of a relaxation that holds in any order of first runs, ascending: those of which each other node is an
 /// ancestor or a descendant. What runs first before and after such a node is the same in every order, and a relaxation does not look at
 /// order within a block.
-pub(super) fn forced(instance: &Instance) -> Vec<Node> {
+pub(super) fn forced(instance: &Scaled) -> Vec<NodeId> {
     let nodes = instance.len();
-    // The first node that depends on each.
-    let mut first = vec![nodes; nodes];
-    for node in (0..nodes).rev() {
+    // The first node that depends on each, by position.
+    let mut first: TiVec<NodeId, usize> = ti_vec![nodes; nodes];
+    for node in instance.nodes().rev() {
         for &before in instance.before(node) {
-            first[before] = node;
+            first[before] = node.index();
         }
     }
     // Each later node depends on this one if and only if each of them depends on this one or a later one.
-    let mut reached = vec![true; nodes];
+    let mut reached: TiVec<NodeId, bool> = ti_vec![true; nodes];
     let mut lowest = nodes;
-    for node in (0..nodes).rev() {
-        reached[node] = lowest > node;
+    for node in instance.nodes().rev() {
+        reached[node] = lowest > node.index();
         // One more than the last node before it, so that 0 stands for none.
-        lowest = lowest.min(instance.before(node).last().map_or(0, |&last| last + 1));
+        lowest = lowest.min(instance.before(node).last().map_or(0, |&last| last.index() + 1));
     }
     let mut furthest = 0;
     let mut forced = Vec::new();
-    for node in 0..nodes {
+    for node in instance.nodes() {
         // Each earlier node has one that depends on it, up to this one.
-        if furthest <= node && reached[node] {
+        if furthest <= node.index() && reached[node] {
             forced.push(node);
         }
         furthest = furthest.max(first[node]);
@@ -171,13 +175,17 @@ pub(super) fn forced(instance: &Instance) -> Vec<Node> {
 
 /// Up to `most` of the nodes that may be ends: those that are over the budget when nothing is recomputed, and where there are few
 /// of them, others too.
-pub(super) fn ends(instance: &Instance, budget: i64, most: usize, may: &[Node]) -> Vec<Node> {
+pub(super) fn ends(instance: &Scaled, budget: i64, most: usize, may: &[NodeId]) -> Vec<NodeId> {
     if most >= may.len() {
         return may.to_vec();
     }
-    let once: Vec<Node> = (0..instance.len()).collect();
+    let once: Vec<NodeId> = instance.nodes().collect();
     let memory = instance.memory(&once).unwrap_or_default();
-    let over: Vec<Node> = may.iter().copied().filter(|&node| memory[node] > budget).collect();
+    let over: Vec<NodeId> = may
+        .iter()
+        .copied()
+        .filter(|node| memory[node.index()] > budget)
+        .collect();
     let mut ends = BTreeSet::new();
     if over.len() <= most {
         ends.extend(over.iter().copied());
@@ -187,7 +195,7 @@ pub(super) fn ends(instance: &Instance, budget: i64, most: usize, may: &[Node]) 
     } else {
         // The fullest node of each of so many runs of the nodes over the budget.
         for chunk in over.chunks(over.len().div_ceil(most.max(1))) {
-            ends.extend(chunk.iter().copied().max_by_key(|&node| memory[node]));
+            ends.extend(chunk.iter().copied().max_by_key(|node| memory[node.index()]));
         }
     }
     ends.into_iter().collect()
@@ -201,17 +209,17 @@ struct Block {
     terms: Vec<(Variable, i64)>,
     /// Values that are resident through it for sure, and those that may be.
     through: i64,
-    surely: Vec<Value>,
-    maybe: Vec<(Value, Variable)>,
+    surely: Vec<ValueId>,
+    maybe: Vec<(ValueId, Variable)>,
 }
 
 struct Builder<'a> {
-    instance: &'a Instance,
+    instance: &'a Scaled,
     budget: i64,
-    ends: Vec<Node>,
+    ends: Vec<NodeId>,
     /// The block of the first compute of each node.
-    block_of: Vec<usize>,
-    again: Vec<Vec<(Node, Variable)>>,
+    block_of: TiVec<NodeId, usize>,
+    again: Vec<Vec<(NodeId, Variable)>>,
     program: Program,
     reruns: Vec<Row>,
     blocks: Vec<Block>,
@@ -219,16 +227,15 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(instance: &'a Instance, ends: Vec<Node>, budget: i64, longest: i64) -> Self {
-        let nodes = 0..instance.len();
-        let block_of: Vec<usize> = nodes
-            .clone()
+    fn new(instance: &'a Scaled, ends: Vec<NodeId>, budget: i64, longest: i64) -> Self {
+        let block_of: TiVec<NodeId, usize> = instance
+            .nodes()
             .map(|node| ends.partition_point(|&end| end < node))
             .collect();
         let last = candidates::last_stages(instance);
         let mut program = Program::default();
         let mut again = vec![Vec::new(); ends.len() + 1];
-        for node in nodes {
+        for node in instance.nodes() {
             if instance.max_computes(node) < 2 || instance.duration(node) >= longest {
                 continue;
             }
@@ -252,7 +259,7 @@ impl<'a> Builder<'a> {
 
     fn build(mut self) -> Blocks {
         self.certain();
-        for (value, touches) in self.touches().iter().enumerate() {
+        for (value, touches) in self.touches().iter_enumerated() {
             self.value(value, touches);
         }
         for block in 0..self.ends.len() {
@@ -260,11 +267,11 @@ impl<'a> Builder<'a> {
             self.rerun(block);
         }
         // Constraint 6.
-        let mut of_node: Vec<Vec<(Variable, i64)>> = vec![Vec::new(); self.instance.len()];
+        let mut of_node: TiVec<NodeId, Vec<(Variable, i64)>> = ti_vec![Vec::new(); self.instance.len()];
         for &(node, variable) in self.again.iter().flatten() {
             of_node[node].push((variable, 1));
         }
-        for (node, terms) in of_node.into_iter().enumerate() {
+        for (node, terms) in of_node.into_iter_enumerated() {
             let most = self.instance.max_computes(node) as usize - 1;
             if terms.len() > most {
                 let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -272,7 +279,9 @@ impl<'a> Builder<'a> {
             }
         }
         Blocks {
-            readers: (0..self.instance.len())
+            readers: self
+                .instance
+                .nodes()
                 .map(|node| candidates::readers(self.instance, node))
                 .collect(),
             program: self.program,
@@ -290,8 +299,10 @@ impl<'a> Builder<'a> {
         let mut next = 0;
         for (block, &end) in self.ends.iter().enumerate() {
             self.blocks[block].through = kept;
-            kept += (next..=end).map(|node| instance.kept(node)).sum::<i64>();
-            next = end + 1;
+            kept += (next..=end.index())
+                .map(|node| instance.kept(NodeId::new(node)))
+                .sum::<i64>();
+            next = end.index() + 1;
             let made = instance.values(end).map(|value| instance.bytes(value));
             let needed = instance.needs(end).iter().map(|&value| instance.bytes(value));
             self.blocks[block].at_end = kept + made.chain(needed).sum::<i64>() + instance.workspace(end);
@@ -299,9 +310,10 @@ impl<'a> Builder<'a> {
     }
 
     /// For each value the blocks in which something happens to it, ascending; the first is that in which it is made.
-    fn touches(&self) -> Vec<Vec<Touch>> {
+    fn touches(&self) -> TiVec<ValueId, Vec<Touch>> {
         let instance = self.instance;
-        let mut touches: Vec<Vec<Touch>> = (0..instance.value_count())
+        let mut touches: TiVec<ValueId, Vec<Touch>> = instance
+            .all_values()
             .map(|value| vec![self.touch(self.block_of[instance.producer(value)])])
             .collect();
         fn at<'t>(builder: &Builder<'_>, touches: &'t mut Vec<Touch>, block: usize) -> &'t mut Touch {
@@ -323,8 +335,8 @@ impl<'a> Builder<'a> {
                 }
             }
             let end = self.ends.get(block).copied();
-            let until = end.map_or(instance.len(), |end| end + 1);
-            for node in next..until {
+            let until = end.map_or(instance.len(), |end| end.index() + 1);
+            for node in (next..until).map(NodeId::new) {
                 for &value in instance.needs(node) {
                     let touch = at(self, &mut touches[value], block);
                     touch.needed = true;
@@ -366,7 +378,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Constraints 1 to 3 for a value, and its part in 4 and 5.
-    fn value(&mut self, value: Value, touches: &[Touch]) {
+    fn value(&mut self, value: ValueId, touches: &[Touch]) {
         let carried = self.carried(touches);
         for (index, touch) in touches.iter().enumerate() {
             let out = carried[index];
@@ -409,7 +421,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Its part in constraint 5 of a block in which it is touched.
-    fn through(&mut self, value: Value, touch: &Touch, into: Held, out: Held) {
+    fn through(&mut self, value: ValueId, touch: &Touch, into: Held, out: Held) {
         match (touch.made, into) {
             (None, _) if touch.at_end => self.pass(value, touch.block, Held::Yes),
             (None, _) => self.pass(value, touch.block, out),
@@ -431,7 +443,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn pass(&mut self, value: Value, block: usize, held: Held) {
+    fn pass(&mut self, value: ValueId, block: usize, held: Held) {
         let here = &mut self.blocks[block];
         match held {
             Held::No => {}
@@ -443,7 +455,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn resident(&mut self, value: Value, block: usize, held: Held) {
+    fn resident(&mut self, value: ValueId, block: usize, held: Held) {
         let here = &mut self.blocks[block];
         match held {
             Held::No => {}

@@ -5,17 +5,17 @@ mod blocks;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use remat_plan::{Evidence, OrderMode, Plan, Problem};
+use remat_plan::{Evidence, NodeId, OrderMode, Plan, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::Ended;
 use crate::gap::first_plan;
-use crate::instance::{Instance, Node, Refusal};
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
 use crate::program::proof::Proof;
 use crate::program::{Reduced, Row, cp, linear, mip};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
+use crate::scaled::{Refusal, Scaled};
 use blocks::Blocks;
 
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
@@ -97,7 +97,7 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
         instance: &instance,
         budget: instance.scaled_budget(run.problem.budget),
         may: match run.problem.order {
-            OrderMode::Fixed => (0..instance.len()).collect(),
+            OrderMode::Fixed => instance.nodes().collect(),
             OrderMode::Free => blocks::forced(&instance),
         },
         best,
@@ -122,10 +122,10 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
 
 struct Proving<'a> {
     run: &'a Run<'a>,
-    instance: &'a Instance,
+    instance: &'a Scaled,
     budget: i64,
     /// The nodes that may be ends.
-    may: Vec<Node>,
+    may: Vec<NodeId>,
     best: Option<Incumbent>,
     /// On the time of recomputes of every plan that the bound covers.
     bound: i64,
@@ -170,8 +170,8 @@ impl Proving<'_> {
     }
 
     /// Ends where the best solution of the last relaxation exceeds the budget, the worst first, or just more of them.
-    fn more_ends(&self, ends: &[Node], missed: &[(i64, Node)], most: usize) -> Vec<Node> {
-        let mut more: BTreeSet<Node> = ends.iter().copied().collect();
+    fn more_ends(&self, ends: &[NodeId], missed: &[(i64, NodeId)], most: usize) -> Vec<NodeId> {
+        let mut more: BTreeSet<NodeId> = ends.iter().copied().collect();
         let enough = (more.len() + (more.len() / 2).max(1)).min(most);
         let mut missed = missed.to_vec();
         missed.sort_unstable_by(|a, b| b.cmp(a));
@@ -238,7 +238,7 @@ impl Proving<'_> {
     }
 
     /// A linear relaxation, with rows of reruns as they are violated; its bound, and what every better plan has in common.
-    fn linear(&mut self, ends: Vec<Node>) -> Round {
+    fn linear(&mut self, ends: Vec<NodeId>) -> Round {
         let clock = &self.run.clock;
         let started = clock.elapsed();
         let limit = self.cost().unwrap_or(i64::MAX);
@@ -323,7 +323,7 @@ impl Proving<'_> {
     }
 
     /// What a linear relaxation left open, as far as time allows.
-    fn integer(&mut self, round: &mut Round, missed: &mut Vec<(i64, Node)>) -> Ended {
+    fn integer(&mut self, round: &mut Round, missed: &mut Vec<(i64, NodeId)>) -> Ended {
         let run = self.run;
         let (instance, clock) = (self.instance, &run.clock);
         let started = clock.elapsed();
@@ -342,7 +342,7 @@ impl Proving<'_> {
         ended
     }
 
-    fn search(&mut self, round: &Round, left: &Reduced, missed: &mut Vec<(i64, Node)>) -> Ended {
+    fn search(&mut self, round: &Round, left: &Reduced, missed: &mut Vec<(i64, NodeId)>) -> Ended {
         let run = self.run;
         let instance = self.instance;
         let total = instance.total_duration();
@@ -381,19 +381,19 @@ impl Proving<'_> {
 }
 
 /// By how much a sequence exceeds the budget, and the nodes that run first next at these places.
-fn excess(instance: &Instance, sequence: &[Node], budget: i64) -> Vec<(i64, Node)> {
+fn excess(instance: &Scaled, sequence: &[NodeId], budget: i64) -> Vec<(i64, NodeId)> {
     let memory = instance.memory(sequence).unwrap_or_default();
     let mut stage = 0;
     let mut excess = Vec::new();
     for (&node, memory) in sequence.iter().zip(memory) {
         if memory > budget {
-            excess.push((memory - budget, stage));
+            excess.push((memory - budget, NodeId::new(stage)));
             // A rerun counts fully where its block is that stage alone.
-            if node != stage && stage > 0 {
-                excess.push((memory - budget, stage - 1));
+            if node.index() != stage && stage > 0 {
+                excess.push((memory - budget, NodeId::new(stage - 1)));
             }
         }
-        stage += usize::from(node == stage);
+        stage += usize::from(node.index() == stage);
     }
     excess
 }

@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use crate::instance::{Instance, Node};
+use remat_plan::NodeId;
+use typed_index_collections::TiVec;
+
+use crate::scaled::Scaled;
+
+/// For each node the stages in which it may be recomputed, ascending. A stage has the name of the node whose first compute ends it.
+pub(super) type Stages = TiVec<NodeId, Vec<NodeId>>;
 
 /// Which recomputes a gap model may use. Stage `s` is the time between the first computes of nodes `s - 1` and `s`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,12 +35,15 @@ impl fmt::Display for Candidates {
 
 impl Candidates {
     /// For each node the stages in which it may be recomputed, ascending.
-    pub(super) fn stages(self, instance: &Instance, budget: i64) -> Vec<Vec<usize>> {
+    pub(super) fn stages(self, instance: &Scaled, budget: i64) -> Stages {
         match self {
             Self::Excess(depth) => {
-                let once: Vec<Node> = (0..instance.len()).collect();
+                let once: Vec<NodeId> = instance.nodes().collect();
                 let memory = instance.memory(&once).unwrap_or_default();
-                let excess: Vec<usize> = (0..memory.len()).filter(|&stage| memory[stage] > budget).collect();
+                let excess: Vec<NodeId> = once
+                    .into_iter()
+                    .filter(|stage| memory[stage.index()] > budget)
+                    .collect();
                 uses(instance, depth, |from, to| {
                     let next = excess.partition_point(|&stage| stage <= from);
                     excess.get(next).is_some_and(|&stage| stage < to)
@@ -47,8 +56,8 @@ impl Candidates {
 }
 
 /// The nodes that read a result of a node, ascending.
-pub(crate) fn readers(instance: &Instance, node: Node) -> Vec<Node> {
-    let mut readers: Vec<Node> = instance
+pub(crate) fn readers(instance: &Scaled, node: NodeId) -> Vec<NodeId> {
+    let mut readers: Vec<NodeId> = instance
         .values(node)
         .flat_map(|value| instance.users(value))
         .copied()
@@ -59,15 +68,16 @@ pub(crate) fn readers(instance: &Instance, node: Node) -> Vec<Node> {
 }
 
 /// `gains(from, to)` says whether something is gained by not holding a result between two stages.
-fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
-    let may_repeat = |node: Node| instance.max_computes(node) > 1;
-    let readers: Vec<Vec<Node>> = (0..instance.len()).map(|node| readers(instance, node)).collect();
-    let is_worth_it = |node: Node, stage: usize| {
+fn uses(instance: &Scaled, depth: u32, gains: impl Fn(NodeId, NodeId) -> bool) -> Stages {
+    let may_repeat = |node: NodeId| instance.max_computes(node) > 1;
+    let readers: TiVec<NodeId, Vec<NodeId>> = instance.nodes().map(|node| readers(instance, node)).collect();
+    let is_worth_it = |node: NodeId, stage: NodeId| {
         let used = readers[node].partition_point(|&reader| reader < stage);
         let from = used.checked_sub(1).map_or(node, |last| readers[node][last]);
         gains(from, stage)
     };
-    let mut stages: Vec<Vec<usize>> = (0..instance.len())
+    let mut stages: Stages = instance
+        .nodes()
         .map(|node| {
             if may_repeat(node) {
                 let stages = readers[node].iter().copied();
@@ -78,7 +88,8 @@ fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -
         })
         .collect();
     for _ in 1..depth {
-        let next: Vec<Vec<usize>> = (0..instance.len())
+        let next: Stages = instance
+            .nodes()
             .map(|node| {
                 let mut here = stages[node].clone();
                 if may_repeat(node) {
@@ -99,9 +110,9 @@ fn uses(instance: &Instance, depth: u32, gains: impl Fn(usize, usize) -> bool) -
 }
 
 /// For each node the last stage in which a result of it can be read; the node itself where nobody reads one.
-pub(crate) fn last_stages(instance: &Instance) -> Vec<usize> {
-    let mut last: Vec<usize> = (0..instance.len()).collect();
-    for node in (0..instance.len()).rev() {
+pub(crate) fn last_stages(instance: &Scaled) -> TiVec<NodeId, NodeId> {
+    let mut last: TiVec<NodeId, NodeId> = instance.nodes().collect();
+    for node in instance.nodes().rev() {
         for reader in readers(instance, node) {
             let until = if instance.max_computes(reader) > 1 {
                 last[reader]
@@ -114,21 +125,21 @@ pub(crate) fn last_stages(instance: &Instance) -> Vec<usize> {
     last
 }
 
-fn all_stages(instance: &Instance) -> Vec<Vec<usize>> {
+fn all_stages(instance: &Scaled) -> Stages {
     let last = last_stages(instance);
-    let stages = |node: Node| {
+    let stages = |node: NodeId| {
         if instance.max_computes(node) > 1 {
-            (node + 1..=last[node]).collect()
+            (node.index() + 1..=last[node].index()).map(NodeId::new).collect()
         } else {
             Vec::new()
         }
     };
-    (0..instance.len()).map(stages).collect()
+    instance.nodes().map(stages).collect()
 }
 
 /// Drops recomputes that take that long or longer.
-pub(super) fn keep_shorter(stages: &mut [Vec<usize>], instance: &Instance, duration: i64) {
-    for (node, stages) in stages.iter_mut().enumerate() {
+pub(super) fn keep_shorter(stages: &mut Stages, instance: &Scaled, duration: i64) {
+    for (node, stages) in stages.iter_mut_enumerated() {
         if instance.duration(node) >= duration {
             stages.clear();
         }
@@ -136,7 +147,7 @@ pub(super) fn keep_shorter(stages: &mut [Vec<usize>], instance: &Instance, durat
 }
 
 /// Adds what a sequence recomputes to the candidates, so that it can be expressed.
-pub(super) fn include(stages: &mut [Vec<usize>], sequence: &[Node]) {
+pub(super) fn include(stages: &mut Stages, sequence: &[NodeId]) {
     for (stage, node) in recomputes(sequence) {
         if let Err(place) = stages[node].binary_search(&stage) {
             stages[node].insert(place, stage);
@@ -145,11 +156,11 @@ pub(super) fn include(stages: &mut [Vec<usize>], sequence: &[Node]) {
 }
 
 /// Stage and node of every recompute of a sequence. A second one of a node in one stage is listed like the first.
-pub(super) fn recomputes(sequence: &[Node]) -> impl Iterator<Item = (usize, Node)> + '_ {
-    let mut stage = 0;
+pub(super) fn recomputes(sequence: &[NodeId]) -> impl Iterator<Item = (NodeId, NodeId)> + '_ {
+    let mut stage = NodeId::new(0);
     sequence.iter().filter_map(move |&node| {
         if node == stage {
-            stage += 1;
+            stage = NodeId::new(stage.index() + 1);
             return None;
         }
         Some((stage, node))

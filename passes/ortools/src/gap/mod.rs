@@ -11,10 +11,11 @@ use remat_solve::{Outcome, Search, SolveControl, Solver};
 pub use candidates::Candidates;
 
 use crate::cpsat::Ended;
-use crate::instance::{Instance, Refusal};
 use crate::program::backend::{Backend, Task};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
+use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
+use candidates::Stages;
 use model::GapModel;
 
 /// Steps of the local search that gives the first plan where the caller gives none.
@@ -191,7 +192,7 @@ pub(crate) fn first_plan(run: &Run<'_>) -> Option<Plan> {
 
 struct Rounds<'a> {
     run: &'a Run<'a>,
-    instance: &'a Instance,
+    instance: &'a Scaled,
     best: Option<Incumbent>,
     steps: u64,
     backend: Backend,
@@ -250,7 +251,7 @@ impl Rounds<'_> {
     }
 
     /// For each node the stages in which it may be recomputed.
-    fn stages(&self, candidates: Candidates) -> Vec<Vec<usize>> {
+    fn stages(&self, candidates: Candidates) -> Stages {
         let mut stages = candidates.stages(self.instance, self.instance.scaled_budget(self.run.problem.budget));
         if let Some(best) = &self.best {
             // A plan that is better than this one does without runs that alone take as long as all its recomputes.

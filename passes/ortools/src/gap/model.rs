@@ -18,10 +18,13 @@
 //! constants; rows keep only what varies, and of rows with equal left sides the strictest stays.
 
 use rustc_hash::FxHashMap;
+use typed_index_collections::{TiVec, ti_vec};
 
-use super::candidates::recomputes;
-use crate::instance::{Instance, Node, Refusal, Value};
+use remat_plan::{NodeId, ValueId};
+
+use super::candidates::{Stages, recomputes};
 use crate::program::{Literal, Program, Row, Variable};
+use crate::scaled::{Refusal, Scaled};
 
 /// Programs with more terms are not built: CP-SAT takes some 300 bytes for each.
 const MAX_TERMS: usize = 8_000_000;
@@ -37,8 +40,8 @@ enum Held {
 /// One possible run.
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    stage: usize,
-    node: Node,
+    stage: NodeId,
+    node: NodeId,
 }
 
 impl Event {
@@ -59,11 +62,11 @@ struct Touch {
 pub(super) struct GapModel {
     pub(super) program: Program,
     events: Vec<Event>,
-    touches: Vec<Vec<Touch>>,
+    touches: TiVec<ValueId, Vec<Touch>>,
     /// For each event the variable that says whether it runs; absent for first computes.
     runs: Vec<Option<Variable>>,
     /// For each value the variables of its gaps, where they are not constant.
-    gaps: Vec<Vec<(usize, Variable)>>,
+    gaps: TiVec<ValueId, Vec<(usize, Variable)>>,
     /// A value with a constant gap over an event that exceeds the budget: there is no solution.
     infeasible: bool,
     nodes: usize,
@@ -74,12 +77,7 @@ impl GapModel {
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] if it would have more, with an estimate of how many.
-    pub(super) fn new(
-        instance: &Instance,
-        stages: &[Vec<usize>],
-        budget: i64,
-        most: Option<u64>,
-    ) -> Result<Self, Refusal> {
+    pub(super) fn new(instance: &Scaled, stages: &Stages, budget: i64, most: Option<u64>) -> Result<Self, Refusal> {
         let limit = most.map_or(MAX_TERMS, |most| {
             usize::try_from(most).unwrap_or(MAX_TERMS).min(MAX_TERMS)
         });
@@ -120,7 +118,7 @@ impl GapModel {
     }
 
     /// The runs of a solution, in order.
-    pub(super) fn sequence(&self, solution: &[bool]) -> Vec<Node> {
+    pub(super) fn sequence(&self, solution: &[bool]) -> Vec<NodeId> {
         let runs = self.events.iter().zip(&self.runs);
         let on = runs.filter(|(_, variable)| variable.is_none_or(|v| solution.get(v as usize) == Some(&true)));
         on.map(|(event, _)| event.node).collect()
@@ -128,8 +126,8 @@ impl GapModel {
 
     /// The values of all variables for a sequence. It is a solution if the sequence is in stage form, recomputes what the
     /// candidates allow, and keeps the budget.
-    pub(super) fn hint(&self, sequence: &[Node]) -> Vec<i64> {
-        let mut again = vec![Vec::new(); self.nodes];
+    pub(super) fn hint(&self, sequence: &[NodeId]) -> Vec<i64> {
+        let mut again: Stages = ti_vec![Vec::new(); self.nodes];
         for (stage, node) in recomputes(sequence) {
             again[node].push(stage);
         }
@@ -162,23 +160,23 @@ impl GapModel {
     }
 }
 
-fn events(instance: &Instance, stages: &[Vec<usize>]) -> Vec<Event> {
-    let mut of_stage = vec![Vec::new(); instance.len()];
-    for (node, stages) in stages.iter().enumerate() {
+fn events(instance: &Scaled, stages: &Stages) -> Vec<Event> {
+    let mut of_stage: Stages = ti_vec![Vec::new(); instance.len()];
+    for (node, stages) in stages.iter_enumerated() {
         for &stage in stages {
             of_stage[stage].push(node);
         }
     }
     let mut events = Vec::new();
-    for (stage, nodes) in of_stage.iter().enumerate() {
+    for (stage, nodes) in of_stage.iter_enumerated() {
         events.extend(nodes.iter().map(|&node| Event { stage, node }));
         events.push(Event { stage, node: stage });
     }
     events
 }
 
-fn touches(instance: &Instance, events: &[Event]) -> Vec<Vec<Touch>> {
-    let mut touches = vec![Vec::new(); instance.value_count()];
+fn touches(instance: &Scaled, events: &[Event]) -> TiVec<ValueId, Vec<Touch>> {
+    let mut touches: TiVec<ValueId, Vec<Touch>> = ti_vec![Vec::new(); instance.value_count()];
     for (index, event) in events.iter().enumerate() {
         for &value in instance.needs(event.node) {
             touches[value].push(Touch {
@@ -220,28 +218,28 @@ fn forced(touches: &[Touch], events: &[Event]) -> Vec<Option<Held>> {
 
 /// Walks over the events and keeps what is resident.
 struct Builder<'a> {
-    instance: &'a Instance,
+    instance: &'a Scaled,
     events: &'a [Event],
     budget: i64,
-    forced: Vec<Vec<Option<Held>>>,
+    forced: TiVec<ValueId, Vec<Option<Held>>>,
     program: Program,
     runs: Vec<Option<Variable>>,
-    gaps: Vec<Vec<(usize, Variable)>>,
+    gaps: TiVec<ValueId, Vec<(usize, Variable)>>,
     /// For each value the number of its touches passed, and the gap that is open.
-    passed: Vec<usize>,
-    current: Vec<Held>,
+    passed: TiVec<ValueId, usize>,
+    current: TiVec<ValueId, Held>,
     /// Values whose open gap is a variable, ascending.
-    live: std::collections::BTreeSet<Value>,
+    live: std::collections::BTreeSet<ValueId>,
     /// Bytes that are resident for sure: constant gaps, and graph outputs.
     resident: i64,
-    recomputes: Vec<Vec<Variable>>,
+    recomputes: TiVec<NodeId, Vec<Variable>>,
     rows: FxHashMap<Vec<(Variable, i64)>, usize>,
     terms: usize,
     infeasible: bool,
 }
 
 impl<'a> Builder<'a> {
-    fn new(instance: &'a Instance, events: &'a [Event], touches: &'a [Vec<Touch>], budget: i64) -> Self {
+    fn new(instance: &'a Scaled, events: &'a [Event], touches: &TiVec<ValueId, Vec<Touch>>, budget: i64) -> Self {
         Self {
             instance,
             events,
@@ -249,12 +247,12 @@ impl<'a> Builder<'a> {
             forced: touches.iter().map(|touches| forced(touches, events)).collect(),
             program: Program::default(),
             runs: Vec::with_capacity(events.len()),
-            gaps: vec![Vec::new(); touches.len()],
-            passed: vec![0; touches.len()],
-            current: vec![Held::No; touches.len()],
+            gaps: ti_vec![Vec::new(); touches.len()],
+            passed: ti_vec![0; touches.len()],
+            current: ti_vec![Held::No; touches.len()],
             live: std::collections::BTreeSet::new(),
             resident: 0,
-            recomputes: vec![Vec::new(); instance.len()],
+            recomputes: ti_vec![Vec::new(); instance.len()],
             rows: FxHashMap::default(),
             terms: 0,
             infeasible: false,
@@ -307,7 +305,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Constraint 4.
-    fn fit(&mut self, node: Node, run: Option<Variable>) {
+    fn fit(&mut self, node: NodeId, run: Option<Variable>) {
         let instance = self.instance;
         let own = instance.bytes_of_run(node);
         let mut most = self.budget - self.resident;
@@ -347,7 +345,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Constraint 2: closes the open gap of a value at an event that touches it, and opens the next.
-    fn pass(&mut self, value: Value, makes: bool, run: Option<Variable>) {
+    fn pass(&mut self, value: ValueId, makes: bool, run: Option<Variable>) {
         let before = self.current[value];
         match before {
             Held::Yes => self.resident -= self.instance.bytes(value),
@@ -400,7 +398,7 @@ impl<'a> Builder<'a> {
 
     /// Constraint 5.
     fn limit_repetitions(&mut self) {
-        for (node, recomputes) in self.recomputes.iter().enumerate() {
+        for (node, recomputes) in self.recomputes.iter_enumerated() {
             let most = self.instance.max_computes(node) as usize - 1;
             if recomputes.len() > most {
                 let terms = recomputes.iter().map(|&variable| (variable, 1)).collect();
@@ -413,7 +411,14 @@ impl<'a> Builder<'a> {
     }
 
     #[expect(clippy::type_complexity, reason = "taken apart at once by the only caller")]
-    fn done(self) -> (Program, Vec<Option<Variable>>, Vec<Vec<(usize, Variable)>>, bool) {
+    fn done(
+        self,
+    ) -> (
+        Program,
+        Vec<Option<Variable>>,
+        TiVec<ValueId, Vec<(usize, Variable)>>,
+        bool,
+    ) {
         (self.program, self.runs, self.gaps, self.infeasible)
     }
 }

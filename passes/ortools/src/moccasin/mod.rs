@@ -6,13 +6,13 @@ mod time;
 use std::time::Duration;
 
 use cp_sat::proto::SatParameters;
-use remat_plan::{BoundCovers, Evidence, OrderMode, Problem};
+use remat_plan::{BoundCovers, Evidence, NodeId, OrderMode, Problem};
 use remat_solve::{Outcome, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
-use crate::instance::{Instance, Node, Refusal};
 use crate::program::rounded::LARGEST;
 use crate::run::{Claim, Incumbent, Run};
+use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
 use model::{Goal, Model};
 use time::Time;
@@ -72,13 +72,13 @@ impl Moccasin {
     pub fn model_size(&self, problem: &Problem) -> Result<ModelSize, Refusal> {
         let control = SolveControl::default();
         let run = Run::new(self.name(), problem, &control);
-        let instance = Instance::of(problem, &run.structure, None)?;
+        let instance = Scaled::of(problem, &run.structure, None)?;
         let phases = self.phases(&run, &instance)?;
         Ok(phases.model(Goal::Duration).size())
     }
 
     fn attempt(&self, run: &Run<'_>, report: &mut MoccasinReport) -> Result<Outcome, Refusal> {
-        let instance = Instance::of(run.problem, &run.structure, None)?;
+        let instance = Scaled::of(run.problem, &run.structure, None)?;
         if let Some(outcome) = run.without_model(&instance) {
             return Ok(outcome);
         }
@@ -86,17 +86,17 @@ impl Moccasin {
         Ok(phases.solve(report))
     }
 
-    fn phases<'a>(&self, run: &'a Run<'a>, instance: &'a Instance) -> Result<Phases<'a>, Refusal> {
+    fn phases<'a>(&self, run: &'a Run<'a>, instance: &'a Scaled) -> Result<Phases<'a>, Refusal> {
         let most = self.computes.or(run.problem.max_computes).unwrap_or(COMPUTES).max(1);
-        let computes = |node: Node| instance.max_computes(node).min(most);
-        let nodes = instance.len();
+        let computes = |node: NodeId| instance.max_computes(node).min(most);
+        let nodes = || instance.nodes();
         let time = match run.problem.order {
-            OrderMode::Fixed => Time::Staged { nodes },
+            OrderMode::Fixed => Time::Staged { nodes: instance.len() },
             OrderMode::Free => Time::Free {
-                runs: (0..nodes).map(|node| computes(node) as usize).sum(),
+                runs: nodes().map(|node| computes(node) as usize).sum(),
             },
         };
-        let edges: u64 = (0..nodes)
+        let edges: u64 = nodes()
             .flat_map(|node| {
                 instance
                     .needs(node)
@@ -106,7 +106,7 @@ impl Moccasin {
             .map(|(user, producer)| 2 * (u64::from(computes(user)) + u64::from(computes(producer))))
             .sum();
         // Start and activity of each run, length and end for each of its values; a node without edges has them too.
-        let variables: u64 = (0..nodes)
+        let variables: u64 = nodes()
             .map(|node| u64::from(computes(node)).saturating_mul(2 + 2 * instance.values(node).len() as u64))
             .fold(0, u64::saturating_add);
         let events = u64::try_from(time.events()).unwrap_or(u64::MAX);
@@ -117,9 +117,9 @@ impl Moccasin {
                 limit: MAX_TERMS,
             });
         }
-        let demands = (0..nodes).map(|node| i128::from(computes(node)) * i128::from(instance.bytes_of_run(node)));
+        let demands = nodes().map(|node| i128::from(computes(node)) * i128::from(instance.bytes_of_run(node)));
         let step = demands.sum::<i128>().div_euclid(LARGEST.into()) + 1;
-        let within = (0..nodes).all(|node| instance.max_computes(node) <= computes(node));
+        let within = nodes().all(|node| instance.max_computes(node) <= computes(node));
         let covers = match run.problem.order {
             OrderMode::Fixed if within => instance.stage_form(),
             OrderMode::Free if within => instance.any_order(),
@@ -152,7 +152,7 @@ impl Solver for Moccasin {
 
 struct Phases<'a> {
     run: &'a Run<'a>,
-    instance: &'a Instance,
+    instance: &'a Scaled,
     most: u32,
     time: Time,
     covers: BoundCovers,
@@ -163,7 +163,7 @@ struct Phases<'a> {
 
 impl Phases<'_> {
     fn model(&self, goal: Goal) -> Model {
-        let computes = |node: Node| self.instance.max_computes(node).min(self.most);
+        let computes = |node: NodeId| self.instance.max_computes(node).min(self.most);
         let budget = self.instance.scaled_budget(self.run.problem.budget);
         let model = Model::new(self.instance, self.time, computes, (budget, self.step), goal);
         tracing::info!(?goal, size = ?model.size(), "retention intervals");
@@ -202,7 +202,7 @@ impl Phases<'_> {
         let (run, instance) = (self.run, self.instance);
         let started = run.clock.elapsed();
         let budget = instance.scaled_budget(run.problem.budget);
-        let every_op_once: Vec<Node> = (0..instance.len()).collect();
+        let every_op_once: Vec<NodeId> = instance.nodes().collect();
         let known = instance.peak(&every_op_once).unwrap_or(i64::MAX);
         let mut model = self.model(Goal::Peak { known });
         model.start_from(instance, &every_op_once);

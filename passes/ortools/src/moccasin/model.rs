@@ -15,9 +15,12 @@
 
 use cp_sat::proto::CpModelProto;
 
+use remat_plan::{NodeId, ValueId};
+use typed_index_collections::TiVec;
+
 use super::time::Time;
 use crate::cpmodel::{Affine, Change, ModelBuilder, Var};
-use crate::instance::{Instance, Node, Value};
+use crate::scaled::Scaled;
 use crate::size::ModelSize;
 
 /// What is minimized.
@@ -45,7 +48,7 @@ struct Retention {
 pub(super) struct Model {
     builder: ModelBuilder,
     time: Time,
-    retentions: Vec<Vec<Retention>>,
+    retentions: TiVec<NodeId, Vec<Retention>>,
     peak: Option<Var>,
     /// What sizes are divided by.
     step: i64,
@@ -55,9 +58,9 @@ impl Model {
     /// The model in which each node runs up to `computes(node)` times. Sizes and budget are divided by `step` and rounded down: what keeps
     /// the budget as it is keeps it then, too.
     pub(super) fn new(
-        instance: &Instance,
+        instance: &Scaled,
         time: Time,
-        computes: impl Fn(Node) -> u32,
+        computes: impl Fn(NodeId) -> u32,
         (budget, step): (i64, i64),
         goal: Goal,
     ) -> Self {
@@ -65,15 +68,15 @@ impl Model {
             builder: ModelBuilder::default(),
             time,
             step,
-            retentions: Vec::new(),
+            retentions: TiVec::new(),
             peak: None,
         };
-        for node in 0..instance.len() {
+        for node in instance.nodes() {
             let retentions = (0..computes(node)).map(|repetition| model.retention(instance, node, repetition));
             let retentions: Vec<_> = retentions.collect();
             model.retentions.push(retentions);
         }
-        for node in 0..instance.len() {
+        for node in instance.nodes() {
             model.keep_in_order(node);
         }
         model.respect_memory(instance, budget, goal);
@@ -94,7 +97,7 @@ impl Model {
         model
     }
 
-    fn retention(&mut self, instance: &Instance, node: Node, repetition: u32) -> Retention {
+    fn retention(&mut self, instance: &Scaled, node: NodeId, repetition: u32) -> Retention {
         let last = self.time.events() - 1;
         let start = self.builder.integer(&self.time.starts(node, repetition));
         let active = self.builder.boolean(repetition == 0);
@@ -110,7 +113,7 @@ impl Model {
         Retention { start, active, values }
     }
 
-    fn keep_in_order(&mut self, node: Node) {
+    fn keep_in_order(&mut self, node: NodeId) {
         for pair in self.retentions[node].windows(2) {
             let [before, after] = pair else { continue };
             self.builder.linear(&[after.active], &[(before.active, 1)], 1, 1);
@@ -121,10 +124,10 @@ impl Model {
         }
     }
 
-    fn respect_memory(&mut self, instance: &Instance, budget: i64, goal: Goal) {
+    fn respect_memory(&mut self, instance: &Scaled, budget: i64, goal: Goal) {
         let budget = budget / self.step;
         let mut demands = Vec::new();
-        for (node, retentions) in self.retentions.iter().enumerate() {
+        for (node, retentions) in self.retentions.iter_enumerated() {
             for (repetition, retention) in retentions.iter().enumerate() {
                 let start = Affine::of(retention.start);
                 for (value, &(length, end)) in instance.values(node).zip(&retention.values) {
@@ -168,13 +171,13 @@ impl Model {
         self.builder.cumulative(&demands, capacity);
     }
 
-    fn respect_dependencies(&mut self, instance: &Instance) {
-        for node in 0..instance.len() {
+    fn respect_dependencies(&mut self, instance: &Scaled) {
+        for node in instance.nodes() {
             for &value in instance.needs(node) {
                 self.reservoir(instance, value, node);
             }
             if let Time::Free { .. } = self.time {
-                let served: Vec<Node> = instance
+                let served: Vec<NodeId> = instance
                     .needs(node)
                     .iter()
                     .map(|&value| instance.producer(value))
@@ -187,9 +190,9 @@ impl Model {
         }
     }
 
-    fn reservoir(&mut self, instance: &Instance, value: Value, user: Node) {
+    fn reservoir(&mut self, instance: &Scaled, value: ValueId, user: NodeId) {
         let producer = instance.producer(value);
-        let rank = value - instance.values(producer).start;
+        let rank = instance.rank(value);
         let mut changes = Vec::new();
         for retention in &self.retentions[producer] {
             let active = retention.active;
@@ -221,8 +224,8 @@ impl Model {
         self.builder.reservoir(&changes);
     }
 
-    fn minimize_duration(&mut self, instance: &Instance) {
-        let priced = self.retentions.iter().enumerate().flat_map(|(node, retentions)| {
+    fn minimize_duration(&mut self, instance: &Scaled) {
+        let priced = self.retentions.iter_enumerated().flat_map(|(node, retentions)| {
             let duration = instance.duration(node);
             retentions
                 .iter()
@@ -247,7 +250,7 @@ impl Model {
     }
 
     /// Starts from a sequence. It is a solution if it keeps the capacity and, in the staged form, is in stage form.
-    pub(super) fn start_from(&mut self, instance: &Instance, sequence: &[Node]) {
+    pub(super) fn start_from(&mut self, instance: &Scaled, sequence: &[NodeId]) {
         let runs = Runs::of(instance, self.time, sequence);
         let count = self.builder.size().integers + self.builder.size().booleans;
         let mut values = vec![0; count];
@@ -257,7 +260,7 @@ impl Model {
             }
         };
         let mut unused = runs.unused.into_iter();
-        for (node, retentions) in self.retentions.iter().enumerate() {
+        for (node, retentions) in self.retentions.iter_enumerated() {
             for (repetition, retention) in retentions.iter().enumerate() {
                 let run = runs.of_node[node].get(repetition);
                 set(retention.active, i64::from(run.is_some()));
@@ -285,20 +288,20 @@ impl Model {
 
 /// Reads solutions.
 pub(super) struct Solutions {
-    retentions: Vec<Vec<Retention>>,
+    retentions: TiVec<NodeId, Vec<Retention>>,
 }
 
 impl Solutions {
     /// The runs of a solution, in order.
-    pub(super) fn sequence(&self, solution: &[i64]) -> Vec<Node> {
+    pub(super) fn sequence(&self, solution: &[i64]) -> Vec<NodeId> {
         let value = |variable: Var| {
             usize::try_from(variable)
                 .ok()
                 .and_then(|index| solution.get(index))
                 .copied()
         };
-        let mut runs: Vec<(i64, Node)> = Vec::new();
-        for (node, retentions) in self.retentions.iter().enumerate() {
+        let mut runs: Vec<(i64, NodeId)> = Vec::new();
+        for (node, retentions) in self.retentions.iter_enumerated() {
             let active = retentions.iter().filter(|retention| value(retention.active) == Some(1));
             runs.extend(active.filter_map(|retention| Some((value(retention.start)?, node))));
         }
@@ -315,14 +318,14 @@ struct RunTimes {
 
 /// A sequence in terms of events.
 struct Runs {
-    of_node: Vec<Vec<RunTimes>>,
+    of_node: TiVec<NodeId, Vec<RunTimes>>,
     /// Events at which nothing runs, in free order.
     unused: Vec<i64>,
 }
 
 impl Runs {
-    fn of(instance: &Instance, time: Time, sequence: &[Node]) -> Self {
-        let mut of_node: Vec<Vec<RunTimes>> = (0..instance.len()).map(|_| Vec::new()).collect();
+    fn of(instance: &Scaled, time: Time, sequence: &[NodeId]) -> Self {
+        let mut of_node: TiVec<NodeId, Vec<RunTimes>> = instance.nodes().map(|_| Vec::new()).collect();
         let mut stage = 0;
         let mut position = 0;
         for &node in sequence {
@@ -331,11 +334,11 @@ impl Runs {
                 Time::Free { .. } => position,
             };
             position += 1;
-            stage += usize::from(node == stage);
+            stage += usize::from(node.index() == stage);
             for &value in instance.needs(node) {
                 let producer = instance.producer(value);
                 if let Some(run) = of_node[producer].last_mut() {
-                    run.ends[value - instance.values(producer).start] = event;
+                    run.ends[instance.rank(value)] = event;
                 }
             }
             of_node[node].push(RunTimes {

@@ -1,6 +1,6 @@
 //! When runs may start: staged events in fixed order, plain positions in free order.
 
-use crate::instance::Node;
+use remat_plan::NodeId;
 
 /// The events of a formulation, numbered from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,6 @@ pub(super) enum Time {
         runs: usize,
     },
 }
-
 impl Time {
     /// Number of events.
     pub(super) fn events(self) -> i64 {
@@ -28,20 +27,20 @@ impl Time {
     }
 
     /// The event of a node in a stage, in the staged form.
-    pub(super) fn event(stage: usize, node: Node) -> i64 {
-        i64::try_from(stage * (stage + 1) / 2 + node).unwrap_or(i64::MAX)
+    pub(super) fn event(stage: usize, node: NodeId) -> i64 {
+        i64::try_from(stage * (stage + 1) / 2 + node.index()).unwrap_or(i64::MAX)
     }
 
     /// The events at which the run number `repetition` of a node may start, as closed ranges.
-    pub(super) fn starts(self, node: Node, repetition: u32) -> Vec<(i64, i64)> {
+    pub(super) fn starts(self, node: NodeId, repetition: u32) -> Vec<(i64, i64)> {
         match self {
             Self::Staged { .. } if repetition == 0 => {
-                let event = Self::event(node, node);
+                let event = Self::event(node.index(), node);
                 vec![(event, event)]
             }
             Self::Staged { nodes } => {
                 // For the last node no stage is left; a domain must not be empty, and order keeps the interval from this one.
-                let stages = (node + 1).min(nodes - 1)..nodes;
+                let stages = (node.index() + 1).min(nodes - 1)..nodes;
                 stages
                     .map(|stage| Self::event(stage, node))
                     .map(|event| (event, event))

@@ -9,8 +9,8 @@ mod prices;
 mod start;
 
 use remat_plan::{
-    BoundCovers, Certificate, Event, Evidence, Objective, OrderMode, PagingMode, Plan, Problem, Status, StopReason,
-    StorageId, StorageRole, lower_events,
+    BoundCovers, Certificate, Event, Evidence, NodeId, Objective, OrderMode, PagingMode, Plan, Problem, Status,
+    StopReason, StorageId, StorageRole, lower_events,
 };
 use remat_solve::paging::{self, PagedFigures, simulate};
 use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
@@ -19,9 +19,9 @@ use self::prices::Prices;
 use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
 use crate::cpsat::Ended;
-use crate::instance::Refusal;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Bound, Run};
+use crate::scaled::Refusal;
 
 /// What each of the searches that the program starts from may take of the time that is left, and its steps.
 const START_SHARE: f64 = 0.1;
@@ -207,7 +207,7 @@ impl Work<'_> {
                 let before = is_on(layout.held(stage - 1, node)) || is_on(layout.computed(stage - 1, node));
                 if here && !before {
                     let problem = self.run.problem;
-                    let owned = self.run.structure.owns(instance.op(node)).iter().copied();
+                    let owned = self.run.structure.owns(instance.op(NodeId::new(node))).iter().copied();
                     let moves = |&storage: &StorageId| {
                         let storage = &problem.storages[storage];
                         storage.role == StorageRole::Transient && storage.bytes > 0
@@ -216,7 +216,7 @@ impl Work<'_> {
                 }
             }
             let runs = (0..=stage).filter(|&node| is_on(layout.computed(stage, node)));
-            events.extend(runs.map(|node| Event::Run(instance.op(node))));
+            events.extend(runs.map(|node| Event::Run(instance.op(NodeId::new(node)))));
         }
         lower_events(self.run.problem, &self.run.structure, events).ok()
     }

@@ -1,10 +1,10 @@
 //! Energies and times as whole numbers that solvers in floating point can add.
 
-use remat_plan::{Objective, PagingMode, Problem, StorageRole, Structure, Transfer};
+use remat_plan::{NodeId, Objective, PagingMode, Problem, StorageRole, Structure, Transfer};
 
 use super::DeadlineCovers;
 use crate::checkmate::pages::{Numbers, Pages};
-use crate::instance::Instance;
+use crate::scaled::Scaled;
 
 /// Prices of one run, one transfer out and one transfer back of every node add up to about this.
 const RESOLUTION: u64 = 100_000_000;
@@ -30,7 +30,7 @@ impl Prices {
     pub(super) fn of(
         problem: &Problem,
         structure: &Structure,
-        instance: &Instance,
+        instance: &Scaled,
         covers: DeadlineCovers,
     ) -> (Pages, Self) {
         let by_energy = problem.objective == Objective::Energy;
@@ -93,14 +93,14 @@ impl Exact {
     }
 }
 
-fn exact(problem: &Problem, structure: &Structure, instance: &Instance, by_energy: bool) -> Exact {
-    let nodes = || 0..instance.len();
+fn exact(problem: &Problem, structure: &Structure, instance: &Scaled, by_energy: bool) -> Exact {
+    let nodes = || instance.nodes();
     let run = nodes().map(|node| {
         let op = &problem.ops[instance.op(node)];
         if by_energy { op.energy_pj } else { op.duration }
     });
     let moving = |way: Option<Transfer>| -> Vec<u64> {
-        let of = |node: usize| {
+        let of = |node: NodeId| {
             let sizes = structure
                 .owns(instance.op(node))
                 .iter()

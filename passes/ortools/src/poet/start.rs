@@ -4,11 +4,10 @@
 //! from the stage in which it comes back; it comes back between that stage and the one before. What is moved out was held throughout a
 //! stage, if need be one more than in the plan. Plans that fit no such stages, or exceed the budget there, have no start.
 
-use remat_plan::{Plan, Problem, Step};
-use remat_solve::stages::StageMatrix;
+use remat_plan::{NodeId, OpId, Plan, Problem, Step};
+use remat_solve::stages::{Node, StageMatrix};
 
 use crate::checkmate::{Layout, Setting, start};
-use crate::instance::Node;
 use crate::program::{Program, Variable};
 
 /// Where results are from.
@@ -39,10 +38,7 @@ pub(super) fn solution(
     plan: &Plan,
 ) -> Option<Vec<i64>> {
     let nodes = setting.instance.len();
-    let mut node_of = vec![None; problem.ops.len()];
-    for node in 0..nodes {
-        node_of[setting.instance.op(node).index()] = Some(node);
-    }
+    let node_of = |op: OpId| setting.instance.node_of(op).map(NodeId::index);
     let empty = || StageMatrix::new(nodes);
     let mut start = Start {
         setting,
@@ -57,14 +53,14 @@ pub(super) fn solution(
     for step in &plan.steps {
         match *step {
             Step::Compute(op) | Step::Recompute(op) => {
-                let Some(node) = node_of[op.index()] else { continue };
+                let Some(node) = node_of(op) else { continue };
                 start.run(stage, node)?;
                 stage += usize::from(node == stage);
             }
             Step::PageIn(storage) => {
                 let root = problem.storages[storage].root;
                 let producer = problem.tensors[root].producer?;
-                start.come_back(stage, node_of[producer.index()]?)?;
+                start.come_back(stage, node_of(producer)?)?;
             }
             Step::PageOut(_) | Step::Free(_) => {}
         }
