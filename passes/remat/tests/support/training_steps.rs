@@ -32,9 +32,9 @@ pub(crate) fn assert_planned(path: &Path) {
     problem.budget = Some(model.baseline().peak * 9 / 10);
     problem.deadline = Some(problem.total_duration() * 101 / 100);
     let outcome = remat::Auto.solve(&problem, &SolveControl::new().step_limit(5_000));
-    let plan = outcome
-        .plan
-        .unwrap_or_else(|| panic!("no plan for `{}`", path.display()));
+    let name = path.display();
+    assert!(outcome.plan.is_some(), "no plan for `{name}`");
+    let plan = outcome.plan.expect("looked at above");
     let found = replay(&problem, &plan).expect("a valid plan");
-    assert!(found.energy < problem.total_energy() * 101 / 100, "{}", path.display());
+    assert!(found.energy < problem.total_energy() * 101 / 100, "{name}");
 }

@@ -10,48 +10,6 @@ fn runtime_problem() -> Problem {
     problem(&example(), Accounting::Runtime, |_| 0)
 }
 
-fn error(steps: &str) -> RewriteError {
-    let problem = runtime_problem();
-    rewrite(&example(), &problem, &plan(&problem, steps), &|_| false).unwrap_err()
-}
-
-#[test]
-fn steps_that_break_a_rule_are_named() {
-    let messages = [
-        "compute conv, compute conv",
-        "recompute conv",
-        "compute conv, compute gemm",
-        "compute conv, free a, compute flat",
-        "compute conv, compute flat, free a, recompute conv, compute gemm",
-        "free a",
-        "free x",
-        "page_out a",
-        "page_out x",
-        "compute conv, page_in a",
-        "compute conv, page_out a, compute flat",
-        "compute conv, page_out a, page_out a",
-        "compute conv, page_out a, free a",
-        "compute conv, compute flat, compute gemm, compute relu",
-    ]
-    .map(|steps| error(steps).to_string());
-    insta::assert_snapshot!(messages.join("\n"), @r"
-    step 1 computes `conv` a second time
-    step 0 recomputes `conv`, which was not computed before
-    step 1 runs `gemm` while `v` is not there
-    step 2 runs `flat` while `a` is not there
-    step 4 runs `gemm` while `v` is not there
-    step 0 frees `a`, which is not there
-    step 0 frees `x`, which belongs to the caller or the session
-    step 0 pages out `a`, which is not there
-    step 0 pages out `x`, which belongs to the caller or the session
-    step 1 pages in `a`, which is not in the second memory
-    step 2 runs `flat` while `a` is not there
-    step 2 pages out `a`, which is not there
-    step 2 frees `a`, which is not there
-    the plan never computes `add`
-    ");
-}
-
 #[test]
 fn ids_behind_the_tables_are_errors() {
     let problem = runtime_problem();
