@@ -1,5 +1,6 @@
 //! The simulation against ONNX Runtime on exported networks.
 #![expect(
+    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "helpers of tests fail and speak like tests"
