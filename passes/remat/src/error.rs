@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use remat_files::shown;
-use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, PlanFileError, Problem, ProblemError, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
@@ -76,27 +75,6 @@ pub enum Error {
     /// The model cannot be written as MLIR.
     #[error(transparent)]
     Mlir(#[from] remat_onnx_mlir::ExportError),
-    /// ONNX Runtime is missing, or refuses the model.
-    #[error(transparent)]
-    Runtime(#[from] RuntimeError),
-    /// Two models that should compute the same do not.
-    #[error("`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})", form_text(.form.as_deref()), base = shown(.base.display()), rewritten = shown(.rewritten.display()), output = shown(.output))]
-    ModelsDiffer {
-        /// The first model.
-        base: PathBuf,
-        /// The second model.
-        rewritten: PathBuf,
-        /// The first output that differs.
-        output: String,
-        /// Elements whose bits differ.
-        differing: u64,
-        /// Elements of the output.
-        elements: u64,
-        /// What else differs: type, shape or presence.
-        form: Option<String>,
-        /// Seed of the inputs.
-        seed: u64,
-    },
     /// The node-link graph is broken.
     #[error(transparent)]
     NodeLink(#[from] remat_nodelink::NodeLinkError),
@@ -254,11 +232,11 @@ pub enum Error {
         /// What the device leaves.
         room: Room,
     },
-    /// An option that the plan contradicts.
-    #[error("`{flag} {given}` contradicts the plan, which was made with {plan}: leave `{flag}` out")]
+    /// A setting that the plan contradicts.
+    #[error("{setting} `{given}` contradicts the plan, which was made with {plan}")]
     Contradiction {
-        /// The option.
-        flag: &'static str,
+        /// The setting.
+        setting: crate::Setting,
         /// Its value.
         given: String,
         /// What the plan says.
@@ -288,14 +266,6 @@ pub enum Error {
     PlanPages {
         /// Its steps that move something.
         moves: usize,
-    },
-    /// The plan is one for what a runtime makes of the model, and there is no runtime.
-    #[error(
-        "the plan is for the graph that {by} makes of the model, and ONNX Runtime is not here: install it, or name it with `--ort-library`"
-    )]
-    FusedPlan {
-        /// The runtime with its version.
-        by: String,
     },
     /// A budget that does not stand for a number of bytes.
     #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
@@ -332,35 +302,6 @@ pub enum Error {
     /// The front to continue does not fit.
     #[error(transparent)]
     Front(#[from] crate::FrontFileError),
-    /// Something was to run, and there is nothing to run it in.
-    #[error("ONNX Runtime is not here: nothing can be measured")]
-    NoRuntime,
-    /// Only ONNX models run in ONNX Runtime.
-    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime", path = shown(.path.display()))]
-    NotForRuntime {
-        /// The input.
-        path: PathBuf,
-    },
-    /// Nothing that was written has the bits of the input.
-    #[error("no way of writing the model computes what it computed: {}", abandoned_text(.abandoned))]
-    NoVariant {
-        /// What was tried.
-        abandoned: Vec<crate::deploy::Abandoned>,
-    },
-    /// The time was over before a file was there that has the bits of the input.
-    #[error("the time was over before all ways of writing the model were tried; given up: {}", abandoned_text(.abandoned))]
-    NoTime {
-        /// What was tried.
-        abandoned: Vec<crate::deploy::Abandoned>,
-    },
-    /// A measured peak lies above the promised one.
-    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
-    BrokenPromise {
-        /// The promised peak.
-        promised: u64,
-        /// The measured peak.
-        measured: u64,
-    },
     /// The plan cannot be applied.
     #[error(transparent)]
     Rewrite(#[from] remat_rewrite::RewriteError),
@@ -369,14 +310,6 @@ pub enum Error {
 /// Time beyond the baseline, in per cent.
 fn added(duration: u64, baseline: u64) -> f64 {
     crate::Overhead { duration, baseline }.percent()
-}
-
-fn abandoned_text(abandoned: &[crate::deploy::Abandoned]) -> String {
-    let texts: Vec<String> = abandoned
-        .iter()
-        .map(|one| format!("{}: {}", one.variant, one.why))
-        .collect();
-    texts.join("; ")
 }
 
 fn quoted(names: &[String]) -> String {
@@ -401,10 +334,6 @@ fn kind_text(covers: BoundCovers) -> &'static str {
     }
 }
 
-fn form_text(form: Option<&str>) -> String {
-    form.map_or_else(String::new, |form| format!(", {form}"))
-}
-
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
         let known = crate::solvers().chain(crate::paging_solvers());
@@ -422,27 +351,21 @@ impl Error {
             Self::NoBatch { proved: true, .. } => ErrorKind::Negative,
             Self::Refused(refusal) => refusal.kind(),
             Self::TooLong { bound, allowed, .. } if bound > allowed => ErrorKind::Negative,
-            Self::Infeasible(_)
-            | Self::ProvedInfeasible { .. }
-            | Self::PlanRejected(_)
-            | Self::OtherModel { .. }
-            | Self::ModelsDiffer { .. }
-            | Self::BrokenPromise { .. } => ErrorKind::Negative,
-            Self::Rejected(_) | Self::FalseClaim(_) | Self::Rewrite(_) | Self::NoVariant { .. } => ErrorKind::Internal,
+            Self::Infeasible(_) | Self::ProvedInfeasible { .. } | Self::PlanRejected(_) | Self::OtherModel { .. } => {
+                ErrorKind::Negative
+            }
+            Self::Rejected(_) | Self::FalseClaim(_) | Self::Rewrite(_) => ErrorKind::Internal,
             Self::NoPlan { .. }
             | Self::TooLong { .. }
             | Self::NoPlanOfItsKind { .. }
             | Self::EmptyFront { .. }
-            | Self::NoBatch { .. }
-            | Self::NoTime { .. }
-            | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => ErrorKind::Limit,
+            | Self::NoBatch { .. } => ErrorKind::Limit,
             Self::Io { .. }
             | Self::Output(_)
             | Self::Mlir(_)
             | Self::UnknownFormat { .. }
             | Self::MlirModule { .. }
             | Self::Onnx(_)
-            | Self::Runtime(_)
             | Self::NodeLink(_)
             | Self::Profile(_)
             | Self::Build(_)
@@ -459,14 +382,11 @@ impl Error {
             | Self::BeyondDevice { .. }
             | Self::Contradiction { .. }
             | Self::PlanPages { .. }
-            | Self::FusedPlan { .. }
             | Self::Paged { .. }
             | Self::NothingToRewrite { .. }
             | Self::NotSwept { .. }
             | Self::NotCompared { .. }
             | Self::Front(_)
-            | Self::NotForRuntime { .. }
-            | Self::NoRuntime
             | Self::UnknownOutput { .. } => ErrorKind::Input,
         }
     }

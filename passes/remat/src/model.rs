@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use remat_cost::{Device, ProblemOptions, Profile, ProfileFile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::OrderHint;
 use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, baseline};
 use remat_verify::{Replay, replay};
 
-use crate::setup::{order_hint, setup_of};
+use crate::setup::setup_of;
 use crate::{BugReport, DeviceMemory, Error, Format, Room, SecondMemory};
 
 /// How a model is read and what counts.
@@ -274,17 +273,19 @@ impl Model {
     }
 
     /// Notes that the model is what this runtime made of the input.
-    pub(crate) fn fused_by(mut self, runtime: String) -> Self {
+    #[must_use]
+    pub fn fused_by(mut self, runtime: String) -> Self {
         if let Some(setup) = &mut self.setup {
             setup.fused_by = Some(runtime);
         }
         self
     }
 
-    /// Notes the execution orders that a file of the model is made for.
-    pub(crate) fn ordered_for(mut self, order: OrderHint) -> Self {
+    /// Notes the execution orders that a file of the model is made for, as plans name them.
+    #[must_use]
+    pub fn ordered_for(mut self, order: &str) -> Self {
         if let Some(setup) = &mut self.setup {
-            setup.order_hint = Some(order_hint(order).to_owned());
+            setup.order_hint = Some(order.to_owned());
         }
         self
     }

@@ -146,7 +146,10 @@ fn ended(stop: StopReason) -> &'static str {
 ///
 /// The lowest peak is looked for, within what is left of the limits and a few seconds. Where that finds a plan within the budget after
 /// all, it is the answer.
-pub(crate) fn explained(
+///
+/// # Errors
+/// [`Error::Refused`] for a budget that is refused, else `error`.
+pub fn explained(
     error: Error,
     model: &Model,
     request: &SolveRequest,

@@ -87,7 +87,7 @@ impl SolveRequest {
     ///
     /// # Errors
     /// [`Error::BeyondDevice`] for a budget above what the device leaves.
-    pub(crate) fn on_device(&self, model: &Model) -> Result<Self, Error> {
+    pub fn on_device(&self, model: &Model) -> Result<Self, Error> {
         let mut request = self.clone();
         let baseline = model.baseline().peak;
         let Some(room) = model.room().filter(|room| baseline > room.bytes()) else {

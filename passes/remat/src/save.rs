@@ -6,7 +6,6 @@ use std::path::Path;
 use remat_files::{OutputFile, Outputs};
 use remat_ir::Graph;
 use remat_onnx_mlir::{Form, Options as MlirOptions};
-use remat_onnxruntime_lower::{LoweringOptions, LoweringReport};
 use remat_plan::Step;
 
 use crate::{Error, Format, Model, Solution};
@@ -67,8 +66,6 @@ pub enum Target {
     /// Any runtime: nodes in the order of the plan, clones as they are. What a runtime makes of it is its own affair.
     #[default]
     Onnx,
-    /// ONNX Runtime: the plan holds under the settings that users have (`remat-onnxruntime-lower`).
-    Ort(LoweringOptions),
     /// The compilers that read MLIR. Only for [`Output::Mlir`], where it says how; without it, the form is `torch`, weights and all.
     Mlir {
         /// The form.
@@ -99,12 +96,11 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
 }
 
 /// Writes the solution to `path` in the format its extension names. The file appears whole or not at all, and never in the place of the
-/// model or its data files. Returns what was done
-/// for the target, where that is more than writing the graph down.
+/// model or its data files.
 ///
 /// # Errors
 /// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
-pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) -> Result<Option<LoweringReport>, Error> {
+pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) -> Result<(), Error> {
     let output = Output::of(path, model.format())?;
     let mut files = Outputs::default();
     for file in model.onnx().iter().flat_map(|onnx| onnx.files()) {
@@ -137,14 +133,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         (Output::Text, Some(graph)) => graph.to_string().into_bytes(),
         (Output::Dot, Some(graph)) => graph.to_dot().into_bytes(),
         (Output::Onnx, Some(graph)) => {
-            let onnx = model.onnx().ok_or_else(refused)?;
-            let Target::Ort(options) = target else {
-                onnx.save(&graph, path)?;
-                return Ok(None);
-            };
-            let lowered = remat_onnxruntime_lower::lower(onnx, &graph, options)?;
-            onnx.save_proto(&lowered.proto, path)?;
-            return Ok(Some(lowered.report));
+            return Ok(model.onnx().ok_or_else(refused)?.save(&graph, path)?);
         }
         (Output::Mlir, Some(graph)) => {
             let onnx = model.onnx().ok_or_else(refused)?;
@@ -153,7 +142,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
                     options,
                     weights_beside,
                 } => (*options, *weights_beside),
-                Target::Onnx | Target::Ort(_) => (MlirOptions::new(Form::Torch), false),
+                Target::Onnx => (MlirOptions::new(Form::Torch), false),
             };
             let write = |out: &mut dyn Write, weights: Option<&mut dyn Write>| -> Result<(), Error> {
                 Ok(remat_onnx_mlir::write(onnx, &graph, &options, out, weights).map(drop)?)
@@ -165,12 +154,11 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
             } else {
                 write_with(path, |out| write(out, None))?;
             }
-            return Ok(None);
+            return Ok(());
         }
         (_, None) => return Err(refused()),
     };
-    remat_files::write(path, &content).map_err(not_written(path))?;
-    Ok(None)
+    remat_files::write(path, &content).map_err(not_written(path))
 }
 
 fn not_written(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {

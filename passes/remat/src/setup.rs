@@ -1,11 +1,8 @@
 //! What a plan keeps of how its model was read, and a model read in that way again.
 
 use std::fmt::{Debug, Display};
-use std::path::Path;
 
 use remat_cost::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
-use remat_onnxruntime_lower::OrderHint;
-use remat_onnxruntime_run::{ChildLimits, Host};
 use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup, Step};
 
 use remat_verify::CheckError;
@@ -34,24 +31,49 @@ pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: 
     }
 }
 
-/// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
-/// long they may, for plans that are about the graph which it makes of the model.
-///
-/// # Errors
-/// Those of [`Model::open`]; [`Error::Contradiction`] for an option that the plan contradicts, [`Error::FusedPlan`] for a plan that needs
-/// the runtime where there is none.
-pub fn open_for_plan(
-    path: &Path,
-    options: &LoadOptions,
-    plan: &PlanFile,
-    runtime: Option<(&Host, ChildLimits<'_>)>,
-) -> Result<Model, Error> {
-    let load = options.for_plan(plan)?;
-    let Some(by) = plan.setup.as_ref().and_then(|setup| setup.fused_by.as_ref()) else {
-        return Model::open(path, &load);
-    };
-    let runtime = runtime.ok_or_else(|| Error::FusedPlan { by: by.clone() })?;
-    crate::deploy::open_fused(runtime, path, &load)
+/// Something that a plan was made with and that the caller may set, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Setting {
+    /// [`LoadOptions::accounting`].
+    Accounting,
+    /// [`LoadOptions::order`].
+    Order,
+    /// [`LoadOptions::max_computes`].
+    MaxComputes,
+    /// [`LoadOptions::device`].
+    Device,
+    /// [`LoadOptions::device_file`].
+    DeviceFile,
+    /// [`LoadOptions::dims`].
+    Dim,
+    /// [`LoadOptions::sizes`].
+    Size,
+    /// [`LoadOptions::second_memory`].
+    Paging,
+    /// [`Goal::objective`].
+    Objective,
+    /// [`Goal::deadline`].
+    Deadline,
+    /// The execution orders that a file for ONNX Runtime is made for.
+    OrderHint,
+}
+
+impl Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Accounting => "the accounting",
+            Self::Order => "the order",
+            Self::MaxComputes => "the limit on runs of one op",
+            Self::Device => "the device",
+            Self::DeviceFile => "the table of devices with",
+            Self::Dim => "the dimension",
+            Self::Size => "the size",
+            Self::Paging => "paging",
+            Self::Objective => "the objective",
+            Self::Deadline => "the deadline",
+            Self::OrderHint => "the execution order",
+        })
+    }
 }
 
 impl LoadOptions {
@@ -61,25 +83,33 @@ impl LoadOptions {
     /// [`Error::Contradiction`] for what is set and differs; [`Error::DeviceFile`] if the plan has figures of a device that no device has.
     pub fn for_plan(&self, plan: &PlanFile) -> Result<Self, Error> {
         let mut load = self.clone();
-        agree("--accounting", &mut load.accounting, Some(plan.accounting), accounting)?;
-        agree("--order", &mut load.order, Some(plan.order), order)?;
+        agree(
+            Setting::Accounting,
+            &mut load.accounting,
+            Some(plan.accounting),
+            accounting,
+        )?;
+        agree(Setting::Order, &mut load.order, Some(plan.order), order)?;
         let Some(setup) = &plan.setup else { return Ok(load) };
-        agree("--max-computes", &mut load.max_computes, setup.max_computes, |most| {
-            most.to_string()
-        })?;
+        agree(
+            Setting::MaxComputes,
+            &mut load.max_computes,
+            setup.max_computes,
+            u32::to_string,
+        )?;
         if let Some(device) = &setup.device {
             load.take_device(device)?;
         }
-        for (flag, given, made_with) in [
-            ("--dim", &mut load.dims, &setup.dims),
-            ("--size", &mut load.sizes, &setup.sizes),
+        for (setting, given, made_with) in [
+            (Setting::Dim, &mut load.dims, &setup.dims),
+            (Setting::Size, &mut load.sizes, &setup.sizes),
         ] {
             for (name, value) in given.iter() {
                 let known = made_with.get(name);
                 if known != Some(value) {
                     let plan =
                         known.map_or_else(|| format!("no value for `{name}`"), |known| format!("{name}={known}"));
-                    return Err(contradiction(flag, format!("{name}={value}"), plan));
+                    return Err(contradiction(setting, format!("{name}={value}"), plan));
                 }
             }
             given.clone_from(made_with);
@@ -92,7 +122,12 @@ impl LoadOptions {
     }
 
     fn take_device(&mut self, made_with: &DeviceRecord) -> Result<(), Error> {
-        agree("--device", &mut self.device, Some(made_with.name.clone()), Clone::clone)?;
+        agree(
+            Setting::Device,
+            &mut self.device,
+            Some(made_with.name.clone()),
+            Clone::clone,
+        )?;
         let Some(figures) = &made_with.figures else {
             return Ok(());
         };
@@ -100,7 +135,7 @@ impl LoadOptions {
             if self.device()?.figures() != *figures {
                 let given = "other figures".to_owned();
                 return Err(contradiction(
-                    "--device-file",
+                    Setting::DeviceFile,
                     given,
                     format!("figures of `{}` of its own", made_with.name),
                 ));
@@ -128,7 +163,7 @@ impl LoadOptions {
             (given, _) => given,
         };
         if let Some(given) = given.filter(|given| *given != made_with) {
-            return Err(contradiction("--paging", given.to_string(), made_with.to_string()));
+            return Err(contradiction(Setting::Paging, given.to_string(), made_with.to_string()));
         }
         self.second_memory = Some(made_with);
         Ok(())
@@ -147,58 +182,37 @@ impl Goal {
     ) -> Result<(), Error> {
         let (objective, deadline) = given;
         agree(
-            "--objective",
+            Setting::Objective,
             &mut objective.clone(),
             Some(plan.objective),
             |objective| format!("{objective:?}").to_lowercase(),
         )?;
         let mut deadline = deadline.map(|deadline| deadline.nanoseconds(baseline_duration));
-        agree("--deadline", &mut deadline, plan.deadline, |time| format!("{time} ns"))
-    }
-}
-
-/// The execution orders that a file for ONNX Runtime is made for: what is given, else what the file of the plan was made for, else any.
-///
-/// # Errors
-/// [`Error::Contradiction`] if the plan says something else.
-pub fn order_for_plan(given: Option<OrderHint>, plan: Option<&PlanFile>) -> Result<OrderHint, Error> {
-    let made_for = plan.and_then(|plan| plan.setup.as_ref()?.order_hint.as_deref());
-    match (given, made_for) {
-        (Some(given), Some(plan)) if order_hint(given) != plan => {
-            Err(contradiction("--order-hint", order_hint(given), plan))
-        }
-        (Some(given), _) => Ok(given),
-        (None, Some("priority")) => Ok(OrderHint::Priority),
-        (None, _) => Ok(OrderHint::Any),
-    }
-}
-
-/// The hint as plans and command lines write it.
-pub(crate) fn order_hint(hint: OrderHint) -> &'static str {
-    match hint {
-        OrderHint::Any => "any",
-        OrderHint::Priority => "priority",
+        agree(Setting::Deadline, &mut deadline, plan.deadline, |time| {
+            format!("{time} ns")
+        })
     }
 }
 
 /// Takes what the plan was made with where nothing is given.
 fn agree<T: PartialEq + Debug + Clone>(
-    flag: &'static str,
+    setting: Setting,
     given: &mut Option<T>,
     made_with: Option<T>,
     words: impl Fn(&T) -> String,
 ) -> Result<(), Error> {
     if let Some(value) = given.as_ref().filter(|_| *given != made_with) {
         let plan = made_with.as_ref().map_or_else(|| "none".to_owned(), &words);
-        return Err(contradiction(flag, words(value), plan));
+        return Err(contradiction(setting, words(value), plan));
     }
     *given = made_with;
     Ok(())
 }
 
-fn contradiction(flag: &'static str, given: impl Display, plan: impl Display) -> Error {
+/// The error of a setting that is `given` as something else than the plan says.
+pub fn contradiction(setting: Setting, given: impl Display, plan: impl Display) -> Error {
     Error::Contradiction {
-        flag,
+        setting,
         given: given.to_string(),
         plan: plan.to_string(),
     }

@@ -95,7 +95,7 @@ impl Solution {
     }
 
     /// Takes back what is claimed about the plan but its figures: whoever was interrupted proves nothing.
-    pub(crate) fn interrupt(&mut self) {
+    pub fn interrupt(&mut self) {
         if let Some(certificate) = &mut self.certificate {
             certificate.interrupt();
         }

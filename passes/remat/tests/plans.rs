@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use remat::plan::{BudgetSpec, Deadline, Objective, OrderMode, PLAN_FORMAT_1, PagingMode, PlanFile};
 use remat::profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat::solver::SolveControl;
-use remat::target::OrderHint;
-use remat::{
-    Error, ErrorKind, Goal, LoadOptions, Model, SecondMemory, Solution, SolveRequest, open_for_plan, order_for_plan,
-};
+use remat::{Error, ErrorKind, Goal, LoadOptions, Model, SecondMemory, Solution, SolveRequest};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name)
@@ -48,9 +45,14 @@ fn energy() -> Goal {
     }
 }
 
+/// The model as it was read when the plan was made.
+fn open_for_plan(model: &Path, options: &LoadOptions, file: &PlanFile) -> Result<Model, Error> {
+    Model::open(model, &options.for_plan(file)?)
+}
+
 /// Checks the plan against the model read with `options` and what the plan says.
 fn check(options: &LoadOptions, file: &PlanFile) -> Result<Solution, Error> {
-    remat::check_plan(&open_for_plan(&path(UNET), options, file, None)?, file)
+    remat::check_plan(&open_for_plan(&path(UNET), options, file)?, file)
 }
 
 #[test]
@@ -104,43 +106,40 @@ fn an_option_that_the_plan_contradicts_is_named_with_both_values() {
     type Change = fn(&mut LoadOptions);
     let wrong: [(&str, Change); 7] = [
         (
-            "`--device mkr1000` contradicts the plan, which was made with raspberry-pi-4",
+            "the device `mkr1000` contradicts the plan, which was made with raspberry-pi-4",
             |load| {
                 load.device = Some("mkr1000".to_owned());
             },
         ),
-        ("`--paging off` contradicts the plan, which was made with dma", |load| {
+        ("paging `off` contradicts the plan, which was made with dma", |load| {
             load.second_memory = Some(SecondMemory::Unused);
         }),
+        ("paging `sync` contradicts the plan, which was made with dma", |load| {
+            load.second_memory = Some(SecondMemory::Used {
+                mode: PagingMode::Sync,
+                capacity: None,
+            });
+        }),
         (
-            "`--paging sync` contradicts the plan, which was made with dma",
-            |load| {
-                load.second_memory = Some(SecondMemory::Used {
-                    mode: PagingMode::Sync,
-                    capacity: None,
-                });
-            },
-        ),
-        (
-            "`--order fixed` contradicts the plan, which was made with free",
+            "the order `fixed` contradicts the plan, which was made with free",
             |load| {
                 load.order = Some(OrderMode::Fixed);
             },
         ),
         (
-            "`--accounting paper` contradicts the plan, which was made with runtime",
+            "the accounting `paper` contradicts the plan, which was made with runtime",
             |load| {
                 load.accounting = Some(remat::plan::Accounting::Paper);
             },
         ),
         (
-            "`--max-computes 2` contradicts the plan, which was made with none",
+            "the limit on runs of one op `2` contradicts the plan, which was made with none",
             |load| {
                 load.max_computes = Some(2);
             },
         ),
         (
-            "`--dim batch=2` contradicts the plan, which was made with no value for `batch`",
+            "the dimension `batch=2` contradicts the plan, which was made with no value for `batch`",
             |load| {
                 load.dims.insert("batch".to_owned(), 2);
             },
@@ -166,19 +165,6 @@ fn a_goal_that_the_plan_contradicts_is_named() {
         let error = Goal::check_plan(given, &file, baseline).expect_err("it differs");
         assert!(matches!(error, Error::Contradiction { .. }), "{error}");
     }
-}
-
-#[test]
-fn the_order_that_a_file_was_made_for_is_that_of_the_next_one() {
-    let (mut file, _) = plan(&LoadOptions::default(), Goal::default());
-    assert_eq!(order_for_plan(None, Some(&file)).ok(), Some(OrderHint::Any));
-    file.setup.as_mut().expect("it has one").order_hint = Some("priority".to_owned());
-    assert_eq!(order_for_plan(None, Some(&file)).ok(), Some(OrderHint::Priority));
-    let error = order_for_plan(Some(OrderHint::Any), Some(&file)).expect_err("it differs");
-    assert!(
-        error.to_string().contains("`--order-hint any` contradicts the plan"),
-        "{error}"
-    );
 }
 
 #[test]
@@ -213,19 +199,11 @@ fn a_schedule_that_moves_results_asks_for_the_device() {
 fn a_plan_for_another_model_is_called_that() {
     let (file, _) = plan(&LoadOptions::default(), Goal::default());
     let other = path("models/mlp_tiny_train.onnx");
-    let model = open_for_plan(&other, &LoadOptions::default(), &file, None).expect("the model opens");
+    let model = open_for_plan(&other, &LoadOptions::default(), &file).expect("the model opens");
     let error = remat::check_plan(&model, &file).expect_err("it is for another model");
     assert_eq!(error.kind(), ErrorKind::Negative);
     assert!(
         error.to_string().starts_with("the plan is for another model, `"),
         "{error}"
     );
-}
-
-#[test]
-fn a_plan_for_a_fused_graph_asks_for_the_runtime() {
-    let (mut file, _) = plan(&LoadOptions::default(), Goal::default());
-    file.setup.as_mut().expect("it has one").fused_by = Some("ONNX Runtime 1.2.3".to_owned());
-    let error = check(&LoadOptions::default(), &file).expect_err("there is no runtime");
-    assert!(error.to_string().contains("ONNX Runtime 1.2.3"), "{error}");
 }

@@ -9,7 +9,7 @@ use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{Accounting, BudgetSpec, OrderMode, parse_bytes, parse_duration, parse_share};
 use remat::profile::ProfileFile;
 use remat::solver::{MAX_THREADS, SolveControl};
-use remat::target::OrderHint;
+use remat_onnxruntime_deploy::OrderHint;
 
 use crate::paths::{InputFormat, OutputFormat};
 use remat::{DeviceMemory, Target};
@@ -603,10 +603,10 @@ impl LoadArgs {
     /// `expected` is what loading and running it once is expected to take.
     pub(crate) fn measured(
         &self,
-        host: &remat::ort::Host,
+        host: &remat_onnxruntime_run::Host,
         expected: Duration,
         model: &Path,
-    ) -> Result<ProfileFile, remat::Error> {
+    ) -> Result<ProfileFile, remat_onnxruntime_deploy::DeployError> {
         let import = remat::onnx::ImportOptions {
             dims: self.open.dims.iter().cloned().collect(),
             sizes: self.open.sizes.iter().cloned().collect(),

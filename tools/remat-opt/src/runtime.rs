@@ -7,7 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use remat::Model;
-use remat::ort::{ChildCommand, ChildLimits, Host, OptimizationLevel, Provider, SessionSettings, Surroundings};
+use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_run::{
+    ChildCommand, ChildLimits, Host, OptimizationLevel, Provider, SessionSettings, Surroundings,
+};
 
 use crate::cli::{RUNTIME, Switch};
 
@@ -68,9 +71,9 @@ impl RuntimeArgs {
         }
         let surroundings = self.surroundings();
         if surroundings.named.as_deref() == Some(Path::new(NO_LIBRARY)) {
-            return Err(remat::Error::NoRuntime.into());
+            return Err(DeployError::NoRuntime.into());
         }
-        let host = Host::find(child, &surroundings).map_err(remat::Error::from)?;
+        let host = Host::find(child, &surroundings).map_err(DeployError::from)?;
         Ok(Host::clone(self.found.get_or_init(|| Box::new(host))))
     }
 

@@ -21,6 +21,17 @@ pub enum OrderHint {
     Priority,
 }
 
+impl OrderHint {
+    /// The hint as plans and command lines write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Priority => "priority",
+        }
+    }
+}
+
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoweringOptions {

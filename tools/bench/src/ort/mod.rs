@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use remat::deploy::{DeployRequest, deploy};
-use remat::ort::{ChildCommand, Host, Surroundings};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::target::OrderHint;
 use remat::{LoadOptions, SolveRequest};
+use remat_onnxruntime_deploy::OrderHint;
+use remat_onnxruntime_deploy::{DeployRequest, deploy};
+use remat_onnxruntime_run::{ChildCommand, Host, Surroundings};
 
 use crate::document::replace_in;
 use crate::models::models;
@@ -91,7 +91,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Answers one request on standard input.
 pub(crate) fn child() -> anyhow::Result<()> {
-    Ok(remat::ort::serve(std::io::stdin().lock(), std::io::stdout().lock())?)
+    Ok(remat_onnxruntime_run::serve(
+        std::io::stdin().lock(),
+        std::io::stdout().lock(),
+    )?)
 }
 
 /// The runtime, and this program as the one that runs models in it.

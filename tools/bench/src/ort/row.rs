@@ -1,7 +1,7 @@
 //! A row of the table: figures of one model at one budget.
 
-use remat::deploy::Deployment;
-use remat::{Error, ErrorKind};
+use remat::ErrorKind;
+use remat_onnxruntime_deploy::{DeployError, Deployment};
 
 /// The columns. Peaks are those of the process's heap while the model runs once, above what its weights and inputs take, under the
 /// runtime's default optimization level and order; with the arena on, the first run. Per cent are those of added time.
@@ -62,7 +62,7 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
 ///
 /// # Errors
 /// The error itself, where it is about the input or a defect.
-pub(super) fn refusal(error: Error) -> Result<Vec<String>, Error> {
+pub(super) fn refusal(error: DeployError) -> Result<Vec<String>, DeployError> {
     let why = match error.kind() {
         ErrorKind::Negative => "impossible",
         ErrorKind::Limit => "none found",

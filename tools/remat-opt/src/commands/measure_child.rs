@@ -2,5 +2,8 @@
 
 /// Answers one request on standard input.
 pub(crate) fn run() -> anyhow::Result<()> {
-    Ok(remat::ort::serve(std::io::stdin().lock(), std::io::stdout().lock())?)
+    Ok(remat_onnxruntime_run::serve(
+        std::io::stdin().lock(),
+        std::io::stdout().lock(),
+    )?)
 }

@@ -48,7 +48,7 @@ pub(crate) fn open_for_plan(load: &LoadArgs, input: &Path, plan: &PlanFile) -> a
     // Without a runtime, the library says what it is needed for.
     let host = if is_fused { load.runtime.host().ok() } else { None };
     let runtime = host.as_ref().map(|host| (host, crate::runtime::limits(None)));
-    Ok(remat::open_for_plan(input, &options, plan, runtime)?)
+    Ok(remat_onnxruntime_deploy::open_for_plan(input, &options, plan, runtime)?)
 }
 
 /// The bytes of a file.

@@ -8,11 +8,11 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
-use remat::ort::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use remat::profile::{OpRecord, ProfileFile};
 use remat::solver::{Activity, Doing, Observer};
-use remat::{ProfileRequest, measured_profile};
 use remat_files::{line, shown};
+use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile};
+use remat_onnxruntime_run::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -158,7 +158,7 @@ pub(crate) fn measured(
     expected: Duration,
     input: &Path,
     import: &ImportOptions,
-) -> Result<ProfileFile, remat::Error> {
+) -> Result<ProfileFile, DeployError> {
     let model = OnnxModel::open(input, import)?;
     let request = ProfileRequest {
         settings: SessionSettings {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat::ort::{
-    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
-};
 use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
+use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_run::{
+    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::
         line.begins(&Doing::new(Activity::Measure, &format!("{part}/3, {what}")));
     };
     let runner = host.runner(limits(Some(args.time_limit)));
-    let found = compare_models(&runner, pair, &settings, &options, &begins).map_err(remat::Error::from)?;
+    let found = compare_models(&runner, pair, &settings, &options, &begins).map_err(DeployError::from)?;
     line.finish();
     let outcome = outcome(pair, &found);
     let report = || Report::new(pair, &host.version, &settings, &found);
@@ -125,7 +126,7 @@ fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> 
 }
 
 fn differ((base, rewritten): (&Path, &Path), seed: u64, first: &OutputDifference) -> anyhow::Error {
-    let error = remat::Error::ModelsDiffer {
+    let error = DeployError::ModelsDiffer {
         base: base.to_owned(),
         rewritten: rewritten.to_owned(),
         output: first.name.clone(),
@@ -187,7 +188,7 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
     let mut table = Table::new();
     let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
     table.load_style(NOTHING).set_header(header);
-    let peaks = |which: fn(remat::ort::Peaks) -> Option<u64>| {
+    let peaks = |which: fn(remat_onnxruntime_run::Peaks) -> Option<u64>| {
         let figure = |measured: &Measurement| measured.peaks.as_ref().ok().and_then(|peaks| which(*peaks));
         figure(&found.base).zip(figure(&found.rewritten))
     };

@@ -7,6 +7,7 @@ use remat::dtr::{Heuristic, UnknownHeuristic};
 use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
+use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -196,7 +197,7 @@ impl UnknownName {
                 Heuristic::NAMES.map(str::to_owned).to_vec(),
             ));
         }
-        let (what, name, known) = match error.downcast_ref::<Error>()? {
+        let (what, name, known) = match super::pipeline(error)? {
             Error::UnknownSolver { name, known } => ("solver", name, known),
             Error::UnknownDevice { name, known } => ("device", name, known),
             Error::Onnx(OnnxError::UnknownDim { name, known }) => ("dimension", name, known),
@@ -258,7 +259,10 @@ impl Details {
         if let Some(unknown) = UnknownName::of(error) {
             return Some(Self::UnknownName(unknown));
         }
-        let error = error.downcast_ref::<Error>()?;
+        if let Some(error) = error.downcast_ref().and_then(Self::of_deployment) {
+            return Some(error);
+        }
+        let error = super::pipeline(error)?;
         Some(match error {
             Error::Infeasible(_)
             | Error::ProvedInfeasible { .. }
@@ -284,8 +288,8 @@ impl Details {
                 weights_bytes: room.weights,
                 bytes: *bytes,
             },
-            Error::Contradiction { flag, given, plan } => Self::Contradiction {
-                flag,
+            Error::Contradiction { setting, given, plan } => Self::Contradiction {
+                flag: super::flags::flag(*setting),
                 given: given.clone(),
                 plan: plan.clone(),
             },
@@ -301,33 +305,42 @@ impl Details {
                 violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
                 suppressed: rejection.suppressed,
             },
-            Error::ModelsDiffer {
+            _ => return None,
+        })
+    }
+
+    /// What an error of a deployment itself has to tell.
+    fn of_deployment(error: &DeployError) -> Option<Self> {
+        match error {
+            DeployError::ModelsDiffer {
                 output,
                 differing,
                 elements,
                 seed,
                 ..
-            } => Self::OutputDiffers {
+            } => Some(Self::OutputDiffers {
                 output: output.clone(),
                 differing: *differing,
                 elements: *elements,
                 seed: *seed,
-            },
-            Error::BrokenPromise { promised, measured } => Self::PredictionExceeded {
+            }),
+            DeployError::BrokenPromise { promised, measured } => Some(Self::PredictionExceeded {
                 predicted_bytes: *promised,
                 measured_bytes: *measured,
-            },
-            _ => return None,
-        })
+            }),
+            _ => None,
+        }
     }
 }
 
 /// The op or tensor that an error is about.
-pub(super) fn node(error: &Error) -> Option<String> {
-    let name = match error {
+pub(super) fn node(error: &anyhow::Error) -> Option<String> {
+    if let Some(DeployError::ModelsDiffer { output, .. }) = error.downcast_ref() {
+        return Some(output.clone());
+    }
+    let name = match super::pipeline(error)? {
         Error::Infeasible(infeasible) => &infeasible.op,
         Error::Refused(refusal) => return refusal.op.clone(),
-        Error::ModelsDiffer { output, .. } => output,
         Error::PlanFile(PlanFileError::UnknownNode { node, .. }) => node,
         Error::PlanFile(PlanFileError::UnknownTensor { tensor, .. }) => tensor,
         Error::Onnx(error) => return onnx_node(error),

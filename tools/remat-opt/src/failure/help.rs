@@ -3,12 +3,16 @@
 use remat::Error;
 use remat::onnx::OnnxError;
 use remat::plan::StopReason;
+use remat_onnxruntime_deploy::DeployError;
 
 use crate::console::streams;
 
 /// A sentence or two; `None` where the message says all there is.
 pub(super) fn help(error: &anyhow::Error) -> Option<String> {
-    let text = match error.downcast_ref::<Error>()? {
+    if let Some(DeployError::FusedPlan { .. }) = error.downcast_ref() {
+        return Some("install it, or name it with `--ort-library`".to_owned());
+    }
+    let text = match super::pipeline(error)? {
         Error::Infeasible(infeasible) => format!(
             "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
             infeasible.need

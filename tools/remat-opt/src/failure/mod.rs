@@ -2,6 +2,7 @@
 
 mod bug;
 mod details;
+mod flags;
 mod help;
 mod similar;
 mod usage;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use remat::{Error, ErrorKind};
+use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -55,7 +57,26 @@ fn has_lines(error: &anyhow::Error) -> bool {
     if error.is::<Lines>() {
         return true;
     }
-    matches!(error.downcast_ref(), Some(Error::PlanRejected(_)))
+    matches!(pipeline(error), Some(Error::PlanRejected(_)))
+}
+
+/// The error of the pipeline that it is, also where a deployment met it.
+pub(crate) fn pipeline(error: &anyhow::Error) -> Option<&Error> {
+    match error.downcast_ref() {
+        Some(DeployError::Pipeline(error)) => Some(error),
+        _ => error.downcast_ref(),
+    }
+}
+
+/// The documented outcome of an error of a library, and its message, which is whole.
+fn known(error: &anyhow::Error) -> Option<(ErrorKind, String)> {
+    if pipeline(error).is_none() {
+        let error: &DeployError = error.downcast_ref()?;
+        return Some((error.kind(), error.to_string()));
+    }
+    let error = pipeline(error)?;
+    let message = flags::message(error).unwrap_or_else(|| error.to_string());
+    Some((error.kind(), message))
 }
 
 /// The outcome that the exit status stands for.
@@ -133,14 +154,14 @@ impl FailureDocument {
 impl FailureBody {
     /// What is known of an error.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
-        let known = error.downcast_ref::<Error>();
+        let known = known(error);
         let details = Details::of(error);
-        let help = match (known, &details) {
+        let help = match (pipeline(error), &details) {
             (Some(Error::Rejected(bug) | Error::FalseClaim(bug)), _) => Some(bug::save(bug, std::path::Path::new("."))),
             (_, Some(Details::UnknownName(unknown))) => unknown.suggestion(),
             _ => help::help(error),
         };
-        let kind = match known.map(Error::kind) {
+        let kind = match known.as_ref().map(|(kind, _)| *kind) {
             _ if crate::interrupt::status().is_some() => Kind::Interrupted,
             Some(ErrorKind::Negative) => Kind::Finding,
             Some(ErrorKind::Input) => Kind::Input,
@@ -150,7 +171,7 @@ impl FailureBody {
             None => Kind::Usage,
         };
         // Messages of the library are whole; what the command line adds stands before the cause.
-        let mut message = known.map_or_else(|| format!("{error:#}"), ToString::to_string);
+        let mut message = known.map_or_else(|| format!("{error:#}"), |(_, message)| message);
         if kind == Kind::Interrupted {
             message.insert_str(0, "interrupted: ");
         }
@@ -159,7 +180,7 @@ impl FailureBody {
             message: console::streams::shown(&message),
             help: help.filter(|_| kind != Kind::Interrupted),
             exit_status: kind.status(),
-            node: known.and_then(details::node),
+            node: details::node(error),
             details,
         }
     }

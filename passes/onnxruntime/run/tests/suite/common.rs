@@ -5,19 +5,34 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use remat::onnx::proto::{Message, ModelProto};
-use remat::target::{LoweringOptions, OrderHint};
-use remat::{LoadOptions, Target};
+use remat::{LoadOptions, Model, Solution, Target};
+use remat_onnxruntime_lower::{LoweringOptions, lower};
 use remat_onnxruntime_run::{OptimizationLevel, Output, Runtime, RuntimeError, SessionSettings, run_seeded};
 
 /// The levels at which bits are compared: what stands in the file, and what users get.
 pub(crate) const LEVELS: [OptimizationLevel; 2] = [OptimizationLevel::Off, OptimizationLevel::All];
 
-/// What is written for this runtime.
-pub(crate) const FOR_RUNTIME: Target = Target::Ort(LoweringOptions {
-    order: OrderHint::Any,
-    hide_shapes: true,
-    reserve: 0,
-});
+/// What a model is written for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WrittenFor {
+    AnyRuntime,
+    OnnxRuntime,
+}
+
+impl WrittenFor {
+    /// Writes the plan's model.
+    pub(crate) fn save(self, model: &Model, solution: &Solution, path: &Path) -> Result<(), remat::Error> {
+        let onnx = model.onnx().expect("an ONNX model");
+        match self {
+            Self::AnyRuntime => remat::save(model, solution, &Target::Onnx, path),
+            Self::OnnxRuntime => {
+                let graph = remat::rewrite(model, solution)?.expect("a model has a graph");
+                let lowered = lower(onnx, &graph, &LoweringOptions::default())?;
+                Ok(onnx.save_proto(&lowered.proto, path)?)
+            }
+        }
+    }
+}
 
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use remat::deploy::{DeployRequest, Deployment, LeftOut, Variant, deploy};
 use remat::solver::SolveControl;
-use remat::target::OrderHint;
 use remat::{Error, LoadOptions, SolveRequest};
+use remat_onnxruntime_deploy::OrderHint;
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Variant, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
 use crate::common::{runtime, workspace};
@@ -26,7 +26,7 @@ fn unet() -> PathBuf {
     workspace().join("test/models/unet_tiny_train.onnx")
 }
 
-fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> Result<Deployment, Error> {
+fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> Result<Deployment, DeployError> {
     let control = SolveControl::new()
         .step_limit(50_000)
         .time_limit(Duration::from_secs(600));
@@ -39,7 +39,7 @@ fn deployed_within(
     budget: &str,
     host: Option<&Host>,
     control: &SolveControl<'_>,
-) -> Result<Deployment, Error> {
+) -> Result<Deployment, DeployError> {
     let request = DeployRequest {
         input,
         output: Some(output),
@@ -108,7 +108,7 @@ fn a_budget_that_cannot_be_met_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let error = deployed(&unet(), &out, "1%", None).expect_err("no plan takes so little");
-    assert!(matches!(error, Error::Refused(_)), "{error}");
+    assert!(matches!(error, DeployError::Pipeline(Error::Refused(_))), "{error}");
     assert!(!out.exists());
 }
 
@@ -117,7 +117,7 @@ fn only_models_run_in_the_runtime() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let graph = workspace().join("test/cli/training_chain.json");
     let error = deployed(&graph, &folder.path().join("out.onnx"), "75%", None).expect_err("it is no model");
-    assert!(matches!(error, Error::NotForRuntime { .. }), "{error}");
+    assert!(matches!(error, DeployError::NotForRuntime { .. }), "{error}");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_cancelled_deployment_leaves_no_file() {
     let control = SolveControl::new().cancel(&stop);
     let error = deployed_within(&unet(), &out, "auto", Some(&host), &control).expect_err("nothing was measured");
     assert!(
-        matches!(error, Error::Runtime(RuntimeError::Cancelled { .. })),
+        matches!(error, DeployError::Runtime(RuntimeError::Cancelled { .. })),
         "{error}"
     );
     assert!(!out.exists());
@@ -157,7 +157,7 @@ fn an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_
     let model = workspace().join("test/cli/infinite_loop.onnx");
     let control = SolveControl::new().time_limit(Duration::from_secs(1));
     let error = deployed_within(&model, &out, "auto", Some(&host), &control).expect_err("it never ends");
-    let Error::Runtime(RuntimeError::TimedOut { model: named, limit }) = error else {
+    let DeployError::Runtime(RuntimeError::TimedOut { model: named, limit }) = error else {
         panic!("{error}")
     };
     assert_eq!(named, model);

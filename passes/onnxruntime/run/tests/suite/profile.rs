@@ -4,7 +4,7 @@ use std::path::Path;
 
 use remat::ir::ElementType;
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat::{ProfileRequest, measured_profile};
+use remat_onnxruntime_deploy::{ProfileRequest, measured_profile};
 use remat_onnxruntime_run::{
     ChildLimits, Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, RuntimeError, SessionSettings,
     Surroundings, profile,

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
-use remat::{Model, Overhead, Solution, Target};
+use remat::{Model, Overhead, Solution};
 use remat_onnxruntime_run::{OptimizationLevel, Output, optimize};
 
-use crate::common::{FOR_RUNTIME, Facts, assert_same, models, original, runtime, workspace};
+use crate::common::{Facts, WrittenFor, assert_same, models, original, runtime, workspace};
 use crate::measure::{child_program, runner};
 
 /// A sequence is at most so many times as long as the list of ops.
@@ -121,7 +121,7 @@ fn stressed(model: &Model, seed: u64, any_order: bool) -> Solution {
 /// What plans are made for, what is written, and the outputs to compare with.
 struct Subject {
     path: PathBuf,
-    target: Target,
+    target: WrittenFor,
     before: Option<Vec<Vec<Output>>>,
 }
 
@@ -129,7 +129,7 @@ struct Subject {
 fn subjects(path: &Path, folder: &Path, facts: &Facts) -> Vec<Subject> {
     let mut subjects = vec![Subject {
         path: path.to_owned(),
-        target: Target::Onnx,
+        target: WrittenFor::AnyRuntime,
         before: runtime().map(|runtime| original(runtime, path, &facts.options)),
     }];
     if let Some(runtime) = runtime() {
@@ -142,7 +142,7 @@ fn subjects(path: &Path, folder: &Path, facts: &Facts) -> Vec<Subject> {
         before[1] = original(runtime, path, &facts.options).swap_remove(1);
         subjects.push(Subject {
             path: fused,
-            target: FOR_RUNTIME,
+            target: WrittenFor::OnnxRuntime,
             before: Some(before),
         });
     }
@@ -165,7 +165,7 @@ fn assert_stress(folder: &Path, plans: u64) -> usize {
                     Model::open(&subject.path, &facts.options).unwrap_or_else(|error| panic!("{what}: {error}"));
                 let solution = stressed(&model, seed, any_order);
                 recomputes += solution.plan.recomputes();
-                let saved = remat::save(&model, &solution, &subject.target, &out);
+                let saved = subject.target.save(&model, &solution, &out);
                 saved.unwrap_or_else(|error| panic!("{what}: {error}"));
                 if let (Some(runtime), Some(before)) = (runtime(), &subject.before) {
                     assert_same(runtime, before, &out, &facts.options, &what);

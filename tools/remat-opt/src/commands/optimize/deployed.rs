@@ -1,7 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
-use remat::deploy::{Check, Deployment};
 use remat_files::shown;
+use remat_onnxruntime_deploy::{Check, Deployment};
 
 use super::report;
 use crate::cli::OptimizeArgs;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use remat::deploy::{Abandoned, Check, Deployment, LeftOut, Variant};
 use remat::plan::{Accounting, Certificate};
 use remat::{Model, Solution};
+use remat_onnxruntime_deploy::{Abandoned, Check, Deployment, LeftOut, Variant};
 use schemars::JsonSchema;
 use serde::Serialize;
 

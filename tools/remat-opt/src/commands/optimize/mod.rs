@@ -11,11 +11,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use remat::deploy::{DeployRequest, Deployment};
-use remat::ort::Host;
 use remat::plan::{Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, SolveRequest, Target};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment};
+use remat_onnxruntime_run::Host;
 
 pub(crate) use document::{ModuleReport, Report};
 
@@ -209,7 +209,7 @@ fn deploy(
         output => (None, output),
     };
     let profiler = |path: &Path| {
-        let host = host.ok_or(remat::Error::NoRuntime)?;
+        let host = host.ok_or(DeployError::NoRuntime)?;
         args.load.measured(host, expected(&model), path)
     };
     let request = DeployRequest {
@@ -219,12 +219,12 @@ fn deploy(
         solve: &solve_request(args),
         plan,
         profile: if is_measured { Some(&profiler) } else { None },
-        order: remat::order_for_plan(args.target.order_hint.map(OrderHintArg::hint), plan)?,
+        order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint.map(OrderHintArg::hint), plan)?,
         arena: args.target.arena.is_on(),
         measure: !args.target.no_measure,
         expected: expected(&model),
     };
-    let found = remat::deploy::deploy(&request, host, &control(args, &line))?;
+    let found = remat_onnxruntime_deploy::deploy(&request, host, &control(args, &line))?;
     line.apart(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
@@ -245,7 +245,7 @@ fn kept(found: &Deployment) -> anyhow::Result<()> {
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
     match found.broken_promise().zip(measured) {
         None => Ok(()),
-        Some((promised, measured)) => Err(remat::Error::BrokenPromise { promised, measured }.into()),
+        Some((promised, measured)) => Err(DeployError::BrokenPromise { promised, measured }.into()),
     }
 }
 

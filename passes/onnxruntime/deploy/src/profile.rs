@@ -10,7 +10,7 @@ use remat_onnxruntime_run::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::Error;
+use crate::DeployError;
 
 /// How a model is profiled, and what the profile says of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,14 +31,14 @@ pub struct ProfileRequest {
 /// far as it is known whose they are; otherwise they are left out.
 ///
 /// # Errors
-/// [`Error::Runtime`].
+/// [`DeployError::Runtime`].
 pub fn measured_profile(
     host: &Host,
     limits: ChildLimits<'_>,
     path: &Path,
     model: &OnnxModel,
     request: &ProfileRequest,
-) -> Result<ProfileFile, Error> {
+) -> Result<ProfileFile, DeployError> {
     let settings = SessionSettings {
         level: OptimizationLevel::Off,
         ..request.settings.clone()
@@ -210,5 +210,5 @@ impl<'m> Owners<'m> {
 }
 
 #[cfg(test)]
-#[path = "measured_tests.rs"]
+#[path = "profile_tests.rs"]
 mod tests;

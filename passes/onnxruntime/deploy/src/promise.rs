@@ -9,8 +9,9 @@ use remat_onnxruntime_sim::{
 use serde::Serialize;
 use std::collections::HashMap;
 
-use super::check::{Measured, tolerated};
-use crate::{Error, Model};
+use crate::DeployError;
+use crate::check::{Measured, tolerated};
+use remat::Model;
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -63,8 +64,13 @@ impl Promise {
 /// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
 ///
 /// # Errors
-/// [`Error::Onnx`] if the file cannot be read back, which would be a bug.
-pub(crate) fn promise(model: &Model, rewritten: &Graph, lowered: &Lowered, order: OrderHint) -> Result<Promise, Error> {
+/// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug.
+pub(crate) fn promise(
+    model: &Model,
+    rewritten: &Graph,
+    lowered: &Lowered,
+    order: OrderHint,
+) -> Result<Promise, DeployError> {
     let looked_at = ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()

@@ -12,13 +12,14 @@ use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner};
 use remat_plan::{BudgetSpec, PlanFile};
 use remat_solve::{Activity, SolveControl};
 
-use super::attempt::Attempt;
-use super::check::{Bench, Check};
-use super::clock::{Clock, LeftOut};
-use super::plan::Planned;
-use super::promise::Promise;
-use super::variant::{Abandoned, Variant};
-use crate::{Error, Format, LoadOptions, Model, Solution, SolveRequest};
+use crate::DeployError;
+use crate::attempt::Attempt;
+use crate::check::{Bench, Check};
+use crate::clock::{Clock, LeftOut};
+use crate::plan::Planned;
+use crate::promise::Promise;
+use crate::variant::{Abandoned, Variant};
+use remat::{Format, LoadOptions, Model, Solution, SolveRequest};
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -47,7 +48,7 @@ pub struct DeployRequest<'a> {
 }
 
 /// Measures the ops of the model at a path.
-pub type Profiler<'a> = dyn Fn(&Path) -> Result<ProfileFile, Error> + 'a;
+pub type Profiler<'a> = dyn Fn(&Path) -> Result<ProfileFile, DeployError> + 'a;
 
 impl fmt::Debug for DeployRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,7 +91,7 @@ impl Deployment {
     pub fn broken_promise(&self) -> Option<u64> {
         let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
         let promised = self.budget.unwrap_or(u64::MAX).min(self.promise.peak_bytes);
-        (measured > super::check::tolerated(promised)).then_some(promised)
+        (measured > crate::check::tolerated(promised)).then_some(promised)
     }
 }
 
@@ -101,16 +102,16 @@ impl Deployment {
 /// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
 ///
 /// # Errors
-/// Those of [`Model::open`], [`solve`](crate::solve) and [`save`](crate::save); [`Error::Runtime`] if the input itself does not run
-/// here or the call is cancelled before a file is measured, [`Error::NoVariant`] if no variant has its bits, and [`Error::NoTime`] if
+/// Those of [`Model::open`], [`solve`](remat::solve) and [`save`](remat::save); [`DeployError::Runtime`] if the input itself does not run
+/// here or the call is cancelled before a file is measured, [`DeployError::NoVariant`] if no variant has its bits, and [`DeployError::NoTime`] if
 /// the time was over before the last variant was tried.
 pub fn deploy(
     request: &DeployRequest<'_>,
     host: Option<&Host>,
     control: &SolveControl<'_>,
-) -> Result<Deployment, Error> {
+) -> Result<Deployment, DeployError> {
     if Format::of(request.input)? != Format::Onnx {
-        return Err(Error::NotForRuntime {
+        return Err(DeployError::NotForRuntime {
             path: request.input.to_owned(),
         });
     }
@@ -145,7 +146,7 @@ pub fn deploy(
             _ => open(request, variant, bench.as_ref(), &clock, scratch.path()),
         };
         let model = match opened {
-            Ok(model) => model.ordered_for(request.order),
+            Ok(model) => model.ordered_for(request.order.name()),
             Err(error) if variant.is_fused() && !clock.is_cancelled() => {
                 abandoned.push(Abandoned {
                     variant,
@@ -178,9 +179,9 @@ pub fn deploy(
         original = (!variant.is_fused()).then_some(model);
     }
     Err(if clock.left_out().contains(&LeftOut::Variants) {
-        Error::NoTime { abandoned }
+        DeployError::NoTime { abandoned }
     } else {
-        Error::NoVariant { abandoned }
+        DeployError::NoVariant { abandoned }
     })
 }
 
@@ -193,7 +194,7 @@ fn finish(
     planned: Planned,
     check: Option<Check>,
     abandoned: Vec<Abandoned>,
-) -> Result<Deployment, Error> {
+) -> Result<Deployment, DeployError> {
     let Planned {
         mut solution,
         lowered,
@@ -226,22 +227,22 @@ fn finish(
 
 impl DeployRequest<'_> {
     /// Whether a number of bytes, or a plan, is asked for.
-    pub(super) fn is_bounded(&self) -> bool {
+    pub(crate) fn is_bounded(&self) -> bool {
         self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
     }
 }
 
 /// A folder for files on the way, which goes with the value.
-fn scratch_folder() -> Result<tempfile::TempDir, Error> {
-    tempfile::tempdir().map_err(|source| Error::Io {
-        action: "write",
-        path: PathBuf::from("a temporary folder"),
-        source,
+fn scratch_folder() -> Result<tempfile::TempDir, DeployError> {
+    tempfile::tempdir().map_err(|source| {
+        let path = PathBuf::from("a temporary folder");
+        let action = "write";
+        remat::Error::Io { action, path, source }.into()
     })
 }
 
-pub(crate) fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<&'m OnnxModel, Error> {
-    let refused = || Error::NotForRuntime {
+pub(crate) fn onnx<'m>(model: &'m Model, request: &DeployRequest<'_>) -> Result<&'m OnnxModel, DeployError> {
+    let refused = || DeployError::NotForRuntime {
         path: request.input.to_owned(),
     };
     model.onnx().ok_or_else(refused)
@@ -254,7 +255,7 @@ fn open(
     bench: Option<&Bench<'_, '_>>,
     clock: &Clock<'_>,
     scratch: &Path,
-) -> Result<Model, Error> {
+) -> Result<Model, DeployError> {
     let mut path = request.input.to_owned();
     let mut load = request.load.clone();
     if let Some(bench) = bench.filter(|_| variant.is_fused()) {
@@ -277,7 +278,7 @@ fn open(
 }
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
-fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, Error> {
+fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
     let path = scratch.join(named.file_name().unwrap_or_else(|| "fused.onnx".as_ref()));
     remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path)?;
     Ok(path)
@@ -290,12 +291,12 @@ fn runtime_name(host: &Host) -> String {
 /// The model at `input` after the runtime fused its nodes within `limits`, as [`deploy`] plans on it.
 ///
 /// # Errors
-/// [`Error::Runtime`] and those of [`Model::open`].
+/// [`DeployError::Runtime`] and those of [`Model::open`].
 pub(crate) fn open_fused(
     (host, limits): (&Host, ChildLimits<'_>),
     input: &Path,
     load: &LoadOptions,
-) -> Result<Model, Error> {
+) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let path = fuse(&host.runner(limits), input, input, scratch.path())?;
     Ok(Model::open(&path, load)?.fused_by(runtime_name(host)))
@@ -308,7 +309,7 @@ fn is_for_other(plan: &PlanFile, variant: Variant) -> bool {
 }
 
 /// What a profile says of ops that the model at `path` has.
-fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, Error> {
+fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, DeployError> {
     let looked_at = ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()

@@ -14,14 +14,20 @@
 mod attempt;
 mod check;
 mod clock;
+mod error;
+mod given;
 mod plan;
+mod profile;
 mod promise;
 mod run;
 mod variant;
 
 pub use check::{Check, Measured};
 pub use clock::LeftOut;
+pub use error::DeployError;
+pub use given::{open_for_plan, order_for_plan};
+pub use profile::{ProfileRequest, measured_profile};
 pub use promise::Promise;
-pub(crate) use run::open_fused;
+pub use remat_onnxruntime_lower::OrderHint;
 pub use run::{DeployRequest, Deployment, Profiler, deploy};
 pub use variant::{Abandoned, Variant};

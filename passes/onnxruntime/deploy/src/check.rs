@@ -12,8 +12,8 @@ use remat_solve::Activity;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::clock::{Clock, LeftOut};
-use super::promise::Promise;
+use crate::clock::{Clock, LeftOut};
+use crate::promise::Promise;
 
 /// Share of the promised peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -27,7 +27,7 @@ const SEEDS: [u64; 2] = [0, 1];
 const PAIRS: u32 = 5;
 
 /// How many processes measure, if there is time: each model with the arena off and on, and both in turns, twice.
-pub(super) const MEASUREMENTS: u32 = 6;
+pub(crate) const MEASUREMENTS: u32 = 6;
 
 /// Share of the limit, as a divisor, for all runs after the first of one process.
 const FURTHER_RUNS: u32 = 20;

@@ -9,12 +9,13 @@ use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{Plan, StopReason};
 use remat_solve::Activity;
 
-use super::check::{Baseline, Bench, Check, Fault, MEASUREMENTS};
-use super::clock::{Clock, LeftOut};
-use super::plan::{Effort, Planned, plan};
-use super::run::{DeployRequest, onnx};
-use super::variant::Variant;
-use crate::{Error, Model};
+use crate::DeployError;
+use crate::check::{Baseline, Bench, Check, Fault, MEASUREMENTS};
+use crate::clock::{Clock, LeftOut};
+use crate::plan::{Effort, Planned, plan};
+use crate::run::{DeployRequest, onnx};
+use crate::variant::Variant;
+use remat::Model;
 
 /// How often a plan is made at most: because measuring showed what the simulation leaves out, or because there is time for a better one.
 const ROUNDS: usize = 4;
@@ -28,22 +29,22 @@ const COMPLETING: u32 = 4;
 const LITTLE: u32 = 8;
 
 /// A variant on its way.
-pub(super) struct Attempt<'t, 'a> {
-    pub(super) request: &'t DeployRequest<'t>,
-    pub(super) variant: Variant,
-    pub(super) model: &'t Model,
-    pub(super) clock: &'t Clock<'a>,
+pub(crate) struct Attempt<'t, 'a> {
+    pub(crate) request: &'t DeployRequest<'t>,
+    pub(crate) variant: Variant,
+    pub(crate) model: &'t Model,
+    pub(crate) clock: &'t Clock<'a>,
     /// The runtime, and the model as it came, measured there.
-    pub(super) measuring: Option<(&'t Bench<'t, 'a>, &'t Baseline)>,
+    pub(crate) measuring: Option<(&'t Bench<'t, 'a>, &'t Baseline)>,
     /// Where to put the file that is measured.
-    pub(super) written: &'t Path,
+    pub(crate) written: &'t Path,
     /// What making a file and simulating it is expected to take.
-    pub(super) file: Duration,
+    pub(crate) file: Duration,
 }
 
 impl Attempt<'_, '_> {
     /// Plans and measures; where measuring shows what the simulation leaves out, again with that left free.
-    pub(super) fn make(&self) -> Result<Result<(Planned, Option<Check>), Fault>, Error> {
+    pub(crate) fn make(&self) -> Result<Result<(Planned, Option<Check>), Fault>, DeployError> {
         let Some((bench, baseline)) = self.measuring else {
             let planned = self.plan(self.clock.left(), 0, None)?;
             return Ok(Ok((planned, None)));
@@ -88,7 +89,7 @@ impl Attempt<'_, '_> {
             }
         }
         let Some((planned, check)) = best else {
-            return Err(Error::NoVariant { abandoned: Vec::new() });
+            return Err(DeployError::NoVariant { abandoned: Vec::new() });
         };
         self.complete(planned, check, bench, baseline)
     }
@@ -119,7 +120,7 @@ impl Attempt<'_, '_> {
         }
     }
 
-    fn plan(&self, time: Option<Duration>, learned: u64, start: Option<&Plan>) -> Result<Planned, Error> {
+    fn plan(&self, time: Option<Duration>, learned: u64, start: Option<&Plan>) -> Result<Planned, DeployError> {
         let effort = Effort::new(self.clock, time, self.file);
         plan(self.request, self.variant, self.model, &effort, learned, start)
     }
@@ -131,7 +132,7 @@ impl Attempt<'_, '_> {
         bench: &Bench<'_, '_>,
         baseline: &Baseline,
         is_first: bool,
-    ) -> Result<Result<Check, Fault>, Error> {
+    ) -> Result<Result<Check, Fault>, DeployError> {
         let work = || {
             self.write(planned)?;
             let mut check = baseline.verify(bench, self.written, self.request.order == OrderHint::Any);
@@ -153,7 +154,7 @@ impl Attempt<'_, '_> {
         mut check: Check,
         bench: &Bench<'_, '_>,
         baseline: &Baseline,
-    ) -> Result<Result<(Planned, Option<Check>), Fault>, Error> {
+    ) -> Result<Result<(Planned, Option<Check>), Fault>, DeployError> {
         if !self.clock.is_cancelled() {
             self.write(&planned)?;
             let completed = baseline.complete(bench, self.written, &mut check);
@@ -175,7 +176,7 @@ impl Attempt<'_, '_> {
         Ok(Ok((planned, Some(check))))
     }
 
-    fn write(&self, planned: &Planned) -> Result<(), Error> {
+    fn write(&self, planned: &Planned) -> Result<(), DeployError> {
         Ok(onnx(self.model, self.request)?.save_proto(&planned.lowered.proto, self.written)?)
     }
 
@@ -211,9 +212,9 @@ fn is_settled(planned: &Planned) -> bool {
 }
 
 /// A cancellation is no fault of the file.
-fn cancelled<T>(found: Result<T, Fault>) -> Result<Result<T, Fault>, Error> {
+fn cancelled<T>(found: Result<T, Fault>) -> Result<Result<T, Fault>, DeployError> {
     match found {
-        Err(Fault::Runtime(error @ RuntimeError::Cancelled { .. })) => Err(Error::Runtime(error)),
+        Err(Fault::Runtime(error @ RuntimeError::Cancelled { .. })) => Err(DeployError::Runtime(error)),
         found => Ok(found),
     }
 }

@@ -8,12 +8,13 @@ use remat_onnxruntime_run::RuntimeError;
 use remat_plan::{BudgetSpec, Plan, Status};
 use remat_solve::{Activity, SolveControl};
 
-use super::clock::{Clock, LeftOut};
-use super::promise::{Promise, promise};
-use super::run::{DeployRequest, onnx};
-use super::variant::Variant;
-use crate::refusal::explained;
-use crate::{Error, Goal, Model, Solution, SolveRequest};
+use crate::DeployError;
+use crate::clock::{Clock, LeftOut};
+use crate::promise::{Promise, promise};
+use crate::run::{DeployRequest, onnx};
+use crate::variant::Variant;
+use remat::explained;
+use remat::{Goal, Model, Solution, SolveRequest};
 
 /// How often the budget of the search is lowered, if need be, because the runtime takes more than the plan has.
 const TIGHTENINGS: usize = 3;
@@ -99,12 +100,12 @@ pub(crate) fn plan(
     effort: &Effort<'_, '_>,
     left_out: u64,
     start: Option<&Plan>,
-) -> Result<Planned, Error> {
+) -> Result<Planned, DeployError> {
     if variant == Variant::Untouched {
         return as_it_came(request, model, effort);
     }
     if let Some(file) = request.plan {
-        return lower(request, variant, model, effort, crate::check_plan(model, file)?);
+        return lower(request, variant, model, effort, remat::check_plan(model, file)?);
     }
     let mut asked = request.solve.on_device(model)?;
     let budget = asked.budget.bytes(model.baseline().peak);
@@ -118,10 +119,10 @@ pub(crate) fn plan(
     for _ in 0..TIGHTENINGS {
         effort.clock.begins(Activity::Plan, "");
         let known = best.as_ref().map(|best| &best.solution.plan).or(start);
-        let solution = match crate::solve(model, &asked, &effort.search(share, known)) {
+        let solution = match remat::solve(model, &asked, &effort.search(share, known)) {
             Ok(solution) => solution,
             // What is found already is within the budget but for what the runtime adds.
-            Err(error) if best.is_some() || left_out > 0 => return best.ok_or(error),
+            Err(error) if best.is_some() || left_out > 0 => return best.ok_or(error.into()),
             Err(error) => {
                 let control = effort.search(1.0, None);
                 explained(error, model, request.solve, Goal::default(), &control, besides)?
@@ -149,7 +150,7 @@ pub(crate) fn plan(
         }
         asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
     }
-    let best = best.ok_or_else(|| Error::NoVariant { abandoned: Vec::new() })?;
+    let best = best.ok_or_else(|| DeployError::NoVariant { abandoned: Vec::new() })?;
     let is_free = best.solution.replay.duration == model.baseline().duration;
     if request.arena && (is_free || is_quickly_optimal(&best.solution, effort)) {
         return suit_the_arena(request, variant, model, effort, &asked, best);
@@ -158,14 +159,14 @@ pub(crate) fn plan(
 }
 
 /// The model as it came.
-fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_, '_>) -> Result<Planned, Error> {
-    let solution = crate::solve(model, &without_budget(), &effort.search(1.0, None))?;
+fn as_it_came(request: &DeployRequest<'_>, model: &Model, effort: &Effort<'_, '_>) -> Result<Planned, DeployError> {
+    let solution = remat::solve(model, &without_budget(), &effort.search(1.0, None))?;
     let lowered = Lowered {
         proto: onnx(model, request)?.proto().clone(),
         report: LoweringReport::default(),
         reserve: None,
     };
-    let graph = crate::rewrite(model, &solution)?.unwrap_or_default();
+    let graph = remat::rewrite(model, &solution)?.unwrap_or_default();
     let promise = promise(model, &graph, &lowered, request.order)?;
     Ok(Planned {
         solution,
@@ -183,7 +184,7 @@ fn suit_the_arena(
     effort: &Effort<'_, '_>,
     asked: &SolveRequest,
     mut best: Planned,
-) -> Result<Planned, Error> {
+) -> Result<Planned, DeployError> {
     let little_more = best.promise.peak_bytes / 1_000 * (1_000 + LITTLE_MORE_PERMILLE);
     let highest = request.solve.budget.bytes(model.baseline().peak).unwrap_or(little_more);
     let mut asked = asked.clone();
@@ -203,7 +204,7 @@ fn suit_the_arena(
             .clock
             .begins(Activity::Plan, &format!("for the arena {seed}/{OTHER_PLANS}"));
         let control = effort.search(1.0 / (OTHER_PLANS + 1 - seed) as f64, None);
-        let Ok(solution) = crate::solve(model, &asked, &control.seed(control.seed + seed)) else {
+        let Ok(solution) = remat::solve(model, &asked, &control.seed(control.seed + seed)) else {
             continue;
         };
         let other = lower(request, variant, model, effort, solution)?;
@@ -232,8 +233,8 @@ fn beyond_the_plan(
     variant: Variant,
     model: &Model,
     effort: &Effort<'_, '_>,
-) -> Result<u64, Error> {
-    let solution = crate::solve(model, &without_budget(), &effort.search(1.0, None))?;
+) -> Result<u64, DeployError> {
+    let solution = remat::solve(model, &without_budget(), &effort.search(1.0, None))?;
     let planned = lower(request, variant, model, effort, solution)?;
     let peak = planned.solution.replay.peak;
     Ok(planned.promise.peak_bytes.saturating_sub(peak))
@@ -255,12 +256,12 @@ fn lower(
     model: &Model,
     effort: &Effort<'_, '_>,
     solution: Solution,
-) -> Result<Planned, Error> {
-    let refused = || Error::NotForRuntime {
+) -> Result<Planned, DeployError> {
+    let refused = || DeployError::NotForRuntime {
         path: request.input.to_owned(),
     };
     let clock = effort.clock;
-    let graph = crate::rewrite(model, &solution)?.ok_or_else(refused)?;
+    let graph = remat::rewrite(model, &solution)?.ok_or_else(refused)?;
     let options = variant.options(request.order);
     let write = |options: &LoweringOptions| {
         let started = Instant::now();
@@ -269,7 +270,7 @@ fn lower(
         clock.begins(Activity::Simulate, "");
         let promise = promise(model, &graph, &lowered, request.order)?;
         effort.file.set(started.elapsed());
-        Ok::<_, Error>((lowered, promise))
+        Ok::<_, DeployError>((lowered, promise))
     };
     // Where the runtime's order is as good without readers, they are left out: they cost time, and blocked layouts are undone for them.
     let mut order = request.order;

@@ -1,0 +1,3 @@
+//! Lets tests find OR-Tools where they link it.
+
+include!("../../ortools/rpath.rs");

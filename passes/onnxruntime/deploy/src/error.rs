@@ -1,0 +1,112 @@
+//! Why a deployment ends without a file, or with one that is not as predicted.
+
+use std::path::PathBuf;
+
+use remat::ErrorKind;
+use remat_files::shown;
+use remat_onnx::OnnxError;
+use remat_onnxruntime_run::RuntimeError;
+use thiserror::Error;
+
+use crate::variant::Abandoned;
+
+/// An error of a deployment, or of a comparison of models in the runtime.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeployError {
+    /// The model cannot be read, planned or written.
+    #[error(transparent)]
+    Pipeline(#[from] remat::Error),
+    /// ONNX Runtime refuses the model, or is not what it should be.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// Something was to run, and there is nothing to run it in.
+    #[error("ONNX Runtime is not here: nothing can be measured")]
+    NoRuntime,
+    /// Only ONNX models run in ONNX Runtime.
+    #[error("`{path}` is no ONNX model: there is nothing to write for ONNX Runtime", path = shown(.path.display()))]
+    NotForRuntime {
+        /// The input.
+        path: PathBuf,
+    },
+    /// The plan is one for what a runtime makes of the model, and there is no runtime.
+    #[error("the plan is for the graph that {by} makes of the model, and ONNX Runtime is not here")]
+    FusedPlan {
+        /// The runtime with its version.
+        by: String,
+    },
+    /// Nothing that was written has the bits of the input.
+    #[error("no way of writing the model computes what it computed: {}", texts(.abandoned))]
+    NoVariant {
+        /// What was tried.
+        abandoned: Vec<Abandoned>,
+    },
+    /// The time was over before a file was there that has the bits of the input.
+    #[error("the time was over before all ways of writing the model were tried; given up: {}", texts(.abandoned))]
+    NoTime {
+        /// What was tried.
+        abandoned: Vec<Abandoned>,
+    },
+    /// A measured peak lies above the predicted one.
+    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
+    BrokenPromise {
+        /// The promised peak.
+        promised: u64,
+        /// The measured peak.
+        measured: u64,
+    },
+    /// Two models that should compute the same do not.
+    #[error("`{rewritten}` does not compute what `{base}` does: output `{output}` differs in {differing} of {elements} elements{} (seed {seed})", form_text(.form.as_deref()), base = shown(.base.display()), rewritten = shown(.rewritten.display()), output = shown(.output))]
+    ModelsDiffer {
+        /// The first model.
+        base: PathBuf,
+        /// The second model.
+        rewritten: PathBuf,
+        /// The first output that differs.
+        output: String,
+        /// Elements whose bits differ.
+        differing: u64,
+        /// Elements of the output.
+        elements: u64,
+        /// What else differs: type, shape or presence.
+        form: Option<String>,
+        /// Seed of the inputs.
+        seed: u64,
+    },
+}
+
+impl DeployError {
+    /// Which of the documented outcomes this is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Pipeline(error) => error.kind(),
+            Self::BrokenPromise { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
+            Self::NoVariant { .. } => ErrorKind::Internal,
+            Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
+                ErrorKind::Limit
+            }
+            Self::Runtime(_) | Self::NoRuntime | Self::NotForRuntime { .. } | Self::FusedPlan { .. } => {
+                ErrorKind::Input
+            }
+        }
+    }
+}
+
+impl From<OnnxError> for DeployError {
+    fn from(error: OnnxError) -> Self {
+        Self::Pipeline(error.into())
+    }
+}
+
+fn texts(abandoned: &[Abandoned]) -> String {
+    let texts: Vec<String> = abandoned
+        .iter()
+        .map(|one| format!("{}: {}", one.variant, one.why))
+        .collect();
+    texts.join("; ")
+}
+
+fn form_text(form: Option<&str>) -> String {
+    form.map_or_else(String::new, |form| format!(", {form}"))
+}
