@@ -1,10 +1,6 @@
 //! The command line as users meet it: what it prints on both streams, and how it ends.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use insta_cmd::get_cargo_bin;
-use tempfile::TempDir;
+use common::{Folder, assert_contains_all, remat_opt, stdout_of, workspace};
 
 /// A search that ends the same way in every run.
 const STEPS: &str = "--step-limit 20000 --threads 1";
@@ -23,6 +19,7 @@ macro_rules! assert_run {
 }
 
 mod budgets;
+mod common;
 mod compare;
 mod files;
 mod help;
@@ -36,60 +33,14 @@ mod mlir;
 mod optimize;
 mod paging;
 mod plans;
+#[cfg(target_os = "linux")]
+mod process;
 mod reduce;
 mod runtime;
 mod simulate;
 mod streams;
 mod sweep;
 mod verify;
-
-fn workspace() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().expect("the workspace exists")
-}
-
-/// The program with these arguments, which white space parts, run in `test/` with a fixed terminal width.
-fn remat_opt(line: &str) -> Command {
-    let mut command = Command::new(get_cargo_bin("remat-opt"));
-    command
-        .args(line.split_whitespace())
-        .current_dir(workspace().join("test"))
-        .env("COLUMNS", "100")
-        // Where a runtime is wanted, the test names it.
-        .env("REMAT_ORT_LIBRARY", "none")
-        .env_remove("REMAT_LOG");
-    command
-}
-
-/// What a run that succeeds prints.
-fn stdout_of(command: &mut Command) -> String {
-    let output = command.output().expect("the program runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// A folder for what a test writes.
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).expect("the program wrote it")
-    }
-}
-
-fn assert_contains_all(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "`{part}` is not in: {text}");
-    }
-}
 
 /// Times and search steps differ from run to run; so do folders.
 fn settings() -> insta::Settings {

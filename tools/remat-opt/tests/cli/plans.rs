@@ -4,7 +4,6 @@ use remat::onnx::RECOMPUTE_OF;
 use remat::onnx::proto::{Message, ModelProto};
 use serde_json::Value;
 
-use crate::runtime::with_runtime;
 use crate::{Folder, SEARCH, assert_contains_all, remat_opt, stdout_of};
 
 const UNET: &str = "models/unet_tiny_train.onnx";
@@ -109,30 +108,4 @@ fn a_rewritten_file_that_a_simplifier_went_over_is_told_from_a_whole_one() {
     std::fs::write(&out, model.write_to_bytes().expect("a model")).expect("it can be written");
     let message = format!("{merged} of {merged} recomputed nodes");
     assert_contains_all(&inspect(), &[&message, "simplify before, never after"]);
-}
-
-#[test]
-fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
-    const MLP: &str = "models/mlp_tiny_train.onnx";
-    let folder = Folder::new();
-    let (plan, first, again) = (
-        folder.path("plan.json"),
-        folder.path("first.onnx"),
-        folder.path("again.onnx"),
-    );
-    let steps = "--step-limit 500 --time-limit 10m --threads 1 --no-measure -q";
-    let Some(mut make) = with_runtime(&format!("{MLP} {steps} --order-hint priority")) else {
-        return;
-    };
-    stdout_of(make.arg("-o").arg(&first).arg("--emit-plan").arg(&plan));
-    assert_contains_all(
-        &folder.read("plan.json"),
-        &["\"fused_by\": \"ONNX Runtime", "\"order_hint\": \"priority\""],
-    );
-    let with = |line: &str| with_runtime(line).expect("it was there");
-    stdout_of(with(&format!("verify {MLP}")).arg(&plan));
-    let mut apply = with(&format!("{MLP} --no-measure -q"));
-    stdout_of(apply.arg("--plan").arg(&plan).arg("-o").arg(&again));
-    let bytes = |name: &str| std::fs::read(folder.path(name)).expect("it was written");
-    assert_eq!(bytes("first.onnx"), bytes("again.onnx"));
 }

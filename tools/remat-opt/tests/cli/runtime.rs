@@ -1,34 +1,10 @@
-//! `remat-opt profile`, and `remat-opt verify` on two models: what needs ONNX Runtime. Where its library is missing, the tests say so.
+//! `remat-opt profile`, and `remat-opt verify` on two models: what needs no ONNX Runtime.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
-
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use remat::onnx::proto::{Message, TensorProto};
-use remat::profile::ProfileFile;
-use serde_json::Value;
-
-use crate::{Folder, assert_contains_all, remat_opt, stdout_of, workspace};
+use crate::{assert_contains_all, remat_opt};
 
 const MLP: &str = "models/mlp_tiny_train.onnx";
-const UNET: &str = "models/unet_tiny_train.onnx";
-
-/// The command line with the runtime's library named, `None` where there is none.
-pub(crate) fn with_runtime(line: &str) -> Option<Command> {
-    let fetched = workspace().join("third_party/onnxruntime/lib/libonnxruntime.so");
-    let library = std::env::var_os("REMAT_ORT_LIBRARY").map_or(fetched, PathBuf::from);
-    if !library.exists() {
-        eprintln!(
-            "skipped: ONNX Runtime is not at {} (run third_party/fetch.sh)",
-            library.display()
-        );
-        return None;
-    }
-    let mut command = remat_opt(line);
-    command.arg("--ort-library").arg(library);
-    Some(command)
-}
 
 fn run(command: &mut Command) -> (Output, String) {
     let output = command.output().expect("the program runs");
@@ -52,121 +28,8 @@ fn a_library_that_is_not_there_is_an_input_error() {
 }
 
 #[test]
-fn a_model_computes_what_it_computes() {
-    let Some(mut command) = with_runtime(&format!("verify {MLP} {MLP} --runs 2 --seeds 2")) else {
-        return;
-    };
-    let folder = Folder::new();
-    let text = stdout_of(command.arg("-o").arg(folder.path("report.json")));
-    assert_contains_all(
-        &text,
-        &["time, median", "outputs for each of 2 seeds: identical in every bit"],
-    );
-    let report: Value = serde_json::from_str(&folder.read("report.json")).expect("the report is JSON");
-    assert_eq!(report["identical"], true);
-    assert_eq!(report["settings"]["level"], "all");
-    let peak = &report["base"]["first_run_peak_bytes"];
-    if cfg!(all(target_os = "linux", target_env = "gnu")) {
-        assert!(peak.as_u64() > Some(1 << 20), "{report}");
-        assert_contains_all(&text, &["peak, first run", "peak, later runs"]);
-    } else {
-        assert_contains_all(&text, &["peaks are not known"]);
-    }
-}
-
-#[test]
-fn the_first_output_that_differs_is_named_and_is_a_finding() {
-    let Some(mut command) = with_runtime(&format!("verify {MLP} {UNET} --runs 1 --seeds 1")) else {
-        return;
-    };
-    let (output, stderr) = run(&mut command);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert_contains_all(&stderr, &["does not compute what", "output `loss` differs"]);
-}
-
-#[test]
-fn a_model_that_cannot_be_loaded_is_an_input_error() {
-    let folder = Folder::new();
-    let broken = folder.path("broken.onnx");
-    std::fs::write(&broken, "no model").expect("it can be written");
-    let Some(mut command) = with_runtime(&format!("verify {MLP}")) else {
-        return;
-    };
-    let (output, stderr) = run(command.arg(&broken));
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert_contains_all(&stderr, &["ONNX Runtime cannot load", "broken.onnx"]);
-}
-
-#[test]
 fn what_models_run_on_is_checked() {
     let (output, stderr) = run(&mut remat_opt(&format!("verify {MLP} {MLP} --device abacus")));
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert_contains_all(&stderr, &["not on `abacus`"]);
-}
-
-#[test]
-fn a_measured_profile_is_used_like_any_other() {
-    let folder = Folder::new();
-    let Some(mut command) = with_runtime(&format!("profile {MLP} --runs 2")) else {
-        return;
-    };
-    stdout_of(command.arg("-o").arg(folder.path("profile.json")));
-    let file = ProfileFile::from_json(&folder.read("profile.json")).expect("it is a profile");
-    assert_eq!(file.ops.len(), 57);
-    assert!(file.ops.iter().all(|op| !op.outputs.is_empty()));
-    assert!(
-        file.run
-            .is_some_and(|run| run.runtime.starts_with("ONNX Runtime 1.") && run.runs == 2)
-    );
-    stdout_of(remat_opt(&format!("inspect {MLP} --profile")).arg(folder.path("profile.json")));
-    let other = remat_opt(&format!("inspect {UNET} --profile"))
-        .arg(folder.path("profile.json"))
-        .output();
-    assert_eq!(other.expect("the program runs").status.code(), Some(2));
-    let Some(mut command) = with_runtime(&format!("inspect {MLP} --profile measured")) else {
-        return;
-    };
-    stdout_of(&mut command);
-}
-
-#[test]
-fn the_slowest_ops_are_listed() {
-    let Some(mut command) = with_runtime(&format!("profile {MLP} --runs 2 --top 3")) else {
-        return;
-    };
-    let text = stdout_of(&mut command);
-    assert_contains_all(&text, &["57 ops take", "median of 2 warm runs", "bytes of results"]);
-}
-
-/// Writes a tensor of 32-bit floats as a test data set of the `onnx` package does.
-fn write_input(path: &Path, name: &str, dims: &[i64]) {
-    let count: i64 = dims.iter().product();
-    let tensor = TensorProto {
-        name: name.to_owned(),
-        dims: dims.to_vec(),
-        data_type: 1,
-        float_data: vec![0.5; usize::try_from(count).expect("it is small")],
-        ..TensorProto::default()
-    };
-    std::fs::write(path, tensor.write_to_bytes().expect("it can be written")).expect("it can be written");
-}
-
-#[test]
-fn inputs_come_from_a_folder_and_must_fit() {
-    let folder = Folder::new();
-    write_input(&folder.path("input_0.pb"), "x", &[4096, 64]);
-    let line = format!("profile {MLP} --runs 1");
-    let run_with = |folder: &Folder| Some(run(with_runtime(&line)?.arg("--inputs").arg(folder.path(""))));
-    let Some((output, stderr)) = run_with(&folder) else {
-        return;
-    };
-    assert!(output.status.success(), "{stderr}");
-    write_input(&folder.path("input_0.pb"), "x", &[4096, 65]);
-    let (output, stderr) = run_with(&folder).expect("the library is there");
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert_contains_all(&stderr, &["input `x`", "4096, 65"]);
-    write_input(&folder.path("input_0.pb"), "other", &[4096, 64]);
-    let (output, stderr) = run_with(&folder).expect("the library is there");
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert_contains_all(&stderr, &["holds tensor `other`, input 0 is `x`"]);
 }

@@ -1,0 +1,61 @@
+//! The command line where it runs models in ONNX Runtime.
+
+#[path = "../cli/common.rs"]
+mod common;
+mod models;
+#[cfg(target_os = "linux")]
+#[path = "../cli/process.rs"]
+mod process;
+#[cfg(target_os = "linux")]
+mod signals;
+
+use std::process::{Command, ExitCode};
+
+use common::{Folder, assert_contains_all, remat_opt, stdout_of};
+use remat_testing::{Need, run, runtime_library, trial};
+
+fn main() -> ExitCode {
+    let models = [
+        trial!(models::a_model_computes_what_it_computes, Need::OnnxRuntime),
+        trial!(
+            models::the_first_output_that_differs_is_named_and_is_a_finding,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            models::a_model_that_cannot_be_loaded_is_an_input_error,
+            Need::OnnxRuntime
+        ),
+        trial!(models::a_measured_profile_is_used_like_any_other, Need::OnnxRuntime),
+        trial!(models::the_slowest_ops_are_listed, Need::OnnxRuntime),
+        trial!(models::inputs_come_from_a_folder_and_must_fit, Need::OnnxRuntime),
+        trial!(
+            models::a_plan_for_a_fused_graph_is_checked_on_that_graph,
+            Need::OnnxRuntime
+        ),
+    ];
+    #[cfg(target_os = "linux")]
+    let signals = [
+        trial!(
+            signals::a_signal_while_a_model_is_measured_leaves_no_process_and_no_file,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            signals::a_process_that_runs_a_model_dies_with_the_program,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            signals::a_model_that_never_ends_reaches_the_limit_and_is_named,
+            Need::OnnxRuntime
+        ),
+    ];
+    #[cfg(not(target_os = "linux"))]
+    let signals = [];
+    run(models.into_iter().chain(signals))
+}
+
+/// The command line with the runtime's library named.
+fn with_runtime(line: &str) -> Command {
+    let mut command = remat_opt(line);
+    command.arg("--ort-library").arg(runtime_library());
+    command
+}
