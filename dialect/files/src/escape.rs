@@ -1,8 +1,7 @@
 //! Text from a file on its way to a terminal.
 //!
 //! A name can hold anything: sequences that move the cursor and clear the screen, line breaks that forge a line of the report, marks
-//! that reverse what is read. They are shown as the escapes of JSON, `\u001b` say, so that a document in JSON stays the same document to
-//! every reader.
+//! that reverse the direction of text. Such characters are shown as JSON escapes (`\u001b`), so a JSON document keeps its meaning.
 
 use std::fmt::{self, Display, Write};
 
@@ -28,13 +27,13 @@ impl<T: Display> Display for Shown<T> {
     }
 }
 
-/// `text` in one line, like [`shown`]: for a message that was put together.
+/// `text` in one line, escaped like [`shown`]: for a composed message.
 #[must_use]
 pub fn line(text: &str) -> String {
     shown(text).to_string()
 }
 
-/// `text` with its line breaks, and else like [`shown`]: for a report or a document in JSON that was put together.
+/// `text` with its line breaks, otherwise escaped like [`shown`]: for a composed report or JSON document.
 #[must_use]
 pub fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -1,15 +1,15 @@
-//! What the program writes, and what it shows of what it read.
+//! Writing files safely, and showing text from files safely.
 //!
 //! | question | answer |
 //! |---|---|
-//! | how is a file written? | [`write()`], or [`OutputFile`] for what is too large to be held at once |
+//! | how is a file written? | [`write()`], or [`OutputFile`] for content that is too large for memory |
 //! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
 //! | how is a name from a file shown? | [`shown`], and [`lines()`] for whole texts |
 //!
 //! # Guarantees
 //! - A file appears under its name whole or not at all. It is written under a random name beside its place, which nobody else can
-//!   have opened (`O_EXCL`), flushed to the disk, and renamed. A run that fails removes it, and so does a program that calls [`remove_pending`] before it
-//!   ends in the middle of a run.
+//!   have opened (`O_EXCL`), flushed to the disk, and renamed. A run that fails removes it; a program that ends in the
+//!   middle of a run calls [`remove_pending`] first.
 //! - Only regular files are written: a folder, a device, a pipe or a socket is refused.
 //! - A link keeps pointing where it points: the file that it leads to is replaced. Another name of that file (a hard link) keeps the old
 //!   content.

@@ -1,4 +1,4 @@
-//! What a command reads and writes, so that it writes onto nothing that it reads and nothing twice.
+//! The files that a command reads and writes: no output may overwrite an input, or another output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub enum OutputError {
         /// The other.
         second: String,
     },
-    /// The output is no file, or cannot be one.
+    /// The output is not a regular file, or cannot become one.
     #[error("cannot write {what} to `{}`: {source}", shown(path.display()))]
     Unwritable {
         /// What would be written.
@@ -76,7 +76,7 @@ impl Identity {
 }
 
 impl Outputs {
-    /// Adds a file that is read; `what` says what it is, `the model` say. A path that leads nowhere is no input that could be destroyed.
+    /// Adds a file that is read; `what` names it for messages, such as `the model`. A path without a file is ignored: nothing can be destroyed there.
     ///
     /// # Errors
     /// [`OutputError::IsInput`] if it is one of the outputs.
@@ -97,7 +97,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a file that will be written; `what` says what it is, `the plan` say.
+    /// Adds a file that will be written; `what` names it for messages, such as `the plan`.
     ///
     /// # Errors
     /// [`OutputError`].

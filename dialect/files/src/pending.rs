@@ -1,4 +1,4 @@
-//! The files that are on their way, for a program that ends before they have their names.
+//! Temporary files of outputs that are not complete, for a program that ends before they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ fn pending() -> MutexGuard<'static, Vec<PathBuf>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the files that are on their way, so that a process that ends at once leaves none of them. Those whose writing goes on do not
-/// get their names any more.
+/// Removes the temporary files of all incomplete outputs, so that a process can end at once without leaving any. Outputs that are still
+/// being written never appear under their names.
 pub fn remove_pending() {
     for path in pending().drain(..) {
         // One that has its name by now is not there.

@@ -25,7 +25,7 @@ pub fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()
     file.commit()
 }
 
-/// A file on its way: what is written to it appears under its name with [`OutputFile::commit`], and goes with the value otherwise.
+/// An incomplete output: its content appears under its name with [`OutputFile::commit`], and is removed when the value is dropped without that.
 #[derive(Debug)]
 pub struct OutputFile {
     file: BufWriter<NamedTempFile>,
@@ -62,23 +62,23 @@ impl OutputFile {
         })
     }
 
-    /// Where the file is until it has its name, for a library that writes to paths only.
+    /// Path of the file until it has its name, for a library that writes to paths only.
     #[must_use]
     pub fn temporary_path(&self) -> &Path {
         self.file.get_ref().path()
     }
 
-    /// Gives the file its name, in place of what has it now. What was written is on the disk then.
+    /// Gives the file its name and replaces the file that has it now. The content is on the disk when this returns.
     ///
     /// # Errors
-    /// If the disk is full, or the file cannot be renamed. The old file is still there then, and the new one is not.
+    /// If the disk is full, or the file cannot be renamed. The old file then stays, and the new one is removed.
     pub fn commit(self) -> io::Result<()> {
         let (file, place, _pending) = self.finish()?;
         file.persist(&place).map_err(|error| error.error)?;
         sync_folder(&place)
     }
 
-    /// Like [`OutputFile::commit`], where nothing may have the name yet.
+    /// Like [`OutputFile::commit`], but an existing file is an error.
     ///
     /// # Errors
     /// Those of [`OutputFile::commit`], and [`ErrorKind::AlreadyExists`].

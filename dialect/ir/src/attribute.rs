@@ -1,4 +1,4 @@
-//! Attributes of ops: the small values that cost models and readers of the textual form need.
+//! Attributes of ops: the small values that cost models and people who read the textual form need.
 
 /// The value of an attribute.
 ///
@@ -17,7 +17,7 @@ pub enum Attribute {
     Floats(Vec<f32>),
     /// A list of byte strings.
     Strings(Vec<Vec<u8>>),
-    /// Something that stays with the importer (a tensor, a subgraph); the text says what it is.
+    /// Something that stays with the importer (a tensor, a subgraph); the text describes it.
     Opaque(String),
 }
 

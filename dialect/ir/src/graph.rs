@@ -16,7 +16,7 @@ pub enum Effects {
     Random,
     /// Reads or writes state outside its operands, or its behaviour is not known.
     Stateful,
-    /// Runs subgraphs: how long depends on data.
+    /// Runs subgraphs: its time depends on data.
     ControlFlow,
 }
 
@@ -33,7 +33,7 @@ impl Effects {
 pub enum OpKind {
     /// An op of the model.
     Compute,
-    /// Repeats op `of`, whose results were given up; its own results carry the same bits.
+    /// Repeats op `of`, whose results were freed; its own results have the same bits.
     Recompute {
         /// The compute op it repeats.
         of: OpId,
@@ -47,13 +47,13 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// Whether something is computed; the other ops say where memory goes.
+    /// Whether the op computes something; all others free or move memory.
     #[must_use]
     pub fn is_run(self) -> bool {
         self.memory_word().is_none()
     }
 
-    /// What an op does to the storage of its only operand, in the word of the textual form; `None` for runs.
+    /// The keyword of the textual form for what the op does to the storage of its only operand; `None` for ops that compute.
     #[must_use]
     pub fn memory_word(self) -> Option<&'static str> {
         match self {
@@ -65,16 +65,16 @@ impl OpKind {
     }
 }
 
-/// One operation. `domain` and `op_type` are empty where nothing is computed.
+/// One operation. `domain` and `op_type` are empty if nothing is computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Op {
     /// Unique name.
     pub name: String,
-    /// Compute, recompute or dealloc.
+    /// Compute, recompute, dealloc, page_out or page_in.
     pub kind: OpKind,
     /// Namespace of `op_type`; empty for the ONNX default.
     pub domain: String,
-    /// What is computed, `Conv` say.
+    /// What is computed, such as `Conv`.
     pub op_type: String,
     /// Operands; `None` where an optional operand is left out.
     pub inputs: Vec<Option<TensorId>>,
@@ -86,7 +86,7 @@ pub struct Op {
     pub effects: Effects,
     /// Attributes by name.
     pub attributes: BTreeMap<String, Attribute>,
-    /// Position of the op in the importer's own table, from which the exporter restores what the graph leaves out.
+    /// Position of the op in the importer's own table, from which the exporter restores what the graph does not hold.
     pub source: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Op {
         }
     }
 
-    /// Every tensor the op reads: operands, then captures, in order, repetitions kept.
+    /// Every tensor the op reads: operands, then captures, in order; repeated operands are repeated here.
     pub fn reads(&self) -> impl Iterator<Item = TensorId> + '_ {
         self.inputs.iter().flatten().chain(&self.captures).copied()
     }
@@ -143,7 +143,7 @@ pub enum StorageClass {
     Intermediate,
 }
 
-/// Memory that one tensor roots and views of it share.
+/// Memory that one tensor creates and views of it share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Storage {
     /// The tensor that created it; gives the storage its name.

@@ -14,7 +14,7 @@ macro_rules! dense_id {
             /// The id of the element at `index` of the dense vector it counts.
             ///
             /// # Panics
-            /// If `index` exceeds `u32::MAX`: graphs are limited to that many elements by the readers of their files.
+            /// If `index` exceeds `u32::MAX`: importers limit graphs to that many elements.
             #[must_use]
             pub fn new(index: usize) -> Self {
                 Self(u32::try_from(index).expect("more than u32::MAX elements"))

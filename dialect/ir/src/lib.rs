@@ -1,8 +1,8 @@
 //! The data-flow graph that every pass works on.
 //!
 //! A [`Graph`] is a list of [`Op`]s in a *reference order*: an order in which every op comes after the ops whose results
-//! it reads. Ops read and define [`Tensor`]s; each tensor lives in a [`Storage`], and views (a reshaped tensor, say)
-//! share the storage of the tensor they look at. Rematerialization is explicit: a `recompute` op repeats an earlier op, a
+//! it reads. Ops read and define [`Tensor`]s; each tensor lives in a [`Storage`], and views (a reshaped tensor, for instance)
+//! share the storage of their source. Rematerialization is explicit: a `recompute` op repeats an earlier op, a
 //! `dealloc` op ends the life of a storage. So is a second memory: a `page_out` op moves a storage there, a `page_in` op brings it back.
 //!
 //! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.

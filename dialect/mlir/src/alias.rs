@@ -1,7 +1,7 @@
 //! Where results live: in the memory of an operand, or in memory of their own.
 //!
-//! `BufferizableOpInterface` says so of operations that can be bufferized as they are. Those named below are lowered to such ones
-//! first, by the passes of their dialects, and their results are views then.
+//! For operations that can be bufferized as they are, `BufferizableOpInterface` decides. The operations named below are first lowered to
+//! such ones by the passes of their dialects; their results are then views.
 
 use melior::ir::OperationRef;
 

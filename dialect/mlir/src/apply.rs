@@ -18,13 +18,13 @@ mod pages;
 
 use pages::Pages;
 
-/// Attribute that sets copies of operations on tensors of other dialects apart, which no fence can take.
+/// Attribute that distinguishes copies of operations on tensors of other dialects, which no optimization barrier accepts.
 const COPY_ID: &str = "remat.recompute";
 
 /// The destination of operations that write into empty tensors.
 const ALLOCATION: &str = "bufferization.alloc_tensor";
 
-/// How a graph is carried over.
+/// Options for applying a graph to a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ApplyOptions {
     /// Whether `dealloc` ops become `remat.dealloc` markers.
@@ -38,16 +38,16 @@ impl Default for ApplyOptions {
 }
 
 impl<'c> Imported<'c> {
-    /// Makes the function what `rewritten` says, which is this graph with a plan applied: operations in its order, a copy for every
+    /// Rewrites the function to match `rewritten`, which is this graph with a plan applied: operations in its order, a copy for every
     /// `recompute` op, a marker for every `dealloc` op, transfers for `page_out` and `page_in` ops.
     ///
-    /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand tells it from the operation and
-    /// all other copies already. Allocations take the place of empty tensors to write into, which tells copies from operations, too, and
-    /// keeps results that have nothing to do with each other from sharing a buffer for good. Constants stand first.
+    /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand already distinguishes it from the
+    /// operation and all other copies. Allocations replace the empty tensors that copies write into. This also distinguishes copies, and it
+    /// keeps unrelated results from sharing a buffer. Constants stand first.
     ///
     /// # Errors
-    /// [`ApplyError::NoPage`] if a tensor moves that no page holds; the function is as it was then. Other [`ApplyError`]s if the graph is
-    /// that of another function; the function is half rewritten then.
+    /// [`ApplyError::NoPage`] if the plan moves a tensor whose type no page can hold; the function is then unchanged. Other [`ApplyError`]s if
+    /// the graph belongs to another function; the function is then partly rewritten.
     pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<(), Diagnosed<'c, ApplyError>> {
         let function = self.function;
         let block = function
@@ -228,7 +228,7 @@ impl<'t, 'c> Applier<'t, 'c> {
         Some(self.imported.table.values[value].value)
     }
 
-    /// Puts one operand of a copy behind a fence; returns a number for the copy where no operand is of a type that fences take.
+    /// Puts an optimization barrier before one operand of a copy; returns a number for the copy if no operand has a type that barriers accept.
     fn fence(
         &mut self,
         position: usize,

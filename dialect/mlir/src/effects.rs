@@ -1,8 +1,8 @@
 //! Effects of operations.
 //!
-//! Registered operations say themselves whether they touch memory. Of those that are not registered, the dialects below are known; all
-//! else counts as stateful. What draws random numbers is never recomputed, whatever its dialect says: onnx-mlir marks
-//! `onnx.RandomNormal` as pure, and a second run of a kernel gives other bits.
+//! Registered operations state whether they touch memory. Of unregistered operations, those of the dialects below are known; all others
+//! count as stateful. Operations that draw random numbers are never recomputed, whatever their dialect states: onnx-mlir marks
+//! `onnx.RandomNormal` as pure, but a second run of a kernel gives other bits.
 
 use remat_ir::Effects;
 

@@ -9,7 +9,7 @@ use crate::ffi;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The operation is no function, or one without a body.
+    /// The operation is not a function, or has no body.
     #[error("`{0}` is not a function with a body")]
     NotAFunction(String),
     /// The body has several blocks.
@@ -47,22 +47,22 @@ pub enum ImportError {
         /// What overflows.
         source: remat_ir::SizeError,
     },
-    /// The function is a result of this pass.
+    /// The function already holds a plan: it is a result of this pass.
     #[error("`{0}`: the function is scheduled already; start from what it was before")]
     Scheduled(String),
 }
 
-/// Why a rewritten graph cannot be carried over to a function.
+/// Why a rewritten graph cannot be applied to a function.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// An op of the rewritten graph does not stand for an operation of the function.
+    /// An op of the rewritten graph has no operation in the function.
     #[error("op `{0}` of the rewritten graph is none of the function's")]
     ForeignOp(String),
-    /// A tensor of the rewritten graph is made by no op of it.
+    /// A tensor of the rewritten graph has no producer in it.
     #[error("tensor `{0}` of the rewritten graph is none of the function's")]
     ForeignTensor(String),
-    /// A tensor is to move to the second memory that no page holds.
+    /// A tensor that moves to the second memory has a type that no page can hold.
     #[error("`{tensor}` cannot move to the second memory: no page holds a `{ty}`")]
     NoPage {
         /// The tensor.
@@ -75,12 +75,12 @@ pub enum ApplyError {
     Build {
         /// The operation.
         op: &'static str,
-        /// MLIR's words.
+        /// MLIR's message.
         why: String,
     },
 }
 
-/// An error with the operation at which it stands.
+/// An error and the operation that causes it.
 #[derive(Clone, Debug, Error)]
 #[error("{error}")]
 pub struct Diagnosed<'c, E: std::error::Error> {
@@ -94,7 +94,7 @@ impl<'c, E: std::error::Error> Diagnosed<'c, E> {
         Self { op, error }
     }
 
-    /// Tells the error at the operation, as MLIR tells its own.
+    /// Emits the error as an MLIR diagnostic at the operation.
     pub fn emit(&self) {
         ffi::emit(self.op, ffi::ERROR, &self.error.to_string());
     }

@@ -1,4 +1,4 @@
-//! The functions of `queries/Queries.cpp`, and those of the C API that melior does not wrap, behind safe ones.
+//! The functions of `queries/Queries.cpp`, and those of the C API that melior does not wrap, as safe functions.
 #![expect(unsafe_code, reason = "the functions are C++")]
 
 use std::ffi::c_void;

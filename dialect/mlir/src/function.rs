@@ -1,4 +1,4 @@
-//! A function, as this crate hands it around: what it is to MLIR stays inside.
+//! A function of a module; MLIR's own types stay inside this crate.
 #![expect(unsafe_code, reason = "operations come from C++")]
 
 use std::ffi::c_void;
@@ -11,14 +11,14 @@ use mlir_sys::MlirOperation;
 use crate::error::{Diagnosed, ImportError};
 use crate::ffi::{self, NewAttribute, as_mut};
 
-/// How grave a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
-    /// Something to know.
+    /// A remark.
     Remark,
-    /// Something that may be wrong.
+    /// A warning: something may be wrong.
     Warning,
-    /// Something that is wrong.
+    /// An error: something is wrong.
     Error,
 }
 
@@ -32,7 +32,7 @@ impl<'c> Function<'c> {
     /// The function that is this operation.
     ///
     /// # Safety
-    /// The pointer is that of an `mlir::Operation` which lives, unmoved by others, as long as `'c`.
+    /// The pointer leads to an `mlir::Operation` that lives as long as `'c`, and that nobody else moves.
     #[must_use]
     pub unsafe fn from_raw(operation: *mut c_void) -> Self {
         // SAFETY: the caller says so.
@@ -48,7 +48,7 @@ impl<'c> Function<'c> {
         self.op
     }
 
-    /// The name of the function, without the sign of symbols.
+    /// The name of the function, without `@`.
     #[must_use]
     pub fn name(self) -> String {
         self.attribute("sym_name").and_then(ffi::text).unwrap_or_default()
@@ -83,7 +83,7 @@ impl<'c> Function<'c> {
         Err(Diagnosed::at(at, ImportError::SeveralBlocks { blocks }))
     }
 
-    /// Tells something at the function, as MLIR tells diagnostics.
+    /// Emits an MLIR diagnostic at the function.
     pub fn emit(self, severity: Severity, text: &str) {
         let severity = match severity {
             Severity::Remark => 0,

@@ -17,10 +17,10 @@ use crate::units::{Entry, Role, Table, ValueIndex};
 /// How a function is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ImportOptions {
-    /// What dynamic extents count as; absent: sizes that depend on them are errors.
+    /// The number that dynamic extents count as; if absent, sizes that depend on them are errors.
     pub dynamic_extent: Option<u64>,
-    /// Whether the function may hold operations of the `remat` dialect already. Fences are views then, and markers and transfers become
-    /// `dealloc`, `page_out` and `page_in` ops.
+    /// Whether the function may already contain operations of the `remat` dialect. If so, optimization barriers become views, and markers and
+    /// transfers become `dealloc`, `page_out` and `page_in` ops.
     pub scheduled: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'c> Imported<'c> {
         &self.graph
     }
 
-    /// Takes the ops out of the graph that only say where memory goes.
+    /// Removes the ops that only free or move memory from the graph.
     pub fn drop_memory_ops(&mut self) {
         let graph = std::mem::take(&mut self.graph);
         let mut renamed = TiVec::with_capacity(graph.ops.len());
@@ -58,7 +58,7 @@ impl<'c> Imported<'c> {
         }
     }
 
-    /// Sets a 64-bit integer attribute of the operation that an op stands for.
+    /// Sets a 64-bit integer attribute of the operation of an op.
     pub fn set_integer(&self, op: OpId, name: &str, value: i64) {
         let source = self.graph.ops.get(op).and_then(|op| op.source);
         if let Some(entry) = source.and_then(|source| self.table.entries.get(source as usize)) {
@@ -77,7 +77,7 @@ impl<'c> Function<'c> {
     /// Reads the body of the function.
     ///
     /// # Errors
-    /// [`ImportError`] with the operation at which it stands.
+    /// [`ImportError`] with the operation that causes it.
     pub fn import(self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
         let table = Table::of(self.block()?).ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
         let mut importer = Importer {
@@ -362,7 +362,8 @@ pub(crate) struct Reads {
 }
 
 impl Table<'_> {
-    /// Whether the value may stand behind a fence: a tensor that is no constant. An empty tensor is none either, but lowerings look for it.
+    /// Whether an optimization barrier may precede the value: a tensor that is not a constant. Lowerings look for empty tensors, so those
+    /// get none either.
     pub(crate) fn can_carry_fence(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
         let is_resident = known

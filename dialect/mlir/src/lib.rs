@@ -1,16 +1,16 @@
 //! MLIR functions to and from the graph of the passes.
 //!
-//! [`Function::import`] reads the body of a function over ranked tensors as a [`remat_ir::Graph`]; [`Imported::apply`] makes the
-//! function what a rewritten graph says: operations in its order, clones for its `recompute` ops, `remat.dealloc` markers for its
-//! `dealloc` ops. [`Session`] parses, runs pipelines and prints, for programs that are no plugin.
+//! [`Function::import`] reads the body of a function over ranked tensors as a [`remat_ir::Graph`]; [`Imported::apply`] rewrites
+//! the function to match a rewritten graph: operations in its order, clones for its `recompute` ops, `remat.dealloc` markers for its
+//! `dealloc` ops. [`Session`] parses, runs pipelines and prints, for programs that are not plugins.
 //!
-//! # What the graph says of a function
-//! - A value lives in memory of its own, but for views (`tensor.expand_shape`, `tosa.reshape`, …), which look into that of their operand.
+//! # How a function becomes a graph
+//! - A value has memory of its own, except views (`tensor.expand_shape`, `tosa.reshape`, …), which share the memory of their operand.
 //!   Constants, scalars and the arguments of the function take no memory of the run.
-//! - What only prepares the memory that an operation writes its result into (`tensor.empty`, a `linalg.fill` of it) is one op with that
-//!   operation: bufferization makes one buffer of them.
+//! - An operation that only prepares the destination of another one (`tensor.empty`, a `linalg.fill` of it) is part of the same op:
+//!   bufferization makes one buffer of them.
 //! - An operation with regions is one op. Outer values that it reads inside are captures.
-//! - Whatever has side effects keeps its order among its like, and is never recomputed. Operations of dialects that are not loaded
+//! - Operations with side effects keep their order among each other and are never recomputed. Operations of dialects that are not loaded
 //!   are judged by their names.
 //!
 //! Without the feature `llvm` the crate is empty.

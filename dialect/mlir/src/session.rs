@@ -1,4 +1,4 @@
-//! A context of its own, for programs that are no plugin.
+//! An MLIR context, for programs that are not plugins.
 
 use std::fmt;
 use std::path::Path;
@@ -17,14 +17,14 @@ use thiserror::Error;
 use crate::ffi;
 use crate::function::Function;
 
-/// Something that MLIR told: an error, a warning, a remark, or a note to one.
+/// A diagnostic of MLIR: an error, a warning, a remark, or a note to one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
     /// `error`, `warning`, `remark` or `note`.
     pub severity: &'static str,
-    /// Where, in MLIR's form of locations.
+    /// The location, as MLIR prints it.
     pub place: String,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
@@ -39,25 +39,25 @@ impl fmt::Display for Message {
     }
 }
 
-/// Why a module cannot be worked on. What MLIR said of it is among [`Session::take_messages`].
+/// Why a module cannot be processed. [`Session::take_messages`] has MLIR's messages about it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The text is no module.
+    /// The text is not a module.
     #[error("`{0}` is not a module of MLIR")]
     Parse(String),
-    /// The pipeline is none.
+    /// The text is not a pipeline.
     #[error("`{pipeline}` is not a pipeline of passes: {why}")]
     Pipeline {
         /// The text.
         pipeline: String,
-        /// MLIR's words.
+        /// MLIR's message.
         why: String,
     },
     /// A pass failed.
     #[error("a pass failed")]
     Pass,
-    /// What was made breaks rules of its operations; our mistake.
+    /// The module that was made breaks rules of its operations: a bug of ours.
     #[error("the rewritten module does not verify")]
     Invalid,
 }
@@ -107,7 +107,7 @@ impl Session {
         Self { context, messages }
     }
 
-    /// What MLIR told since the last call.
+    /// MLIR's diagnostics since the last call.
     pub fn take_messages(&self) -> Vec<Message> {
         let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *messages)
@@ -124,7 +124,7 @@ impl Session {
         Ok(Parsed { session: self, module })
     }
 
-    /// Parses a module; places in it are told with `-` for the file.
+    /// Parses a module; locations in it name the file `-`.
     ///
     /// # Errors
     /// [`SessionError::Parse`].

@@ -23,13 +23,13 @@ pub enum NodeLinkError {
     BadId {
         /// The node or the edge.
         place: String,
-        /// What stands in the place of an id.
+        /// What was found in the place of an id.
         id: String,
     },
     /// Two nodes have one id.
     #[error("node id `{}` is given twice", shown(.0))]
     DuplicateNode(String),
-    /// Two ids are written alike, a number and a string.
+    /// A number and a string are the same id in text.
     #[error("two nodes are called `{}`: once as a number, once as a string", shown(.0))]
     AmbiguousName(String),
     /// A node lacks its size or its time.

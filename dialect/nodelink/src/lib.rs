@@ -1,4 +1,4 @@
-//! networkx node-link JSON graphs, the way researchers bring graphs.
+//! networkx node-link JSON graphs, the form in which papers publish their graphs.
 //!
 //! `networkx.node_link_data` writes a graph as `{"directed", "multigraph", "graph", "nodes", "links"}`. A node of the graph
 //! becomes an op with one result; the sizes and times that solvers need are attributes of the nodes. Two sets of names
@@ -13,7 +13,7 @@
 //! | reference order | `graph.order` | none: the order of `networkx.topological_sort` |
 //! | pass of a training step | none | `backward` |
 //!
-//! Edges stand under `links` or `edges`. Other keys are passed over.
+//! Edges stand under `links` or `edges`. Other keys are ignored.
 
 mod document;
 mod error;

@@ -26,11 +26,11 @@ const MAX_BYTES: u64 = u64::MAX / 8;
 ///
 /// Op `i` is node `i` of the reference order, its only result is tensor `i` of type `u8[bytes]`, with the same name. Its
 /// operands are the results of the nodes it has edges from, in the order of the file, each once. The graph is valid; it has
-/// neither inputs nor outputs, the files say nothing of them. [`remat_ir::Op::source`] is the position in the file's
+/// neither inputs nor outputs, because the files do not state any. [`remat_ir::Op::source`] is the position in the file's
 /// list of nodes.
 ///
-/// An op is called by its node's `name` if that is a string that no other node has, otherwise by its id; should that give
-/// one name to two ops, all ops are called by their ids.
+/// An op is called by its node's `name` if that is a string that no other node has, otherwise by its id; if that gives
+/// two ops the same name, all ops are called by their ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeLinkGraph {
     /// The graph.

@@ -31,7 +31,7 @@ pub(crate) struct Level<'m> {
     none: Option<Value>,
     /// The recomputes so far: what they repeat, and of what.
     repeated: FxHashSet<(OpId, Vec<Option<TensorId>>)>,
-    /// What was read when, where far reads get fences.
+    /// When each tensor was last read, if far reads get optimization barriers.
     pub(crate) reads: Option<Reads>,
 }
 

@@ -1,4 +1,4 @@
-//! Tensors with their values: as literals where they are small, as blobs behind the module where they are weights.
+//! Tensors with their values: small ones as literals, weights as blobs after the module.
 
 use remat_ir::{ElementType, ValueType};
 use remat_onnx::OnnxModel;

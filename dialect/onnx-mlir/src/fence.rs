@@ -1,4 +1,4 @@
-//! What marks a recompute.
+//! Optimization barriers and attributes that mark recomputes.
 
 use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
 
@@ -7,12 +7,12 @@ use crate::emit::{Emitter, Value};
 use crate::{ExportError, Form, text, types};
 
 impl Emitter<'_> {
-    /// Puts fences before operands of an op where its form needs them to keep the plan.
+    /// Puts optimization barriers before operands of an op if its form needs them to keep the plan.
     ///
     /// A recompute gets one before its first ranked tensor that is no constant, so that nobody merges it with the op that it
     /// repeats: compilers fold constants, and look for them. An op without such an operand stays unfenced; it makes constants,
     /// which compilers handle as such. One that reads what was recomputed itself differs from the others already, and is
-    /// better fused with that. For IREE, far reads get a fence too ([`crate::reads`]).
+    /// better fused with that. For IREE, far reads get a barrier, too ([`crate::reads`]).
     ///
     /// # Errors
     /// Those of writing.
@@ -65,7 +65,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The fence of the dialect `remat`.
+    /// The optimization barrier of the dialect `remat`.
     fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
         let fenced = self.value(called, &value.ty);
         let (id, of) = (self.report.fences, text::string(of.as_bytes()));
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         Ok(fenced)
     }
 
-    /// A fence of IREE: a transfer to the device where the tensor is. It lasts until all passes that merge, fuse and move ops are done,
+    /// The optimization barrier for IREE: a transfer to the device where the tensor already is. It lasts until all passes that merge, fuse and move ops are done,
     /// and then goes without a copy. The shape must be known.
     fn iree_fence(&mut self, value: &Value, ty: &ValueType, location: &str) -> Result<Value, ExportError> {
         // IREE's tensors have no signs.
@@ -100,7 +100,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether a fence may stand before a read of this tensor: it is ranked and no constant.
+/// Whether a read of this tensor may get an optimization barrier: it is ranked and not a constant.
 fn is_fenceable(graph: &Graph, tensor: TensorId) -> bool {
     let tensor = &graph.tensors[tensor];
     let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant

@@ -1,9 +1,9 @@
-//! The forms, and what of them is left to the caller.
+//! The forms, and their options.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How an ONNX model looks as MLIR.
+/// The form of an ONNX model as MLIR.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// `torch.operator "onnx.…"` over `!torch.vtensor`: what torch-mlir and IREE import.
@@ -45,9 +45,9 @@ impl FromStr for Form {
     }
 }
 
-/// What keeps the compiler behind the `torch` form from merging a recompute with the op it repeats.
+/// The optimization barriers that keep the compiler that reads the `torch` form from merging a recompute with the op it repeats.
 ///
-/// The other forms have one way each, and need no choice.
+/// The other forms have one kind each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Fences {
     /// Ops of IREE around an operand of the recompute. Only IREE reads the result.
@@ -67,7 +67,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The form as its readers want it.
+    /// The form with the options that its compilers expect.
     #[must_use]
     pub fn new(form: Form) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Where memory goes: what is given up, what moves to the second memory and what comes back from there.
+//! Memory ops: what is freed, what moves to the second memory and what comes back.
 //!
 //! An op of the graph moves a storage, and all its tensors go with it. In the text, what comes back is a new value of the tensor that owns
-//! the storage; views are made again of it when they are read.
+//! the storage; views are made again from it when they are read.
 
 use remat_ir::{Graph, Op, OpKind, StorageId, TensorId, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,11 +13,11 @@ use crate::{ExportError, Form};
 /// The second memory as the text has it so far.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// What stands there for each storage.
+    /// The page of each storage in the second memory.
     pages: FxHashMap<StorageId, Value>,
-    /// How often each storage is still to come back.
+    /// How many page-ins of each storage are still to come.
     to_come: FxHashMap<StorageId, usize>,
-    /// Tensors whose memory moved away under them.
+    /// Tensors whose memory moved to the second memory.
     gone: FxHashSet<TensorId>,
 }
 

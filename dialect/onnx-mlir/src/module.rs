@@ -20,23 +20,23 @@ pub struct Report {
     pub ops: u64,
     /// Recomputes.
     pub recomputes: u64,
-    /// Fences before recomputes. Fewer than those where an op reads constants only, or where the form has none.
+    /// Optimization barriers before recomputes: fewer than recomputes if an op reads constants only, or if the form has none.
     pub fences: u64,
-    /// Places where memory is given up.
+    /// Places where memory is freed.
     pub deallocs: u64,
-    /// Bytes of the weights behind or beside the module.
+    /// Bytes of the weights after the module or in a file beside it.
     pub weights: u64,
 }
 
 /// Writes `graph`, which is that of `model` or made of it by applying a plan, as a module.
 ///
 /// The function has the graph's name (`main_graph` for onnx-mlir), its inputs and outputs in the same order.
-/// Weights stand behind the module, or, where there are `parameters` (form `torch` only), in a safetensors file, to which the module
+/// Weights stand after the module or, with `parameters` (form `torch` only), in a safetensors file to which the module
 /// refers as IREE does. Initializers that nobody reads are left out. Memory does not grow with the size of the weights.
 ///
 /// # Errors
 /// [`ExportError::Unsupported`] for what the form cannot say; [`ExportError::Onnx`] if values cannot be read; [`ExportError::Io`]. What
-/// was written until then is no module.
+/// was written until then is not a module.
 pub fn write(
     model: &OnnxModel,
     graph: &Graph,

@@ -1,6 +1,6 @@
 //! Weights in a file beside the module, which IREE binds at run time.
 //!
-//! The file has the safetensors format (header of JSON behind its length, then the bytes of all tensors without gaps), which IREE maps:
+//! The file has the safetensors format (the length of a JSON header, the header, then the bytes of all tensors without gaps), which IREE maps:
 //! `iree-run-module --parameters=model=FILE.safetensors`. The module refers to its entries by name as globals.
 
 use std::cmp::Reverse;

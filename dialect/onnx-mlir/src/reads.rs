@@ -1,16 +1,16 @@
-//! Which reads IREE must not look through.
+//! Which reads get an optimization barrier for IREE.
 //!
 //! IREE merges equal ops and fuses producers into their readers, however far apart they stand. Both undo a plan: a padded copy made
-//! for the forward pass waits for the backward pass that pads the same tensor, and an op that runs early in the plan runs
-//! late, with its operands alive until then. A fence before a read that comes long after the value was made, or read last, keeps what stands before it and
-//! what stands behind it apart; close reads stay as they are, so that what runs together is fused as ever.
+//! for the forward pass stays alive for the backward pass that pads the same tensor, and an op that runs early in the plan runs
+//! late, with its operands alive until then. So a read that comes long after the value was made or last read gets an optimization barrier, which
+//! keeps ops before and after it apart. Close reads get none: ops that run close together may still be fused.
 
 use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::FxHashMap;
 
 use crate::emit::Value;
 
-/// A read more than this many ops after the one before gets a fence. Fewer cost fusions, and with them memory, on a plain MLP; on U-Nets all
+/// A read more than this many ops after the previous one gets an optimization barrier. Fewer cost fusions, and with them memory, on a plain MLP; on U-Nets all
 /// numbers from 3 to 40 serve alike (`docs/mlir/iree.md`).
 const FAR: usize = 20;
 
@@ -18,9 +18,9 @@ const FAR: usize = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     position: usize,
-    /// When a tensor was made or read last.
+    /// When a tensor was made or last read.
     touched: FxHashMap<TensorId, usize>,
-    /// What stands for a tensor since its last fence.
+    /// The value of a tensor since its last barrier.
     behind: FxHashMap<TensorId, Value>,
 }
 
@@ -54,7 +54,7 @@ impl Reads {
         self.behind.insert(tensor, value);
     }
 
-    /// What stands for `tensor`, if it was fenced.
+    /// The value of `tensor` after its last barrier, if it has one.
     pub(crate) fn current(&self, tensor: TensorId) -> Option<&Value> {
         self.behind.get(&tensor)
     }

@@ -1,4 +1,4 @@
-//! Weights, which stand behind the module as blobs of bytes.
+//! Weights: blobs of bytes after the module.
 
 use std::io::{self, Read, Write};
 
@@ -69,7 +69,7 @@ impl Resources {
         self.names.fresh(name)
     }
 
-    /// Writes the section behind the module. One block of one weight is in memory at a time.
+    /// Writes the section after the module. One block of one weight is in memory at a time.
     ///
     /// # Errors
     /// [`ExportError::Onnx`] if values cannot be read, [`ExportError::Io`].

@@ -46,7 +46,7 @@ pub(crate) fn double(value: f64) -> String {
     }
 }
 
-/// MLIR's numbers need a point, Rust's have one only where there are digits behind it.
+/// MLIR's numbers need a point, Rust's have one only if digits follow.
 fn with_point(mut text: String) -> String {
     if !text.contains('.') {
         let at = text.find('e').unwrap_or(text.len());

@@ -14,10 +14,10 @@ pub enum OnnxError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
-    /// The bytes are no ONNX model.
+    /// The bytes are not an ONNX model.
     #[error("not an ONNX model: {why}, at byte {offset}", why = shown(.why))]
     NotOnnx {
         /// Offset from the start of the file.
@@ -43,7 +43,7 @@ pub enum OnnxError {
         /// The limit.
         limit: usize,
     },
-    /// Nodes wait for each other.
+    /// Nodes depend on each other in a cycle.
     #[error("the graph has a cycle through {}", quoted(nodes))]
     Cycle {
         /// The nodes on the cycle, each one reading a result of the one before it.
@@ -73,14 +73,14 @@ pub enum OnnxError {
         /// The other.
         second: String,
     },
-    /// Sizes of values that need memory do not follow from the model.
+    /// Sizes of values that need memory cannot be derived from the model.
     #[error("the size of {} is unknown{}{}", quoted(tensors), remedy(dims), causes_text(causes))]
     UnknownSizes {
         /// The values, in reference order; `--size TENSOR=BYTES` settles one.
         tensors: Vec<String>,
         /// The dimensions that would settle some of them; `--dim NAME=N` sets one.
         dims: Vec<String>,
-        /// What shape inference had to say about the nodes involved.
+        /// What shape inference reports about the nodes involved.
         causes: Vec<String>,
     },
     /// The caller set a dimension that no value has.
@@ -133,7 +133,7 @@ pub enum OnnxError {
         /// What is not supported.
         what: String,
     },
-    /// The graph to be written does not stem from this model.
+    /// The graph to be written does not come from this model.
     #[error("cannot write op `{op}`: {why}", op = shown(.op), why = shown(.why))]
     Foreign {
         /// The op.

@@ -1,9 +1,9 @@
 //! From a rewritten [`Graph`] back to a model.
 //!
-//! Each op names the node it stems from. The node is taken over whole (doc string, attributes, fields this version of the
+//! Each op names the node it comes from. The node is copied whole (doc string, attributes, fields this version of the
 //! format does not know) and only its operands, results and the outer values of its subgraphs get the names they have in
 //! the graph. Types and quantization annotations of copied results are copied too. Results that only the rewritten graph
-//! leaves unread get a reader, so that runtimes release them ([`crate::sink`]).
+//! leaves unread get a reader, so that runtimes free them ([`crate::sink`]).
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::{Marks, OnnxError, OnnxModel, scope};
 /// Key in a copied node's metadata under which stands the name of the node it repeats.
 pub const RECOMPUTE_OF: &str = "remat.recompute_of";
 
-/// Writes `graph` as a model; see [`OnnxModel::export_proto`]. `with_readers`: whether what is left unread gets a reader.
+/// Writes `graph` as a model; see [`OnnxModel::export_proto`]. `with_readers`: whether unread results get a reader.
 pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelProto, OnnxError> {
     let mut exporter = Exporter::new(model, graph);
     exporter.check_outputs()?;

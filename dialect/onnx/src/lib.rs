@@ -7,7 +7,7 @@
 //!
 //! # Guarantees
 //! - Hostile input gets an [`OnnxError`] that names the node, the tensor or the byte offset; never a panic, never memory
-//!   beyond a multiple of the file. The files of external weights are looked at, not read, and only inside the model's
+//!   beyond a multiple of the file. For external weights, only the lengths of their files are read, and only inside the model's
 //!   folder.
 //! - Ops stand in the stable topological order of the file: a sorted file keeps its order.
 //! - Results live where ONNX Runtime puts them: views share storage, graph outputs own theirs.

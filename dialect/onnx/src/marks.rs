@@ -1,4 +1,4 @@
-//! What a rewritten file states of itself, so that it shows when another program undid the work.
+//! What a rewritten file states about itself, so that we notice when another program undid the plan.
 //!
 //! Simplifiers merge clones with their originals and drop nodes that nothing reads, the order anchors among them: the file still
 //! computes the same, and takes the memory of the original. Both kinds of nodes are counted when a file is written, and the counts stand
@@ -21,7 +21,7 @@ pub const ANCHOR_SUFFIX: &str = "__read";
 const CLONES: &str = "remat.clones";
 const ANCHORS: &str = "remat.anchors";
 
-/// How many nodes of a file are there for the plan's sake.
+/// How many nodes of a file only serve the plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Marks {
     /// Nodes that repeat others.
@@ -66,7 +66,7 @@ impl Marks {
         }
     }
 
-    /// What the model's metadata states; `None` where it states nothing.
+    /// What the model's metadata states; `None` if it states nothing.
     #[must_use]
     pub fn stated(model: &ModelProto) -> Option<Self> {
         let value = |key: &str| {
@@ -80,7 +80,7 @@ impl Marks {
         })
     }
 
-    /// States in the metadata what is found in the nodes; a model without any is left without an entry.
+    /// Writes the counts into the metadata; a model without such nodes gets no entry.
     pub fn state(model: &mut ModelProto) {
         let found = Self::found(model);
         model
@@ -100,7 +100,7 @@ impl Marks {
 }
 
 impl LostMarks {
-    /// What is lost of a model; `None` where nothing is, and where the model states nothing.
+    /// How many nodes a model has lost; `None` if none, or if the model states nothing.
     #[must_use]
     pub fn of(model: &ModelProto) -> Option<Self> {
         let (stated, found) = (Marks::stated(model)?, Marks::found(model));

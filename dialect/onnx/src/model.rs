@@ -12,14 +12,14 @@ use crate::external::{self, Folder};
 use crate::import::{Imported, import};
 use crate::{LostMarks, OnnxError, export, presence, save, scope, tensor, wire};
 
-/// What the file leaves open and the caller decides.
+/// What the file leaves open and the caller states.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ImportOptions {
     /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
     pub dims: BTreeMap<String, u64>,
     /// Bytes of values whose size does not follow from their type.
     pub sizes: BTreeMap<String, u64>,
-    /// Whether sizes may stay open: for a model that is looked at, not planned.
+    /// Whether sizes may stay unknown: for a model that is inspected, not planned.
     pub open_sizes: bool,
 }
 
@@ -112,7 +112,7 @@ impl OnnxModel {
         &self.proto
     }
 
-    /// What is gone of the nodes that a rewritten model states to have.
+    /// How many of the nodes that a rewritten model states are missing.
     #[must_use]
     pub fn lost_marks(&self) -> Option<LostMarks> {
         LostMarks::of(&self.proto)
@@ -146,7 +146,7 @@ impl OnnxModel {
     }
 
     /// The elements of a tensor of this model, little-endian and packed as in `raw_data`, from wherever the tensor keeps them. Values in
-    /// other files are read piece by piece; those in the file are lent, unless they stand in a typed field.
+    /// other files are read piece by piece; those in the file are borrowed, unless they stand in a typed field.
     ///
     /// # Errors
     /// [`OnnxError::ExternalData`] if the values lie in a file that cannot be read or is too short, [`OnnxError::BadTensor`] for strings.
@@ -157,13 +157,13 @@ impl OnnxModel {
     /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.
     ///
     /// # Errors
-    /// [`OnnxError::Foreign`] if `rewritten` does not stem from [`OnnxModel::graph`]: an op without source, a missing or
+    /// [`OnnxError::Foreign`] if `rewritten` does not come from [`OnnxModel::graph`]: an op without source, a missing or
     /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
     pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
         export::export(self, rewritten, true)
     }
 
-    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread stay so: the nodes are its ops and no others.
+    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread get no reader: the nodes are exactly its ops.
     ///
     /// # Errors
     /// Those of [`OnnxModel::export_proto`].

@@ -2,7 +2,7 @@
 //!
 //! ONNX files are in version 2 of protobuf, where a field that holds zero differs from one that is not there, and the checker of ONNX
 //! asks for some that may hold zero: the element type of a tensor nobody states the type of. The parser is made for version 3, which
-//! writes no zeros. So these are kept as fields that the parser does not know, which it writes as they are.
+//! writes no zeros. So these are stored as unknown fields, which the parser writes as they are.
 
 use onnx_protobuf::{FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, type_proto};
 use protobuf::SpecialFields;

@@ -1,9 +1,9 @@
 //! Readers for results that a rewritten graph leaves unread.
 //!
 //! ONNX has no op that ends the life of a value. ONNX Runtime releases a buffer after its last reader, and one without a reader
-//! only when the run ends (observed in 1.31.1, with buffer reuse on and off). A plan that gives up a result unread (one of
-//! several results of a copied node, say) would keep its memory all the same. So such results get a reader: a `Shape` node,
-//! which touches no element and leaves a few bytes; a `SequenceLength` node for sequences.
+//! only when the run ends (observed in 1.31.1, with buffer reuse on and off). If a plan frees a result that no node reads (one of
+//! several results of a copied node, for instance), its memory would stay. So such results get a reader: a `Shape` node,
+//! which touches no element and takes a few bytes; a `SequenceLength` node for sequences.
 
 use onnx_protobuf::NodeProto;
 use remat_ir::{Graph, Op, TensorId, ValueType};
@@ -18,7 +18,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Looks through all ops; a `dealloc` is no reader.
+    /// Looks through all ops; a `dealloc` does not count as a reader.
     pub(crate) fn of(graph: &Graph) -> Self {
         let mut read: TiVec<TensorId, bool> = TiVec::from(vec![false; graph.tensors.len()]);
         let ops = graph.ops.iter().filter(|op| op.kind.is_run());

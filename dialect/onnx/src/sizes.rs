@@ -1,4 +1,4 @@
-//! Sizes that types do not tell: sequences, and what the caller states.
+//! Sizes that types do not determine: those of sequences, and those that the caller states.
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //!
 //! The protobuf runtime in use recurses without limit into unknown groups (RUSTSEC-2024-0437) and says nothing about where
 //! a file is broken. This scanner walks the wire format of exactly those messages that the parser will enter, without
-//! recursion and without allocating per field, and rejects with a byte offset: groups, fields that end behind the message
+//! recursion and without allocating per field, and rejects with a byte offset: groups, fields that end after the message
 //! that holds them, known fields of a foreign wire type, text that is not UTF-8, deep nesting and absurd numbers of
 //! messages (an empty message takes two bytes in the file but hundreds in memory).
 //!
@@ -304,7 +304,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The position `count` bytes on, which must not lie behind `end`.
+    /// The position `count` bytes on, which must not lie after `end`.
     fn within(&self, count: u64, end: usize) -> Result<usize, OnnxError> {
         let left = (end - self.at) as u64;
         if count > left {

@@ -49,7 +49,7 @@ codes! {
     /// An op that creates memory runs more often than the problem allows.
     V008 "computed too often",
     /// A `free` or `page_out` of a graph output or of memory that belongs to the caller or the session.
-    V009 "not the plan's to give up",
+    V009 "not the plan's to free",
     /// In fixed order, the first runs of the ops that create memory do not follow the reference order.
     V010 "out of reference order",
     /// A graph output is not resident at the end.

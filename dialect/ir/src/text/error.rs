@@ -25,9 +25,9 @@ pub enum ParseErrorKind {
     /// The text does not follow the grammar.
     #[error("expected {expected}, found {found}")]
     Unexpected {
-        /// What may stand there.
+        /// What the grammar expects there.
         expected: Cow<'static, str>,
-        /// What stands there, cut to its start if it is long.
+        /// What was found there; a long text is cut to its start.
         found: String,
     },
     /// A string in quotes does not end on its line.

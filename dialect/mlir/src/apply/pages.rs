@@ -1,7 +1,7 @@
 //! Pages: what is moved to the second memory and back.
 //!
 //! A `page_out` and a `page_in` of the graph name a storage, and all its tensors go and come with it. In a function, what comes back is a
-//! new value, so readers are handed that one, and views are made again of it when they are read.
+//! new value: operations after it read the new value, and views are made again from it when they are read.
 
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationRef};
 use melior::ir::{Location, Type, Value, ValueLike};
@@ -21,7 +21,7 @@ pub(super) struct Pages<'c> {
     to_come: TiVec<StorageId, usize>,
     /// The tensors of storages that move.
     tensors: FxHashMap<StorageId, Vec<TensorId>>,
-    /// Whether the buffer that the tensor's value looks into was given up.
+    /// Whether the buffer of the tensor's value was freed.
     stale: TiVec<TensorId, bool>,
 }
 

@@ -1,7 +1,7 @@
-//! How much is followed: the memory that a model can take here is bounded by its size.
+//! How much shape inference may store: the memory is bounded by the size of the model.
 //!
-//! Shapes are short. A value or a shape that is longer than those of real models draws on one account for the whole model; where it is
-//! used up, nothing more is known of such values, as of any other value that inference cannot follow.
+//! Shapes are short. Values and shapes that are longer than those of real models share one limit for the whole model. Beyond it, such
+//! values count as unknown, as any value that inference cannot follow.
 
 use onnx_runtime_shape_inference::{NodeIo, TypeInfo, ValueType as Container};
 

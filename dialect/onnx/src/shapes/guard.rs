@@ -1,4 +1,4 @@
-//! What is kept from the inference rules, which trust their input in places: lengths that would become ranks, long axis
+//! Input that the inference rules do not get to see, because they trust it in places: lengths that would become ranks, long axis
 //! lists (compared pairwise), and window attributes that overflow plain integer arithmetic.
 
 use onnx_runtime_ir::{Attribute, Node};
