@@ -55,10 +55,10 @@ mod strategy;
 pub use claim::Call;
 pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
-pub use minimum::{lowest_budget_within, minimize_peak};
+pub use minimum::minimize_peak;
 pub use rng::Rng;
 pub use search::Search;
-pub use solver::{Outcome, Solver, by_name, registry};
+pub use solver::{Domain, Outcome, Proves, Solver, solvers};
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]

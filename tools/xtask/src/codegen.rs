@@ -100,11 +100,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tmp_write() {
-        write(&crate::workspace::root()).unwrap();
-    }
-
-    #[test]
     fn committed_files_are_current() {
         assert_eq!(stale(&crate::workspace::root()).unwrap(), []);
     }

@@ -73,8 +73,8 @@ const BY_BUDGET: &[&str] = &[
     "time %",
     "poet",
     "gap %",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "capuchin",
     "pofo",
     "dtr",
@@ -84,8 +84,8 @@ const BY_DEADLINE: &[&str] = &[
     "device",
     "deadline %",
     "auto",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "least energy %",
 ];
 const BY_MEMORY: &[&str] = &["network", "device", "budget %", "memory kB", "time ms", "energy mJ"];
@@ -95,8 +95,8 @@ const BY_CAPUCHIN: &[&str] = &[
     "device",
     "budget %",
     "capuchin",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "auto",
 ];
 
@@ -166,8 +166,8 @@ fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 ours.extra_time(&problem),
                 poet.extra_energy(&problem),
                 poet.gap(),
-                extra("paging-only")?,
-                extra("remat-only")?,
+                extra("paging:transfers")?,
+                extra("paging:recomputes")?,
                 extra("capuchin")?,
                 extra("pofo")?,
                 extra("dtr")?,
@@ -196,8 +196,8 @@ fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 setting.names[1].clone(),
                 deadline.to_string(),
                 extra("auto")?,
-                extra("paging-only")?,
-                extra("remat-only")?,
+                extra("paging:transfers")?,
+                extra("paging:recomputes")?,
                 Trial::of("auto", &free, args.time)?.extra_energy(&free),
             ]);
         }

@@ -88,14 +88,13 @@ impl Trial {
     /// # Errors
     /// If the checker rejects the plan. A plan that misses the deadline is none: some solvers know no deadline.
     pub(super) fn of(name: &str, problem: &Problem, seconds: f64) -> anyhow::Result<Self> {
-        let solver = remat::solvers()
-            .chain(remat::paging_solvers())
-            .find(|solver| solver.name() == name);
         let nothing = Self {
             replay: None,
             gap: None,
         };
-        let Some(solver) = solver else { return Ok(nothing) };
+        let Ok(solver) = remat::solver_named(name) else {
+            return Ok(nothing);
+        };
         let control = SolveControl::new().time_limit(Duration::try_from_secs_f64(seconds)?);
         let outcome = solver.solve(problem, &control);
         let Some(plan) = outcome.plan else { return Ok(nothing) };
