@@ -7,9 +7,10 @@
 mod trial;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
-use remat::plan::{Objective, PagingMode};
+use remat::plan::{Objective, PagingMode, parse_duration};
 use remat::profile::{Device, TrainingNet};
 
 use self::trial::{Setting, Trial};
@@ -54,9 +55,9 @@ pub(crate) struct Args {
     /// Whether transfers overlap runs: `sync`, `dma`, or as the device does.
     #[arg(long, value_name = "MODE")]
     paging: Option<String>,
-    /// Seconds for each solver.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    time: f64,
+    /// Time for each solver; a number alone is in seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time: Duration,
     /// Form of the tables.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
