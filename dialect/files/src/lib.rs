@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how is a file written? | [`write()`], or [`OutputFile`] for content that is too large for memory |
 //! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
+//! | how is a JSON document with a version read and written? | [`document`] |
 //! | how is a name from a file shown? | [`shown`], and [`lines()`] for whole texts |
 //!
 //! # Guarantees
@@ -16,11 +17,13 @@
 //! - A file that is replaced keeps its permissions, and its owner where the process may set it; a file that the process may not write
 //!   stays. A new file has the permissions that the process gives to new files.
 
+pub mod document;
 mod escape;
 mod outputs;
 mod pending;
 mod write;
 
+pub use document::DocumentError;
 pub use escape::{Shown, line, lines, shown};
 pub use outputs::{OutputError, Outputs};
 pub use pending::remove_pending;

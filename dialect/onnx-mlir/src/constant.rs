@@ -135,7 +135,7 @@ impl Emitter<'_> {
     }
 
     fn strings(&mut self, tensor: &TensorProto, shape: &[u64], ty: &str, place: &str) -> Result<(), ExportError> {
-        let (found, needed) = (tensor.string_data.len() as u64, shape.iter().product());
+        let (found, needed) = (tensor.string_data.len() as u64, shape.iter().product::<u64>());
         if found != needed {
             return Err(self.unsupported(place, format!("it has {found} strings, its shape needs {needed}")));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use remat_files::shown;
+use remat_files::{DocumentError, document, shown};
 use remat_ir::{Graph, OpId};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -104,12 +104,9 @@ pub struct Applied {
 /// Why a profile file cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProfileError {
-    /// The JSON text does not have the form of a profile.
-    #[error("not a profile: {}", shown(.0))]
-    Json(String),
-    /// A version this program does not know.
-    #[error("profile format `{}` is not known, expected `{PROFILE_FORMAT}`", shown(.0))]
-    Format(String),
+    /// The text is not a profile.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// Two entries for one op.
     #[error("the profile states the costs of node `{}` twice", shown(.0))]
     DuplicateNode(String),
@@ -130,14 +127,9 @@ impl ProfileFile {
     /// Reads a profile file.
     ///
     /// # Errors
-    /// [`ProfileError::Json`] and [`ProfileError::Format`].
+    /// [`ProfileError::Document`].
     pub fn from_json(text: &str) -> Result<Self, ProfileError> {
-        let file: Self = serde_json::from_str(text).map_err(|error| ProfileError::Json(error.to_string()))?;
-        if file.format == PROFILE_FORMAT {
-            Ok(file)
-        } else {
-            Err(ProfileError::Format(file.format))
-        }
+        Ok(document::read("profile", &[PROFILE_FORMAT], text)?)
     }
 
     /// The profile file as JSON: one line per op, so that profiles can be compared line by line.
@@ -147,16 +139,7 @@ impl ProfileFile {
             ops: Vec::new(),
             ..self.clone()
         };
-        let head = serde_json::to_string_pretty(&head).expect("a profile has only string keys");
-        let head = head.strip_suffix("\"ops\": []\n}").expect("ops are the last field");
-        let lines = self
-            .ops
-            .iter()
-            .map(|op| serde_json::to_string(op).expect("a record has only string keys"));
-        format!(
-            "{head}\"ops\": [\n    {}\n  ]\n}}\n",
-            lines.collect::<Vec<_>>().join(",\n    ")
-        )
+        document::to_json_by_line(&head, "ops", &self.ops)
     }
 }
 

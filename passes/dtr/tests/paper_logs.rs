@@ -105,7 +105,7 @@ fn staged_plans_of_the_papers_logs_take_the_time_of_the_simulation() {
         );
         let mut problem = problem_of(&trace, log);
         problem.budget = Some(budget - trace.constant_bytes());
-        let dtr_eq = solvers().iter().find(|solver| solver.name() == "dtr:dtr-eq").unwrap();
+        let dtr_eq = solvers().find(|solver| solver.name() == "dtr:eq").unwrap();
         let plan = dtr_eq.solve(&problem, &SolveControl::new()).plan.unwrap();
         let replayed = replay(&problem, &plan).unwrap();
         assert_eq!(

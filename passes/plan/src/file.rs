@@ -1,6 +1,6 @@
 //! The plan file: stable JSON in names instead of ids, so that people and other tools can read and write it.
 
-use remat_files::shown;
+use remat_files::{DocumentError, document, shown};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,12 +98,9 @@ fn current_format() -> String {
 /// Why a plan file does not fit a problem.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PlanFileError {
-    /// The JSON text does not have the form of a plan.
-    #[error("not a plan: {}", shown(.0))]
-    Json(String),
-    /// A version this program does not know.
-    #[error("plan format `{}` is not known, expected `{PLAN_FORMAT}` or `{PLAN_FORMAT_1}`", shown(.0))]
-    Format(String),
+    /// The text is not a plan.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// A step without its name.
     #[error("step {step} ({kind:?}) lacks `{field}`")]
     MissingName {
@@ -136,14 +133,9 @@ impl PlanFile {
     /// Reads a plan file.
     ///
     /// # Errors
-    /// [`PlanFileError::Json`] and [`PlanFileError::Format`].
+    /// [`PlanFileError::Document`].
     pub fn from_json(text: &str) -> Result<Self, PlanFileError> {
-        let file: Self = serde_json::from_str(text).map_err(|error| PlanFileError::Json(error.to_string()))?;
-        if [PLAN_FORMAT, PLAN_FORMAT_1].contains(&file.format.as_str()) {
-            Ok(file)
-        } else {
-            Err(PlanFileError::Format(file.format))
-        }
+        Ok(document::read("plan", &[PLAN_FORMAT, PLAN_FORMAT_1], text)?)
     }
 
     /// The plan file as JSON: one line per step, so that plans can be compared line by line.
@@ -153,16 +145,7 @@ impl PlanFile {
             steps: Vec::new(),
             ..self.clone()
         };
-        let head = serde_json::to_string_pretty(&head).expect("a plan has only string keys");
-        let head = head.strip_suffix("\"steps\": []\n}").expect("steps are the last field");
-        let lines = self
-            .steps
-            .iter()
-            .map(|step| serde_json::to_string(step).expect("a step has only string keys"));
-        format!(
-            "{head}\"steps\": [\n    {}\n  ]\n}}\n",
-            lines.collect::<Vec<_>>().join(",\n    ")
-        )
+        document::to_json_by_line(&head, "steps", &self.steps)
     }
 
     /// Writes a plan's steps with the names of the problem.
@@ -239,7 +222,12 @@ impl PlanFile {
                 StepKind::PageIn => Step::PageIn(storage(position, record)?),
             })
         };
-        let steps = self.steps.iter().enumerate().map(step).collect::<Result<_, _>>()?;
+        let steps = self
+            .steps
+            .iter()
+            .enumerate()
+            .map(step)
+            .collect::<Result<_, PlanFileError>>()?;
         Ok(Plan { steps })
     }
 }

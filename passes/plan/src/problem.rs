@@ -141,6 +141,12 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Whether least time within the budget is all that is asked for: there is no second memory, no deadline and no other objective.
+    #[must_use]
+    pub fn is_time_within_budget(&self) -> bool {
+        self.paging.is_none() && self.deadline.is_none() && self.objective == Objective::Time
+    }
+
     /// Reads a problem from JSON and checks it.
     ///
     /// # Errors

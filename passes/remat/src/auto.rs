@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
-use remat_solve::{Outcome, Search, SolveControl, Solver};
+use remat_solve::paging::PagingSearch;
+use remat_solve::{Domain, Outcome, Proves, Search, SolveControl, Solver};
 
-use crate::goal::is_special;
-use crate::solution::{parts, prune};
+use crate::registry::parts;
+use crate::solution::prune;
 
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
 const QUICK_LEAST: Duration = Duration::from_millis(100);
@@ -57,24 +58,40 @@ impl Solver for Auto {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        if is_special(problem) {
+        if !problem.is_time_within_budget() {
             return with_pages(problem, control);
         }
-        let exact = remat_ortools::solvers().iter().find(|solver| solver.name() == "exact");
         let parts = Parts {
             quick: parts().filter(|part| part.is_quick(problem)).collect(),
             search: &Search,
-            exact: exact.copied(),
+            exact: parts().find(|part| part.proves() == Proves::EveryPlan),
         };
         let started = Instant::now();
         named(parts.solve(problem, control), started)
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Every
+    }
+
+    fn proves(&self) -> Proves {
+        let most = parts().map(Solver::proves).max();
+        most.unwrap_or(Proves::Trivial)
+    }
+
+    fn calls_others(&self) -> bool {
+        true
+    }
+
+    fn searches(&self) -> bool {
+        true
     }
 }
 
 /// The search with paging, from the best plan of the quick solvers that keeps all limits.
 fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
     let started = Instant::now();
-    let search: &dyn Solver = &remat_solve::paging::solvers()[0];
+    let search = PagingSearch::NEW;
     let quick: Vec<_> = parts().filter(|part| part.is_quick(problem)).collect();
     let mut starts: Vec<(u64, u64, Plan)> = Vec::new();
     let mut consider = |plan: &Plan| {

@@ -336,10 +336,9 @@ fn kind_text(covers: BoundCovers) -> &'static str {
 
 impl Error {
     pub(crate) fn unknown_solver(name: &str) -> Self {
-        let known = crate::solvers().chain(crate::paging_solvers());
         Self::UnknownSolver {
             name: name.to_owned(),
-            known: known.map(|solver| solver.name().to_owned()).collect(),
+            known: crate::solvers().map(|solver| solver.name().to_owned()).collect(),
         }
     }
 

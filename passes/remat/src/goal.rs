@@ -76,8 +76,3 @@ impl fmt::Display for SecondMemory {
         }
     }
 }
-
-/// Whether the problem is one for the solvers with paging.
-pub(crate) fn is_special(problem: &Problem) -> bool {
-    problem.paging.is_some() || problem.deadline.is_some() || problem.objective != Objective::Time
-}

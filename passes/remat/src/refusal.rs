@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Objective, Status, Step, StopReason, Structure};
 use remat_solve::{Search, SolveControl, Solver};
 
-use crate::auto::Auto;
-use crate::goal::is_special;
+use crate::registry::solver_named;
 use crate::solution::{accept, seek};
 use crate::{Error, ErrorKind, Goal, Model, Room, Solution, SolveRequest};
 
@@ -171,7 +170,7 @@ pub fn explained(
     let found = look(model, request, goal, control);
     if let (Some(found), Error::NoPlan { .. }) = (&found, &error)
         && found.replay.peak <= budget
-        && [Auto.name(), Search.name()].contains(&request.solver.as_str())
+        && solver_named(&request.solver).is_ok_and(Solver::searches)
         && found.problem.objective == Objective::Time
     {
         return rescued(model, found, budget).ok_or(error);
@@ -214,10 +213,10 @@ fn look(model: &Model, request: &SolveRequest, goal: Goal, control: &SolveContro
     goal.apply(&mut problem);
     let lowest = SolveRequest {
         budget: BudgetSpec::Min,
-        solver: if is_special(&problem) {
-            request.solver.clone()
-        } else {
+        solver: if problem.is_time_within_budget() {
             Search.name().to_owned()
+        } else {
+            request.solver.clone()
         },
         ..request.clone()
     };

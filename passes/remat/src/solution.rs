@@ -8,12 +8,12 @@ use remat_plan::{
     BoundCovers, BudgetSpec, Certificate, Objective, OrderMode, Plan, PlanFile, Problem, Status, Step, StopReason,
     Structure, lower_sequence, prune_sequence,
 };
-use remat_solve::{Observer, Outcome, Search, SolveControl, Solver};
+use remat_solve::{Observer, Outcome, SolveControl, Solver, minimize_peak};
 use remat_verify::{Code, Replay, check_certificate, replay};
 
-use crate::auto::Auto;
 use crate::claims::{agree, refuted};
-use crate::goal::{Goal, is_special};
+use crate::goal::Goal;
+use crate::registry::solver_named;
 use crate::watch::{Checked, Guard};
 use crate::{BugReport, Error, Model};
 
@@ -110,29 +110,6 @@ impl Solution {
     }
 }
 
-/// Every solver of this build, the default one first.
-pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    let auto: &'static dyn Solver = &Auto;
-    std::iter::once(auto).chain(parts())
-}
-
-/// The solvers of this build for problems with a second memory, a deadline or energy as the objective; they solve others, too.
-pub fn paging_solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    let ours = remat_solve::paging::solvers()
-        .iter()
-        .map(|solver| solver as &dyn Solver);
-    ours.chain(remat_ortools::paging_solvers().iter().copied())
-}
-
-/// Every solver of this build that does not call others.
-pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
-    let parts = remat_solve::registry()
-        .iter()
-        .chain(remat_ortools::solvers())
-        .chain(remat_dtr::solvers());
-    parts.copied()
-}
-
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
@@ -170,10 +147,7 @@ pub(crate) fn seek(
     goal: Goal,
     control: &SolveControl<'_>,
 ) -> Result<Solution, Error> {
-    let solver = solvers()
-        .chain(paging_solvers())
-        .find(|solver| solver.name() == request.solver)
-        .ok_or_else(|| Error::unknown_solver(&request.solver))?;
+    let solver = solver_named(&request.solver)?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline().peak);
     goal.apply(&mut problem);
@@ -201,12 +175,12 @@ pub(crate) fn seek(
     };
     let work = |control: &SolveControl<'_>| match longest {
         None => (problem.clone(), solver.solve(&problem, control)),
-        Some(longest) if is_special(&problem) => lowest_budget(&problem, longest, solver, control),
+        Some(longest) if !problem.is_time_within_budget() => lowest_budget(&problem, longest, solver, control),
         Some(longest) => find_budget(&problem, longest, solver, control),
     };
     let (problem, mut outcome) = watched(&problem, control, work);
-    let knows_goals = solver.name() == Auto.name() || paging_solvers().any(|known| known.name() == solver.name());
-    if is_special(&problem) && !knows_goals {
+    let is_supported = solver.supports(&problem);
+    if !is_supported {
         claim_nothing(&mut outcome);
     }
     agree(&problem, &outcome, control.warm_start)?;
@@ -217,7 +191,7 @@ pub(crate) fn seek(
         return Err(no_plan(&problem, &outcome));
     };
     let (problem, plan) = prune(problem, plan);
-    if problem.deadline.is_some() && !knows_goals && is_only_late(&problem, &plan) {
+    if !is_supported && is_only_late(&problem, &plan) {
         return Err(no_plan(&problem, &outcome));
     }
     match accept(model, problem, plan, outcome.certificate.clone()) {
@@ -291,17 +265,14 @@ fn watched(
 /// The lowest peak within a duration becomes the budget; then the solver seeks the shortest plan within it, from the plan that has
 /// that peak. Returns the problem with the budget.
 fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &SolveControl<'_>) -> (Problem, Outcome) {
-    let refine = solver.name() != Search.name();
+    // What the search finds here is all that it would find.
+    let refine = !solver.searches() || solver.calls_others();
     let mut first = *control;
     if refine && let Some(deadline) = control.deadline {
         let now = Instant::now();
         first.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(BUDGET_SHARE));
     }
-    let lowest = if longest == u64::MAX {
-        remat_solve::minimize_peak(problem, &first)
-    } else {
-        remat_solve::lowest_budget_within(problem, longest, &first)
-    };
+    let lowest = minimize_peak(problem, (longest < u64::MAX).then_some(longest), &first);
     let mut problem = problem.clone();
     // The plan's own peak is the promise.
     problem.budget = lowest.lowest_peak;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use remat::plan::{Objective, PagingMode, Problem, baseline};
 use remat::profile::{Device, TrainingNet};
-use remat::solver::{SolveControl, Solver};
+use remat::solver::{Domain, SolveControl, Solver};
 use remat::verify::replay;
 use training_steps::{assert_planned, training_steps};
 
@@ -48,14 +48,11 @@ fn auto_never_takes_more_energy_than_another_solver() {
     ] {
         let problem = problem(net, device, percent, deadline);
         let ours = energy(&remat::Auto, &problem).unwrap_or(u64::MAX);
-        let others = remat::solvers().filter(|solver| {
-            ["dtr", "chen", "checkpoint", "griewank"]
-                .iter()
-                .any(|name| solver.name().starts_with(name))
-        });
-        // Integer programs count no steps of ours.
-        let with_pages = remat::paging_solvers().filter(|solver| !solver.name().starts_with("poet"));
-        for other in others.chain(with_pages) {
+        // What counts no steps has time as its limit, and what is neither quick nor made for goals knows nothing of energy.
+        let is_rival = |solver: &&dyn Solver| {
+            solver.counts_steps() && (solver.is_quick(&problem) || solver.domain() == Domain::Goals)
+        };
+        for other in remat::solvers().filter(is_rival) {
             let Some(theirs) = energy(other, &problem) else {
                 continue;
             };

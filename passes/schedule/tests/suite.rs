@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use remat_cost::{Device, TrainingNet};
 use remat_plan::{Plan, Problem};
 use remat_schedule::{Figures, Numbering, Schedule, encode, plan_of};
-use remat_solve::{SolveControl, Solver, paging};
+use remat_solve::{SolveControl, solvers};
 
 /// A network on a device, planned within a share of its peak.
 fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Problem, Plan, Figures) {
@@ -22,7 +22,7 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
         remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}"))
     };
     problem.budget = Some(replay(&problem, &remat_plan::baseline(&problem)).peak * percent / 100);
-    let solver = paging::solvers().iter().find(|known| known.name() == solver);
+    let solver = solvers().find(|known| known.name() == solver);
     let outcome = solver
         .expect("a solver")
         .solve(&problem, &SolveControl::new().step_limit(2_000));

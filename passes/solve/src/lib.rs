@@ -1,8 +1,8 @@
 //! Solvers for the rematerialization problem, in pure Rust.
 //!
 //! A [`Solver`] takes a [`Problem`](remat_plan::Problem) and returns an [`Outcome`]: a plan, where one was found, and a
-//! certificate of what is claimed about it. Solvers are found in the [`registry`] by name. [`SolveControl`] says how long and how
-//! hard to search. [`minimize_peak`] and [`lowest_budget_within`] answer the questions that come without a budget.
+//! certificate of what is claimed about it. [`solvers`] lists those of this crate. [`SolveControl`] says how long and how
+//! hard to search. [`minimize_peak`] answers the questions that come without a budget.
 //!
 //! # The local search
 //! [`Search`] works on a sequence of runs: every scheduled op once, in reference order or another, with further runs of some of
@@ -55,10 +55,10 @@ mod strategy;
 pub use claim::Call;
 pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
-pub use minimum::{lowest_budget_within, minimize_peak};
+pub use minimum::minimize_peak;
 pub use rng::Rng;
 pub use search::Search;
-pub use solver::{Outcome, Solver, by_name, registry};
+pub use solver::{Domain, Outcome, Proves, Solver, solvers};
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]

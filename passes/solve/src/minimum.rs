@@ -11,29 +11,16 @@ use crate::{Outcome, SolveControl};
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
 const PEAK_SHARE: f64 = 0.7;
 
-/// The plan of the lowest peak that the search finds, and of the least duration it finds at that peak. The problem's budget is
-/// ignored.
+/// The plan of the lowest peak that the search finds among those that take `longest` nanoseconds at most, and of the least duration it finds
+/// at that peak. Without `longest`, a plan may take any time. The problem's budget is ignored.
 ///
-/// There is always a plan. [`Outcome::lowest_peak`] is its peak.
-#[must_use]
-pub fn minimize_peak(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-    lower_peak(problem, None, control)
-}
-
-/// The plan of the lowest peak that the search finds among those that take `max_duration` at most, in the unit of the problem.
-/// The problem's budget is ignored.
-///
-/// There is always a plan: where `max_duration` is below the time of running every op once, it is the one that does just that.
+/// There is always a plan: where `longest` is below the time of running every op once, it is the one that does just that.
 /// [`Outcome::lowest_peak`] is its peak. Peaks are tried from the reference order's downwards, each with the sequence of the one
 /// before as its start, so no looser budget has a better plan among those tried.
 #[must_use]
-pub fn lowest_budget_within(problem: &Problem, max_duration: u64, control: &SolveControl<'_>) -> Outcome {
-    lower_peak(problem, Some(max_duration), control)
-}
-
-fn lower_peak(problem: &Problem, max_duration: Option<u64>, control: &SolveControl<'_>) -> Outcome {
+pub fn minimize_peak(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>) -> Outcome {
     let run = Run::new(problem, control, Rank::Peak);
-    let limit = max_duration.map_or(Some(i64::MAX), |duration| run.dag.scaled_duration(duration));
+    let limit = longest.map_or(Some(i64::MAX), |duration| run.dag.scaled_duration(duration));
     let limit = limit.unwrap_or(0).max(run.dag.total_duration());
     let descent = Descent {
         target: run.dag.floor(),

@@ -42,6 +42,10 @@ impl Solver for Search {
         let found = run.on_all_threads(|worker| worker.minimize_duration(budget, start.as_deref()));
         run.outcome(&found)
     }
+
+    fn searches(&self) -> bool {
+        true
+    }
 }
 
 /// What one thread hands back.

@@ -1,15 +1,17 @@
-//! What a solver is, what it returns, and which there are.
+//! What a solver is, what it can do, what it returns, and which there are in this crate.
 
 use remat_plan::{Certificate, Plan, Problem};
 
-use crate::classic::CLASSIC;
+use crate::classic::Classic;
+use crate::paging::PagingSearch;
 use crate::{Search, SolveControl};
 
 /// An algorithm for the rematerialization problem.
 ///
-/// Whatever a solver returns is a claim; only the checker (`remat-verify`) decides whether a plan is valid.
+/// Whatever a solver returns is a claim; only the checker (`remat-verify`) decides whether a plan is valid. What a solver can do is said
+/// by its methods, so that a caller chooses by capability and never by name.
 pub trait Solver: Send + Sync {
-    /// Short name, as given on a command line.
+    /// Name, as given on a command line: `family` or `family:option`, in lower case.
     fn name(&self) -> &'static str;
 
     /// One line for people.
@@ -20,12 +22,65 @@ pub trait Solver: Send + Sync {
     /// The problem must be [valid](Problem::validate).
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome;
 
+    /// The problems it is made for.
+    fn domain(&self) -> Domain {
+        Domain::Time
+    }
+
+    /// Whether it takes all of the problem into account. The plans of a solver that does not may miss a deadline, and its claims say nothing.
+    fn supports(&self, problem: &Problem) -> bool {
+        problem.is_time_within_budget() || self.domain() != Domain::Time
+    }
+
+    /// What its bounds cover.
+    fn proves(&self) -> Proves {
+        Proves::Trivial
+    }
+
+    /// Whether [`SolveControl::step_limit`] ends it, on one thread with the same plan in every run.
+    fn counts_steps(&self) -> bool {
+        true
+    }
+
+    /// Whether its plans come from other solvers of the registry.
+    fn calls_others(&self) -> bool {
+        false
+    }
+
     /// Whether the solver constructs its plans for this problem directly, in well below a second, so that a portfolio can afford to
     /// take its answer along. Searches and exact solvers keep the default: no.
     fn is_quick(&self, problem: &Problem) -> bool {
         let _ = problem;
         false
     }
+
+    /// Whether its plans for [`Domain::Time`] are those of [`Search`] or no worse, so that what [`minimize_peak`](crate::minimize_peak)
+    /// finds counts as its own.
+    fn searches(&self) -> bool {
+        false
+    }
+}
+
+/// The problems that a solver is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    /// Least time within a budget. It ignores second memories, deadlines and energy.
+    Time,
+    /// Problems with a second memory, a deadline or another objective. It solves all others, too, but is not made for them.
+    Goals,
+    /// Both.
+    Every,
+}
+
+/// The plans that a solver's bounds cover, the fewest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Proves {
+    /// Every plan, but the bound is no higher than what running each op once takes.
+    Trivial,
+    /// The plans that its model can express.
+    OwnForm,
+    /// Every plan that keeps to the order of the problem.
+    EveryPlan,
 }
 
 /// What a solver found.
@@ -42,39 +97,10 @@ pub struct Outcome {
     pub parts: Vec<Self>,
 }
 
-static SOLVERS: [&dyn Solver; 9] = [
-    &Search,
-    &CLASSIC[0],
-    &CLASSIC[1],
-    &CLASSIC[2],
-    &CLASSIC[3],
-    &CLASSIC[4],
-    &CLASSIC[5],
-    &CLASSIC[6],
-    &CLASSIC[7],
-];
-
-/// All solvers of this crate, the one to prefer first.
-#[must_use]
-pub fn registry() -> &'static [&'static dyn Solver] {
-    &SOLVERS
-}
-
-/// The solver of that name.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static dyn Solver> {
-    registry().iter().copied().find(|solver| solver.name() == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn solvers_are_found_by_their_names_and_no_others_are() {
-        for solver in registry() {
-            assert!(by_name(solver.name()).is_some_and(|found| found.name() == solver.name()));
-        }
-        assert!(by_name("no such solver").is_none());
-    }
+/// All solvers of this crate.
+pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    let search: &'static dyn Solver = &Search;
+    let classic = Classic::ALL.iter().map(|solver| solver as &dyn Solver);
+    let paging = PagingSearch::ALL.iter().map(|solver| solver as &dyn Solver);
+    std::iter::once(search).chain(classic).chain(paging)
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use remat_plan::{OrderMode, Problem, Status, Structure, TensorId};
-use remat_solve::{SolveControl, minimize_peak, registry};
+use remat_solve::{Search, SolveControl, Solver, minimize_peak};
 use remat_truth::{Space, least};
 use support::{Features, budgeted, in_free_order, paper};
 
@@ -72,7 +72,7 @@ fn score(features: Features, order: OrderMode) -> Score {
     for problem in samples(250, features, order) {
         let budget = problem.budget.expect("the strategy sets one");
         let least = exhaustive(&problem, budget);
-        let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000));
+        let outcome = Search.solve(&problem, &SolveControl::new().step_limit(20_000));
         let objective = outcome.certificate.objective;
         assert!(
             least.is_some() || objective.is_none(),
@@ -128,7 +128,7 @@ fn what_is_called_infeasible_is_infeasible() {
         let structure = Structure::of(&problem);
         let need = problem.bottleneck(&structure).expect("there are ops").bytes;
         problem.budget = Some(need);
-        let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(5_000));
+        let outcome = Search.solve(&problem, &SolveControl::new().step_limit(5_000));
         if outcome.certificate.status == Status::Infeasible {
             proved += 1;
             assert_eq!(exhaustive(&problem, need), None, "{}", problem.to_json());
@@ -146,7 +146,7 @@ fn the_lowest_peak_is_found_on_most_small_problems() {
     };
     let fixed = samples(40, features, OrderMode::Fixed);
     for problem in fixed.chain(samples(40, features, OrderMode::Free)) {
-        let outcome = minimize_peak(&problem, &SolveControl::new().step_limit(20_000));
+        let outcome = minimize_peak(&problem, None, &SolveControl::new().step_limit(20_000));
         let peak = outcome.lowest_peak.expect("there is always a plan");
         assert!(
             exhaustive(&problem, peak).is_some(),
@@ -170,7 +170,7 @@ fn sums_of_sizes_that_do_not_fit_32_bits_are_counted_right_from_move_to_move() {
     ];
     let mut problem = in_free_order(paper(&ops));
     problem.budget = Some(1_911_501_677_523);
-    let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(50_000));
+    let outcome = Search.solve(&problem, &SolveControl::new().step_limit(50_000));
     let best = exhaustive(&problem, 1_911_501_677_523);
     assert_eq!(outcome.certificate.objective, best);
 }

@@ -10,9 +10,13 @@ use proptest::prelude::*;
 use remat_plan::{Problem, StopReason, StorageRole, Structure, baseline};
 use remat_solve::classic::{Candidates, Point, Refusal, RolesError, Strategy as Classic, Walk, curve};
 use remat_solve::stages::{StageGraph, StageMatrix, Stages};
-use remat_solve::{SolveControl, by_name};
+use remat_solve::{SolveControl, Solver, solvers};
 use remat_verify::replay;
 use support::{Features, paper, problems};
+
+fn named(name: &str) -> &'static dyn Solver {
+    solvers().find(|solver| solver.name() == name).unwrap()
+}
 
 const EVERY: [Classic; 10] = [
     Classic::All(Candidates::All),
@@ -206,7 +210,7 @@ fn what_is_no_chain_and_no_training_step_is_refused() {
         assert_eq!(curve(&inference, strategy), Err(Refusal::Roles(RolesError::NoLoss)));
     }
     assert!(curve(&inference, Classic::Last).is_ok());
-    let outcome = by_name("chen-sqrt").unwrap().solve(&inference, &SolveControl::new());
+    let outcome = named("chen:sqrt").solve(&inference, &SolveControl::new());
     assert!(outcome.plan.is_none() && outcome.lowest_peak.is_none());
     assert_eq!(outcome.certificate.stop, StopReason::Refused);
 }
@@ -215,7 +219,7 @@ fn what_is_no_chain_and_no_training_step_is_refused() {
 fn a_solver_takes_the_cheapest_plan_within_the_budget_or_says_what_would_do() {
     let mut problem = unit_chain(30);
     let points = curve(&problem, Classic::ChenGreedy(Candidates::All, Walk::Reference)).unwrap();
-    let solver = by_name("chen-greedy").unwrap();
+    let solver = named("chen:greedy");
     let lowest = points.iter().map(|point| point.peak).min().unwrap();
     for budget in [lowest - 1, lowest, lowest + 3, 100] {
         problem.budget = Some(budget);

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use remat_cost::{Device, TrainingNet};
 use remat_plan::Step::{Compute, Free, PageIn, PageOut};
 use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Status, StorageId, Transfer};
-use remat_solve::{SolveControl, Solver, paging};
+use remat_solve::{SolveControl, Solver, paging, solvers};
 use remat_truth::paging::least_energy;
 use remat_verify::{Replay, replay};
 use support::{Features, budgeted};
@@ -67,7 +67,7 @@ fn solved(solver: &dyn Solver, problem: &Problem, steps: u64) -> Option<Replay> 
 }
 
 fn by_name(name: &str) -> &'static dyn Solver {
-    let found = paging::solvers().iter().find(|solver| solver.name() == name);
+    let found = solvers().find(|solver| solver.name() == name);
     found.expect("a solver of this name")
 }
 
@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn plans_pass_the_checker_with_the_claimed_figures(problem in problem(Features::ALL)) {
-        for name in ["paging", "paging-only", "remat-only", "capuchin", "pofo"] {
+        for name in ["paging", "paging:transfers", "paging:recomputes", "capuchin", "pofo"] {
             solved(by_name(name), &problem, 3_000);
         }
     }
@@ -109,7 +109,7 @@ fn the_whole_is_never_worse_than_its_parts() {
             let objective =
                 |name| solved(by_name(name), &problem, steps).map(|found| found.objective(problem.objective));
             let whole = objective("paging").unwrap_or(u64::MAX);
-            for part in ["paging-only", "remat-only", "capuchin", "pofo"] {
+            for part in ["paging:transfers", "paging:recomputes", "capuchin", "pofo"] {
                 let Some(part_alone) = objective(part) else { continue };
                 compared += 1;
                 assert!(
@@ -129,14 +129,14 @@ fn a_plan_to_start_from_is_never_made_worse() {
     let mut compared = 0;
     for _ in 0..100 {
         let problem = problems.new_tree(&mut runner).unwrap().current();
-        let Some(start) = by_name("remat-only")
+        let Some(start) = by_name("paging:recomputes")
             .solve(&problem, &SolveControl::new().step_limit(500))
             .plan
         else {
             continue;
         };
         let objective = |plan: &Plan| replay(&problem, plan).unwrap().objective(problem.objective);
-        for name in ["paging", "paging-only", "remat-only", "capuchin", "pofo"] {
+        for name in ["paging", "paging:transfers", "paging:recomputes", "capuchin", "pofo"] {
             let control = SolveControl::new().step_limit(100).warm_start(&start);
             let found = by_name(name).solve(&problem, &control).plan.unwrap();
             assert!(objective(&found) <= objective(&start), "{name}");

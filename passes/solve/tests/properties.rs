@@ -14,9 +14,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
-use remat_solve::{
-    Observer, Patience, Progress, Search, SolveControl, Solver, lowest_budget_within, minimize_peak, registry,
-};
+use remat_solve::{Domain, Observer, Patience, Progress, Search, SolveControl, Solver, minimize_peak, solvers};
 use remat_verify::replay;
 use support::{Features, budgeted, in_either_order, in_free_order, problems};
 
@@ -25,12 +23,16 @@ fn quick() -> SolveControl<'static> {
     SolveControl::new().step_limit(3_000)
 }
 
+fn solvers_for_time() -> impl Iterator<Item = &'static dyn Solver> {
+    solvers().filter(|solver| solver.domain() == Domain::Time)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
     fn every_plan_passes_the_checker(problem in in_either_order(budgeted(1..25, Features::ALL)), seed in any::<u64>()) {
-        for solver in registry() {
+        for solver in solvers_for_time() {
             let outcome = solver.solve(&problem, &quick().seed(seed));
             checked(&problem, &outcome)?;
         }
@@ -39,7 +41,7 @@ proptest! {
     #[test]
     fn the_number_of_computes_is_respected(mut problem in in_either_order(budgeted(5..25, Features::ALL)), most in 1u32..4) {
         problem.max_computes = Some(most);
-        for solver in registry() {
+        for solver in solvers_for_time() {
             let outcome = solver.solve(&problem, &quick());
             checked(&problem, &outcome)?;
         }
@@ -60,7 +62,7 @@ proptest! {
         let need = problem.bottleneck(&Structure::of(&problem)).map_or(0, |worst| worst.bytes);
         prop_assume!(need > 0);
         problem.budget = Some(need - 1);
-        for solver in registry() {
+        for solver in solvers_for_time() {
             let outcome = solver.solve(&problem, &quick());
             prop_assert_eq!(outcome.certificate.status, Status::Infeasible);
             prop_assert_eq!(outcome.certificate.steps, 0);
@@ -70,7 +72,7 @@ proptest! {
 
     #[test]
     fn same_seed_and_steps_give_the_same_answer(problem in in_either_order(budgeted(10..30, Features::ALL)), seed in any::<u64>()) {
-        for solver in registry() {
+        for solver in solvers_for_time() {
             let solve = || {
                 let mut outcome = solver.solve(&problem, &quick().seed(seed));
                 outcome.certificate.elapsed_ms = 0;
@@ -84,7 +86,7 @@ proptest! {
 
     #[test]
     fn the_lowest_peak_found_is_not_above_the_baseline(problem in in_either_order(budgeted(2..20, Features::ALL))) {
-        let outcome = minimize_peak(&problem, &quick());
+        let outcome = minimize_peak(&problem, None, &quick());
         let free = Problem { budget: None, ..problem.clone() };
         let replayed = replay(&free, outcome.plan.as_ref().expect("the baseline is a plan")).expect("the plan is valid");
         let most = replay(&free, &baseline(&free)).expect("the baseline is valid").peak;
@@ -96,7 +98,7 @@ proptest! {
     #[test]
     fn the_lowest_budget_keeps_within_the_duration(problem in in_either_order(budgeted(2..20, Features::ALL)), share in 0u64..60) {
         let limit = problem.total_duration() * (100 + share) / 100;
-        let outcome = lowest_budget_within(&problem, limit, &quick());
+        let outcome = minimize_peak(&problem, Some(limit), &quick());
         let free = Problem { budget: None, ..problem };
         let replayed = replay(&free, outcome.plan.as_ref().expect("the baseline is a plan")).expect("the plan is valid");
         prop_assert!(replayed.duration <= limit, "{} exceeds {limit}", replayed.duration);
@@ -105,7 +107,7 @@ proptest! {
 
     #[test]
     fn a_warm_start_is_never_made_worse(problem in in_either_order(budgeted(10..25, Features::ALL))) {
-        let [solver, ..] = registry() else { return Ok(()) };
+        let solver = Search;
         let first = solver.solve(&problem, &quick().seed(1));
         let Some(plan) = &first.plan else { return Ok(()) };
         let control = SolveControl::new().step_limit(300).seed(2).warm_start(plan);
@@ -119,7 +121,7 @@ proptest! {
         let problem = in_free_order(problem);
         let larger = Problem { budget: problem.budget.map(|budget| budget + more), ..problem.clone() };
         let control = SolveControl::new().step_limit(20_000);
-        let solve = |problem: &Problem| registry()[0].solve(problem, &control).certificate.objective;
+        let solve = |problem: &Problem| Search.solve(problem, &control).certificate.objective;
         if let Some(objective) = solve(&problem) {
             prop_assert!(solve(&larger).is_some_and(|other| other <= objective));
         }
@@ -133,8 +135,8 @@ fn in_free_order_hardly_any_plan_is_longer_than_in_fixed_order() {
     let (mut compared, mut longer) = (0, 0);
     for _ in 0..300 {
         let tree = strategy.new_tree(&mut runner).expect("the strategy rejects nothing");
-        let fixed = registry()[0].solve(&tree.current(), &quick());
-        let free = registry()[0].solve(&in_free_order(tree.current()), &SolveControl::new().step_limit(20_000));
+        let fixed = Search.solve(&tree.current(), &quick());
+        let free = Search.solve(&in_free_order(tree.current()), &SolveControl::new().step_limit(20_000));
         if let Some(objective) = fixed.certificate.objective {
             compared += 1;
             longer += usize::from(free.certificate.objective.is_none_or(|free| free > objective));
@@ -180,7 +182,7 @@ fn a_raised_flag_stops_the_search_and_keeps_the_plan() {
         .patience(Patience::ENDLESS)
         .cancel(&flag)
         .observer(&raise);
-    let outcome = registry()[0].solve(&problem, &control);
+    let outcome = Search.solve(&problem, &control);
     assert_eq!(outcome.certificate.stop, StopReason::Cancelled);
     let plan = outcome.plan.expect("the first improvement raised the flag");
     assert!(replay(&problem, &plan).is_ok());
@@ -189,7 +191,7 @@ fn a_raised_flag_stops_the_search_and_keeps_the_plan() {
 #[test]
 fn a_deadline_in_the_past_ends_without_a_plan_and_without_a_claim() {
     let problem = hard();
-    let outcome = registry()[0].solve(&problem, &SolveControl::new().time_limit(Duration::ZERO));
+    let outcome = Search.solve(&problem, &SolveControl::new().time_limit(Duration::ZERO));
     assert_eq!(outcome.certificate.status, Status::Unknown);
     assert_eq!(outcome.certificate.stop, StopReason::TimeLimit);
     assert!(outcome.plan.is_none());
@@ -207,7 +209,7 @@ fn improvements_are_told_in_order_and_the_last_is_the_answer() {
     let problem = hard();
     let record = Record(Mutex::new(Vec::new()));
     let control = SolveControl::new().step_limit(50_000).observer(&record);
-    let outcome = registry()[0].solve(&problem, &control);
+    let outcome = Search.solve(&problem, &control);
     let told = record.0.into_inner().unwrap();
     assert!(told.len() > 1, "the first plan can be improved");
     assert!(
@@ -222,7 +224,7 @@ fn several_threads_are_not_worse_than_one_and_as_reproducible() {
     let problem = hard();
     let solve = |threads| {
         let control = SolveControl::new().step_limit(20_000).threads(threads);
-        registry()[0].solve(&problem, &control)
+        Search.solve(&problem, &control)
     };
     let (one, four, again) = (solve(1), solve(4), solve(4));
     assert!(four.certificate.objective <= one.certificate.objective);
@@ -236,7 +238,7 @@ fn a_plan_that_is_none_is_no_warm_start() {
     problem.order = OrderMode::Free;
     let mut plan = baseline(&problem);
     plan.steps.reverse();
-    let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000).warm_start(&plan));
+    let outcome = Search.solve(&problem, &SolveControl::new().step_limit(20_000).warm_start(&plan));
     assert!(replay(&problem, &outcome.plan.expect("there is one")).is_ok());
 }
 
@@ -260,10 +262,10 @@ fn interleaved() -> Problem {
 
 #[test]
 fn another_order_needs_no_recompute_and_is_known_to_be_the_best() {
-    let fixed = registry()[0].solve(&interleaved(), &SolveControl::new().step_limit(20_000));
+    let fixed = Search.solve(&interleaved(), &SolveControl::new().step_limit(20_000));
     assert_eq!(fixed.certificate.status, Status::Feasible);
     let problem = in_free_order(interleaved());
-    let outcome = registry()[0].solve(&problem, &SolveControl::new());
+    let outcome = Search.solve(&problem, &SolveControl::new());
     assert_eq!(outcome.certificate.status, Status::Optimal);
     assert_eq!(outcome.certificate.stop, StopReason::Proved);
     assert_eq!(outcome.certificate.objective, Some(problem.total_duration()));
@@ -273,12 +275,12 @@ fn another_order_needs_no_recompute_and_is_known_to_be_the_best() {
 #[test]
 fn a_plan_in_another_order_is_a_warm_start_in_free_order_only() {
     let problem = in_free_order(interleaved());
-    let found = registry()[0].solve(&problem, &SolveControl::new());
+    let found = Search.solve(&problem, &SolveControl::new());
     let plan = found.plan.expect("there is one");
     let again = SolveControl::new().step_limit(1).warm_start(&plan);
-    let outcome = registry()[0].solve(&problem, &again);
+    let outcome = Search.solve(&problem, &again);
     assert_eq!(outcome.plan.as_ref(), Some(&plan));
-    assert!(registry()[0].solve(&interleaved(), &again).plan.is_none());
+    assert!(Search.solve(&interleaved(), &again).plan.is_none());
 }
 
 #[test]
@@ -288,7 +290,7 @@ fn a_search_without_limits_ends_by_convergence() {
         min_steps: 20_000,
         factor: 1.0,
     };
-    let outcome = registry()[0].solve(&problem, &SolveControl::new().patience(patience));
+    let outcome = Search.solve(&problem, &SolveControl::new().patience(patience));
     assert_eq!(outcome.certificate.stop, StopReason::Converged);
 }
 
@@ -302,7 +304,7 @@ fn budgets_above_the_lowest_peak_found_are_met_in_free_order() {
             .unwrap()
             .current();
         let problem = in_free_order(problem);
-        let lowest = minimize_peak(&problem, &SolveControl::new().step_limit(20_000));
+        let lowest = minimize_peak(&problem, None, &SolveControl::new().step_limit(20_000));
         let peak = lowest.lowest_peak.expect("there is always a plan");
         tight += usize::from(lowest.certificate.objective > Some(problem.total_duration()));
         for percent in [100, 102, 105, 110, 120, 140] {
@@ -311,7 +313,7 @@ fn budgets_above_the_lowest_peak_found_are_met_in_free_order() {
                 budget,
                 ..problem.clone()
             };
-            let outcome = registry()[0].solve(&problem, &SolveControl::new().step_limit(20_000).seed(percent));
+            let outcome = Search.solve(&problem, &SolveControl::new().step_limit(20_000).seed(percent));
             assert!(outcome.plan.is_some(), "{percent} % of {peak}: {}", problem.to_json());
         }
     }

@@ -1,5 +1,5 @@
 // REQUIRES: scheduler
-// RUN: mlir-opt %load --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging-only dynamic-extent=4096 step-limit=20000 time-limit=60s remarks=false}))' %s
+// RUN: mlir-opt %load --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging:transfers dynamic-extent=4096 step-limit=20000 time-limit=60s remarks=false}))' %s
 
 // There is no page for a tensor whose size is known at run time only, although it can be planned for.
 // expected-error @below {{cannot move to the second memory: no page holds a `tensor<?xf32>`}}

@@ -1,6 +1,6 @@
 // Schedules that move tensors to the second memory, as `remat` writes them and `remat-verify` reads them.
 // REQUIRES: scheduler
-// RUN: mlir-opt %load --split-input-file --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging-only step-limit=20000 time-limit=60s},remat-verify,remat-verify-lifetimes))' %s 2> %t.remarks \
+// RUN: mlir-opt %load --split-input-file --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging:transfers step-limit=20000 time-limit=60s},remat-verify,remat-verify-lifetimes))' %s 2> %t.remarks \
 // RUN:   | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min paging=sync}))' %s 2>&1 | FileCheck %s --check-prefix=DEVICE

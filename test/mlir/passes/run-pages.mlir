@@ -1,6 +1,6 @@
 // From a plan with pages to a program: half the memory, the same numbers.
 // REQUIRES: scheduler, runtime
-// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging-only step-limit=20000 time-limit=60s remarks=false}))' %s -o %t.planned.mlir
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=min device=desktop paging=sync solver=paging:transfers step-limit=20000 time-limit=60s remarks=false}))' %s -o %t.planned.mlir
 // RUN: FileCheck %s --check-prefix=PLANNED < %t.planned.mlir
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(tosa-to-linalg-named,tosa-to-linalg),%bufferize,remat-lower-pages,%llvm)' %t.planned.mlir -o %t.paged.mlir
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(tosa-to-linalg-named,tosa-to-linalg),%bufferize,%llvm)' %s -o %t.plain.mlir

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use remat::plan::{BudgetSpec, Plan};
+use remat::plan::{BudgetSpec, Plan, parse_duration};
 use remat::solver::{Observer, Progress, SolveControl};
 use remat::{Error, ErrorKind, Model, Overhead, Solution, SolveRequest};
 
@@ -41,9 +41,9 @@ impl Run {
 /// How long and how hard.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Effort {
-    /// Seconds to search.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    pub(crate) time: f64,
+    /// Time to search; a number alone is in seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub(crate) time: Duration,
     /// Threads to search with.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) threads: usize,
@@ -94,7 +94,7 @@ pub(crate) fn measure(model: &Model, budget: BudgetSpec, solver: &str, effort: E
         started: Instant::now(),
     };
     let control = SolveControl::new()
-        .time_limit(Duration::from_secs_f64(effort.time))
+        .time_limit(effort.time)
         .threads(effort.threads)
         .seed(effort.seed)
         .observer(&notes);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use remat::plan::BudgetSpec;
+use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
 use remat::{Error, LoadOptions, Model, SolveRequest};
 
@@ -23,9 +23,9 @@ pub(crate) struct Args {
         default_value = "80%,60%,auto,min"
     )]
     budgets: Vec<BudgetSpec>,
-    /// Seconds to search.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    time: f64,
+    /// Time to search; a number alone is in seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time: Duration,
     /// Keep the rewritten models in this folder, named after model and budget.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -105,7 +105,7 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
         max_overhead: None,
         solver: "auto".to_owned(),
     };
-    let control = SolveControl::new().time_limit(Duration::from_secs_f64(args.time));
+    let control = SolveControl::new().time_limit(args.time);
     let started = Instant::now();
     let result = remat::solve(&model, &request, &control);
     let search = started.elapsed();

@@ -107,6 +107,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     print_line(&fit);
     if let Some(document) = &args.write {
         let Effort { time, threads, seed } = args.effort;
+        let time = time.as_secs_f64();
         let how = format!(
             "`{}`, budget {}, {time} s, {threads} thread(s), seed {seed}; graphs of seed {}, skips {}.\n\n",
             args.solver, args.budget, args.graph_seed, args.skips
@@ -139,6 +140,7 @@ fn apart(nodes: usize, path: &Path, args: &Args) -> anyhow::Result<Point> {
         .with_context(written)?;
     drop(graph);
     let Effort { time, threads, seed } = args.effort;
+    let time = time.as_secs_f64();
     let output = Command::new(std::env::current_exe()?)
         .arg("scaling")
         .arg("--one")

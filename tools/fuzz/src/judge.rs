@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use remat_plan::{Certificate, Objective, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
+use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
 use remat_schedule::{Figures, Schedule, encode, plan_of};
-use remat_solve::{SolveControl, Solver};
+use remat_solve::{Domain, SolveControl, Solver};
 use remat_verify::{Code, Replay, replay};
 
 /// Ops of a problem that solvers are run on.
@@ -98,24 +98,22 @@ fn solved(problem: &Problem, round: usize) -> Option<Plan> {
     best.map(|(plan, _)| plan)
 }
 
-/// The default solver and another one, which depends on the problem. Solvers on OR-Tools are left to `passes/remat/tests/truth.rs`: they do
-/// not count steps, so thousands of problems would take hours.
-fn chosen(problem: &Problem, round: usize) -> Vec<&'static dyn Solver> {
-    let special = problem.paging.is_some() || problem.deadline.is_some() || problem.objective != Objective::Time;
-    let (first, all): (_, Vec<&dyn Solver>) = if special {
-        let mut all = remat_solve::paging::solvers()
-            .iter()
-            .map(|solver| solver as &dyn Solver);
-        (all.next(), all.collect())
+/// The default solver and another one, which depends on the problem. Those that count no steps are left to
+/// `passes/remat/tests/truth.rs`: thousands of problems would take hours.
+fn chosen(problem: &Problem, round: usize) -> [&'static dyn Solver; 2] {
+    let domain = if problem.is_time_within_budget() {
+        Domain::Time
     } else {
-        let all = remat_solve::registry().iter().chain(remat_dtr::solvers());
-        (remat::solvers().next(), all.copied().collect())
+        Domain::Goals
     };
+    let all: Vec<_> = remat::solvers()
+        .filter(|solver| solver.counts_steps() && solver.domain() == domain)
+        .collect();
     let digest = problem
         .digest()
         .bytes()
         .fold(round, |sum, byte| sum * 31 % 9973 + usize::from(byte));
-    first.into_iter().chain([all[digest % all.len()]]).collect()
+    [remat::default_solver(), all[digest % all.len()]]
 }
 
 /// What a certificate says of its own plan.

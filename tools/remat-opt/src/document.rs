@@ -45,12 +45,6 @@ impl<B: Body> Document<B> {
     }
 }
 
-/// Any of the documents as indented JSON.
-pub(crate) fn to_json(document: &impl Serialize) -> String {
-    let text = serde_json::to_string_pretty(document);
-    text.expect("reports have no keys but strings, so they have a JSON form") + "\n"
-}
-
 /// The schema of each form, by its name; that of the front, which `sweep -o` writes, is among them.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
@@ -72,7 +66,14 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
 }
 
 fn of<B: Body>() -> (&'static str, Schema) {
-    tagged(B::FORMAT, schema_for!(Document<B>))
+    let mut schema = schema_for!(Document<B>);
+    // What brings a format of its own is written as a file, too, which has no warnings.
+    if B::HAS_FORMAT
+        && let Some(required) = schema.get_mut("required").and_then(|value| value.as_array_mut())
+    {
+        required.retain(|name| name != "warnings");
+    }
+    tagged(B::FORMAT, schema)
 }
 
 /// The schema says the one value that `format` has, and is called by it.

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use remat::plan::{Deadline, Objective, PagingMode, PlanFile, parse_bytes};
+use remat::solver::Solver;
+use remat::solver::paging::PagingSearch;
 use remat::{Goal, Model, SecondMemory};
 
 use crate::cli::{GOAL, SECOND_MEMORY};
@@ -79,7 +81,12 @@ impl GoalArgs {
 
     /// The solver to use where the caller names this one.
     pub(crate) fn solver(&self, named: &str) -> String {
-        if self.no_remat { "paging-only" } else { named }.to_owned()
+        let solver = if self.no_remat {
+            PagingSearch::TRANSFERS.name()
+        } else {
+            named
+        };
+        solver.to_owned()
     }
 }
 

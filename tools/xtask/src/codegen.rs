@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap_mangen::Man;
 use remat_cost::ProfileFile;
+use remat_files::document;
 use remat_plan::{PlanFile, Problem};
 use schemars::schema_for;
 
@@ -17,12 +18,12 @@ const MANUAL: &str = "docs/man";
 
 /// Path from the root and text of every generated file.
 fn files() -> Result<Vec<(String, String)>> {
-    let mut files = schemas()?;
+    let mut files = schemas();
     files.extend(manual()?);
     Ok(files)
 }
 
-fn schemas() -> Result<Vec<(String, String)>> {
+fn schemas() -> Vec<(String, String)> {
     let mut schemas = vec![
         ("plan".to_owned(), schema_for!(PlanFile)),
         ("problem".to_owned(), schema_for!(Problem)),
@@ -35,10 +36,7 @@ fn schemas() -> Result<Vec<(String, String)>> {
     };
     let reports = remat_opt::schemas().into_iter();
     schemas.extend(reports.map(|(format, schema)| (short(format), schema)));
-    let text = |(name, schema): (String, schemars::Schema)| {
-        let text = serde_json::to_string_pretty(&schema)? + "\n";
-        Ok((format!("{SCHEMAS}/{name}.schema.json"), text))
-    };
+    let text = |(name, schema)| (format!("{SCHEMAS}/{name}.schema.json"), document::to_json(&schema));
     schemas.into_iter().map(text).collect()
 }
 
@@ -98,11 +96,6 @@ mod tests {
     use remat_plan::PlanFile;
 
     use super::*;
-
-    #[test]
-    fn tmp_write() {
-        write(&crate::workspace::root()).unwrap();
-    }
 
     #[test]
     fn committed_files_are_current() {

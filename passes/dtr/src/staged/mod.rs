@@ -45,7 +45,7 @@ macro_rules! staged {
     };
 }
 
-static STAGED: [Staged; 7] = [
+static ALL: [Staged; 7] = [
     staged!(
         "dtr",
         "cost with evicted neighbourhood, size and staleness",
@@ -54,13 +54,13 @@ static STAGED: [Staged; 7] = [
         true
     ),
     staged!(
-        "dtr:dtr-eq",
+        "dtr:eq",
         "cost with evicted classes, size and staleness",
         Classes,
         true,
         true
     ),
-    staged!("dtr:dtr-local", "own cost, size and staleness", Local, true, true),
+    staged!("dtr:local", "own cost, size and staleness", Local, true, true),
     staged!("dtr:lru", "staleness", None, false, true),
     staged!("dtr:size", "size", None, true, false),
     staged!(
@@ -77,14 +77,14 @@ static STAGED: [Staged; 7] = [
     },
 ];
 
-static SOLVERS: [&dyn Solver; 7] = [
-    &STAGED[0], &STAGED[1], &STAGED[2], &STAGED[3], &STAGED[4], &STAGED[5], &STAGED[6],
-];
+impl Staged {
+    /// One for each heuristic of the paper.
+    pub const ALL: &'static [Self] = &ALL;
+}
 
-/// The staged solvers, one for each heuristic of the paper.
-#[must_use]
-pub fn solvers() -> &'static [&'static dyn Solver] {
-    &SOLVERS
+/// All solvers of this crate.
+pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    Staged::ALL.iter().map(|solver| solver as &dyn Solver)
 }
 
 /// Ops of the largest problem on which all executions together are quick.

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use checked::checked;
 use proptest::prelude::*;
-use remat_dtr::solvers;
+use remat_dtr::{Staged, solvers};
 use remat_plan::{Problem, Status, StopReason, Structure, baseline};
-use remat_solve::SolveControl;
+use remat_solve::{SolveControl, Solver};
 use remat_verify::replay;
 use support::{Features, budgeted, paper, problems};
 
@@ -107,10 +107,7 @@ fn training_chain(n: usize) -> Problem {
 fn a_training_chain_fits_into_the_square_root_of_its_memory() {
     let mut problem = training_chain(64);
     problem.budget = Some(16);
-    for solver in solvers()
-        .iter()
-        .filter(|solver| matches!(solver.name(), "dtr" | "dtr:dtr-eq"))
-    {
+    for solver in solvers().filter(|solver| matches!(solver.name(), "dtr" | "dtr:eq")) {
         let outcome = solver.solve(&problem, &SolveControl::new());
         let replayed = replay(&problem, outcome.plan.as_ref().expect("a plan")).expect("a valid plan");
         assert!(
@@ -127,7 +124,7 @@ fn a_cancelled_solver_says_so() {
     let mut problem = training_chain(256);
     problem.budget = Some(12);
     let flag = AtomicBool::new(true);
-    let outcome = solvers()[0].solve(&problem, &SolveControl::new().cancel(&flag));
+    let outcome = Staged::ALL[0].solve(&problem, &SolveControl::new().cancel(&flag));
     assert_eq!(outcome.certificate.stop, StopReason::Cancelled);
     assert!(outcome.plan.is_none());
 }

@@ -55,7 +55,7 @@ impl Default for PassOptions {
             request: SolveRequest {
                 budget: BudgetSpec::Auto,
                 max_overhead: None,
-                solver: "auto".to_owned(),
+                solver: remat::default_solver().name().to_owned(),
             },
             goal: Goal::default(),
             time_limit: Duration::from_secs(10),

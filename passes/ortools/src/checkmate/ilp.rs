@@ -1,7 +1,7 @@
 //! The integer program, solved.
 
 use remat_plan::{Evidence, Problem};
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
 use crate::cpsat::Ended;
@@ -117,22 +117,30 @@ impl CheckmateIlp {
 impl Solver for CheckmateIlp {
     fn name(&self) -> &'static str {
         match self.backend {
-            Backend::Highs => "checkmate-ilp",
-            Backend::Scip => "checkmate-ilp-scip",
-            Backend::CpSat => "checkmate-ilp-cp",
+            Backend::Highs => "checkmate:ilp",
+            Backend::Scip => "checkmate:ilp-scip",
+            Backend::CpSat => "checkmate:ilp-cp-sat",
         }
     }
 
     fn describe(&self) -> &'static str {
         match self.backend {
             Backend::Highs => "the Checkmate paper's integer program on HiGHS; a reference",
-            Backend::Scip => "the integer program of `checkmate-ilp` on SCIP",
-            Backend::CpSat => "the integer program of `checkmate-ilp` on CP-SAT",
+            Backend::Scip => "the integer program of `checkmate:ilp` on SCIP",
+            Backend::CpSat => "the integer program of `checkmate:ilp` on CP-SAT",
         }
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let run = Run::new(self.name(), problem, control);
         self.attempt(&run).unwrap_or_else(|refusal| run.refused(&refusal))
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::OwnForm
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }

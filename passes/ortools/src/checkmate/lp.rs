@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use remat_plan::{Evidence, Problem, Status, StopReason};
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use super::layout::Layout;
 use super::round::{Rounded, Rounding, round};
@@ -133,25 +133,33 @@ fn relax(setting: &Setting, budget: i64, freeing: Freeing, clock: &Clock<'_>) ->
 impl Solver for CheckmateLp {
     fn name(&self) -> &'static str {
         match self.rounding {
-            Rounding::Sweep => "checkmate-lp",
-            Rounding::Half => "checkmate-lp-half",
-            Rounding::RandomThreshold => "checkmate-lp-random",
-            Rounding::Randomized => "checkmate-lp-randomized",
+            Rounding::Sweep => "checkmate:lp",
+            Rounding::Half => "checkmate:lp-half",
+            Rounding::RandomThreshold => "checkmate:lp-random",
+            Rounding::Randomized => "checkmate:lp-randomized",
         }
     }
 
     fn describe(&self) -> &'static str {
         match self.rounding {
             Rounding::Sweep => "the Checkmate paper's linear relaxation, rounded at thresholds from 0.1 to 0.9",
-            Rounding::Half => "the linear relaxation of `checkmate-lp`, rounded at 0.5",
-            Rounding::RandomThreshold => "the linear relaxation of `checkmate-lp`, rounded at a random threshold",
+            Rounding::Half => "the linear relaxation of `checkmate:lp`, rounded at 0.5",
+            Rounding::RandomThreshold => "the linear relaxation of `checkmate:lp`, rounded at a random threshold",
             Rounding::Randomized => {
-                "the linear relaxation of `checkmate-lp`, its entries rounded at random a hundred times"
+                "the linear relaxation of `checkmate:lp`, its entries rounded at random a hundred times"
             }
         }
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         self.solve_with_report(problem, control).0
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::OwnForm
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }

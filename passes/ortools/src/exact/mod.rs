@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use remat_plan::{Evidence, NodeId, OrderMode, Plan, Problem};
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use crate::cpsat::Ended;
 use crate::gap::first_plan;
@@ -80,6 +80,14 @@ impl Solver for Exact {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         self.solve_with_report(problem, control).0
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::EveryPlan
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }
 

@@ -6,7 +6,7 @@ mod model;
 use std::time::Duration;
 
 use remat_plan::{BoundCovers, Evidence, Plan, Problem};
-use remat_solve::{Outcome, Search, SolveControl, Solver};
+use remat_solve::{Outcome, Proves, Search, SolveControl, Solver};
 
 pub use candidates::Candidates;
 
@@ -161,8 +161,8 @@ impl Solver for Gap {
     fn name(&self) -> &'static str {
         match self.backend {
             Backend::CpSat => "gap",
-            Backend::Highs => "gap-highs",
-            Backend::Scip => "gap-scip",
+            Backend::Highs => "gap:highs",
+            Backend::Scip => "gap:scip",
         }
     }
 
@@ -178,6 +178,14 @@ impl Solver for Gap {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         self.solve_with_report(problem, control).0
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::OwnForm
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cp_sat::proto::SatParameters;
 use remat_plan::{BoundCovers, Evidence, NodeId, OrderMode, Problem};
-use remat_solve::{Outcome, SolveControl, Solver};
+use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use crate::cpsat::{Ended, minimize};
 use crate::program::rounded::LARGEST;
@@ -147,6 +147,14 @@ impl Solver for Moccasin {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         self.solve_with_report(problem, control).0
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::OwnForm
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }
 

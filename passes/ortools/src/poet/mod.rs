@@ -12,8 +12,8 @@ use remat_plan::{
     BoundCovers, Certificate, Event, Evidence, NodeId, Objective, OrderMode, PagingMode, Plan, Problem, Status,
     StopReason, StorageId, StorageRole, lower_events,
 };
-use remat_solve::paging::{self, PagedFigures, simulate};
-use remat_solve::{Outcome, Phase, Progress, SolveControl, Solver};
+use remat_solve::paging::{PagedFigures, PagingSearch, simulate};
+use remat_solve::{Domain, Outcome, Phase, Progress, Proves, SolveControl, Solver};
 
 use self::prices::Prices;
 use crate::checkmate::model;
@@ -144,8 +144,8 @@ impl Solver for Poet {
     fn name(&self) -> &'static str {
         match self.backend {
             Backend::Highs => "poet",
-            Backend::Scip => "poet-scip",
-            Backend::CpSat => "poet-cp",
+            Backend::Scip => "poet:scip",
+            Backend::CpSat => "poet:cp-sat",
         }
     }
 
@@ -160,6 +160,18 @@ impl Solver for Poet {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let run = Run::new(self.name(), problem, control);
         self.attempt(&run).unwrap_or_else(|refusal| run.refused(&refusal))
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Goals
+    }
+
+    fn proves(&self) -> Proves {
+        Proves::OwnForm
+    }
+
+    fn counts_steps(&self) -> bool {
+        false
     }
 }
 
@@ -177,19 +189,16 @@ struct Work<'a> {
 impl Work<'_> {
     /// Plans to start the program from: what a search finds with transfers, which is kept as the fallback, and its halves.
     fn starts(&mut self) -> Vec<Plan> {
-        let found = |name: &&str| {
+        let found = |solver: PagingSearch| {
             let clock = self.run.clock.share(START_SHARE);
             let mut control = *clock.control;
             control.deadline = clock.deadline();
             control.step_limit = Some(control.step_limit.unwrap_or(u64::MAX).min(START_STEPS));
             (control.threads, control.observer) = (1, None);
-            let solver = paging::solvers().iter().find(|solver| solver.name() == *name)?;
             solver.solve(self.run.problem, &control).plan
         };
-        let plans: Vec<Plan> = ["paging", "remat-only", "paging-only"]
-            .iter()
-            .filter_map(found)
-            .collect();
+        let searches = [PagingSearch::NEW, PagingSearch::RECOMPUTES, PagingSearch::TRANSFERS];
+        let plans: Vec<Plan> = searches.into_iter().filter_map(found).collect();
         let figures = |plan: &Plan| simulate(self.run.problem, &self.run.structure, plan);
         self.fallback = plans.first().map(|plan| (figures(plan), plan.clone()));
         plans

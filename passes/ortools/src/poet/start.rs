@@ -133,7 +133,7 @@ impl Start<'_> {
 mod tests {
     use remat_cost::{Device, TrainingNet};
     use remat_plan::Objective;
-    use remat_solve::paging::{self, simulate};
+    use remat_solve::paging::{PagingSearch, simulate};
     use remat_solve::{SolveControl, Solver};
 
     use super::*;
@@ -143,7 +143,7 @@ mod tests {
     use crate::run::Run;
 
     /// Programs over the linear network, and the plans of a search that are solutions: with how many transfers, at what price.
-    fn starts(percent: u64, name: &str) -> Option<(usize, u64, u64)> {
+    fn starts(percent: u64, solver: PagingSearch) -> Option<(usize, u64, u64)> {
         let mut problem = TrainingNet::Linear.problem(&Device::preset("mkr1000").unwrap());
         problem.objective = Objective::Energy;
         problem.budget = Some(7_416 * percent / 100);
@@ -158,7 +158,6 @@ mod tests {
         let setting = setting.unwrap();
         let budget = setting.instance.scaled_budget(problem.budget);
         let (program, layout) = model::build(&setting, budget, Freeing::Hazards).unwrap();
-        let solver = paging::solvers().iter().find(|solver| solver.name() == name).unwrap();
         let plan = solver.solve(&problem, &control).plan.unwrap();
         let values = solution(&problem, &setting, &program, &layout, &plan)?;
         let price: i64 = program.cost.iter().zip(&values).map(|(cost, value)| cost * value).sum();
@@ -171,8 +170,8 @@ mod tests {
     fn plans_with_and_without_transfers_are_solutions_at_their_price() {
         let mut found = [0, 0];
         for percent in [90, 80, 70, 60, 50, 45] {
-            for name in ["paging-only", "remat-only", "paging"] {
-                let Some((moved, priced, exact)) = starts(percent, name) else {
+            for &solver in &[PagingSearch::TRANSFERS, PagingSearch::RECOMPUTES, PagingSearch::NEW] {
+                let Some((moved, priced, exact)) = starts(percent, solver) else {
                     continue;
                 };
                 // Prices are rounded down.

@@ -85,7 +85,7 @@ fn where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only() {
 fn a_budget_that_the_baseline_keeps_needs_no_model() {
     let mut problem = fan();
     problem.budget = Some(baseline_peak(&problem));
-    for solver in remat_ortools::solvers() {
+    for solver in crate::solvers_for_time() {
         let outcome = solver.solve(&problem, &SolveControl::new());
         assert_eq!(outcome.plan, Some(baseline(&problem)));
         assert_eq!(outcome.certificate.status, Status::Optimal);
@@ -97,7 +97,7 @@ fn a_budget_that_the_baseline_keeps_needs_no_model() {
 fn a_budget_below_the_largest_op_is_infeasible_in_every_plan_of_the_order() {
     let mut problem = fan();
     problem.budget = Some(3);
-    for solver in remat_ortools::solvers() {
+    for solver in crate::solvers_for_time() {
         let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
         assert_eq!(
             (certificate.status, certificate.stop),
@@ -167,7 +167,7 @@ fn a_model_that_runs_views_at_their_readers_denies_no_plan_that_runs_them_before
     problem.tensors[TensorId::new(2)].storage = base;
     problem.budget = Some(12);
     assert!(remat_truth::least(&problem, remat_truth::Space::FixedOrder).is_some());
-    for solver in remat_ortools::solvers() {
+    for solver in crate::solvers_for_time() {
         let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
         assert!(
             certificate.status != Status::Infeasible || certificate.bound_covers == BoundCovers::CandidateSet,

@@ -133,7 +133,7 @@ fn in_free_order_a_bound_covers_all_plans() {
 #[test]
 fn a_model_beyond_the_allowed_memory_is_refused_and_one_within_is_not() {
     let problem = with_budget(fan(), 30);
-    for solver in remat_ortools::solvers() {
+    for solver in crate::solvers_for_time() {
         let stop = |bytes| {
             let control = SolveControl::new().memory_limit(bytes);
             solver.solve(&problem, &control).certificate.stop

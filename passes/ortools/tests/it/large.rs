@@ -82,8 +82,8 @@ proptest! {
     ) {
         let problem = with_budget(problem(&enlarged(ops, magnitude, &noise)), budget);
         let truth = Truth { fixed: brute::fixed_order(&problem), stages: brute::stage_form(&problem) };
-        for solver in remat_ortools::solvers() {
-            assert_true(*solver, &problem, truth);
+        for solver in crate::solvers_for_time() {
+            assert_true(solver, &problem, truth);
         }
     }
 
@@ -128,8 +128,8 @@ fn no_bound_lies_above_the_duration_of_a_plan() {
         );
         assert!(exact.bound <= exact.objective.unwrap(), "{exact:?}");
         assert!(exact.objective <= best, "{exact:?} {best:?}");
-        for solver in remat_ortools::solvers() {
-            let (outcome, duration) = solve(*solver, &problem);
+        for solver in crate::solvers_for_time() {
+            let (outcome, duration) = solve(solver, &problem);
             assert!(
                 duration.is_none_or(|found| exact.bound <= found),
                 "{:?}",
@@ -184,8 +184,8 @@ fn runs_after_the_last_first_run_are_left_out_of_what_a_model_starts_from() {
     let mut problem = graph("gap_panic.json", 15);
     for order in [OrderMode::Free, OrderMode::Fixed] {
         problem.order = order;
-        for solver in remat_ortools::solvers() {
-            solve(*solver, &problem);
+        for solver in crate::solvers_for_time() {
+            solve(solver, &problem);
         }
     }
     problem.order = OrderMode::Free;

@@ -12,3 +12,9 @@ mod large;
 mod nets;
 mod poet;
 mod sizes;
+
+use remat_solve::{Domain, Solver};
+
+fn solvers_for_time() -> impl Iterator<Item = &'static dyn Solver> {
+    remat_ortools::solvers().filter(|solver| solver.domain() == Domain::Time)
+}

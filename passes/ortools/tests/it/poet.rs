@@ -8,7 +8,8 @@ use proptest::test_runner::TestRunner;
 use remat_cost::{Device, TrainingNet};
 use remat_ortools::{CheckmateIlp, DeadlineCovers, Poet};
 use remat_plan::{Objective, OpId, Paging, PagingMode, Problem, Status, StopReason, Transfer};
-use remat_solve::{SolveControl, Solver, paging};
+use remat_solve::paging::PagingSearch;
+use remat_solve::{SolveControl, Solver};
 use remat_verify::{Code, Replay, replay};
 
 use crate::nets::{Op, problem, with_budget};
@@ -92,7 +93,7 @@ fn the_optimum_lies_between_that_of_all_plans_and_that_without_transfers() {
         assert!(found.unwrap_or(u64::MAX) <= without.unwrap_or(u64::MAX), "{problem:?}");
         possible += u32::from(least.is_some());
         equal += u32::from(least.is_some() && least == found);
-        let ours = paging::solvers()[0].solve(&problem, &SolveControl::new().step_limit(20_000));
+        let ours = PagingSearch::NEW.solve(&problem, &SolveControl::new().step_limit(20_000));
         let ours = ours.certificate.objective.unwrap_or(u64::MAX);
         assert!(ours <= found.unwrap_or(u64::MAX), "{problem:?}");
     }
@@ -185,7 +186,7 @@ fn the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more() {
     assert_eq!(outcome.certificate.stop, StopReason::Converged);
     assert!(outcome.certificate.gap.unwrap() < 1e-6, "{:?}", outcome.certificate);
     let found = replay(&problem, &outcome.plan.unwrap()).unwrap();
-    let ours = paging::solvers()[0].solve(&problem, &SolveControl::new().step_limit(60_000));
+    let ours = PagingSearch::NEW.solve(&problem, &SolveControl::new().step_limit(60_000));
     assert!(ours.certificate.objective.unwrap() <= found.energy);
 }
 

@@ -135,8 +135,7 @@ impl ComparisonFile {
     /// The figures as indented JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let text = serde_json::to_string_pretty(self);
-        text.expect("a comparison has no keys but strings, so it has a JSON form") + "\n"
+        remat_files::document::to_json(self)
     }
 }
 

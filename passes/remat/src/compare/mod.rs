@@ -9,13 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Certificate, Problem, StopReason, Structure};
-use remat_solve::{Activity, Doing, SolveControl, Solver};
+use remat_solve::{Activity, Doing, Domain, SolveControl, Solver};
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
-use crate::goal::is_special;
-use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, paging_solvers, solve, solvers};
+use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, solve, solver_named, solvers};
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -210,17 +209,17 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
 /// The solvers of these names, all for such a problem where there are none, and the names that stand for nothing.
 fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solver>, Vec<String>), Error> {
     if names.is_empty() {
-        let special = is_special(problem).then(paging_solvers);
-        return Ok((solvers().chain(special.into_iter().flatten()).collect(), Vec::new()));
+        let is_meant = |solver: &&dyn Solver| solver.domain() != Domain::Goals || !problem.is_time_within_budget();
+        return Ok((solvers().filter(is_meant).collect(), Vec::new()));
     }
     let (mut chosen, mut skipped): (Vec<&'static dyn Solver>, _) = (Vec::new(), Vec::new());
     for name in names {
-        match solvers().chain(paging_solvers()).find(|solver| solver.name() == name) {
-            Some(solver) if chosen.iter().any(|known| known.name() == name) => {
+        match solver_named(name) {
+            Ok(solver) if chosen.iter().any(|known| known.name() == solver.name()) => {
                 tracing::debug!(solver = solver.name(), "named twice");
             }
-            Some(solver) => chosen.push(solver),
-            None => skipped.push(name.clone()),
+            Ok(solver) => chosen.push(solver),
+            Err(_) => skipped.push(name.clone()),
         }
     }
     if chosen.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use remat_files::shown;
+use remat_files::{DocumentError, document, shown};
 use remat_plan::{Accounting, BoundCovers, BudgetSpec, Evidence, OrderMode, PlanFile};
 use remat_solve::SolveControl;
 use schemars::JsonSchema;
@@ -119,12 +119,9 @@ impl PointRecord {
 /// Why a front cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FrontFileError {
-    /// The JSON text does not have the form of a front.
-    #[error("not a front: {}", shown(.0))]
-    Json(String),
-    /// A version this program does not know.
-    #[error("front format `{}` is not known, expected `{FRONT_FORMAT}`", shown(.0))]
-    Format(String),
+    /// The text is not a front.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// The front belongs to another model, or to the same one read with other options.
     #[error("the front belongs to the problem {found} (model `{model}`), but this is the problem {expected}", found = shown(.found), model = shown(.model), expected = shown(.expected))]
     OtherProblem {
@@ -173,12 +170,7 @@ impl FrontFile {
     /// # Errors
     /// [`FrontFileError`] if the text is malformed or of another version.
     pub fn from_json(text: &str) -> Result<Self, FrontFileError> {
-        let file: Self = serde_json::from_str(text).map_err(|error| FrontFileError::Json(error.to_string()))?;
-        if file.format == FRONT_FORMAT {
-            Ok(file)
-        } else {
-            Err(FrontFileError::Format(file.format))
-        }
+        Ok(document::read("front", &[FRONT_FORMAT], text)?)
     }
 
     /// The front as JSON, one line for each budget.
@@ -193,18 +185,7 @@ impl FrontFile {
             points: Vec::new(),
             ..*self
         };
-        let head = serde_json::to_string_pretty(&head).expect("a front has no keys but strings, so it has a JSON form");
-        let head = head
-            .strip_suffix("\"points\": []\n}")
-            .expect("points are the last field, and empty here");
-        let lines = self
-            .points
-            .iter()
-            .map(|point| serde_json::to_string(point).expect("a point has no keys but strings, so it has a JSON form"));
-        format!(
-            "{head}\"points\": [\n    {}\n  ]\n}}\n",
-            lines.collect::<Vec<_>>().join(",\n    ")
-        )
+        document::to_json_by_line(&head, "points", &self.points)
     }
 
     /// Writes the front. The file appears whole or not at all.

@@ -1,6 +1,6 @@
 //! `auto` beside the other solvers.
 
-use remat::solver::{SolveControl, Solver};
+use remat::solver::{Domain, SolveControl, Solver};
 use remat::{CompareRequest, Model, compare};
 
 pub(crate) fn request(budgets: &[&str], solvers: &[&str]) -> CompareRequest {
@@ -11,11 +11,10 @@ pub(crate) fn request(budgets: &[&str], solvers: &[&str]) -> CompareRequest {
     }
 }
 
-/// `auto` and its rivals. Exact solvers are no rivals here: `auto` calls one of them, and they count steps in their own way.
+/// `auto` and its rivals. What counts no steps is no rival here: `auto` calls one of them, and their limit is time.
 pub(crate) fn field() -> Vec<&'static str> {
-    let is_exact = |name: &str| remat_ortools::solvers().iter().any(|solver| solver.name() == name);
-    let names = remat::solvers().map(Solver::name);
-    names.filter(|name| !is_exact(name)).collect()
+    let is_rival = |solver: &&dyn Solver| solver.counts_steps() && solver.domain() != Domain::Goals;
+    remat::solvers().filter(is_rival).map(Solver::name).collect()
 }
 
 /// Fails where a rival of `auto` has the shorter plan, or the only one.

@@ -8,7 +8,7 @@ use super::{linear, planned};
 
 #[test]
 fn a_schedule_of_resnet18_takes_a_few_hundred_bytes() {
-    for (device, solver, percent) in [("mkr1000", "capuchin", 60), ("raspberry-pi-4", "remat-only", 60)] {
+    for (device, solver, percent) in [("mkr1000", "capuchin", 60), ("raspberry-pi-4", "paging:recomputes", 60)] {
         let (problem, plan, figures) = planned(TrainingNet::Resnet18Cifar, device, percent, solver);
         let bytes = encode(&problem, &plan, figures).unwrap();
         assert!(

@@ -20,7 +20,6 @@ use thiserror::Error;
 pub use candidates::{Candidates, Walk};
 pub use curve::{Point, curve};
 pub use roles::{Roles, RolesError};
-pub(crate) use solver::CLASSIC;
 pub use solver::Classic;
 
 use crate::stages::TooManyStages;

@@ -22,42 +22,41 @@ pub struct Classic {
     strategy: Strategy,
 }
 
-/// All of them.
-pub(crate) static CLASSIC: [Classic; 8] = {
+static ALL: [Classic; 8] = {
     use Candidates::{All, ArticulationPoints};
     [
         Classic {
-            name: "checkpoint-all",
+            name: "checkpoint:all",
             describe: "training steps: every forward result is a checkpoint",
             strategy: Strategy::All(All),
         },
         Classic {
-            name: "checkpoint-all-ap",
+            name: "checkpoint:all-ap",
             describe: "training steps: every articulation point of the forward pass is a checkpoint",
             strategy: Strategy::All(ArticulationPoints),
         },
         Classic {
-            name: "checkpoint-last",
+            name: "checkpoint:last",
             describe: "only the last result is retained, all else is recomputed",
             strategy: Strategy::Last,
         },
         Classic {
-            name: "chen-sqrt",
+            name: "chen:sqrt",
             describe: "training steps: Chen's sqrt(n) checkpoints among all forward results",
             strategy: Strategy::ChenSqrt(All),
         },
         Classic {
-            name: "chen-sqrt-ap",
+            name: "chen:sqrt-ap",
             describe: "training steps: Chen's sqrt(n) checkpoints among the articulation points",
             strategy: Strategy::ChenSqrt(ArticulationPoints),
         },
         Classic {
-            name: "chen-greedy",
+            name: "chen:greedy",
             describe: "training steps: Chen's greedy segments among all forward results, best of a sweep",
             strategy: Strategy::ChenGreedy(All, Walk::Reference),
         },
         Classic {
-            name: "chen-greedy-ap",
+            name: "chen:greedy-ap",
             describe: "training steps: Chen's greedy segments among the articulation points, best of a sweep",
             strategy: Strategy::ChenGreedy(ArticulationPoints, Walk::Reference),
         },
@@ -162,6 +161,9 @@ fn report(call: &Call<'_>, point: &Point, steps: u64) {
 }
 
 impl Classic {
+    /// All of them.
+    pub const ALL: &'static [Self] = &ALL;
+
     /// The strategy.
     #[must_use]
     pub fn strategy(&self) -> Strategy {

@@ -37,4 +37,4 @@ mod work;
 
 pub use planner::place_transfers;
 pub use simulate::{PagedFigures, simulate};
-pub use solver::{PagingSearch, solvers};
+pub use solver::PagingSearch;

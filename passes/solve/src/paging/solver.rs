@@ -3,7 +3,7 @@
 use remat_plan::Problem;
 
 use super::work;
-use crate::{Outcome, SolveControl, Solver};
+use crate::{Domain, Outcome, SolveControl, Solver};
 
 /// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
 ///
@@ -29,38 +29,39 @@ pub(super) enum Method {
     Pofo,
 }
 
-static SOLVERS: [PagingSearch; 5] = [
-    PagingSearch {
+impl PagingSearch {
+    /// Recomputes and transfers.
+    pub const NEW: Self = Self {
         name: "paging",
         describe: "greedy and annealing of recomputes and transfers to a second memory, for time or energy",
         method: Method::Both,
-    },
-    PagingSearch {
-        name: "paging-only",
+    };
+    /// Transfers alone.
+    pub const TRANSFERS: Self = Self {
+        name: "paging:transfers",
         describe: "the same with transfers alone",
         method: Method::Pages,
-    },
-    PagingSearch {
-        name: "remat-only",
+    };
+    /// Recomputes alone.
+    pub const RECOMPUTES: Self = Self {
+        name: "paging:recomputes",
         describe: "the same with recomputes alone",
         method: Method::Runs,
-    },
-    PagingSearch {
+    };
+    /// The policy of the Capuchin paper.
+    pub const CAPUCHIN: Self = Self {
         name: "capuchin",
         describe: "Capuchin's policy: hidden transfers first, then what saves most memory per second",
         method: Method::Capuchin,
-    },
-    PagingSearch {
+    };
+    /// The dynamic program of the POFO paper.
+    pub const POFO: Self = Self {
         name: "pofo",
         describe: "training steps whose forward pass is a chain: a dynamic program over checkpoints that stay or move",
         method: Method::Pofo,
-    },
-];
-
-/// The solvers for problems with a second memory, a deadline or energy as the objective, the one to prefer first.
-#[must_use]
-pub fn solvers() -> &'static [PagingSearch] {
-    &SOLVERS
+    };
+    /// All of them.
+    pub const ALL: &'static [Self] = &[Self::NEW, Self::TRANSFERS, Self::RECOMPUTES, Self::CAPUCHIN, Self::POFO];
 }
 
 impl Solver for PagingSearch {
@@ -74,5 +75,9 @@ impl Solver for PagingSearch {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         work::solve(self.name, self.method, problem, control)
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Goals
     }
 }

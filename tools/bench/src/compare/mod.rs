@@ -7,7 +7,6 @@ mod curves;
 mod ratios;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use remat::plan::BudgetSpec;
@@ -65,7 +64,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let request = CompareRequest {
         budgets: args.budgets.clone(),
         solvers: args.solvers.clone(),
-        time_per_run: Some(Duration::from_secs_f64(args.effort.time)),
+        time_per_run: Some(args.effort.time),
     };
     let control = SolveControl::new().threads(args.effort.threads).seed(args.effort.seed);
     let mut all = Vec::new();
@@ -89,6 +88,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     if let Some(document) = &args.write {
         let Effort { time, threads, seed } = args.effort;
+        let time = time.as_secs_f64();
         let budgets: Vec<_> = args.budgets.iter().map(ToString::to_string).collect();
         let how = format!(
             "Budgets {}; at most {time} s for each, {threads} thread(s), seed {seed}, {} order.\n\n",
@@ -147,6 +147,8 @@ fn tell(skipped: &[String]) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -166,7 +168,7 @@ mod tests {
             budgets: vec![BudgetSpec::Share(950_000), BudgetSpec::Share(900_000)],
             solvers: vec!["search".to_owned(), "dtr".to_owned(), "oracle".to_owned()],
             effort: Effort {
-                time: 0.05,
+                time: Duration::from_millis(50),
                 threads: 1,
                 seed: 0,
             },
@@ -203,7 +205,7 @@ mod tests {
             budgets: Vec::new(),
             solvers: Vec::new(),
             effort: Effort {
-                time: 0.05,
+                time: Duration::from_millis(50),
                 threads: 1,
                 seed: 0,
             },

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use remat::plan::BudgetSpec;
+use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
@@ -35,9 +35,9 @@ pub(crate) struct Args {
     /// Value of a symbolic dimension, for the models that have it; may be repeated.
     #[arg(long = "dim", value_name = "NAME=N", value_parser = dims::parse)]
     dims: Vec<(String, u64)>,
-    /// Seconds to search.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    time: f64,
+    /// Time to search; a number alone is in seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time: Duration,
     /// Threads to search with.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
@@ -141,9 +141,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         measure: true,
         expected: Duration::from_secs(10),
     };
-    let control = SolveControl::new()
-        .time_limit(Duration::from_secs_f64(args.time))
-        .threads(args.threads);
+    let control = SolveControl::new().time_limit(args.time).threads(args.threads);
     let figures = match deploy(&request, Some(host), &control) {
         Ok(deployment) => row::figures(&deployment),
         Err(error) => row::refusal(error)?,

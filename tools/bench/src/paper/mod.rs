@@ -68,7 +68,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 result_rows.push(results::measured(name, &text, &model, &run, row));
                 runs.push(run);
             }
-            panels.push(progress::Panel::new(name, &text, &runs, row, args.effort.time));
+            panels.push(progress::Panel::new(
+                name,
+                &text,
+                &runs,
+                row,
+                args.effort.time.as_secs_f64(),
+            ));
         }
     }
     let sizes = sizes::table(size_rows);
@@ -123,6 +129,7 @@ fn write(
 ) -> anyhow::Result<()> {
     let order = args.order.word();
     let Effort { time, threads, seed } = args.effort;
+    let time = time.as_secs_f64();
     let how = format!("{time} s for each, {threads} thread(s), seed {seed}, {order} order.\n\n");
     let found = how + &results.render(Form::Markdown);
     if args.order == Order::Free {
@@ -139,6 +146,8 @@ fn write(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -162,7 +171,7 @@ mod tests {
             budgets: vec![BudgetSpec::Share(900_000), BudgetSpec::Share(10_000)],
             solvers: vec!["search".to_owned()],
             effort: Effort {
-                time: 0.05,
+                time: Duration::from_millis(50),
                 threads: 1,
                 seed: 0,
             },

@@ -78,7 +78,7 @@ fn own(problem: &Problem) -> Vec<Size> {
 
     let moccasin = Moccasin { computes: Some(2) };
     let models = [
-        ("`checkmate-ilp`", CheckmateIlp::NEW.model_size(problem)),
+        ("`checkmate:ilp`", CheckmateIlp::NEW.model_size(problem)),
         ("`moccasin`, C = 2", moccasin.model_size(problem)),
         (
             "`gap`, recomputes before 1 use",

@@ -7,9 +7,10 @@
 mod trial;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
-use remat::plan::{Objective, PagingMode};
+use remat::plan::{Objective, PagingMode, parse_duration};
 use remat::profile::{Device, TrainingNet};
 
 use self::trial::{Setting, Trial};
@@ -54,9 +55,9 @@ pub(crate) struct Args {
     /// Whether transfers overlap runs: `sync`, `dma`, or as the device does.
     #[arg(long, value_name = "MODE")]
     paging: Option<String>,
-    /// Seconds for each solver.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    time: f64,
+    /// Time for each solver; a number alone is in seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    time: Duration,
     /// Form of the tables.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
@@ -73,8 +74,8 @@ const BY_BUDGET: &[&str] = &[
     "time %",
     "poet",
     "gap %",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "capuchin",
     "pofo",
     "dtr",
@@ -84,8 +85,8 @@ const BY_DEADLINE: &[&str] = &[
     "device",
     "deadline %",
     "auto",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "least energy %",
 ];
 const BY_MEMORY: &[&str] = &["network", "device", "budget %", "memory kB", "time ms", "energy mJ"];
@@ -95,8 +96,8 @@ const BY_CAPUCHIN: &[&str] = &[
     "device",
     "budget %",
     "capuchin",
-    "paging-only",
-    "remat-only",
+    "paging:transfers",
+    "paging:recomputes",
     "auto",
 ];
 
@@ -166,8 +167,8 @@ fn by_budget(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 ours.extra_time(&problem),
                 poet.extra_energy(&problem),
                 poet.gap(),
-                extra("paging-only")?,
-                extra("remat-only")?,
+                extra("paging:transfers")?,
+                extra("paging:recomputes")?,
                 extra("capuchin")?,
                 extra("pofo")?,
                 extra("dtr")?,
@@ -196,8 +197,8 @@ fn by_deadline(args: &Args, settings: &[Setting]) -> anyhow::Result<Table> {
                 setting.names[1].clone(),
                 deadline.to_string(),
                 extra("auto")?,
-                extra("paging-only")?,
-                extra("remat-only")?,
+                extra("paging:transfers")?,
+                extra("paging:recomputes")?,
                 Trial::of("auto", &free, args.time)?.extra_energy(&free),
             ]);
         }

@@ -83,20 +83,19 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Runs the solver of that name, if this build has it, for so many seconds.
+    /// Runs the solver of that name, if this build has it, for so long.
     ///
     /// # Errors
     /// If the checker rejects the plan. A plan that misses the deadline is none: some solvers know no deadline.
-    pub(super) fn of(name: &str, problem: &Problem, seconds: f64) -> anyhow::Result<Self> {
-        let solver = remat::solvers()
-            .chain(remat::paging_solvers())
-            .find(|solver| solver.name() == name);
+    pub(super) fn of(name: &str, problem: &Problem, time: Duration) -> anyhow::Result<Self> {
         let nothing = Self {
             replay: None,
             gap: None,
         };
-        let Some(solver) = solver else { return Ok(nothing) };
-        let control = SolveControl::new().time_limit(Duration::try_from_secs_f64(seconds)?);
+        let Ok(solver) = remat::solver_named(name) else {
+            return Ok(nothing);
+        };
+        let control = SolveControl::new().time_limit(time);
         let outcome = solver.solve(problem, &control);
         let Some(plan) = outcome.plan else { return Ok(nothing) };
         let mut timeless = problem.clone();

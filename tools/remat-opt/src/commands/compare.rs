@@ -109,10 +109,11 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
     ];
     lines.extend(comparison.skipped.iter().map(|name| left_out(name)));
     // The default solver should never lose: where limits make it, that is told.
-    for beaten in comparison.beaten("auto") {
+    let default = remat::default_solver().name();
+    for beaten in comparison.beaten(default) {
         let (budget, _) = comparison.budgets[beaten.budget];
         lines.push(format!(
-            "{budget}: `{}` found a better plan than `auto`, {}",
+            "{budget}: `{}` found a better plan than `{default}`, {}",
             beaten.by,
             overhead(model, beaten.duration)
         ));
@@ -125,8 +126,7 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
 
 /// Why a solver does not take part, and which one may have been meant.
 fn left_out(name: &str) -> String {
-    let known = remat::solvers().chain(remat::paging_solvers());
-    let known: Vec<_> = known.map(remat::solver::Solver::name).collect();
+    let known: Vec<_> = remat::solvers().map(remat::solver::Solver::name).collect();
     let meant = similar(name, known.into_iter()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     let name = shown(name);
     format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`){meant}")

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use remat::dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, Simulation, Trace, base_peak, simulate};
-use remat::plan::BudgetSpec;
+use remat::plan::{BudgetSpec, parse_share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,8 +30,8 @@ pub(crate) struct SimulateArgs {
     #[arg(short, long, alias = "budget", value_name = "BUDGET,...", value_delimiter = ',', value_parser = parse_budgets, conflicts_with = "ratio", help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Budgets as fractions of the log's own peak, such as `0.9,0.5`, as the paper writes them.
-    #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_ratio, help_heading = GOAL)]
-    ratio: Vec<f64>,
+    #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_share, help_heading = GOAL)]
+    ratio: Vec<u64>,
     /// What happens when the program lets go of a tensor.
     #[arg(long, value_name = "MODE", default_value = "eager", help_heading = SEARCH)]
     runtime: RuntimeArg,
@@ -168,21 +168,17 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
 
 /// Budgets in bytes, and as shares of the peak.
 fn budgets(args: &SimulateArgs, peak: u64) -> anyhow::Result<Vec<(f64, u64)>> {
-    let of_ratio = |ratio: f64| (ratio, share(ratio, peak));
-    let of_budget = |budget: BudgetSpec| match budget {
-        BudgetSpec::Share(millionths) => Ok(of_ratio(millionths as f64 / 1e6)),
-        BudgetSpec::Bytes(bytes) => Ok((bytes as f64 / peak.max(1) as f64, bytes)),
-        other => anyhow::bail!("`{other}` is no budget for a replay: name shares or sizes"),
+    let mut budgets = Budgets::all(&args.budgets);
+    budgets.extend(args.ratio.iter().copied().map(BudgetSpec::Share));
+    if budgets.is_empty() {
+        budgets.push(BudgetSpec::Share(500_000));
+    }
+    let of_budget = |budget: BudgetSpec| match (budget, budget.bytes(peak)) {
+        (BudgetSpec::Share(millionths), Some(bytes)) => Ok((millionths as f64 / 1e6, bytes)),
+        (_, Some(bytes)) => Ok((bytes as f64 / peak.max(1) as f64, bytes)),
+        (other, None) => anyhow::bail!("`{other}` is no budget for a replay: name shares or sizes"),
     };
-    let named: Vec<_> = Budgets::all(&args.budgets)
-        .into_iter()
-        .map(of_budget)
-        .collect::<Result<_, _>>()?;
-    Ok(match args.ratio.as_slice() {
-        [] if named.is_empty() => vec![of_ratio(0.5)],
-        [] => named,
-        ratios => ratios.iter().copied().map(of_ratio).collect(),
-    })
+    budgets.into_iter().map(of_budget).collect()
 }
 
 fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
@@ -199,11 +195,6 @@ fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
         }
     }
     Ok(heuristics)
-}
-
-/// A share of the peak, rounded down.
-fn share(ratio: f64, peak: u64) -> u64 {
-    (ratio * peak as f64) as u64
 }
 
 /// The means of all trials; the first failure decides the status.
@@ -319,18 +310,6 @@ impl Report {
             only,
             runs,
         }
-    }
-}
-
-/// A share such as `0.5` or `50%`.
-fn parse_ratio(text: &str) -> Result<f64, String> {
-    let (number, scale) = text
-        .trim()
-        .strip_suffix('%')
-        .map_or((text.trim(), 1.0), |percent| (percent, 100.0));
-    match number.parse::<f64>() {
-        Ok(value) if value >= 0.0 && value / scale <= 1000.0 => Ok(value / scale),
-        _ => Err(format!("`{text}` is not a share: write `0.5` or `50%`")),
     }
 }
 

@@ -4,11 +4,12 @@ use remat::plan::Step;
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
+use remat_files::document::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::VerifyArgs;
-use crate::document::{Body, Document, to_json};
+use crate::document::{Body, Document};
 use crate::failure::{FailureBody, ViolationRecord};
 use crate::{console, files, units};
 

@@ -1,7 +1,9 @@
 //! The report of a command.
 
+use remat_files::document::to_json;
+
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::document::{Body, Document, to_json};
+use crate::document::{Body, Document};
 use crate::failure::{FailureBody, Reported};
 
 /// Prints the report in the form that was asked for. `outcome` is what the command ends with: a finding, such as that no plan exists,

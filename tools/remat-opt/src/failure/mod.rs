@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use remat::{Error, ErrorKind};
+use remat_files::document::to_json;
 use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +22,7 @@ pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
 use crate::cli::ReportFormat;
-use crate::{console, document};
+use crate::console;
 
 /// An error, and whether the report of the command tells it already.
 #[derive(Debug)]
@@ -216,7 +217,7 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
 
 /// Prints the object that stands for a failure. That stdout is gone is no news: the exit status tells.
 fn print_failure(body: FailureBody) {
-    _ = console::print(&document::to_json(&FailureDocument::new(body)));
+    _ = console::print(&to_json(&FailureDocument::new(body)));
 }
 
 fn rendered(message: String, help: Option<String>, command: Option<String>) -> String {

@@ -22,7 +22,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clo
 mod tests {
     use super::*;
 
-    const SOLVERS: [&str; 5] = ["auto", "search", "chen-sqrt", "chen-greedy", "checkpoint-all"];
+    const SOLVERS: [&str; 5] = ["auto", "search", "chen:sqrt", "chen:greedy", "checkpoint:all"];
 
     fn meant(name: &str) -> Option<&'static str> {
         similar(name, SOLVERS.into_iter())
@@ -32,8 +32,8 @@ mod tests {
     fn slips_of_the_keyboard_are_recognized() {
         assert_eq!(meant("serach"), Some("search"));
         assert_eq!(meant("Auto"), Some("auto"));
-        assert_eq!(meant("chen_sqrt"), Some("chen-sqrt"));
-        assert_eq!(meant("checkpoint"), Some("checkpoint-all"));
+        assert_eq!(meant("chen_sqrt"), Some("chen:sqrt"));
+        assert_eq!(meant("checkpoint"), Some("checkpoint:all"));
     }
 
     #[test]

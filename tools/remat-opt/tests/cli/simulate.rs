@@ -31,5 +31,5 @@ fn an_unknown_heuristic_lists_what_exists() {
 
 #[test]
 fn a_log_is_planned_like_a_model() {
-    assert_run!("dtr-logs/training_step.log --solver dtr:dtr-eq --budget 70%");
+    assert_run!("dtr-logs/training_step.log --solver dtr:eq --budget 70%");
 }

@@ -1,0 +1,66 @@
+//! Every solver of this build, in one list. Whoever needs one asks for what it can do, or takes the one that the user named.
+
+use remat_solve::Solver;
+
+use crate::{Auto, Error};
+
+/// Names that solvers had in an earlier release, with today's. They are understood for one release more.
+const OLD_NAMES: [(&str, &str); 22] = [
+    ("checkpoint-all", "checkpoint:all"),
+    ("checkpoint-all-ap", "checkpoint:all-ap"),
+    ("checkpoint-last", "checkpoint:last"),
+    ("chen-sqrt", "chen:sqrt"),
+    ("chen-sqrt-ap", "chen:sqrt-ap"),
+    ("chen-greedy", "chen:greedy"),
+    ("chen-greedy-ap", "chen:greedy-ap"),
+    ("gap-highs", "gap:highs"),
+    ("gap-scip", "gap:scip"),
+    ("checkmate-ilp", "checkmate:ilp"),
+    ("checkmate-ilp-scip", "checkmate:ilp-scip"),
+    ("checkmate-ilp-cp", "checkmate:ilp-cp-sat"),
+    ("checkmate-lp", "checkmate:lp"),
+    ("checkmate-lp-half", "checkmate:lp-half"),
+    ("checkmate-lp-random", "checkmate:lp-random"),
+    ("checkmate-lp-randomized", "checkmate:lp-randomized"),
+    ("dtr:dtr-eq", "dtr:eq"),
+    ("dtr:dtr-local", "dtr:local"),
+    ("paging-only", "paging:transfers"),
+    ("remat-only", "paging:recomputes"),
+    ("poet-scip", "poet:scip"),
+    ("poet-cp", "poet:cp-sat"),
+];
+
+/// Every solver of this build, the default one first.
+pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
+    std::iter::once(default_solver()).chain(parts())
+}
+
+/// Every solver of this build that does not call others of this list.
+pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
+    let parts = remat_solve::solvers().chain(remat_ortools::solvers());
+    parts.chain(remat_dtr::solvers())
+}
+
+/// The solver to use unless told otherwise.
+#[must_use]
+pub fn default_solver() -> &'static dyn Solver {
+    &Auto
+}
+
+/// The solver of that name, which may be one of an earlier release.
+///
+/// # Errors
+/// [`Error::UnknownSolver`] if this build has none of that name.
+pub fn solver_named(name: &str) -> Result<&'static dyn Solver, Error> {
+    let wanted = renamed(name).unwrap_or(name);
+    solvers()
+        .find(|solver| solver.name() == wanted)
+        .ok_or_else(|| Error::unknown_solver(name))
+}
+
+/// Today's name of a solver that had this one in an earlier release; absent for all other names.
+#[must_use]
+pub fn renamed(name: &str) -> Option<&'static str> {
+    let found = OLD_NAMES.iter().find(|(old, _)| *old == name);
+    found.map(|&(_, today)| today)
+}

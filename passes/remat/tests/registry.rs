@@ -1,0 +1,105 @@
+//! The registry of solvers: names of one spelling, old names that still lead to one, and capabilities that answers agree with.
+
+#[expect(dead_code, reason = "the tests beside these use the rest")]
+mod support;
+
+use std::collections::BTreeSet;
+
+use remat::plan::{BoundCovers, StopReason};
+use remat::solver::{Domain, Proves, SolveControl, Solver};
+use remat::{Error, renamed, solver_named, solvers};
+use support::open;
+
+#[test]
+fn names_are_unique_and_of_one_spelling() {
+    let mut seen = BTreeSet::new();
+    for solver in solvers() {
+        let name = solver.name();
+        assert!(seen.insert(name), "`{name}` twice");
+        let words: Vec<_> = name.split(':').collect();
+        assert!(words.len() <= 2, "{name}");
+        let is_word = |word: &&str| {
+            word.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        assert!(words.iter().all(is_word) && !words.contains(&""), "{name}");
+        assert!(!words[0].contains('-'), "a family is one word: {name}");
+        assert_eq!(solver_named(name).unwrap().name(), name);
+        assert_eq!(renamed(name), None, "no old name is one of today");
+    }
+}
+
+#[test]
+fn old_names_lead_to_solvers_of_today() {
+    let mut old = vec![
+        "chen-greedy-ap",
+        "checkpoint-last",
+        "dtr:dtr-local",
+        "paging-only",
+        "remat-only",
+    ];
+    if remat_ortools::AVAILABLE {
+        old.extend(["checkmate-ilp-cp", "checkmate-lp-randomized", "gap-scip", "poet-cp"]);
+    }
+    for name in old {
+        assert_eq!(Some(solver_named(name).unwrap().name()), renamed(name));
+    }
+    assert!(matches!(solver_named("chen-cube"), Err(Error::UnknownSolver { name, .. }) if name == "chen-cube"));
+}
+
+#[test]
+fn the_default_solver_is_first_and_the_only_one_that_calls_others() {
+    let calling: Vec<_> = solvers()
+        .filter(|solver| solver.calls_others())
+        .map(Solver::name)
+        .collect();
+    assert_eq!(calling, [remat::default_solver().name()]);
+    assert_eq!(solvers().next().map(Solver::name), Some(remat::default_solver().name()));
+}
+
+#[test]
+fn every_kind_of_problem_has_solvers_and_the_default_one_supports_all() {
+    let mut problem = open("cli/training_chain.json").problem().clone();
+    assert!(solvers().all(|solver| solver.supports(&problem)));
+    problem.deadline = Some(u64::MAX);
+    assert!(remat::default_solver().supports(&problem));
+    for solver in solvers() {
+        assert_eq!(
+            solver.supports(&problem),
+            solver.domain() != Domain::Time,
+            "{}",
+            solver.name()
+        );
+    }
+}
+
+/// A limit on steps ends those that count them, and a bound above the trivial one, of every plan, comes from those that say so.
+#[test]
+fn answers_agree_with_the_capabilities() {
+    let model = open("cli/training_chain.json");
+    let mut problem = model.problem().clone();
+    problem.budget = Some(model.baseline().peak * 7 / 10);
+    let trivial = problem.total_duration();
+    for solver in solvers() {
+        let name = solver.name();
+        let mut control = SolveControl::new().step_limit(500);
+        if !solver.counts_steps() {
+            control = control.time_limit(std::time::Duration::from_secs(1));
+        }
+        let first = solver.solve(&problem, &control);
+        assert_ne!(first.certificate.stop, StopReason::Cancelled);
+        if solver.counts_steps() {
+            assert_eq!(solver.solve(&problem, &control).plan, first.plan, "{name}");
+        }
+        let certificate = &first.certificate;
+        let is_trivial = certificate.bound <= trivial;
+        match solver.proves() {
+            Proves::Trivial => assert!(is_trivial, "{name}: {certificate:?}"),
+            Proves::OwnForm => assert!(
+                is_trivial || certificate.bound_covers != BoundCovers::AllPlans,
+                "{name}"
+            ),
+            Proves::EveryPlan => assert!(certificate.bound_covers.is_every_plan(problem.order), "{name}"),
+        }
+    }
+}
