@@ -67,6 +67,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("MaxpoolWithMask").cost(F::Pool),
     microsoft("MulInteger").cost(F::Elementwise(1)),
     microsoft("MultiHeadAttention").cost(F::Attention(A::Separate { past: 6 })).workspace(W::Flash { bias: Some(3) }).pieces(4),
+    microsoft("NGramRepeatBlock").cost(F::Move(M::Copy)).shaped_as("Identity", &[1], Element::Same),
     microsoft("NhwcConv").cost(F::Conv { weight: 1 }),
     microsoft("NhwcFusedConv").cost(F::Conv { weight: 1 }).overwrites(3),
     microsoft("NhwcMaxPool").cost(F::Pool),

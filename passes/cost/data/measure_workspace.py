@@ -267,6 +267,8 @@ def shapes_and_moves():
     measure("ConstantOfShape", ["i64[2]=512,512"])
     measure("Range", ["f32[]=0", "f32[]=200000", "f32[]=1"])
     measure("EyeLike", ["f32[512,512]"])
+    for length in (64, 512):
+        measure("NGramRepeatBlock", [f"i64[8,{length}]", "f32[8,50265]"], {"ngram_size": 3}, 1, MS)
     measure("Compress", ["f32[512,512]", "b[512]"], {"axis": 0})
     measure("NonZero", ["f32[512,512]"])
     measure("TopK", ["f32[512,1000]", "i64[1]=10"], {}, 2)
