@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import tempfile
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2] / "passes" / "ort" / "meter" / "heap_meter.rs"
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "passes" / "onnxruntime" / "run" / "meter" / "heap_meter.rs"
 """The program's own meter; it exports `remat_heap_live`, `remat_heap_peak` and `remat_heap_reset`."""
 FLAGS = ["--crate-name=remat_heap_meter", "--crate-type=cdylib", "--edition=2024", "-Copt-level=2", "-Cpanic=abort"]
 

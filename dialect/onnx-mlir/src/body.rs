@@ -5,6 +5,7 @@ use std::rc::Rc;
 use remat_ir::{Graph, Op, OpId, OpKind, StorageClass, StorageId, TensorId, ValueType};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::{NodeProto, TensorProto};
+use remat_operators::operator;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute::{Extra, is_graph};
@@ -12,7 +13,7 @@ use crate::emit::{Emitter, Head, Part, Value};
 use crate::memory::Pages;
 use crate::reads::Reads;
 use crate::resource::Weight;
-use crate::{ExportError, Form, arity, call, types};
+use crate::{ExportError, Form, call, types};
 
 /// Ops that are written at most: functions that call each other can unfold to exponentially many.
 const MAX_OPS: u64 = 1 << 22;
@@ -255,7 +256,7 @@ impl<'w> Emitter<'w> {
         let is_default = matches!(&*node.domain, "" | "ai.onnx");
         let (mut inputs, mut outputs) = (trimmed(operands), trimmed(&op.outputs));
         if form == Form::OnnxMlir && is_default {
-            let (all_inputs, all_outputs) = arity::of(&node.op_type);
+            let (all_inputs, all_outputs) = operator(&node.domain, &node.op_type).slots;
             inputs = inputs.max(all_inputs);
             outputs = outputs.max(all_outputs);
         }

@@ -16,7 +16,6 @@
 //! - Bodies of If, Loop and Scan become regions; functions of the model are inlined where they are called.
 //! - What a form cannot express is an [`ExportError`] that names the node or the tensor; nothing is left out silently.
 
-mod arity;
 mod attribute;
 mod body;
 mod call;

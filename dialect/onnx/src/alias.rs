@@ -3,7 +3,7 @@
 //! The rules are those of ONNX Runtime's allocation planner, which decides in this order for each output:
 //! 1. An output of the main graph gets memory of its own, whatever computes it: the caller keeps it after the run, so it can
 //!    neither be an input's or weight's memory nor share that of another value. A view operator then copies.
-//! 2. The output of a view operator (the table below) is the memory of its first input, be that a graph input, a weight,
+//! 2. The output of a view operator is the memory of its first input, be that a graph input, a weight,
 //!    an intermediate or a graph output. Views of views share the same memory.
 //! 3. Everything else gets memory of its own. (Writing a result over a dead operand is a decision of the runtime at load,
 //!    not a property of the graph; it never raises the peak and is not modelled here.)
@@ -15,11 +15,9 @@
 
 use onnx_protobuf::NodeProto;
 use remat_ir::{Placement, TensorId, ValueType};
+use remat_operators::operator;
 
 use crate::functions::domain;
-
-/// Operators of the default domain whose first output is their first input under another shape.
-const VIEWS: &[&str] = &["Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
 /// Where output `index` of a node lives. `base` is the node's first input with its type, `is_graph_output` tells whether
 /// the output is one of the main graph, `is_call` whether the node calls a function of the model.
@@ -35,7 +33,9 @@ pub(crate) fn placement(
     }
     match base {
         _ if node.op_type == "Constant" => Placement::Constant,
-        Some((base, ValueType::Tensor { .. })) if VIEWS.contains(&node.op_type.as_str()) && !is_graph_output => {
+        Some((base, ValueType::Tensor { .. }))
+            if operator(&node.domain, &node.op_type).is_view() && !is_graph_output =>
+        {
             Placement::ViewOf(base)
         }
         _ => Placement::New,

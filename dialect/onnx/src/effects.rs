@@ -1,75 +1,15 @@
 //! What running a node does besides computing its outputs.
 //!
-//! Only pure nodes may be recomputed, so the tables err on the side of caution: whatever is not known counts as stateful.
-//! Random operators are random even with a `seed` attribute: a kernel seeds its generator when the session is created and
-//! advances it with every run, so a second run of the same node gives other bits.
+//! Only pure nodes may be recomputed, so the table of operators errs on the side of caution: whatever is not known counts as stateful.
 
 use onnx_protobuf::{GraphProto, NodeProto};
 use remat_ir::Effects;
+use remat_operators::{Effect, operator};
 use rustc_hash::FxHashSet;
 
 use crate::attributes::{attribute, int, subgraphs};
 use crate::functions::{Opsets, domain};
 use crate::tensor::small_values;
-
-/// Domains whose operators compute their outputs from their inputs alone, apart from those named below.
-const PURE_DOMAINS: &[&str] = &[
-    "",
-    "ai.onnx.ml",
-    "ai.onnx.preview.training",
-    "com.microsoft",
-    "com.ms.internal.nhwc",
-];
-
-/// Operators of the default domain that draw random numbers.
-const RANDOM: &[&str] = &[
-    "Bernoulli",
-    "Multinomial",
-    "RandomNormal",
-    "RandomNormalLike",
-    "RandomUniform",
-    "RandomUniformLike",
-];
-
-/// Operators of the default domain that run subgraphs.
-const CONTROL_FLOW: &[&str] = &["If", "Loop", "Scan", "SequenceMap"];
-
-/// Operators of `com.microsoft` that draw random numbers.
-const MICROSOFT_RANDOM: &[&str] = &["BiasDropout", "BitmaskBiasDropout", "BitmaskDropout", "Sampling"];
-
-/// Operators of `com.microsoft` that run subgraphs.
-const MICROSOFT_CONTROL_FLOW: &[&str] = &["BeamSearch", "GreedySearch", "WhisperBeamSearch"];
-
-/// Operators of `com.microsoft` that update an operand in place, communicate, or hide what they do.
-const MICROSOFT_STATEFUL: &[&str] = &[
-    "AdamOptimizer",
-    "AdamWOptimizer",
-    "AllGather",
-    "AllReduce",
-    "AllToAll",
-    "BatchNormInternal",
-    "DecoderMaskedMultiHeadAttention",
-    "DecoderMaskedSelfAttention",
-    "DistributedAllGather",
-    "EPContext",
-    "GroupQueryAttention",
-    "InPlaceAccumulator",
-    "InPlaceAccumulatorV2",
-    "LambOptimizer",
-    "PagedAttention",
-    "PythonOp",
-    "PythonOpGrad",
-    "RecordEvent",
-    "Recv",
-    "SGDOptimizer",
-    "SGDOptimizerV2",
-    "Send",
-    "SparseAttention",
-    "TritonOp",
-    "WaitEvent",
-    "YieldOp",
-    "ZeroGradient",
-];
 
 /// Values of a graph that are known to be the constant false.
 #[derive(Debug, Default)]
@@ -111,18 +51,14 @@ impl<'m> Known<'m> {
 
 /// The effects of a node that calls no function of the model.
 pub(crate) fn of_operator(node: &NodeProto, opsets: &Opsets, known: &Known<'_>) -> Effects {
-    let op = node.op_type.as_str();
-    match domain(&node.domain) {
-        "" if CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
-        "" if RANDOM.contains(&op) => Effects::Random,
-        "" if op == "Dropout" && drops(node, opsets, known) => Effects::Random,
-        "" if op == "BatchNormalization" && trains(node, opsets) => Effects::Stateful,
-        "com.microsoft" if MICROSOFT_CONTROL_FLOW.contains(&op) => Effects::ControlFlow,
-        "com.microsoft" if MICROSOFT_RANDOM.contains(&op) => Effects::Random,
-        "com.microsoft" if MICROSOFT_STATEFUL.contains(&op) => Effects::Stateful,
+    match operator(&node.domain, &node.op_type).effects {
+        Effect::ControlFlow => Effects::ControlFlow,
+        Effect::Random => Effects::Random,
+        Effect::RandomInTraining if drops(node, opsets, known) => Effects::Random,
+        Effect::StatefulInTraining if trains(node, opsets) => Effects::Stateful,
         _ if subgraphs(node).next().is_some() => Effects::ControlFlow,
-        domain if PURE_DOMAINS.contains(&domain) => Effects::Pure,
-        _ => Effects::Stateful,
+        Effect::Pure | Effect::RandomInTraining | Effect::StatefulInTraining => Effects::Pure,
+        Effect::Stateful | Effect::Declared | Effect::DeclaredOrPure => Effects::Stateful,
     }
 }
 

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto};
+use remat_operators::operator;
 
 use crate::RECOMPUTE_OF;
 
@@ -124,7 +125,7 @@ fn is_name_of_clone(name: &str) -> bool {
 
 /// Whether the node reads a value without looking at an element, under a name of ours.
 fn is_anchor(node: &NodeProto) -> bool {
-    let is_reader = matches!(node.op_type.as_str(), "Size" | "Shape" | "SequenceLength");
+    let is_reader = operator(&node.domain, &node.op_type).measures;
     let is_named = |output: &String| {
         let suffix = output.rsplit_once(ANCHOR_SUFFIX).map(|(_, suffix)| suffix);
         suffix.is_some_and(|suffix| suffix.chars().all(|c| c.is_ascii_digit() || c == '_'))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use remat_ir::{GraphBuilder, OpId, StorageClass, ValueType};
+use remat_operators::operator;
 
 use crate::shapes::Inferred;
 use crate::{ImportOptions, OnnxError};
@@ -13,9 +14,9 @@ use crate::{ImportOptions, OnnxError};
 pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
     let graph = builder.graph();
     let node = &graph.ops[op];
-    if !node.domain.is_empty() {
+    let Some(count) = operator(&node.domain, &node.op_type).sized_as_operands else {
         return;
-    }
+    };
     let Some(result) = node.outputs.first().copied().flatten() else {
         return;
     };
@@ -27,17 +28,9 @@ pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
         let tensor = node.inputs.get(index).copied().flatten()?;
         graph.storages[graph.tensors[tensor].storage].bytes
     };
-    let sum = |count: usize| (0..count).try_fold(0_u64, |sum, index| sum.checked_add(bytes_of(index)?));
-    let bytes = match node.op_type.as_str() {
-        "SequenceEmpty" => Some(0),
-        "SequenceConstruct" => sum(node.inputs.len()),
-        "SequenceInsert" => sum(2),
-        "SequenceErase" | "SplitToSequence" | "ConcatFromSequence" | "Identity" | "Optional" | "OptionalGetElement" => {
-            // An optional made from a type alone is empty.
-            if node.inputs.is_empty() { Some(0) } else { bytes_of(0) }
-        }
-        _ => None,
-    };
+    // An optional made from a type alone has no operand and is empty.
+    let mut operands = 0..count.min(node.inputs.len());
+    let bytes = operands.try_fold(0_u64, |sum, index| sum.checked_add(bytes_of(index)?));
     if let Some(bytes) = bytes {
         builder.set_bytes(storage, bytes);
     }

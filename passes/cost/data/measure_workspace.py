@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Bytes that kernels of ONNX Runtime hold while they run, on top of operands and results: one-node models against the heap.
 
-    LD_PRELOAD=heap_peak.so measure_workspace.py > workspace.csv
+    measure_workspace.py > workspace.csv
+    measure_workspace.py NGramRepeatBlock      lines of this operator only
 
-The preloaded meter exports heap_now, heap_peak and heap_peak_reset. CPU, one thread, optimizers off, memory arena and pattern
+CPU, one thread, optimizers off, memory arena and pattern
 off. Columns: domain, operator, operands (`*`: a weight of the file), attributes, results, their bytes, the workspace, and
 whether the first result was written over an operand that nobody else needed (the position of the operand).
 """
-import ctypes, sys
+import ctypes, os, pathlib, sys
 
 import numpy as np
 import onnx
@@ -15,8 +16,14 @@ import onnxruntime as ort
 from onnx import helper as h
 
 ort.set_default_logger_severity(4)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "test" / "python"))
+from meter import preloaded
+
+if "LD_PRELOAD" not in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.argv], preloaded())
 heap = ctypes.CDLL(None)
-heap.heap_now.restype = heap.heap_peak.restype = ctypes.c_long
+heap.remat_heap_live.restype = heap.remat_heap_peak.restype = ctypes.c_int64
+WANTED = sys.argv[1:]
 TYPES = {"f32": (1, np.float32), "f64": (11, np.float64), "f16": (10, np.float16), "i64": (7, np.int64), "i32": (6, np.int32), "b": (9, np.bool_), "u8": (2, np.uint8), "i8": (3, np.int8)}
 # Operators that need a later opset.
 NEWER = ("RMSNormalization", "Attention", "RotaryEmbedding")
@@ -84,10 +91,10 @@ def peak(m, operands):
     s = ort.InferenceSession(m.SerializeToString(), so, providers=["CPUExecutionProvider"])
     feed = {f"x{i}": o.data for i, o in enumerate(operands) if o is not None and not o.const}
     s.run(None, feed)
-    heap.heap_peak_reset()
-    before = heap.heap_now()
+    heap.remat_heap_reset()
+    before = heap.remat_heap_live()
     out = s.run(None, feed)
-    return heap.heap_peak() - before - FRAME - PER_INPUT * len(feed), out
+    return heap.remat_heap_peak() - before - FRAME - PER_INPUT * len(feed), out
 
 
 def held(arrays):
@@ -95,6 +102,8 @@ def held(arrays):
 
 
 def measure(op, operands, attributes=None, results=1, domain=""):
+    if WANTED and op not in WANTED:
+        return
     operands = [Operand(o) if o else None for o in operands]
     attributes = attributes or {}
     try:
@@ -258,6 +267,8 @@ def shapes_and_moves():
     measure("ConstantOfShape", ["i64[2]=512,512"])
     measure("Range", ["f32[]=0", "f32[]=200000", "f32[]=1"])
     measure("EyeLike", ["f32[512,512]"])
+    for length in (64, 512):
+        measure("NGramRepeatBlock", [f"i64[8,{length}]", "f32[8,50265]"], {"ngram_size": 3}, 1, MS)
     measure("Compress", ["f32[512,512]", "b[512]"], {"axis": 0})
     measure("NonZero", ["f32[512,512]"])
     measure("TopK", ["f32[512,1000]", "i64[1]=10"], {}, 2)

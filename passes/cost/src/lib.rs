@@ -9,7 +9,7 @@
 //!
 //! [`TrainingNet`] has the networks of the POET paper, problems without a model.
 //!
-//! The way of an op through the modules: `op_table` names the formula of its type, `formula` counts operations and bytes
+//! The way of an op through the modules: its row in `remat-operators` names the formulas, `formula` counts operations and bytes
 //! ([`KernelClass`] says which efficiency applies), `time` turns them into nanoseconds, `workspace` adds kernel memory.
 
 mod class;
@@ -17,7 +17,6 @@ mod device;
 mod file;
 mod formula;
 mod networks;
-mod op_table;
 mod operands;
 mod problem;
 mod profile;

@@ -45,11 +45,6 @@ impl<'a> Operands<'a> {
         self.op.outputs.len()
     }
 
-    /// Whether the op is of this type.
-    pub(crate) fn is_type(&self, op_type: &str) -> bool {
-        self.op.op_type == op_type
-    }
-
     /// Dimensions of operand `index`, if all are known.
     pub(crate) fn input_shape(&self, index: usize) -> Option<Vec<u64>> {
         self.input(index)?.known_shape()

@@ -3,6 +3,7 @@
 
 use onnx_runtime_ir::{Attribute, Node};
 use onnx_runtime_shape_inference::NodeIo;
+use remat_operators::operator;
 
 /// Values have at most this many dimensions; runtimes stop at 64 or before.
 pub(crate) const MAX_RANK: usize = 256;
@@ -20,36 +21,12 @@ const WINDOW_ATTRIBUTES: &[&str] = &[
     "strides",
 ];
 
-/// Operators of which an operand lists dimensions or axes, with the operand's position.
-const LISTS: &[(&str, usize)] = &[
-    ("ConstantOfShape", 0),
-    ("Expand", 1),
-    ("Pad", 1),
-    ("Pad", 3),
-    ("Reshape", 1),
-    ("Resize", 2),
-    ("Resize", 3),
-    ("Slice", 1),
-    ("Slice", 2),
-    ("Slice", 3),
-    ("Slice", 4),
-    ("Squeeze", 1),
-    ("Tile", 1),
-    ("Unsqueeze", 1),
-    ("Upsample", 1),
-];
-
 /// Says why a node must not reach its rule.
 pub(super) fn objection(node: &Node, inputs: &[NodeIo]) -> Option<String> {
     if !node.is_default_domain() || node.op_type == "Constant" {
         return None;
     }
-    let operands = LISTS
-        .iter()
-        .filter(|(op, _)| *op == node.op_type)
-        .map(|&(_, index)| index);
-    let reduces = node.op_type.starts_with("Reduce").then_some(1);
-    for index in operands.chain(reduces) {
+    for &index in operator(&node.domain, &node.op_type).lists {
         let info = inputs.get(index).and_then(|io| io.type_info.as_ref());
         let length = info
             .filter(|info| info.rank() == 1)

@@ -159,8 +159,12 @@ fn integer_and_fused_operators_have_the_shapes_of_their_float_forms() {
             .int("transA", 1)
             .int("transB", 1),
         node("QLinearGlobalAveragePool", &["x", "s", "z", "s", "z"], &["pooled"]).domain("com.microsoft"),
+        node("NGramRepeatBlock", &["ids", "a"], &["scores"])
+            .domain("com.microsoft")
+            .int("ngram_size", 3),
     ];
     let types = [
+        ("ids", tensor_type(INT64, "7 5")),
         ("x", image()),
         ("row", tensor_type(UINT8, "8")),
         ("w", tensor_type(INT8, "5 3 3 3")),
@@ -172,11 +176,14 @@ fn integer_and_fused_operators_have_the_shapes_of_their_float_forms() {
         ("b", tensor_type(FLOAT, "4 7")),
     ];
     let m = import(graph(&types, nodes, &[]));
-    let sizes = ["conv", "integer", "product", "sum", "fused", "dense", "pooled"].map(|name| bytes(m.graph(), name));
+    let sizes = [
+        "conv", "integer", "product", "sum", "fused", "dense", "pooled", "scores",
+    ]
+    .map(|name| bytes(m.graph(), name));
     let [conv, integer, product, sum] = [5 * 3 * 3, 4 * 5 * 6 * 6, 4 * 3 * 8 * 8, 3 * 8 * 8];
     assert_eq!(
         sizes,
-        [conv, integer, product, sum, 4 * 5 * 6 * 6, 4 * 2 * 4, 3].map(Some)
+        [conv, integer, product, sum, 4 * 5 * 6 * 6, 4 * 2 * 4, 3, 4 * 7 * 2].map(Some)
     );
 }
 

@@ -1,24 +1,11 @@
 //! Attention in one kernel: `softmax(Q K^T) V`, with or without the projections before it.
 
+use remat_operators::AttentionLayout;
+
 use crate::operands::{Operands, product};
 
 /// Operations per score for scaling, mask and softmax.
 const PER_SCORE: u128 = 8;
-
-/// Which operands hold what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AttentionLayout {
-    /// Q, K, V are operands 0, 1, 2 (K and V may be packed into Q); `past` holds earlier keys.
-    Separate {
-        /// Operand with the keys of earlier steps, `B x heads x past x H`.
-        past: usize,
-    },
-    /// Operand 0 is projected by the weights of operand 1 to Q, K and V at once; `past` holds earlier keys and values.
-    Projected {
-        /// Operand with keys and values of earlier steps, `2 x B x heads x past x H`.
-        past: usize,
-    },
-}
 
 /// A batch of sequences.
 #[derive(Clone, Copy)]

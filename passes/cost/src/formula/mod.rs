@@ -8,11 +8,9 @@ mod runs;
 mod windows;
 
 use remat_ir::{ElementType, Graph, Op};
-
-pub(crate) use attention::AttentionLayout;
+use remat_operators::{Formula, Movement, operator};
 
 use crate::KernelClass;
-use crate::op_table::{Formula, Reads, formula};
 use crate::operands::Operands;
 
 /// What an op does, free of any device.
@@ -64,7 +62,7 @@ pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
         return Work::none(KernelClass::View);
     }
     let operands = Operands::new(graph, op);
-    let formula = formula(&op.domain, &op.op_type);
+    let formula = operator(&op.domain, &op.op_type).cost;
     let (class, flops) = arithmetic(&operands, formula);
     let element = operands
         .input(0)
@@ -76,7 +74,7 @@ pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
         class,
         element,
         flops: flops.unwrap_or(0),
-        read_bytes: read_bytes(&operands, formula.reads(), written_bytes),
+        read_bytes: read_bytes(&operands, formula, written_bytes),
         written_bytes,
         detail: detail(&operands, formula).unwrap_or_default(),
     }
@@ -95,15 +93,16 @@ fn detail(operands: &Operands<'_>, formula: Formula) -> Option<CpuDetail> {
         Formula::ConvTranspose { weight } => conv::transposed_detail(operands, weight),
         Formula::MatMul | Formula::Gemm => matmul::detail(operands),
         Formula::Select => runs::select(operands),
-        Formula::Elementwise(_) | Formula::Variadic | Formula::Move(KernelClass::Broadcast) => {
+        Formula::Elementwise(_) | Formula::Variadic | Formula::Move(Movement::Broadcast) => {
             runs(runs::broadcast(operands))
         }
         Formula::Softmax(_) | Formula::Normalization(_) => runs(runs::rows(operands)),
         Formula::GatherElements => runs(runs::gather_elements(operands)),
-        Formula::Scatter => runs(runs::scatter(operands)),
-        Formula::Move(KernelClass::Transpose) => runs(runs::transpose(operands)),
-        Formula::Move(KernelClass::Gather) => runs(runs::gather(operands)),
-        Formula::Move(KernelClass::Copy) => runs(runs::copy(operands)),
+        Formula::Scatter => runs(runs::indices(operands)),
+        Formula::ScatterTuples | Formula::Move(Movement::GatherTuples) => runs(runs::tuples(operands)),
+        Formula::Move(Movement::Transpose) => runs(runs::transpose(operands)),
+        Formula::Move(Movement::Gather) => runs(runs::gather(operands)),
+        Formula::Move(Movement::Copy) => runs(runs::copy(operands)),
         _ => None,
     }
 }
@@ -114,8 +113,13 @@ fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option
     let per_input = |weight: u32| Some(operands.input_elements(0)?.saturating_mul(u128::from(weight)));
     match formula {
         Formula::Metadata => (KernelClass::Copy, Some(0)),
-        Formula::Move(class) => (class, Some(0)),
-        Formula::GatherElements | Formula::Scatter => (KernelClass::Gather, Some(0)),
+        Formula::Move(Movement::Copy) => (KernelClass::Copy, Some(0)),
+        Formula::Move(Movement::Transpose) => (KernelClass::Transpose, Some(0)),
+        Formula::Move(Movement::Broadcast) => (KernelClass::Broadcast, Some(0)),
+        Formula::Move(Movement::Gather | Movement::GatherTuples)
+        | Formula::GatherElements
+        | Formula::Scatter
+        | Formula::ScatterTuples => (KernelClass::Gather, Some(0)),
         Formula::Elementwise(weight) => (KernelClass::Elementwise, per_output(weight)),
         Formula::Transcendental(weight) => (KernelClass::Transcendental, per_output(weight)),
         Formula::Variadic => {
@@ -168,12 +172,14 @@ fn sort(operands: &Operands<'_>) -> Option<u128> {
     Some(elements.saturating_mul(u128::from(elements.max(2).ilog2())))
 }
 
-fn read_bytes(operands: &Operands<'_>, reads: Reads, written: u128) -> u128 {
-    match reads {
-        Reads::Everything => operands.read_bytes(),
-        Reads::AsMuchAsWritten => written.min(operands.read_bytes()),
-        Reads::Nothing => 0,
-        Reads::FirstOperand => operands.input_bytes(0),
+/// Bytes of operands that the op looks at: one that picks from its operands looks at as many as it writes.
+fn read_bytes(operands: &Operands<'_>, formula: Formula, written: u128) -> u128 {
+    match formula {
+        Formula::Metadata => 0,
+        // The other operands are shapes and indices.
+        Formula::Move(Movement::Broadcast) => operands.input_bytes(0),
+        Formula::Move(_) => written.min(operands.read_bytes()),
+        _ => operands.read_bytes(),
     }
 }
 

@@ -73,24 +73,20 @@ pub(super) fn gather_elements(operands: &Operands<'_>) -> Option<u128> {
     Some(operands.output_elements(0)? / IN_FLIGHT)
 }
 
-/// Scatter: one copy per index; the last axis of ScatterND's indices is a position.
-pub(super) fn scatter(operands: &Operands<'_>) -> Option<u128> {
-    let indices = operands.input_shape(1)?;
-    let position = if operands.is_type("ScatterND") {
-        *indices.last()?
-    } else {
-        1
-    };
-    Some(product(&indices) / u128::from(position).max(1))
+/// Scatter: one copy per index.
+pub(super) fn indices(operands: &Operands<'_>) -> Option<u128> {
+    operands.input_elements(1)
 }
 
-/// Gather, GatherND and the like: one copy per index.
-pub(super) fn gather(operands: &Operands<'_>) -> Option<u128> {
+/// GatherND, ScatterND: one copy per position; the last axis of the indices is one.
+pub(super) fn tuples(operands: &Operands<'_>) -> Option<u128> {
     let indices = operands.input_shape(1)?;
-    let elements = product(&indices);
-    if operands.is_type("GatherND") {
-        return Some(elements / u128::from(*indices.last()?).max(1));
-    }
+    Some(product(&indices) / u128::from(*indices.last()?).max(1))
+}
+
+/// Gather and the like: one copy per index.
+pub(super) fn gather(operands: &Operands<'_>) -> Option<u128> {
+    let elements = operands.input_elements(1)?;
     let shape = operands.input_shape(0)?;
     let rank = i64::try_from(shape.len()).ok()?;
     let axis = operands.int("axis").unwrap_or(0);

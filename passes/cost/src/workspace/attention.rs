@@ -27,7 +27,7 @@ pub(super) fn projected(operands: &Operands<'_>) -> Option<u128> {
 }
 
 /// Queries, keys and values with heads apart, and one block of flash attention or, while a bias is added, one more of them.
-pub(super) fn separate(operands: &Operands<'_>) -> Option<u128> {
+pub(super) fn separate(operands: &Operands<'_>, bias: Option<usize>) -> Option<u128> {
     let [_, queries, width] = *operands.input_shape(0)? else {
         return None;
     };
@@ -40,7 +40,7 @@ pub(super) fn separate(operands: &Operands<'_>) -> Option<u128> {
     let query_block = key_block.min(2 * head).min(u128::from(queries));
     let block = query_block.saturating_mul(2 + key_block + head).saturating_mul(4);
     let result = value_bytes(operands.output(0)?);
-    let biased = operands.is_type("MultiHeadAttention") && operands.input(3).is_some();
+    let biased = bias.is_some_and(|index| operands.input(index).is_some());
     Some(
         result
             .saturating_mul(3)

@@ -13,6 +13,7 @@ mod tosa;
 mod widened;
 
 use remat_ir::{Attribute, Graph, Op, ValueType};
+use remat_operators::{Workspace, operator};
 
 use crate::operands::{Operands, value_bytes};
 
@@ -21,84 +22,54 @@ use crate::operands::{Operands, value_bytes};
 pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
     let stated = op.attributes.get("workspace").and_then(Attribute::as_int);
     let stated = stated.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
-    let own = match op.domain.as_str() {
-        "tosa" => tosa::bytes(&op.op_type, &Operands::new(graph, op)),
-        _ => None,
-    };
+    let row = operator(&op.domain, &op.op_type);
+    let own = tosa::bytes(row.workspace, &Operands::new(graph, op));
     stated.saturating_add(u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX))
 }
 
 /// Workspace of one run of `op` in ONNX Runtime; 0 where shapes are unknown.
 pub(crate) fn bytes(graph: &Graph, op: &Op) -> u64 {
     let operands = Operands::new(graph, op);
-    let own = match op.domain.as_str() {
-        "" | "ai.onnx" => onnx(&op.op_type, &operands),
-        "com.microsoft" => microsoft(&op.op_type, &operands),
-        // Blocked kernels work in place of their operands; foreign ones are not known.
-        _ => None,
-    };
-    let widened = widened::bytes(op, &operands);
-    u64::try_from(own.unwrap_or(0).saturating_add(widened)).unwrap_or(u64::MAX)
+    let row = operator(&op.domain, &op.op_type);
+    let own = kernel(row.workspace, &operands).unwrap_or(0);
+    let widened = widened::bytes(row, &operands);
+    u64::try_from(own.saturating_add(widened)).unwrap_or(u64::MAX)
 }
 
-/// The default domain.
-fn onnx(op_type: &str, operands: &Operands<'_>) -> Option<u128> {
-    match op_type {
-        "Conv" => conv::conv(operands),
-        "ConvTranspose" => conv::transposed(operands),
-        "ConvInteger" => conv::integer(operands),
-        "QLinearConv" => conv::quantized(operands),
-        "QLinearMatMul" => result_elements(operands, 4),
-        "Einsum" => einsum::einsum(operands),
-
-        "Where" => moves::where_op(operands),
-        "Expand" => moves::expand(operands),
-        "ScatterElements" | "Scatter" => elements(operands, 1, 8),
-        "GatherND" | "ScatterND" => moves::tuples(operands),
-        "OneHot" => elements(operands, 0, 8),
-        "NonZero" => elements(operands, 0, 8)?.checked_mul(u128::try_from(operands.input_shape(0)?.len()).ok()?),
-        "Unique" => elements(operands, 0, 120),
-        "Resize" => moves::resize(operands),
-        "GridSample" => moves::grid_sample(operands),
-
-        "Softmax" | "LogSoftmax" | "Hardmax" => off_the_last_axis(operands),
-        // Sums of three and more go through one intermediate result.
-        "Max" | "Min" | "Sum" | "Mean" if operands.input_count() > 2 => Some(value_bytes(operands.output(0)?)),
-        "Dropout" if operands.result_slots() < 2 => result_elements(operands, 1),
-        "LRN" => moves::local_norm(operands),
-        "SoftmaxCrossEntropyLoss" => Some(operands.input_bytes(0)),
-        // Functions: what their bodies hold.
-        "HardSwish" | "Mish" => Some(value_bytes(operands.output(0)?)),
-        "GroupNormalization" => Some(value_bytes(operands.output(0)?).saturating_mul(2)),
-        "MeanVarianceNormalization" => Some(value_bytes(operands.output(0)?).saturating_mul(3)),
-
-        "Attention" => attention::standard(operands),
-        "LSTM" => attention::recurrent(operands, 4),
-        "GRU" => attention::recurrent(operands, 3),
-        "RNN" => attention::recurrent(operands, 1),
+/// What a kernel takes of its own; `None` where nothing or nothing is known.
+fn kernel(workspace: Workspace, operands: &Operands<'_>) -> Option<u128> {
+    use Workspace as W;
+    match workspace {
+        W::Operand(index) => Some(operands.input_bytes(index)),
+        W::PerOperand { operand, bytes } => elements(operands, operand, u128::from(bytes)),
+        W::PerResult(bytes) => result_elements(operands, u128::from(bytes)),
+        W::Results { copies, from } if operands.input_count() >= from => results(operands, copies),
+        W::WidenedResults(copies) if bits(operands.output(0)?)? == 16 => results(operands, copies),
+        W::Mask if operands.result_slots() < 2 => result_elements(operands, 1),
+        W::Conv => conv::conv(operands),
+        W::ConvTranspose => conv::transposed(operands),
+        W::ConvInteger => conv::integer(operands),
+        W::QLinearConv => conv::quantized(operands),
+        W::Einsum => einsum::einsum(operands),
+        W::Where => moves::where_op(operands),
+        W::Expand => moves::expand(operands),
+        W::IndexTuples => moves::tuples(operands),
+        W::Coordinates => elements(operands, 0, 8)?.checked_mul(u128::try_from(operands.input_shape(0)?.len()).ok()?),
+        W::Resize => moves::resize(operands),
+        W::GridSample => moves::grid_sample(operands),
+        W::OffTheLastAxis => off_the_last_axis(operands),
+        W::LocalNorm => moves::local_norm(operands),
+        W::Scores => attention::standard(operands),
+        W::ProjectedAttention => attention::projected(operands),
+        W::Flash { bias } => attention::separate(operands, bias),
+        W::Recurrent { gates } => attention::recurrent(operands, u128::from(gates)),
         _ => None,
     }
 }
 
-/// The runtime's own operators.
-fn microsoft(op_type: &str, operands: &Operands<'_>) -> Option<u128> {
-    match op_type {
-        "FusedConv" => conv::conv(operands),
-        "QLinearConv" => conv::quantized(operands),
-        "QGemm" => result_elements(operands, 4),
-        // The first operand, quantized.
-        "DynamicQuantizeMatMul" => elements(operands, 0, 1),
-        "QLinearAveragePool" => elements(operands, 0, 4),
-        "BiasGelu" => Some(value_bytes(operands.output(0)?)),
-        "FastGelu" if operands.input_count() > 1 => Some(value_bytes(operands.output(0)?)),
-        // Half precision only: both operands and the result in single precision.
-        "SkipLayerNormalization" if bits(operands.output(0)?)? == 16 => {
-            Some(value_bytes(operands.output(0)?).saturating_mul(6))
-        }
-        "Attention" => attention::projected(operands),
-        "MultiHeadAttention" | "GroupQueryAttention" => attention::separate(operands),
-        _ => None,
-    }
+/// Result 0 so many times.
+fn results(operands: &Operands<'_>, copies: u32) -> Option<u128> {
+    Some(value_bytes(operands.output(0)?).saturating_mul(u128::from(copies)))
 }
 
 /// So many bytes per element of an operand.

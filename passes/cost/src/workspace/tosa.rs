@@ -4,20 +4,22 @@
 //! buffer. `docs/mlir/native.md` tells how this was read and measured. After these passes such buffers are results of operations of
 //! their own, and nothing here applies.
 
+use remat_operators::Workspace;
+
 use crate::operands::{Operands, product, value_bytes};
 
 /// Images are [n, h, w, c], or [n, d, h, w, c].
-pub(super) fn bytes(op_type: &str, operands: &Operands<'_>) -> Option<u128> {
+pub(super) fn bytes(workspace: Workspace, operands: &Operands<'_>) -> Option<u128> {
     let result = value_bytes(operands.output(0)?);
-    match op_type {
-        "conv2d" | "conv3d" => padded(operands),
+    match workspace {
+        Workspace::Padded => padded(operands),
         // The convolution before the bias is added.
-        "depthwise_conv2d" => Some(padded(operands)?.saturating_add(result)),
-        "max_pool2d" => Some(padded(operands)?.saturating_add(window(operands)?)),
+        Workspace::PaddedAndResult => Some(padded(operands)?.saturating_add(result)),
+        Workspace::PaddedAndWindow => Some(padded(operands)?.saturating_add(window(operands)?)),
         // The sums, first with the image, then with the means.
-        "avg_pool2d" => Some(padded(operands)?.saturating_add(window(operands)?).max(result)),
+        Workspace::PaddedAndWindowOrSums => Some(padded(operands)?.saturating_add(window(operands)?).max(result)),
         // The largest values themselves.
-        "argmax" => Some(of_elements(operands, operands.output_elements(0)?)),
+        Workspace::Extremes => Some(of_elements(operands, operands.output_elements(0)?)),
         _ => None,
     }
 }

@@ -2,6 +2,12 @@
 
 use remat_onnx::proto::attribute_proto::AttributeType;
 use remat_onnx::proto::{AttributeProto, NodeProto, TensorProto, tensor_proto};
+use remat_operators::{Operator, operator};
+
+/// What is known of the node's operator.
+pub(crate) fn row(node: &NodeProto) -> &'static Operator {
+    operator(&node.domain, &node.op_type)
+}
 
 /// A node of the default domain with one result, by whose name it is called.
 pub(crate) fn node(op_type: &str, inputs: &[&str], output: &str, attributes: Vec<AttributeProto>) -> NodeProto {

@@ -10,27 +10,6 @@ use remat_onnx::{MARK, RECOMPUTE_OF};
 
 use crate::build;
 
-/// Ops that ONNX Runtime fuses into the Conv or Gemm before them.
-const ACTIVATIONS: &[&str] = &[
-    "Affine",
-    "Clip",
-    "Elu",
-    "Gelu",
-    "HardSigmoid",
-    "HardSwish",
-    "LeakyRelu",
-    "ParametricSoftplus",
-    "QuickGelu",
-    "Relu",
-    "ScaledTanh",
-    "Selu",
-    "Sigmoid",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "ThresholdedRelu",
-];
-
 /// Whether the node repeats another one.
 fn is_clone(node: &NodeProto) -> bool {
     node.metadata_props.iter().any(|entry| entry.key == RECOMPUTE_OF)
@@ -49,7 +28,7 @@ pub(crate) fn mark(graph: &mut GraphProto) -> usize {
 
 /// What marked activations read.
 pub(crate) fn read_by_marked_activations(graph: &GraphProto) -> impl Iterator<Item = &str> {
-    let activations = |node: &&NodeProto| is_clone(node) && ACTIVATIONS.contains(&node.op_type.as_str());
+    let activations = |node: &&NodeProto| is_clone(node) && build::row(node).fused_activation;
     graph
         .node
         .iter()

@@ -12,52 +12,12 @@ use remat_ir::ValueType;
 use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::build::{byte_zero, constant, node};
+use crate::build::{byte_zero, constant, node, row};
 use crate::names::Names;
-use crate::readers;
 use crate::zeros::Zeros;
 
 /// Results below this size may be known: what is lost to their reuse does not count.
 const SMALL: u64 = 16 << 10;
-
-/// Ops with an operand that states the shape of the result.
-const STATES_SHAPE: &[(&str, usize)] = &[
-    ("CenterCropPad", 1),
-    ("ConstantOfShape", 0),
-    ("Expand", 1),
-    ("MaxUnpool", 2),
-    ("Reshape", 1),
-    ("Resize", 3),
-];
-
-/// Ops whose result has every dimension of each operand that is not one.
-const BROADCASTS: &[&str] = &[
-    "Add",
-    "And",
-    "BiasGelu",
-    "BitShift",
-    "BitwiseAnd",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Div",
-    "Equal",
-    "Greater",
-    "GreaterOrEqual",
-    "Less",
-    "LessOrEqual",
-    "Max",
-    "Mean",
-    "Min",
-    "Mod",
-    "Mul",
-    "Or",
-    "PRelu",
-    "Pow",
-    "Sub",
-    "Sum",
-    "Where",
-    "Xor",
-];
 
 /// What the runtime can know of a value when it loads the model.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,7 +125,7 @@ impl<'t> Hider<'t> {
     }
 
     fn is_small(&self, node: &NodeProto) -> bool {
-        if readers::makes_a_few_bytes(node) {
+        if row(node).measures {
             return true;
         }
         let mut outputs = node.output.iter().filter(|name| !name.is_empty());
@@ -184,7 +144,7 @@ impl<'t> Hider<'t> {
         if operands.clone().all(|name| self.of(name) != Known::Nothing) {
             return true;
         }
-        let broadcasts = BROADCASTS.contains(&node.op_type.as_str());
+        let broadcasts = row(node).broadcasts;
         broadcasts && operands.any(|name| self.of(name) != Known::Nothing && self.fills(name, node))
     }
 
@@ -204,7 +164,7 @@ impl<'t> Hider<'t> {
             replace(node, &operand, hidden);
             return;
         }
-        let broadcasts = BROADCASTS.contains(&node.op_type.as_str());
+        let broadcasts = row(node).broadcasts;
         let mut operands: Vec<String> = node.input.iter().filter(|name| !name.is_empty()).cloned().collect();
         operands.dedup();
         for operand in operands {
@@ -269,9 +229,8 @@ impl<'t> Hider<'t> {
 
 /// The operand of the node that states the shape of its result.
 fn shape_operand(node: &NodeProto) -> Option<&str> {
-    let (_, position) = STATES_SHAPE.iter().find(|(op_type, _)| *op_type == node.op_type)?;
     node.input
-        .get(*position)
+        .get(row(node).shape_operand?)
         .map(String::as_str)
         .filter(|name| !name.is_empty())
 }

@@ -12,11 +12,6 @@ use crate::build;
 use crate::names::Names;
 use crate::schedule;
 
-/// Whether the node looks at no element of what it reads, and makes a few bytes.
-pub(crate) fn makes_a_few_bytes(node: &NodeProto) -> bool {
-    matches!(node.op_type.as_str(), "Shape" | "Size" | "SequenceLength") && node.domain.is_empty()
-}
-
 /// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such a
 /// node in ONNX Runtime.
 pub(crate) fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {

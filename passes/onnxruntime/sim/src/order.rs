@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use typed_index_collections::TiVec;
 
+use crate::kernels::row;
 use crate::{NodeIndex, Program};
 
 /// The nodes whose results each node reads, ascending, each once.
@@ -71,7 +72,7 @@ pub fn priority_order(program: &Program) -> Vec<NodeIndex> {
         }
     }
     let key = |node: NodeIndex| {
-        let urgent = matches!(program.nodes[node].op_type.as_str(), "Shape" | "Size");
+        let urgent = row(&program.nodes[node]).runs_first;
         Reverse((!urgent, node))
     };
     let mut ready: BinaryHeap<_> = sources.keys().filter(|&node| waits_for[node] == 0).map(key).collect();

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashSet;
 use typed_index_collections::TiVec;
 
-use crate::kernels::{bypasses_arena, pieces};
+use crate::kernels::row;
 use crate::{Allocation, Home, NodeIndex, Program, ValueClass, ValueId};
 
 /// What a run keeps per value in tables of its own, from the start (measured).
@@ -43,8 +43,8 @@ pub(crate) fn steps(program: &Program, order: &[NodeIndex], allocation: &Allocat
         let node = &program.nodes[index];
         let mut step = Step {
             workspace: node.workspace,
-            pieces: pieces(node),
-            bypasses_arena: bypasses_arena(node),
+            pieces: row(node).pieces,
+            bypasses_arena: row(node).on_heap,
             ..Step::default()
         };
         for value in node.results() {

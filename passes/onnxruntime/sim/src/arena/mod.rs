@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use bfc::{Bfc, Chunk};
 use pattern::Pattern;
 
-use crate::kernels::packed_in_arena;
+use crate::kernels::row;
 use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
 use crate::{Allocation, NodeIndex, Program, ValueClass, ValueId};
 
@@ -153,7 +153,9 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
 /// Copies of weights that kernels make at load, for good.
 fn pack(program: &Program, arena: &mut Bfc) {
     for node in &program.nodes {
-        let weight = packed_in_arena(node).and_then(|operand| node.inputs.get(operand).copied().flatten());
+        let weight = row(node)
+            .packs
+            .and_then(|operand| node.inputs.get(operand).copied().flatten());
         if let Some(value) = weight.map(|weight| &program.values[weight])
             && value.class == ValueClass::Initializer
         {

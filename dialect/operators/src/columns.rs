@@ -1,0 +1,260 @@
+//! The kinds of facts that a row states.
+
+use remat_ir::ElementType;
+
+/// What running an operator does besides computing its results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Nothing: equal operands give equal bits.
+    Pure,
+    /// Draws random numbers. An operator with a `seed` does, too: a kernel seeds its generator when the session is created and
+    /// advances it with every run.
+    Random,
+    /// Draws random numbers where it trains, which version, attributes and operands say.
+    RandomInTraining,
+    /// Updates an operand, communicates, or hides what it does.
+    Stateful,
+    /// Updates an operand where it trains, which version, attributes and results say.
+    StatefulInTraining,
+    /// Runs subgraphs.
+    ControlFlow,
+    /// The operation declares it itself, as MLIR's do; where it does not, it counts as stateful.
+    Declared,
+    /// The operation declares it itself; where it does not, nothing.
+    DeclaredOrPure,
+}
+
+/// Which result is the memory of an operand, whatever the sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// None.
+    Nothing,
+    /// Result 0 is operand 0 under another shape, where it is a dense tensor.
+    View,
+    /// Result 0 is operand 0 put into a container or taken out of it.
+    Wrapper,
+}
+
+/// Another operator whose result has the shape of the row's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StandIn {
+    /// Its name, in ONNX's default domain.
+    pub name: &'static str,
+    /// The operands that it gets.
+    pub operands: &'static [usize],
+    /// The element type of the result.
+    pub element: Element,
+}
+
+/// Element type of a result whose shape a [`StandIn`] gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Element {
+    /// That of the operator that stands in.
+    Same,
+    /// This one.
+    Is(ElementType),
+    /// That of an operand; the other one where the operand is left out.
+    OfOperand(usize, ElementType),
+}
+
+/// How the work of an operator is counted; `remat-cost` has the formulas, `docs/cost-model.md` their reasons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Formula {
+    /// Looks at shapes only.
+    Metadata,
+    /// Moves bytes.
+    Move(Movement),
+    /// Picks single elements.
+    GatherElements,
+    /// Copies operand 0, then overwrites what the indices name.
+    Scatter,
+    /// The same; the last axis of the indices is a position.
+    ScatterTuples,
+    /// Cheap operations per element of the result.
+    Elementwise(u32),
+    /// Costly functions per element of the result, in operations.
+    Transcendental(u32),
+    /// Chooses between two operands, element by element.
+    Select,
+    /// One operation per element of the result and operand but the first.
+    Variadic,
+    /// Operations per element of operand 0, which shrinks.
+    Reduce(u32),
+    /// Operations per element of operand 0, which keeps its shape.
+    Normalization(u32),
+    /// Operations per element of operand 0.
+    Softmax(u32),
+    /// Sorts operand 0.
+    Sort,
+    /// One operation per element of the window `kernel_shape` and of the result: a maximum.
+    Pool,
+    /// The same for a mean.
+    AveragePool,
+    /// One operation per element of operand 0.
+    GlobalPool,
+    /// Normalization over `size` neighbouring channels.
+    LocalNorm,
+    /// Convolution of operand 0 with the weights.
+    Conv {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Transposed convolution of operand 0 with the weights.
+    ConvTranspose {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Convolution whose weights have the output channels innermost.
+    ConvLastOutput {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Convolution of every channel by itself; the weights have the kernel outermost.
+    Depthwise {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Transposed convolution whose weights have the input channels innermost.
+    TransposedLastChannels {
+        /// Operand that holds them.
+        weight: usize,
+    },
+    /// Matrix product; operand 0 has the inner dimension last.
+    MatMul,
+    /// Matrix product with transposes and an addition.
+    Gemm,
+    /// Product and sum over index letters.
+    Einsum,
+    /// Attention in one kernel.
+    Attention(AttentionLayout),
+    /// Recurrent network over a sequence.
+    Recurrent {
+        /// Operands that hold the weights of inputs and of states.
+        weights: [usize; 2],
+    },
+    /// As many operations as the attribute `operations` says, of the class that `loops` names.
+    Stated,
+    /// Nothing is known but the bytes.
+    Bytes,
+}
+
+/// How bytes are moved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Movement {
+    /// In long runs.
+    Copy,
+    /// With strides.
+    Transpose,
+    /// From computed positions along an axis.
+    Gather,
+    /// From computed positions; the last axis of the indices is a position.
+    GatherTuples,
+    /// One element into many.
+    Broadcast,
+}
+
+/// Which operands of an attention hold what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttentionLayout {
+    /// Q, K, V are operands 0, 1, 2 (K and V may be packed into Q); `past` holds earlier keys.
+    Separate {
+        /// Operand with the keys of earlier steps, `B x heads x past x H`.
+        past: usize,
+    },
+    /// Operand 0 is projected by the weights of operand 1 to Q, K and V at once; `past` holds earlier keys and values.
+    Projected {
+        /// Operand with keys and values of earlier steps, `2 x B x heads x past x H`.
+        past: usize,
+    },
+}
+
+/// What a kernel takes on top of operands and results while it runs; `remat-cost` has the formulas. ONNX Runtime's kernels on a CPU,
+/// and for `tosa` what its lowering in MLIR allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Workspace {
+    /// Nothing, or nothing is known.
+    Nothing,
+    /// As much as an operand.
+    Operand(usize),
+    /// So many bytes per element of an operand.
+    PerOperand {
+        /// The operand.
+        operand: usize,
+        /// Bytes per element.
+        bytes: u32,
+    },
+    /// So many bytes per element of result 0.
+    PerResult(u32),
+    /// Result 0 so many times.
+    Results {
+        /// How many times.
+        copies: u32,
+        /// With fewer operands than this: nothing.
+        from: usize,
+    },
+    /// Result 0 so many times, in half precision only.
+    WidenedResults(u32),
+    /// One byte per element of result 0, unless the node has a second result.
+    Mask,
+    /// Of a convolution that unfolds the image.
+    Conv,
+    /// Of a transposed convolution.
+    ConvTranspose,
+    /// Of a convolution of bytes.
+    ConvInteger,
+    /// Of a quantized convolution.
+    QLinearConv,
+    /// Operands and result arranged for a matrix product.
+    Einsum,
+    /// Both branches, blended.
+    Where,
+    /// An offset per segment that is copied.
+    Expand,
+    /// An offset per index tuple.
+    IndexTuples,
+    /// The coordinates of each element of operand 0.
+    Coordinates,
+    /// Coefficients of an interpolation.
+    Resize,
+    /// Sampling points of one image.
+    GridSample,
+    /// Transposed copies, where `axis` is not the last.
+    OffTheLastAxis,
+    /// Squares of neighbouring channels.
+    LocalNorm,
+    /// The scores of an attention over separate Q, K, V.
+    Scores,
+    /// The same and the projection.
+    ProjectedAttention,
+    /// Queries, keys and values with heads apart, and one block of flash attention.
+    Flash {
+        /// Operand that is added to queries, keys and values.
+        bias: Option<usize>,
+    },
+    /// States and gates of all steps.
+    Recurrent {
+        /// Gates of a cell.
+        gates: u32,
+    },
+    /// `tosa`: the image with its margins.
+    Padded,
+    /// `tosa`: the same, and the result before the bias is added.
+    PaddedAndResult,
+    /// `tosa`: the image with its margins and the window.
+    PaddedAndWindow,
+    /// `tosa`: the same or the sums, whichever is larger.
+    PaddedAndWindowOrSums,
+    /// `tosa`: one element of operand 0 per element of result 0.
+    Extremes,
+}
+
+/// How a kernel of ONNX Runtime on a CPU computes in half precision.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// In single precision between two casts, unless [`Operator::takes_half`](crate::Operator::takes_half) follows from its formula.
+    Widened,
+    /// The same, and the result is written over the widened operand.
+    WidenedInPlace,
+    /// As it is.
+    Native,
+}

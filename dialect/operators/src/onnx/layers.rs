@@ -1,0 +1,69 @@
+//! Layers: convolutions, products, attention, normalization, pools, sums, and what works on images.
+
+use remat_ir::ElementType as T;
+
+use crate::columns::{AttentionLayout as A, Effect, Element, Formula as F, Workspace as W};
+use crate::onnx::onnx;
+use crate::operator::Operator;
+
+#[rustfmt::skip]
+pub(crate) const ROWS: &[Operator] = &[
+    onnx("AffineGrid").cost(F::Elementwise(8)),
+    onnx("ArgMax").cost(F::Reduce(1)),
+    onnx("ArgMin").cost(F::Reduce(1)),
+    onnx("Attention").cost(F::Attention(A::Separate { past: 4 })).slots(7, 4).workspace(W::Scores).pieces(4),
+    onnx("AveragePool").cost(F::AveragePool),
+    onnx("BatchNormalization").cost(F::Normalization(4)).effects(Effect::StatefulInTraining).slots(0, 3),
+    onnx("Conv").cost(F::Conv { weight: 1 }).slots(3, 0).workspace(W::Conv),
+    onnx("ConvInteger").cost(F::Conv { weight: 1 })
+        .shaped_as("Conv", &[0, 1], Element::Is(T::Int32)).slots(4, 0).workspace(W::ConvInteger),
+    onnx("ConvTranspose").cost(F::ConvTranspose { weight: 1 }).slots(3, 0).workspace(W::ConvTranspose).packs(1),
+    onnx("CumProd").cost(F::Reduce(1)),
+    onnx("CumSum").cost(F::Reduce(1)),
+    onnx("DeformConv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).slots(5, 0),
+    onnx("Dropout").cost(F::Elementwise(10)).effects(Effect::RandomInTraining).slots(3, 2).workspace(W::Mask),
+    onnx("Einsum").cost(F::Einsum).workspace(W::Einsum).pieces(2),
+    onnx("GRU").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 3 }).pieces(4),
+    onnx("Gemm").cost(F::Gemm).slots(3, 0),
+    onnx("GlobalAveragePool").cost(F::GlobalPool),
+    onnx("GlobalLpPool").cost(F::GlobalPool),
+    onnx("GlobalMaxPool").cost(F::GlobalPool),
+    onnx("GridSample").cost(F::Elementwise(8)).workspace(W::GridSample),
+    onnx("GroupNormalization").cost(F::Normalization(8)).workspace(W::Results { copies: 2, from: 0 }),
+    onnx("Hardmax").cost(F::Softmax(2)).workspace(W::OffTheLastAxis).pieces(2),
+    onnx("InstanceNormalization").cost(F::Normalization(8)),
+    onnx("LRN").cost(F::LocalNorm).workspace(W::LocalNorm).pieces(2),
+    onnx("LSTM").cost(F::Recurrent { weights: [1, 2] }).slots(8, 3).workspace(W::Recurrent { gates: 4 }).pieces(4),
+    onnx("LayerNormalization").cost(F::Normalization(8)).slots(3, 3),
+    onnx("LogSoftmax").cost(F::Softmax(20)).workspace(W::OffTheLastAxis).pieces(2).overwrites(0),
+    onnx("LpNormalization").cost(F::Normalization(8)),
+    onnx("LpPool").cost(F::AveragePool),
+    onnx("MatMul").cost(F::MatMul),
+    onnx("MatMulInteger").cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::Is(T::Int32)).slots(4, 0),
+    onnx("MaxPool").cost(F::Pool).slots(0, 2),
+    onnx("MaxRoiPool").cost(F::Elementwise(8)),
+    onnx("MaxUnpool").cost(F::Transcendental(500)).shape_from(2).slots(3, 0),
+    onnx("MeanVarianceNormalization").cost(F::Normalization(8)).workspace(W::Results { copies: 3, from: 0 }),
+    onnx("NegativeLogLikelihoodLoss").cost(F::Reduce(1)).slots(3, 0),
+    onnx("QLinearConv").cost(F::Conv { weight: 3 })
+        .shaped_as("Conv", &[0, 3], Element::OfOperand(7, T::Uint8)).slots(9, 0).workspace(W::QLinearConv),
+    onnx("QLinearMatMul").cost(F::MatMul).workspace(W::PerResult(4)),
+    onnx("RMSNormalization").cost(F::Normalization(5)),
+    onnx("RNN").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 1 }),
+    onnx("ReduceL1").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceL2").cost(F::Reduce(2)).lists(&[1]).slots(2, 0),
+    onnx("ReduceLogSum").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceLogSumExp").cost(F::Softmax(20)).lists(&[1]).slots(2, 0),
+    onnx("ReduceMax").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceMean").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceMin").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceProd").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceSum").cost(F::Reduce(1)).lists(&[1]).slots(2, 0),
+    onnx("ReduceSumSquare").cost(F::Reduce(2)).lists(&[1]).slots(2, 0),
+    onnx("Resize").cost(F::Elementwise(8)).shape_from(3).lists(&[2, 3]).slots(4, 0).workspace(W::Resize),
+    onnx("RoiAlign").cost(F::Elementwise(8)),
+    onnx("SimplifiedLayerNormalization").cost(F::Normalization(5)),
+    onnx("Softmax").cost(F::Softmax(20)).workspace(W::OffTheLastAxis).pieces(2).overwrites(0),
+    onnx("SoftmaxCrossEntropyLoss").cost(F::Softmax(20)).slots(3, 2).workspace(W::Operand(0)),
+    onnx("Upsample").cost(F::Elementwise(8)).lists(&[1]),
+];

@@ -1,0 +1,212 @@
+//! One row of the table, and how it is written.
+
+use crate::columns::{Effect, Element, Formula, Half, Sharing, StandIn, Workspace};
+
+/// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operator {
+    /// The domain; `""` is ONNX's default domain.
+    pub domain: &'static str,
+    /// The operator's name; `""` in what a domain says of operators without a row.
+    pub name: &'static str,
+
+    /// What a run does besides computing results; default: nothing.
+    pub effects: Effect,
+    /// Which result is the memory of an operand.
+    pub shares: Sharing,
+    /// The operand that states the shape of the result; without it, the shape follows from those of the operands.
+    pub shape_operand: Option<usize>,
+    /// Operands that list dimensions or axes: their length becomes a rank.
+    pub lists: &'static [usize],
+    /// Whether the result has every dimension of each operand that is not one.
+    pub broadcasts: bool,
+    /// Whether it looks at no element of what it reads, and makes a few bytes.
+    pub measures: bool,
+    /// The operator whose shape rule holds for this one, where shape inference has none of its own.
+    pub stand_in: Option<StandIn>,
+    /// Where the type leaves the size of result 0 open: it takes the memory of so many of the first operands together.
+    pub sized_as_operands: Option<usize>,
+    /// How many operands and results onnx-mlir's op names one by one, where some at the end may be left out; else 0.
+    pub slots: (usize, usize),
+
+    /// How the work is counted; default: by its bytes.
+    pub cost: Formula,
+    /// What the kernel takes while it runs.
+    pub workspace: Workspace,
+
+    /// ONNX Runtime: the operand that result 0 may be written over, if nobody needs it any more and the sizes are equal.
+    pub overwrites: Option<usize>,
+    /// ONNX Runtime: whether it is fused as an activation into the Conv or Gemm before it.
+    pub fused_activation: bool,
+    /// ONNX Runtime: in how many equal pieces the kernel asks the arena for its workspace, about.
+    pub pieces: u64,
+    /// ONNX Runtime: whether the workspace lies on the plain heap, where the arena does not see it.
+    pub on_heap: bool,
+    /// ONNX Runtime: the operand of which the kernel keeps a copy in the arena from load on, if it is a weight.
+    pub packs: Option<usize>,
+    /// ONNX Runtime: how the kernel computes in half precision.
+    pub half: Half,
+    /// ONNX Runtime: whether `ExecutionOrder::PRIORITY_BASED` runs it before all others.
+    pub runs_first: bool,
+}
+
+impl Operator {
+    /// A row in which every column has its default.
+    pub(crate) const fn new(domain: &'static str, name: &'static str) -> Self {
+        Self {
+            domain,
+            name,
+            effects: Effect::Pure,
+            shares: Sharing::Nothing,
+            shape_operand: None,
+            lists: &[],
+            broadcasts: false,
+            measures: false,
+            stand_in: None,
+            sized_as_operands: None,
+            slots: (0, 0),
+            cost: Formula::Bytes,
+            workspace: Workspace::Nothing,
+            overwrites: None,
+            fused_activation: false,
+            pieces: 1,
+            on_heap: false,
+            packs: None,
+            half: Half::Widened,
+            runs_first: false,
+        }
+    }
+
+    /// Whether result 0 is operand 0 under another shape.
+    #[must_use]
+    pub fn is_view(&self) -> bool {
+        self.shares == Sharing::View
+    }
+
+    /// Whether ONNX Runtime's kernel takes half precision as it is: those that say so, and those that move bytes or normalize. An
+    /// operator of which only the bytes are known counts as one.
+    #[must_use]
+    pub fn takes_half(&self) -> bool {
+        use Formula as F;
+        let follows = matches!(
+            self.cost,
+            F::Move(_)
+                | F::Metadata
+                | F::GatherElements
+                | F::Scatter
+                | F::ScatterTuples
+                | F::Normalization(_)
+                | F::Bytes
+        );
+        self.half == Half::Native || follows
+    }
+}
+
+/// Writing a row: each function states one column.
+impl Operator {
+    pub(crate) const fn effects(mut self, effects: Effect) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    pub(crate) const fn random(self) -> Self {
+        self.effects(Effect::Random)
+    }
+
+    pub(crate) const fn stateful(self) -> Self {
+        self.effects(Effect::Stateful)
+    }
+
+    pub(crate) const fn runs_subgraphs(self) -> Self {
+        self.effects(Effect::ControlFlow)
+    }
+
+    pub(crate) const fn shares(mut self, shares: Sharing) -> Self {
+        self.shares = shares;
+        self
+    }
+
+    pub(crate) const fn shape_from(mut self, operand: usize) -> Self {
+        self.shape_operand = Some(operand);
+        self
+    }
+
+    pub(crate) const fn lists(mut self, operands: &'static [usize]) -> Self {
+        self.lists = operands;
+        self
+    }
+
+    pub(crate) const fn broadcasts(mut self) -> Self {
+        self.broadcasts = true;
+        self
+    }
+
+    pub(crate) const fn measures(mut self) -> Self {
+        self.measures = true;
+        self
+    }
+
+    pub(crate) const fn shaped_as(mut self, name: &'static str, operands: &'static [usize], element: Element) -> Self {
+        self.stand_in = Some(StandIn {
+            name,
+            operands,
+            element,
+        });
+        self
+    }
+
+    pub(crate) const fn sized_as_operands(mut self, count: usize) -> Self {
+        self.sized_as_operands = Some(count);
+        self
+    }
+
+    pub(crate) const fn slots(mut self, operands: usize, results: usize) -> Self {
+        self.slots = (operands, results);
+        self
+    }
+
+    pub(crate) const fn cost(mut self, cost: Formula) -> Self {
+        self.cost = cost;
+        self
+    }
+
+    pub(crate) const fn workspace(mut self, workspace: Workspace) -> Self {
+        self.workspace = workspace;
+        self
+    }
+
+    pub(crate) const fn overwrites(mut self, operand: usize) -> Self {
+        self.overwrites = Some(operand);
+        self
+    }
+
+    pub(crate) const fn fused_as_activation(mut self) -> Self {
+        self.fused_activation = true;
+        self
+    }
+
+    pub(crate) const fn pieces(mut self, pieces: u64) -> Self {
+        self.pieces = pieces;
+        self
+    }
+
+    pub(crate) const fn on_heap(mut self) -> Self {
+        self.on_heap = true;
+        self
+    }
+
+    pub(crate) const fn packs(mut self, operand: usize) -> Self {
+        self.packs = Some(operand);
+        self
+    }
+
+    pub(crate) const fn half(mut self, half: Half) -> Self {
+        self.half = half;
+        self
+    }
+
+    pub(crate) const fn runs_first(mut self) -> Self {
+        self.runs_first = true;
+        self
+    }
+}

@@ -1,0 +1,46 @@
+//! Operators that ONNX Runtime's optimizers make, for its own layouts of images.
+//!
+//! In `com.ms.internal.nhwc` channels stand last. In `com.microsoft.nchwc` they stand in blocks as wide as a vector: pooling is
+//! vectorized, reordering is a copy. Models with blocked operators are made for one machine, and none of these is run again.
+
+use crate::columns::{Formula as F, Movement as M};
+use crate::operator::Operator;
+
+const fn nchwc(name: &'static str) -> Operator {
+    Operator::new("com.microsoft.nchwc", name).stateful()
+}
+
+const fn nhwc(name: &'static str) -> Operator {
+    Operator::new("com.ms.internal.nhwc", name)
+}
+
+#[rustfmt::skip]
+pub(crate) const ROWS: &[Operator] = &[
+    nchwc("AveragePool").cost(F::Pool),
+    nchwc("Conv").cost(F::Conv { weight: 1 }).overwrites(3),
+    nchwc("GlobalAveragePool").cost(F::GlobalPool),
+    nchwc("GlobalMaxPool").cost(F::GlobalPool),
+    nchwc("MaxPool").cost(F::Pool),
+    nchwc("ReorderInput").cost(F::Move(M::Copy)),
+    nchwc("ReorderOutput").cost(F::Move(M::Copy)),
+    nchwc("Upsample").cost(F::Elementwise(8)),
+    nhwc("AveragePool").cost(F::AveragePool),
+    nhwc("BatchNormalization").cost(F::Normalization(4)),
+    nhwc("Conv").cost(F::Conv { weight: 1 }),
+    nhwc("ConvTranspose").cost(F::ConvTranspose { weight: 1 }),
+    nhwc("DepthToSpace").cost(F::Move(M::Transpose)),
+    nhwc("GlobalAveragePool").cost(F::GlobalPool),
+    nhwc("GlobalLpPool").cost(F::GlobalPool),
+    nhwc("GlobalMaxPool").cost(F::GlobalPool),
+    nhwc("GridSample").cost(F::Elementwise(8)),
+    nhwc("InstanceNormalization").cost(F::Normalization(8)),
+    nhwc("LRN").cost(F::LocalNorm),
+    nhwc("LpPool").cost(F::AveragePool),
+    nhwc("MaxPool").cost(F::Pool),
+    nhwc("MaxUnpool").cost(F::Transcendental(500)),
+    nhwc("QLinearAveragePool").cost(F::AveragePool),
+    nhwc("QLinearConv").cost(F::Conv { weight: 3 }),
+    nhwc("QLinearConvTranspose").cost(F::ConvTranspose { weight: 3 }),
+    nhwc("Resize").cost(F::Elementwise(8)),
+    nhwc("SpaceToDepth").cost(F::Move(M::Transpose)),
+];
