@@ -3,6 +3,7 @@
 mod dependencies;
 mod documentation;
 mod length;
+mod links;
 mod machine_paths;
 mod names;
 mod silence;
@@ -14,10 +15,11 @@ use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 9] = [
+    let rules: [fn(&Source) -> Vec<Finding>; 10] = [
         dependencies::check,
         documentation::check,
         length::check,
+        links::check,
         machine_paths::check,
         names::check,
         silence::check,
@@ -34,6 +36,29 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
 fn has_word(line: &str, call: &str) -> bool {
     let starts = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
     line.match_indices(call).any(|(at, _)| starts(at))
+}
+
+/// The lines of a document in Markdown; those within fenced code are replaced by the mark of a fence.
+fn prose(text: &str) -> Vec<&str> {
+    let mut fence: Option<&str> = None;
+    let line = |line| {
+        let trimmed = str::trim_start(line);
+        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+        match (fence, mark) {
+            (None, None) => line,
+            (None, Some(_)) => {
+                fence = mark;
+                "```"
+            }
+            (Some(_), _) => {
+                if fence == mark {
+                    fence = None;
+                }
+                "```"
+            }
+        }
+    };
+    text.lines().map(line).collect()
 }
 
 #[cfg(test)]

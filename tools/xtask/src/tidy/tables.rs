@@ -1,5 +1,6 @@
 //! Tables in Markdown show as tables: a header, a line of dashes, and rows with as many cells as the header.
 
+use super::prose;
 use crate::workspace::{Finding, Source};
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
@@ -36,29 +37,6 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
         );
     }
     findings
-}
-
-/// The lines of a document; those within fenced code are empty.
-fn prose(text: &str) -> Vec<&str> {
-    let mut fence: Option<&str> = None;
-    let line = |line| {
-        let trimmed = str::trim_start(line);
-        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
-        match (fence, mark) {
-            (None, None) => line,
-            (None, Some(_)) => {
-                fence = mark;
-                "```"
-            }
-            (Some(_), _) => {
-                if fence == mark {
-                    fence = None;
-                }
-                "```"
-            }
-        }
-    };
-    text.lines().map(line).collect()
 }
 
 /// Whether the line is one of a table; with four spaces before it, it is code.
