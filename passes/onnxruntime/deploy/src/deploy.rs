@@ -14,7 +14,7 @@ use crate::file::Planned;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS};
 use crate::open::{open, scratch_folder};
 use crate::rejection::{Rejected, Rejection};
-use crate::round::{Progress, Round, without_search};
+use crate::round::{Round, without_search};
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
 /// Where a deployment stands.
@@ -170,8 +170,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn search(&self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
         let start = attempt.best.as_ref().map(|(planned, _)| &planned.solution.plan);
         match round.search(&attempt.task(self.request), start) {
-            Ok(Progress::Exceeded) => Ok(State::Search(attempt, round)),
-            Ok(Progress::Found(planned)) => Ok(State::Verify(attempt, planned)),
+            Ok(None) => Ok(State::Search(attempt, round)),
+            Ok(Some(planned)) => Ok(State::Verify(attempt, planned)),
             // The budget leaves no room for the calibration margin, or the time is over.
             Err(error) => settle(attempt, error),
         }

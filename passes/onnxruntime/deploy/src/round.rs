@@ -39,14 +39,6 @@ pub(crate) struct Round<'c, 'a> {
     best: Option<Planned>,
 }
 
-/// What a search led to.
-pub(crate) enum Progress {
-    /// The file exceeds the budget: another search is to follow.
-    Exceeded,
-    /// This is the plan.
-    Found(Planned),
-}
-
 impl<'c, 'a> Round<'c, 'a> {
     /// A round that leaves `margin` bytes of the budget free.
     pub(crate) fn begin(task: &Task<'_>, effort: Effort<'c, 'a>, margin: u64) -> Result<Self, DeployError> {
@@ -69,8 +61,9 @@ impl<'c, 'a> Round<'c, 'a> {
         })
     }
 
-    /// Searches once, from the best plan so far or else from `start`, and simulates the file of what is found.
-    pub(crate) fn search(&mut self, task: &Task<'_>, start: Option<&Plan>) -> Result<Progress, DeployError> {
+    /// Searches once, from the best plan so far or else from `start`, and simulates the file of what is found. `None` where the file exceeds
+    /// the budget and another search is to follow.
+    pub(crate) fn search(&mut self, task: &Task<'_>, start: Option<&Plan>) -> Result<Option<Planned>, DeployError> {
         let Task { request, model, .. } = *task;
         let clock = self.effort.clock;
         clock.begins(Activity::Plan, "");
@@ -80,7 +73,7 @@ impl<'c, 'a> Round<'c, 'a> {
             Ok(solution) => solution,
             Err(error) => match self.best.take() {
                 // It is within the budget but for what the runtime adds.
-                Some(best) => return Ok(Progress::Found(best)),
+                Some(best) => return Ok(Some(best)),
                 None if self.margin > 0 => return Err(error.into()),
                 None => {
                     let control = self.effort.search(1.0, None);
@@ -103,15 +96,15 @@ impl<'c, 'a> Round<'c, 'a> {
             if self.effort.has_time_for_a_search() {
                 self.asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
                 self.best = Some(planned);
-                return Ok(Progress::Exceeded);
+                return Ok(None);
             }
             clock.leave_out(LeftOut::AnotherPlan);
         }
         let is_free = planned.solution.replay.duration == model.baseline().duration;
         if request.arena && (is_free || self.is_quickly_optimal(&planned.solution)) {
-            return self.suited_to_the_arena(task, planned).map(Progress::Found);
+            return self.suited_to_the_arena(task, planned).map(Some);
         }
-        Ok(Progress::Found(planned))
+        Ok(Some(planned))
     }
 
     /// A plan that is as good as `best`, or higher by little where no budget is to be kept, and takes less where the arena is left on, among
