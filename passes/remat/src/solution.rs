@@ -94,6 +94,35 @@ impl Solution {
         }
     }
 
+    /// The plan without recomputes: every op once, in reference order. It is the shortest one.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`] if the checker does not accept it.
+    pub fn baseline(model: &Model) -> Result<Self, Error> {
+        let duration = model.baseline().duration;
+        let certificate = Certificate {
+            status: Status::Optimal,
+            objective: Some(duration),
+            bound: duration,
+            bound_covers: BoundCovers::AllPlans,
+            evidence: None,
+            gap: Some(0.0),
+            stop: StopReason::Proved,
+            solver: "baseline".to_owned(),
+            seed: 0,
+            threads: 1,
+            steps: 0,
+            elapsed_ms: 0,
+            problem: model.problem().digest(),
+        };
+        accept(
+            model,
+            model.problem().clone(),
+            model.baseline_plan().clone(),
+            certificate,
+        )
+    }
+
     /// Takes back what is claimed about the plan but its figures: whoever was interrupted proves nothing.
     pub fn interrupt(&mut self) {
         if let Some(certificate) = &mut self.certificate {

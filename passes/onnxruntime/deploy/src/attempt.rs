@@ -1,21 +1,15 @@
-//! One way of writing a model: planned, measured, and planned again with what measuring showed.
+//! One strategy on its way: its model, the rounds of planning and measuring, and the best file so far.
 
 use std::cmp::Reverse;
-use std::path::Path;
 use std::time::Duration;
 
-use remat_onnxruntime_lower::OrderHint;
-use remat_onnxruntime_run::RuntimeError;
-use remat_plan::{Plan, StopReason};
-use remat_solve::Activity;
-
-use crate::DeployError;
-use crate::check::{Baseline, Bench, Check, Fault, MEASUREMENTS};
-use crate::clock::{Clock, LeftOut};
-use crate::plan::{Effort, Planned, plan};
-use crate::run::{DeployRequest, onnx};
-use crate::variant::Variant;
 use remat::Model;
+use remat_plan::StopReason;
+
+use crate::clock::{Clock, Effort, LeftOut};
+use crate::file::{Planned, Task};
+use crate::measure::{Baseline, Check};
+use crate::{DeployRequest, Strategy};
 
 /// How often a plan is made at most: because measuring showed what the simulation leaves out, or because there is time for a better one.
 const ROUNDS: usize = 4;
@@ -28,193 +22,135 @@ const COMPLETING: u32 = 4;
 /// A process that measures takes little where it takes less than this share of the time left, as a divisor.
 const LITTLE: u32 = 8;
 
-/// A variant on its way.
-pub(crate) struct Attempt<'t, 'a> {
-    pub(crate) request: &'t DeployRequest<'t>,
-    pub(crate) variant: Variant,
-    pub(crate) model: &'t Model,
-    pub(crate) clock: &'t Clock<'a>,
-    /// The runtime, and the model as it came, measured there.
-    pub(crate) measuring: Option<(&'t Bench<'t, 'a>, &'t Baseline)>,
-    /// Where to put the file that is measured.
-    pub(crate) written: &'t Path,
+/// A strategy on its way.
+pub(crate) struct Attempt {
+    pub(crate) strategy: Strategy,
+    pub(crate) model: Model,
     /// What making a file and simulating it is expected to take.
-    pub(crate) file: Duration,
+    file: Duration,
+    /// How many plans were measured.
+    pub(crate) round: usize,
+    /// Whether the round is short because a longer one is to follow.
+    is_short: bool,
+    /// The calibration margin: bytes by which a measured peak was above its prediction.
+    pub(crate) margin: u64,
+    /// The best file that was measured.
+    pub(crate) best: Option<(Planned, Check)>,
 }
 
-impl Attempt<'_, '_> {
-    /// Plans and measures; where measuring shows what the simulation leaves out, again with that left free.
-    pub(crate) fn make(&self) -> Result<Result<(Planned, Option<Check>), Fault>, DeployError> {
-        let Some((bench, baseline)) = self.measuring else {
-            let planned = self.plan(self.clock.left(), 0, None)?;
-            return Ok(Ok((planned, None)));
-        };
-        let mut learned = 0;
-        let mut best: Option<(Planned, Check)> = None;
-        for round in 0..ROUNDS {
-            let (time, is_short) = self.time(round, bench, baseline);
-            let start = best.as_ref().map(|(planned, _)| &planned.solution.plan);
-            let planned = match self.plan(time, learned, start) {
-                Ok(planned) => planned,
-                // The budget leaves no room for what was learned, or the time is over: what is there stays.
-                Err(_) if best.is_some() => break,
-                Err(error) => return Err(error),
-            };
-            let check = match self.verify(&planned, bench, baseline, round == 0) {
-                Ok(Ok(check)) => check,
-                Ok(Err(_)) | Err(_) if best.is_some() => break,
-                Ok(Err(fault)) => return Ok(Err(fault)),
-                Err(error) => return Err(error),
-            };
-            let lesson = check
-                .lesson(&planned.promise, learned)
-                .filter(|_| self.request.is_bounded());
-            let is_settled = is_settled(&planned);
-            if best
-                .as_ref()
-                .is_none_or(|known| self.is_better((&planned, &check), known))
-            {
-                best = Some((planned, check));
-            }
-            if lesson.is_none() && (is_settled || !is_short) {
-                break;
-            }
-            learned = lesson.unwrap_or(learned);
-            if self.clock.is_cancelled() {
-                break;
-            }
-            if !self.clock.has((baseline.took() + self.file) * 2) {
-                self.clock.leave_out(LeftOut::AnotherPlan);
-                break;
-            }
+impl Attempt {
+    /// A strategy whose model took so long to open: to be simulated, its file is read back.
+    pub(crate) fn new(strategy: Strategy, model: Model, opening: Duration) -> Self {
+        Self {
+            strategy,
+            model,
+            file: opening,
+            round: 0,
+            is_short: false,
+            margin: 0,
+            best: None,
         }
-        let Some((planned, check)) = best else {
-            return Err(DeployError::NoVariant { abandoned: Vec::new() });
-        };
-        self.complete(planned, check, bench, baseline)
     }
 
-    /// Time for all plans together; the rest is for completing the measurements. `None` where nothing counts time.
-    fn all(&self, bench: &Bench<'_, '_>, baseline: &Baseline) -> Option<Duration> {
-        let most = bench.clock.limit()? / COMPLETING;
-        let kept = if self.clock.is_timed() {
-            baseline.completing().min(most)
+    /// What its files are made of.
+    pub(crate) fn task<'t>(&'t self, request: &'t DeployRequest<'t>) -> Task<'t> {
+        Task {
+            request,
+            strategy: self.strategy,
+            model: &self.model,
+        }
+    }
+
+    /// The time for the plan of the next round; all of it where nothing is measured.
+    pub(crate) fn effort<'c, 'a>(
+        &mut self,
+        request: &DeployRequest<'_>,
+        clock: &'c Clock<'a>,
+        baseline: Option<&Baseline>,
+    ) -> Effort<'c, 'a> {
+        let (time, is_short) = match baseline {
+            Some(baseline) => self.time(request.is_bounded(), clock, baseline),
+            None => (clock.left(), false),
+        };
+        self.is_short = is_short;
+        Effort::new(clock, time, self.file)
+    }
+
+    /// Time for the plan of the next round, and whether it is short because a longer round is to follow. The rest is for completing the
+    /// measurements. `None` where nothing counts time.
+    fn time(&self, is_bounded: bool, clock: &Clock<'_>, baseline: &Baseline) -> (Option<Duration>, bool) {
+        let Some((limit, left)) = clock.limit().zip(clock.left()) else {
+            return (None, false);
+        };
+        let kept = if clock.is_timed() {
+            baseline.completing().min(limit / COMPLETING)
         } else {
             Duration::ZERO
         };
-        Some(self.clock.left()?.saturating_sub(kept))
-    }
-
-    /// Time for the plan of a round, and whether it is short because a longer round is to follow.
-    fn time(&self, round: usize, bench: &Bench<'_, '_>, baseline: &Baseline) -> (Option<Duration>, bool) {
-        let Some(all) = self.all(bench, baseline) else {
-            return (None, false);
-        };
+        let all = left.saturating_sub(kept);
         let measuring = baseline.took() + self.file * 2;
-        let may_try_twice = self.clock.is_timed() && measuring * LITTLE < all;
-        match round {
+        let may_try_twice = clock.is_timed() && measuring * LITTLE < all;
+        match self.round {
             0 if may_try_twice => (Some(all.mul_f64(FIRST_ROUND)), true),
             0 => (Some(all), false),
-            _ if self.request.is_bounded() => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
+            _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             _ => (Some(all.saturating_sub(measuring)), false),
         }
     }
 
-    fn plan(&self, time: Option<Duration>, learned: u64, start: Option<&Plan>) -> Result<Planned, DeployError> {
-        let effort = Effort::new(self.clock, time, self.file);
-        plan(self.request, self.variant, self.model, &effort, learned, start)
-    }
-
-    /// Measures a plan's file with the memory arena off. The first of a variant does not count.
-    fn verify(
-        &self,
-        planned: &Planned,
-        bench: &Bench<'_, '_>,
+    /// The best file, with one that was measured; `None` where another round is to follow: because the peak is above its prediction, or
+    /// because there is time for a better plan.
+    pub(crate) fn measured(
+        &mut self,
+        (planned, check): (Planned, Check),
+        request: &DeployRequest<'_>,
+        clock: &Clock<'_>,
         baseline: &Baseline,
-        is_first: bool,
-    ) -> Result<Result<Check, Fault>, DeployError> {
-        let work = || {
-            self.write(planned)?;
-            let mut check = baseline.verify(bench, self.written, self.request.order == OrderHint::Any);
-            self.forget(&mut check);
-            cancelled(check)
+    ) -> Option<(Planned, Check)> {
+        let beyond = check
+            .beyond(&planned.prediction, self.margin)
+            .filter(|_| request.is_bounded());
+        let is_done = beyond.is_none() && (is_settled(&planned) || !self.is_short);
+        let budget = request.solve.budget.bytes(self.model.baseline().peak);
+        let rank = |(planned, check): &(Planned, Check)| rank(budget, planned, check);
+        let found = (planned, check);
+        let best = match self.best.take() {
+            Some(known) if rank(&found) < rank(&known) => known,
+            _ => found,
         };
-        let detail = format!("2/{MEASUREMENTS}, what was written");
-        if is_first {
-            return self.clock.apart(Activity::Measure, &detail, work);
+        self.margin = beyond.unwrap_or(self.margin);
+        self.round += 1;
+        if is_done || clock.is_cancelled() {
+            return Some(best);
         }
-        self.clock.begins(Activity::Measure, &detail);
-        work()
-    }
-
-    /// Measures what there is time for, and settles what is promised.
-    fn complete(
-        &self,
-        mut planned: Planned,
-        mut check: Check,
-        bench: &Bench<'_, '_>,
-        baseline: &Baseline,
-    ) -> Result<Result<(Planned, Option<Check>), Fault>, DeployError> {
-        if !self.clock.is_cancelled() {
-            self.write(&planned)?;
-            let completed = baseline.complete(bench, self.written, &mut check);
-            let mut completed = completed.map(|()| check.clone());
-            self.forget(&mut completed);
-            match cancelled(completed) {
-                Ok(Ok(completed)) => check = completed,
-                Ok(Err(fault)) => return Ok(Err(fault)),
-                // What was measured before is enough.
-                Err(_) => {}
-            }
+        if !clock.has((baseline.took() + self.file) * 2) {
+            clock.leave_out(LeftOut::AnotherPlan);
+            return Some(best);
         }
-        // What is still above its promise was measured on this very file. What the runtime fuses in it at load is not simulated.
-        if self.variant.is_fused() {
-            planned.promise.settle(&check.after);
-        } else {
-            planned.promise.be(&check.after);
+        if self.round == ROUNDS {
+            return Some(best);
         }
-        Ok(Ok((planned, Some(check))))
+        self.best = Some(best);
+        None
     }
+}
 
-    fn write(&self, planned: &Planned) -> Result<(), DeployError> {
-        Ok(onnx(self.model, self.request)?.save_proto(&planned.lowered.proto, self.written)?)
-    }
-
-    /// Takes out peaks that were not measured as the file is meant to run.
-    fn forget(&self, check: &mut Result<Check, Fault>) {
-        if let (Ok(check), OrderHint::Priority) = (check, self.request.order) {
-            check.forget_peaks("the priority-based order can only be set from Python");
-        }
-    }
-
-    /// Whether a file is better than the best so far: closer to the budget where that is exceeded, then faster under a budget, else lower.
-    fn is_better(&self, (planned, check): (&Planned, &Check), (known, known_check): &(Planned, Check)) -> bool {
-        let budget = self.request.solve.budget.bytes(self.model.baseline().peak);
-        let rank = |planned: &Planned, check: &Check| {
-            let peak = check.after.exact.unwrap_or(planned.promise.peak_bytes);
-            let over = budget.map_or(0, |budget| peak.saturating_sub(budget));
-            let duration = planned.solution.replay.duration;
-            let (first, second) = if budget.is_some() {
-                (duration, peak)
-            } else {
-                (peak, duration)
-            };
-            Reverse((over, first, second))
-        };
-        rank(planned, check) >= rank(known, known_check)
-    }
+/// What makes one file better than another, the higher the better: closer to the budget where that is exceeded, then faster under a budget,
+/// else lower.
+fn rank(budget: Option<u64>, planned: &Planned, check: &Check) -> Reverse<(u64, u64, u64)> {
+    let peak = check.after.exact.unwrap_or(planned.prediction.peak_bytes);
+    let over = budget.map_or(0, |budget| peak.saturating_sub(budget));
+    let duration = planned.solution.replay.duration;
+    let (first, second) = if budget.is_some() {
+        (duration, peak)
+    } else {
+        (peak, duration)
+    };
+    Reverse((over, first, second))
 }
 
 /// Whether more time would not lead to a better plan.
 fn is_settled(planned: &Planned) -> bool {
     let certificate = planned.solution.certificate.as_ref();
     certificate.is_none_or(|certificate| certificate.stop != StopReason::TimeLimit)
-}
-
-/// A cancellation is no fault of the file.
-fn cancelled<T>(found: Result<T, Fault>) -> Result<Result<T, Fault>, DeployError> {
-    match found {
-        Err(Fault::Runtime(error @ RuntimeError::Cancelled { .. })) => Err(DeployError::Runtime(error)),
-        found => Ok(found),
-    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_onnxruntime_run::ChildLimits;
+use remat_plan::Plan;
 use remat_solve::{Activity, Doing, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,8 +24,9 @@ pub enum LeftOut {
     OtherPlans,
     /// Room reserved for the arena.
     Reserves,
-    /// Other ways to write the model.
-    Variants,
+    /// Other lowering strategies.
+    #[serde(rename = "variants")]
+    Strategies,
     /// Memory with the arena on.
     ArenaPeaks,
     /// Bits on further inputs.
@@ -41,7 +43,7 @@ impl fmt::Display for LeftOut {
             Self::AnotherPlan => "a further plan",
             Self::OtherPlans => "other plans for the memory arena",
             Self::Reserves => "room reserved for the memory arena",
-            Self::Variants => "other ways to write the model",
+            Self::Strategies => "other lowering strategies",
             Self::ArenaPeaks => "memory with the memory arena on",
             Self::FurtherSeeds => "bits on further inputs",
             Self::Times => "times of the two models",
@@ -151,6 +153,61 @@ impl<'a> Clock<'a> {
     /// What was left out so far.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         self.left_out.borrow().clone()
+    }
+}
+
+/// How many files are made of a plan in any case.
+const FILES: u32 = 2;
+
+/// The time for one plan: its searches, and the files that are made of it.
+pub(crate) struct Effort<'c, 'a> {
+    pub(crate) clock: &'c Clock<'a>,
+    end: Option<Instant>,
+    /// What making a file and simulating it takes, as far as is known.
+    file: Cell<Duration>,
+}
+
+impl<'c, 'a> Effort<'c, 'a> {
+    /// That much time from now; `file` is what making a file is expected to take.
+    pub(crate) fn new(clock: &'c Clock<'a>, time: Option<Duration>, file: Duration) -> Self {
+        Self {
+            clock,
+            end: time.and_then(|time| Instant::now().checked_add(time)),
+            file: Cell::new(file),
+        }
+    }
+
+    /// Notes what making a file and simulating it took.
+    pub(crate) fn file_took(&self, time: Duration) {
+        self.file.set(time);
+    }
+
+    /// Time left for searching; `None` without a limit.
+    fn left(&self) -> Option<Duration> {
+        let left = self.end?.saturating_duration_since(Instant::now());
+        // Where making files takes long, searching has half of the time all the same.
+        Some(left.saturating_sub(self.file.get() * FILES).max(left / 2))
+    }
+
+    /// Whether there is time for another file.
+    pub(crate) fn has_time_for_a_file(&self) -> bool {
+        self.end.is_none_or(|end| Instant::now() + self.file.get() <= end)
+    }
+
+    /// Whether there is time for another search, and for the files that are made of its plan.
+    pub(crate) fn has_time_for_a_search(&self) -> bool {
+        self.end
+            .is_none_or(|end| Instant::now() + self.file.get() * (FILES + 1) <= end)
+    }
+
+    /// The limits of a search that begins now, from a plan that is known.
+    pub(crate) fn search<'s>(&self, share: f64, start: Option<&'s Plan>) -> SolveControl<'s>
+    where
+        'a: 's,
+    {
+        let mut control: SolveControl<'s> = self.clock.search(self.left(), share);
+        control.warm_start = start.or(control.warm_start);
+        control
     }
 }
 

@@ -8,7 +8,7 @@ use remat_onnx::OnnxError;
 use remat_onnxruntime_run::RuntimeError;
 use thiserror::Error;
 
-use crate::variant::Abandoned;
+use crate::Rejected;
 
 /// An error of a deployment, or of a comparison of models in the runtime.
 #[derive(Debug, Error)]
@@ -36,22 +36,22 @@ pub enum DeployError {
         by: String,
     },
     /// Nothing that was written has the bits of the input.
-    #[error("no way of writing the model computes what it computed: {}", texts(.abandoned))]
-    NoVariant {
+    #[error("every lowering strategy was rejected: {}", texts(.rejected))]
+    AllRejected {
         /// What was tried.
-        abandoned: Vec<Abandoned>,
+        rejected: Vec<Rejected>,
     },
     /// The time was over before a file was there that has the bits of the input.
-    #[error("the time was over before all ways of writing the model were tried; given up: {}", texts(.abandoned))]
+    #[error("the time was over before all lowering strategies were tried; rejected: {}", texts(.rejected))]
     NoTime {
         /// What was tried.
-        abandoned: Vec<Abandoned>,
+        rejected: Vec<Rejected>,
     },
     /// A measured peak lies above the predicted one.
-    #[error("the measured peak of {measured} bytes breaks the promise of {promised} bytes")]
-    BrokenPromise {
-        /// The promised peak.
-        promised: u64,
+    #[error("the measured peak of {measured} bytes exceeds the predicted peak of {predicted} bytes")]
+    PredictionExceeded {
+        /// The predicted peak, or the budget.
+        predicted: u64,
         /// The measured peak.
         measured: u64,
     },
@@ -81,8 +81,8 @@ impl DeployError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Pipeline(error) => error.kind(),
-            Self::BrokenPromise { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
-            Self::NoVariant { .. } => ErrorKind::Internal,
+            Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
+            Self::AllRejected { .. } => ErrorKind::Internal,
             Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
                 ErrorKind::Limit
             }
@@ -99,10 +99,10 @@ impl From<OnnxError> for DeployError {
     }
 }
 
-fn texts(abandoned: &[Abandoned]) -> String {
-    let texts: Vec<String> = abandoned
+fn texts(rejected: &[Rejected]) -> String {
+    let texts: Vec<String> = rejected
         .iter()
-        .map(|one| format!("{}: {}", one.variant, one.why))
+        .map(|one| format!("{}: {}", one.strategy, one.reason))
         .collect();
     texts.join("; ")
 }

@@ -8,7 +8,7 @@ use remat_onnxruntime_run::{ChildLimits, Host};
 use remat_plan::PlanFile;
 
 use crate::DeployError;
-use crate::run::open_fused;
+use crate::open::open_fused;
 
 /// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
 /// long they may, for plans that are about the graph which it makes of the model.

@@ -1,33 +1,68 @@
-//! The whole way to a model that keeps its promise in ONNX Runtime: [`deploy`].
+//! From a model and a budget to a file that is known to run in ONNX Runtime as predicted: [`deploy`].
+//!
+//! A deployment is a state machine (`deploy`). Each box is a state, and beside it stands the file that does its work:
 //!
 //! ```text
-//! model.onnx ── fuse ──> Model ── solve ──> Solution ── lower ──> file ── promise ──> check ──> small.onnx
-//!               (runtime)          ^                                        |           |
-//!                                  └──── less by what the runtime adds ─────┘           └── another variant, if bits differ
+//!               next lowering strategy (strategy)
+//!                        |
+//!                        v       cannot be fused
+//!        +-----------> Open ---------------------+
+//!        |            (open)                     |
+//!        |               | model                 |
+//!        |               v                       |
+//!        |    +-------> Plan                     |
+//!        |    |       (attempt)                  |
+//!        |    |          | time, calibration     |
+//!        |    |          | margin                |
+//!        |    |          v                       |
+//!        |    |        Search <--+ prediction    |
+//!        |    |   (round, file,  | exceeds the   |
+//!        |    |    simulate) ----+ budget        |
+//!        |    |          | plan, file, predicted |
+//!        |    |          v peak                  |
+//!        |    +------- Verify ------------------>|
+//!        |  measured  (measure)  other bits,     |
+//!        |  peak above   |       higher peak     |
+//!        |  prediction   | best file             |
+//!        |               v                       v
+//!        |           Complete ------------->  Reject
+//!        |           (measure)             (rejection)
+//!        |               |                       |
+//!        |               v                       |
+//!        |             Done: the output is       |
+//!        |             written                   |
+//!        +---------------------------------------+
 //! ```
 //!
-//! What the runtime makes of a file is first simulated (`promise`), then measured (`check`). Without a runtime at hand nothing is fused and
-//! nothing measured.
+//! What the runtime makes of a file is first simulated ([`Prediction`]), then measured ([`Check`]). Without a runtime at hand nothing is fused and
+//! nothing measured: Verify leads to Done.
 //!
-//! All of it shares one limit (`clock`). A first plan is measured early (`attempt`), so that there is a file to write whenever the time is over.
+//! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
+//! then on an error in Plan or Search leads to Complete, with the best file so far.
 
 mod attempt;
-mod check;
 mod clock;
+mod deploy;
 mod error;
+mod file;
 mod given;
-mod plan;
+mod measure;
+mod open;
 mod profile;
-mod promise;
-mod run;
-mod variant;
+mod rejection;
+mod request;
+mod round;
+mod simulate;
+mod strategy;
 
-pub use check::{Check, Measured};
 pub use clock::LeftOut;
+pub use deploy::deploy;
 pub use error::DeployError;
 pub use given::{open_for_plan, order_for_plan};
+pub use measure::{Check, Measured};
 pub use profile::{ProfileRequest, measured_profile};
-pub use promise::Promise;
+pub use rejection::{Rejected, Rejection};
 pub use remat_onnxruntime_lower::OrderHint;
-pub use run::{DeployRequest, Deployment, Profiler, deploy};
-pub use variant::{Abandoned, Variant};
+pub use request::{DeployRequest, Deployment, Profiler};
+pub use simulate::Prediction;
+pub use strategy::Strategy;

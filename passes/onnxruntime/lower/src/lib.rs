@@ -7,10 +7,11 @@
 //! |---|---|
 //! | merges equal nodes | every clone has an attribute of its own, `__remat` (`clones`) |
 //! | fuses what has one reader only | what had more readers in the model keeps a further one (`readers`) |
-//! | reuses buffers of equal shape | shapes of large results follow from values known at run time only (`hide`) |
-//! | runs what the leaves need, the leaf of the highest index first | small leaves after all other nodes ask for results in the order of the plan (`readers`) |
+//! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`hide`) |
+//! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`readers`) |
 //!
-//! The last row gives *exactly* the order of the plan: nodes stand in the order of the plan, and the leaves after them in reverse.
+//! ONNX Runtime visits leaf nodes from last to first and runs each leaf's inputs depth-first. The order anchors are `Size` nodes appended
+//! so that this traversal yields *exactly* the planned order: nodes stand in the order of the plan, and the anchors after them in reverse.
 //! So the same file holds under the runtime's default order, under its priority-based order, and in runtimes that follow the file.
 //!
 //! What is added are `Size` nodes (a few bytes, a microsecond each) and views. The signature of the model stays as it is, and so do

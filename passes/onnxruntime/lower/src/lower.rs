@@ -11,7 +11,7 @@ use crate::names::Names;
 use crate::readers::{self, Arrangement};
 use crate::zeros::Zeros;
 
-/// The execution orders under which a file keeps its promise.
+/// The execution orders for which a file is made: in them its peak is the predicted one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OrderHint {
     /// The runtime's default order, its priority-based order, and the order of the file.
@@ -35,12 +35,12 @@ impl OrderHint {
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoweringOptions {
-    /// The orders that must keep the promise.
+    /// The orders that the file is made for.
     pub order: OrderHint,
-    /// Whether shapes are hidden from the runtime's reuse of buffers.
+    /// Whether shapes are made dynamic, which keeps the runtime from reusing buffers.
     pub hide_shapes: bool,
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
-    /// fit, and what comes later finds room there: fewer regions, less between them. Takes hidden shapes.
+    /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
 }
 
@@ -59,11 +59,11 @@ impl Default for LoweringOptions {
 pub struct LoweringReport {
     /// Clones that are marked.
     pub clones: usize,
-    /// Values that are hidden behind a view.
+    /// Values whose shape is made dynamic by a view.
     pub hidden: usize,
-    /// Whether shapes could be hidden; `false` also where that was not asked for. It takes an input that is a tensor of numbers.
+    /// Whether shapes could be made dynamic; `false` also where that was not asked for. It takes an input that is a tensor of numbers.
     pub hides_shapes: bool,
-    /// Nodes that read a value to fix its place in the order.
+    /// Order anchors: nodes that read a value to fix its place in the order.
     pub readers: usize,
     /// Bytes that are taken first of all and given back at once.
     pub reserved: u64,

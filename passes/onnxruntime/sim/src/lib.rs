@@ -1,4 +1,4 @@
-//! What ONNX Runtime 1.31 does with a graph on a CPU, simulated, so that a peak can be promised before anything runs.
+//! What ONNX Runtime 1.31 does with a graph on a CPU, simulated, so that a peak can be predicted before anything runs.
 //!
 //! A [`Program`] is the graph as the runtime sees it once its optimizers are through: nodes in the order of the file, and
 //! of each value the size it will have (the truth) apart from the shape the runtime knows when it loads the model (what its

@@ -1,4 +1,4 @@
-//! `remat-bench ort`: models before and after in ONNX Runtime, what was promised beside what was measured.
+//! `remat-bench ort`: models before and after in ONNX Runtime, what was predicted beside what was measured.
 
 mod dims;
 mod row;

@@ -44,10 +44,10 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
     let after = check.map(|check| check.after);
     vec![
         megabytes(before.and_then(|before| before.exact)),
-        megabytes(Some(deployment.promise.peak_bytes)),
+        megabytes(Some(deployment.prediction.peak_bytes)),
         megabytes(after.and_then(|after| after.exact)),
         megabytes(before.and_then(|before| before.stock)),
-        megabytes(Some(deployment.promise.arena_bytes)),
+        megabytes(Some(deployment.prediction.arena_bytes)),
         megabytes(after.and_then(|after| after.stock)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
         check

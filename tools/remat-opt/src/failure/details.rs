@@ -324,8 +324,8 @@ impl Details {
                 elements: *elements,
                 seed: *seed,
             }),
-            DeployError::BrokenPromise { promised, measured } => Some(Self::PredictionExceeded {
-                predicted_bytes: *promised,
+            DeployError::PredictionExceeded { predicted, measured } => Some(Self::PredictionExceeded {
+                predicted_bytes: *predicted,
                 measured_bytes: *measured,
             }),
             _ => None,

@@ -1,4 +1,4 @@
-//! The whole way to a file for the runtime: what is promised of it is what is measured.
+//! The whole way to a file for the runtime: what is predicted of it is what is measured.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use remat::solver::SolveControl;
 use remat::{Error, LoadOptions, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Variant, deploy};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
 use crate::common::{runtime, workspace};
@@ -60,14 +60,14 @@ fn deployed_within(
 }
 
 #[test]
-fn what_is_promised_is_what_is_measured() {
+fn what_is_predicted_is_what_is_measured() {
     let Some(host) = host() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     for name in ["unet_tiny_train", "mlp_tiny_train"] {
         let model = workspace().join(format!("test/models/{name}.onnx"));
         let found = deployed(&model, &out, "75%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((found.variant, found.abandoned.len()), (Variant::Fused, 0), "{name}");
+        assert_eq!((found.strategy, found.rejected.len()), (Strategy::Fused, 0), "{name}");
         assert!(out.exists() && found.lowering.clones > 0, "{name}");
         let check = found.check.as_ref().expect("the runtime is here");
         let Some((before, after)) = check.before.exact.zip(check.after.exact) else {
@@ -75,18 +75,18 @@ fn what_is_promised_is_what_is_measured() {
             continue;
         };
         assert!(after < before, "{name}: {before} became {after}");
-        assert!(found.broken_promise().is_none(), "{name}");
-        let off = after.abs_diff(found.promise.peak_bytes);
+        assert!(found.exceeded_prediction().is_none(), "{name}");
+        let off = after.abs_diff(found.prediction.peak_bytes);
         assert!(
             off <= after * 3 / 100,
-            "{name}: promised {}, measured {after}",
-            found.promise.peak_bytes
+            "{name}: predicted {}, measured {after}",
+            found.prediction.peak_bytes
         );
         let budget = found.model.baseline().peak * 75 / 100;
         assert!(
-            found.promise.peak_bytes <= budget,
-            "{name}: the budget of {budget} is for what is promised, {}",
-            found.promise.peak_bytes
+            found.prediction.peak_bytes <= budget,
+            "{name}: the budget of {budget} is for what is predicted, {}",
+            found.prediction.peak_bytes
         );
     }
 }
@@ -96,8 +96,8 @@ fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let found = deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((found.variant, found.check), (Variant::Plain, None));
-    assert!(found.lowering.clones > 0 && found.promise.peak_bytes > 0);
+    assert_eq!((found.strategy, found.check), (Strategy::Plain, None));
+    assert!(found.lowering.clones > 0 && found.prediction.peak_bytes > 0);
     let Some(runtime) = runtime() else { return };
     let run = |model: &Path| run_seeded(runtime, model, &SessionSettings::exact(OptimizationLevel::Off), 5);
     assert_eq!(run(&unet()).expect("it runs"), run(&out).expect("it runs"));

@@ -7,7 +7,7 @@ use crate::facts::Facts;
 /// Level and order of the settings that are compared.
 pub(crate) const SETTINGS: [(&str, &str); 3] = [("off", "priority"), ("off", "default"), ("all", "default")];
 
-/// Promised and measured heap peaks: with reuse of dead buffers, without; and with the arena on, of the first run and of a
+/// Predicted and measured heap peaks: with reuse of dead buffers, without; and with the arena on, of the first run and of a
 /// later one.
 fn peaks(facts: &Facts) -> [(u64, u64); 4] {
     let (program, run) = (facts.program(), facts.run());
@@ -39,8 +39,8 @@ pub(crate) fn assert_same_order(name: &str, facts: &Facts, order: &str) {
 pub(crate) fn compare(name: &str, facts: &Facts, level: &str, order: &str) -> Option<String> {
     assert_same_order(name, facts, order);
     let peaks = peaks(facts);
-    let text = format!("{name} {level} {order}: promised and measured {peaks:?}");
+    let text = format!("{name} {level} {order}: predicted and measured {peaks:?}");
     println!("{text}");
-    let off = |&(promised, measured): &(u64, u64)| promised.abs_diff(measured) * 1000 > 3 * measured;
+    let off = |&(predicted, measured): &(u64, u64)| predicted.abs_diff(measured) * 1000 > 3 * measured;
     peaks.iter().any(off).then_some(text)
 }

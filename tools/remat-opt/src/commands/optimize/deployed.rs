@@ -10,8 +10,12 @@ use crate::units::{bytes, count, percent};
 /// The lines a person wants at the end.
 pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
     let mut lines = report::plan_lines(&found.model, &found.solution);
-    for rejected in &found.abandoned {
-        lines.push(format!("rejected  {}: {}", rejected.variant, shown(&rejected.why)));
+    for rejected in &found.rejected {
+        lines.push(format!(
+            "rejected  {}: {}",
+            rejected.strategy,
+            shown(rejected.reason.to_string())
+        ));
     }
     lines.push(format!("lowering  {}", lowering(found)));
     lines.extend(predicted(found));
@@ -50,30 +54,30 @@ fn lowering(found: &Deployment) -> String {
     if added.is_empty() {
         added.push("nothing added".to_owned());
     }
-    format!("{}; {}", found.variant, added.join(", "))
+    format!("{}; {}", found.strategy, added.join(", "))
 }
 
 /// What the simulation of the runtime says.
 fn predicted(found: &Deployment) -> Vec<String> {
-    let promise = &found.promise;
+    let prediction = &found.prediction;
     let mut lines = vec![
         format!(
             "predicted {} in ONNX Runtime with the memory arena off",
-            bytes(promise.peak_bytes)
+            bytes(prediction.peak_bytes)
         ),
         format!(
             "          {} with the memory arena, first run; {} in later runs",
-            bytes(promise.arena_bytes),
-            bytes(promise.arena_steady_bytes)
+            bytes(prediction.arena_bytes),
+            bytes(prediction.arena_steady_bytes)
         ),
     ];
-    if promise.learned_bytes > 0 {
+    if prediction.calibration_bytes > 0 {
         lines.push(format!(
             "          of this, {} were found by measuring, beyond what the simulation knows of",
-            bytes(promise.learned_bytes)
+            bytes(prediction.calibration_bytes)
         ));
     }
-    if !promise.follows_plan {
+    if !prediction.follows_plan {
         lines.push("          nodes do not run quite in the order of the plan".to_owned());
     }
     lines

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use remat::plan::{Accounting, Certificate};
 use remat::{Model, Solution};
-use remat_onnxruntime_deploy::{Abandoned, Check, Deployment, LeftOut, Variant};
+use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Rejected, Strategy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,9 +57,9 @@ struct InRuntime {
     /// `ort`.
     target: &'static str,
     /// How the model is written.
-    variant: Variant,
+    variant: Strategy,
     /// What was tried before, and why it was rejected.
-    abandoned: Vec<Abandoned>,
+    abandoned: Vec<RejectedRecord>,
     /// Predicted peak with the memory arena off.
     promised_peak_bytes: u64,
     /// Predicted peak of the first run with the memory arena on.
@@ -84,6 +84,24 @@ struct InRuntime {
     left_out: Vec<LeftOut>,
     /// Whether the measured peak is the predicted one, within its tolerance.
     keeps_promise: Option<bool>,
+}
+
+/// A lowering strategy that was rejected.
+#[derive(Serialize, JsonSchema)]
+struct RejectedRecord {
+    /// The strategy.
+    variant: Strategy,
+    /// What was wrong with it.
+    why: String,
+}
+
+impl From<&Rejected> for RejectedRecord {
+    fn from(rejected: &Rejected) -> Self {
+        Self {
+            variant: rejected.strategy,
+            why: rejected.reason.to_string(),
+        }
+    }
 }
 
 impl Body for Report {
@@ -119,20 +137,20 @@ impl Report {
         Self {
             in_runtime: Some(InRuntime {
                 target: "ort",
-                variant: found.variant,
-                abandoned: found.abandoned.clone(),
-                promised_peak_bytes: found.promise.peak_bytes,
-                promised_arena_bytes: found.promise.arena_bytes,
-                promised_arena_steady_bytes: found.promise.arena_steady_bytes,
-                learned_bytes: found.promise.learned_bytes,
-                follows_plan: found.promise.follows_plan,
+                variant: found.strategy,
+                abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
+                promised_peak_bytes: found.prediction.peak_bytes,
+                promised_arena_bytes: found.prediction.arena_bytes,
+                promised_arena_steady_bytes: found.prediction.arena_steady_bytes,
+                learned_bytes: found.prediction.calibration_bytes,
+                follows_plan: found.prediction.follows_plan,
                 hides_shapes: found.lowering.hides_shapes,
                 readers: found.lowering.readers,
                 reserved_bytes: found.lowering.reserved,
                 promised_overhead_percent: found.solution.overhead.percent(),
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
-                keeps_promise: found.check.as_ref().map(|_| found.broken_promise().is_none()),
+                keeps_promise: found.check.as_ref().map(|_| found.exceeded_prediction().is_none()),
             }),
             ..Self::new(args, &found.model, &found.solution, seconds)
         }

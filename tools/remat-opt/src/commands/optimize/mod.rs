@@ -236,16 +236,16 @@ fn deploy(
         &args.report,
         || deployed::text(args, &found, seconds),
         || Report::deployed(args, &found, seconds),
-        kept(&found),
+        as_predicted(&found),
     )
 }
 
-/// A promise that was not kept is a finding.
-fn kept(found: &Deployment) -> anyhow::Result<()> {
+/// A prediction that a measured peak exceeds is a finding.
+fn as_predicted(found: &Deployment) -> anyhow::Result<()> {
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
-    match found.broken_promise().zip(measured) {
+    match found.exceeded_prediction().zip(measured) {
         None => Ok(()),
-        Some((promised, measured)) => Err(DeployError::BrokenPromise { promised, measured }.into()),
+        Some((predicted, measured)) => Err(DeployError::PredictionExceeded { predicted, measured }.into()),
     }
 }
 

@@ -12,10 +12,11 @@ use remat_solve::Activity;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::Prediction;
 use crate::clock::{Clock, LeftOut};
-use crate::promise::Promise;
+use crate::rejection::Rejection;
 
-/// Share of the promised peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
+/// Share of the predicted peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
 const TOLERANCE_PERMILLE: u64 = 30;
 const TOLERANCE_BYTES: u64 = 500_000;
@@ -67,11 +68,11 @@ pub struct Check {
     pub unmeasured: Option<String>,
 }
 
-/// The largest measured peak that keeps a promise.
+/// The largest measured peak that does not exceed a prediction.
 #[must_use]
-pub(crate) fn tolerated(promised: u64) -> u64 {
-    let share = u128::from(promised) * u128::from(TOLERANCE_PERMILLE) / 1_000;
-    promised
+pub(crate) fn tolerated(predicted: u64) -> u64 {
+    let share = u128::from(predicted) * u128::from(TOLERANCE_PERMILLE) / 1_000;
+    predicted
         .saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
         .saturating_add(TOLERANCE_BYTES)
 }
@@ -87,33 +88,12 @@ impl Check {
         self.unmeasured = Some(why.to_owned());
     }
 
-    /// How far the measured peak lies above the simulated one, where that is more than the model of the runtime leaves out and more than is
-    /// `known`.
-    pub(crate) fn lesson(&self, simulated: &Promise, known: u64) -> Option<u64> {
+    /// How far the measured peak lies above the predicted one, where that is more than the model of the runtime leaves out and more than
+    /// the calibration `margin`.
+    pub(crate) fn beyond(&self, predicted: &Prediction, margin: u64) -> Option<u64> {
         let measured = self.after.exact?;
-        let beyond = measured.saturating_sub(simulated.peak_bytes);
-        (measured > tolerated(simulated.peak_bytes + known)).then_some(beyond)
-    }
-}
-
-/// Why a file is not good.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// It does not load or run.
-    Runtime(RuntimeError),
-    /// An output has other bits.
-    Bits { output: String, seed: u64 },
-    /// It takes more memory.
-    Higher { before: u64, after: u64 },
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Runtime(error) => error.fmt(f),
-            Self::Bits { output, seed } => write!(f, "output `{output}` has other bits on inputs of seed {seed}"),
-            Self::Higher { before, after } => write!(f, "it takes {after} bytes, the model as it came {before}"),
-        }
+        let beyond = measured.saturating_sub(predicted.peak_bytes);
+        (measured > tolerated(predicted.peak_bytes + margin)).then_some(beyond)
     }
 }
 
@@ -129,7 +109,7 @@ pub(crate) struct Bench<'b, 'a> {
     pub(crate) expected: Duration,
 }
 
-/// The model as it came, measured once for all variants.
+/// The model as it came, measured once for all strategies.
 pub(crate) struct Baseline {
     /// Arena and pattern off.
     exact: Measurement,
@@ -211,11 +191,16 @@ impl Baseline {
     }
 
     /// Measures what was written with arena and pattern off, against the model as it came: its bits and its peak. `must_be_lower`: more
-    /// memory is a fault.
-    pub(crate) fn verify(&self, bench: &Bench<'_, '_>, written: &Path, must_be_lower: bool) -> Result<Check, Fault> {
+    /// memory is a reason to reject it.
+    pub(crate) fn verify(
+        &self,
+        bench: &Bench<'_, '_>,
+        written: &Path,
+        must_be_lower: bool,
+    ) -> Result<Check, Rejection> {
         let [settings, _] = bench.settings();
         let after = bench.measure(&bench.runner(self.took), written, &settings);
-        let after = after.map_err(Fault::Runtime)?;
+        let after = after.map_err(Rejection::DoesNotRun)?;
         same_bits(&self.exact, &after)?;
         let first = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| peaks.first);
         let (before_peak, after_peak) = (first(&self.exact), first(&after));
@@ -223,7 +208,7 @@ impl Baseline {
             && must_be_lower
             && after > tolerated(before)
         {
-            return Err(Fault::Higher { before, after });
+            return Err(Rejection::HigherPeak { before, after });
         }
         let exact = |exact| Measured {
             exact,
@@ -242,7 +227,7 @@ impl Baseline {
     }
 
     /// Adds to a check what there is time for: memory where nothing is set, and times.
-    pub(crate) fn complete(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Fault> {
+    pub(crate) fn complete(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Rejection> {
         let clock = bench.clock;
         let [exact, stock] = bench.settings();
         if check.seeds < SEEDS.len() {
@@ -258,7 +243,10 @@ impl Baseline {
                 bench.measure(&runner, model, &stock)
             });
             let [before, after] = both;
-            let (before, after) = (before.map_err(Fault::Runtime)?, after.map_err(Fault::Runtime)?);
+            let (before, after) = (
+                before.map_err(Rejection::DoesNotRun)?,
+                after.map_err(Rejection::DoesNotRun)?,
+            );
             same_bits(&before, &after)?;
             for (side, measured) in [(&mut check.before, &before), (&mut check.after, &after)] {
                 let peaks = measured.peaks.as_ref().ok();
@@ -288,7 +276,7 @@ impl Baseline {
         written: &Path,
         settings: &SessionSettings,
         place: u32,
-    ) -> Result<Option<TimeComparison>, Fault> {
+    ) -> Result<Option<TimeComparison>, Rejection> {
         let pair = Duration::from_nanos(self.exact.median_ns) * 2;
         let least = self.took * 2 + pair;
         if !bench.clock.has(least) {
@@ -303,14 +291,14 @@ impl Baseline {
         };
         let runner = bench.runner(self.took * 2 + pair * PAIRS);
         let times = compare_time(&runner, (bench.input, written), settings, options);
-        times.map(Some).map_err(Fault::Runtime)
+        times.map(Some).map_err(Rejection::DoesNotRun)
     }
 }
 
-fn same_bits(before: &Measurement, after: &Measurement) -> Result<(), Fault> {
+fn same_bits(before: &Measurement, after: &Measurement) -> Result<(), Rejection> {
     match before.first_difference(after) {
         None => Ok(()),
-        Some((seed, output)) => Err(Fault::Bits {
+        Some((seed, output)) => Err(Rejection::OutputDiffers {
             output: output.to_owned(),
             seed,
         }),

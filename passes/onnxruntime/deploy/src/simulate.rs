@@ -6,16 +6,15 @@ use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
     Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
 };
-use serde::Serialize;
 use std::collections::HashMap;
 
 use crate::DeployError;
-use crate::check::{Measured, tolerated};
+use crate::measure::{Measured, tolerated};
 use remat::Model;
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Promise {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prediction {
     /// Most heap bytes at once, with the memory arena off.
     pub peak_bytes: u64,
     /// Most bytes at once in the first run, with the memory arena and the memory pattern left on, wherever the C library puts the arena's
@@ -23,32 +22,32 @@ pub struct Promise {
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
-    /// How much of `peak_bytes` was learned by measuring: what the simulation does not know of, such as the bodies of loops and layouts that
+    /// How much of `peak_bytes` was found by measuring, not by simulating: what the simulation does not know of, such as the bodies of loops and layouts that
     /// the runtime changes to at load.
-    pub learned_bytes: u64,
+    pub calibration_bytes: u64,
     /// Whether the nodes run in the order of the plan.
     pub follows_plan: bool,
     /// Values whose size is not known: they count as nothing.
     pub unsized_values: Vec<String>,
 }
 
-impl Promise {
+impl Prediction {
     /// Puts right what measuring showed to be too low, by more than the model of the runtime leaves out.
-    pub(crate) fn settle(&mut self, measured: &Measured) {
+    pub(crate) fn calibrate(&mut self, measured: &Measured) {
         let simulated = self.peak_bytes;
-        let settled = |promised: u64, measured: Option<u64>| {
+        let calibrated = |predicted: u64, measured: Option<u64>| {
             measured
-                .filter(|&measured| measured > tolerated(promised))
-                .unwrap_or(promised)
+                .filter(|&measured| measured > tolerated(predicted))
+                .unwrap_or(predicted)
         };
-        self.peak_bytes = settled(self.peak_bytes, measured.exact);
-        self.arena_bytes = settled(self.arena_bytes, measured.stock);
-        self.arena_steady_bytes = settled(self.arena_steady_bytes, measured.stock_steady);
-        self.learned_bytes = self.peak_bytes - simulated;
+        self.peak_bytes = calibrated(self.peak_bytes, measured.exact);
+        self.arena_bytes = calibrated(self.arena_bytes, measured.stock);
+        self.arena_steady_bytes = calibrated(self.arena_steady_bytes, measured.stock_steady);
+        self.calibration_bytes = self.peak_bytes - simulated;
     }
 
-    /// Promises what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
-    pub(crate) fn be(&mut self, measured: &Measured) {
+    /// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
+    pub(crate) fn replace(&mut self, measured: &Measured) {
         self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
         self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);
         self.arena_steady_bytes = measured.stock_steady.unwrap_or(self.arena_steady_bytes);
@@ -65,12 +64,12 @@ impl Promise {
 ///
 /// # Errors
 /// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug.
-pub(crate) fn promise(
+pub(crate) fn simulate(
     model: &Model,
     rewritten: &Graph,
     lowered: &Lowered,
     order: OrderHint,
-) -> Result<Promise, DeployError> {
+) -> Result<Prediction, DeployError> {
     let looked_at = ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()
@@ -104,11 +103,11 @@ pub(crate) fn promise(
         let first = program.nodes[node].results().next()?;
         planned.get(program.values[first].name.as_str()).copied()
     });
-    Ok(Promise {
+    Ok(Prediction {
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
-        learned_bytes: 0,
+        calibration_bytes: 0,
         follows_plan: places.is_sorted(),
         unsized_values: trace
             .unsized_values
@@ -118,7 +117,7 @@ pub(crate) fn promise(
     })
 }
 
-/// Puts in what the file hides from the runtime and what its shapes would tell an importer: types and sizes, which the graph it was made
+/// Puts in what dynamic shapes keep from the runtime and what shapes would tell an importer: types and sizes, which the graph it was made
 /// from knows. What was added to that graph are tensors.
 fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) {
     let tensors = rewritten.tensors.iter();

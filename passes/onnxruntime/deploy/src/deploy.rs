@@ -1,0 +1,291 @@
+//! The states of a deployment, and what leads from one to the next.
+
+use std::time::{Duration, Instant};
+
+use remat::Format;
+use remat_onnxruntime_lower::OrderHint;
+use remat_onnxruntime_run::{Host, RuntimeError};
+use remat_solve::{Activity, SolveControl};
+use tempfile::TempDir;
+
+use crate::attempt::Attempt;
+use crate::clock::{Clock, LeftOut};
+use crate::file::Planned;
+use crate::measure::{Baseline, Bench, Check, MEASUREMENTS};
+use crate::open::{open, scratch_folder};
+use crate::rejection::{Rejected, Rejection};
+use crate::round::{Round, without_search};
+use crate::{DeployError, DeployRequest, Deployment, Strategy};
+
+/// Where a deployment stands.
+enum State<'c, 'a> {
+    /// The model of the next strategy is to be opened.
+    Open,
+    /// A round begins: a plan is to be made.
+    Plan(Attempt),
+    /// A plan is to be searched for, whose file keeps the budget.
+    Search(Attempt, Round<'c, 'a>),
+    /// The file of a plan is to be measured with the memory arena off.
+    Verify(Attempt, Planned),
+    /// The best file is to be measured further.
+    Complete(Attempt, Planned, Check),
+    /// The strategy does not lead to a good file.
+    Reject(Attempt, Rejection),
+    /// This is the file.
+    Done(Attempt, Planned, Option<Check>),
+}
+
+/// What all states share.
+struct Machine<'c, 'a, S> {
+    request: &'c DeployRequest<'c>,
+    clock: &'c Clock<'a>,
+    /// The runtime, if one is here.
+    bench: Option<Bench<'c, 'a>>,
+    /// The model as it came, measured in it; absent where nothing is to be measured.
+    baseline: Option<Baseline>,
+    scratch: TempDir,
+    /// The strategies that are still to be tried.
+    strategies: S,
+    rejected: Vec<Rejected>,
+    /// The model of a strategy that was rejected, where the next one starts from the same.
+    opened: Option<remat::Model>,
+}
+
+/// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
+///
+/// The time until the deadline of `control` is for everything but having the runtime fuse nodes, writing the output, and one process each
+/// that measures the model as it came and the first file of a strategy. When it is over, the best file that was measured is written; what
+/// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
+///
+/// # Errors
+/// Those of [`Model::open`](remat::Model::open), [`solve`](remat::solve) and [`save`](remat::save); [`DeployError::Runtime`] if the input
+/// itself does not run here or the call is cancelled before a file is measured, [`DeployError::AllRejected`] if no strategy gives its bits,
+/// and [`DeployError::NoTime`] if the time was over before the last strategy was tried.
+pub fn deploy(
+    request: &DeployRequest<'_>,
+    host: Option<&Host>,
+    control: &SolveControl<'_>,
+) -> Result<Deployment, DeployError> {
+    if Format::of(request.input)? != Format::Onnx {
+        return Err(request.refused());
+    }
+    let clock = &Clock::start(control);
+    let scratch = scratch_folder()?;
+    let bench = host.map(|host| Bench {
+        host,
+        clock,
+        input: request.input,
+        dims: &request.load.dims,
+        expected: request.expected,
+    });
+    let measuring = bench.as_ref().filter(|_| request.measure);
+    let baseline = measuring.map(Bench::baseline).transpose()?;
+    let mut machine = Machine {
+        request,
+        clock,
+        bench,
+        baseline,
+        scratch,
+        strategies: Strategy::all().filter(|&strategy| request.allows(strategy, host.is_some())),
+        rejected: Vec::new(),
+        opened: None,
+    };
+    let mut state = State::Open;
+    loop {
+        state = match state {
+            State::Open => machine.open()?,
+            State::Plan(attempt) => machine.plan(attempt)?,
+            State::Search(attempt, round) => machine.search(attempt, round)?,
+            State::Verify(attempt, planned) => machine.verify(attempt, planned)?,
+            State::Complete(attempt, planned, check) => machine.complete(attempt, planned, check)?,
+            State::Reject(attempt, rejection) => machine.reject(attempt, rejection),
+            State::Done(attempt, planned, check) => return machine.finish(attempt, planned, check),
+        };
+    }
+}
+
+/// The next state of an attempt that cannot go on: the best file that was measured stays, else the error is that of the deployment.
+fn settle<'c, 'a>(mut attempt: Attempt, error: DeployError) -> Result<State<'c, 'a>, DeployError> {
+    match attempt.best.take() {
+        Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
+        None => Err(error),
+    }
+}
+
+impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
+    fn open(&mut self) -> Result<State<'c, 'a>, DeployError> {
+        let Some(strategy) = self.strategies.next() else {
+            return Err(self.exhausted());
+        };
+        let recipe = strategy.recipe();
+        if !self.rejected.is_empty() && recipe.rewrites && !self.clock.has(Duration::ZERO) {
+            self.clock.leave_out(LeftOut::Strategies);
+            return Ok(State::Open);
+        }
+        let started = Instant::now();
+        let bench = self.bench.as_ref().filter(|_| recipe.fuses);
+        let opened = match self.opened.take().filter(|_| !recipe.fuses) {
+            Some(model) => Ok(model),
+            None => open(self.request, bench, self.clock, self.scratch.path()),
+        };
+        match opened {
+            Ok(model) => {
+                let model = model.ordered_for(self.request.order.name());
+                Ok(State::Plan(Attempt::new(strategy, model, started.elapsed())))
+            }
+            Err(error) if recipe.fuses && !self.clock.is_cancelled() => {
+                let reason = Rejection::NotFused(Box::new(error));
+                self.rejected.push(Rejected { strategy, reason });
+                Ok(State::Open)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What it means that no strategy is left.
+    fn exhausted(&mut self) -> DeployError {
+        let rejected = std::mem::take(&mut self.rejected);
+        if self.clock.left_out().contains(&LeftOut::Strategies) {
+            DeployError::NoTime { rejected }
+        } else {
+            DeployError::AllRejected { rejected }
+        }
+    }
+
+    fn plan(&self, mut attempt: Attempt) -> Result<State<'c, 'a>, DeployError> {
+        let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
+        let task = attempt.task(self.request);
+        let begun = match without_search(&task) {
+            Ok(Some(solution)) => task.file(solution, &effort).map(Err),
+            Ok(None) => Round::begin(&task, effort, attempt.margin).map(Ok),
+            Err(error) => Err(error),
+        };
+        match begun {
+            Ok(Ok(round)) => Ok(State::Search(attempt, round)),
+            Ok(Err(planned)) => Ok(State::Verify(attempt, planned)),
+            Err(error) => settle(attempt, error),
+        }
+    }
+
+    fn search(&self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
+        let start = attempt.best.as_ref().map(|(planned, _)| &planned.solution.plan);
+        match round.search(&attempt.task(self.request), start) {
+            Ok(None) => Ok(State::Search(attempt, round)),
+            Ok(Some(planned)) => Ok(State::Verify(attempt, planned)),
+            // The budget leaves no room for the calibration margin, or the time is over.
+            Err(error) => settle(attempt, error),
+        }
+    }
+
+    /// Measures a plan's file. The first of a strategy does not count.
+    fn verify(&self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
+        let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref()) else {
+            return Ok(State::Done(attempt, planned, None));
+        };
+        let must_be_lower = self.request.order == OrderHint::Any;
+        let work = || -> Result<_, DeployError> {
+            let written = self.write(&attempt, &planned)?;
+            Ok(baseline.verify(bench, &written, must_be_lower))
+        };
+        let detail = format!("2/{MEASUREMENTS}, what was written");
+        let found = if attempt.round == 0 {
+            self.clock.apart(Activity::Measure, &detail, work)
+        } else {
+            self.clock.begins(Activity::Measure, &detail);
+            work()
+        };
+        match found {
+            Ok(Ok(mut check)) => {
+                self.forget_peaks(&mut check);
+                let best = attempt.measured((planned, check), self.request, self.clock, baseline);
+                Ok(match best {
+                    Some((planned, check)) => State::Complete(attempt, planned, check),
+                    None => State::Plan(attempt),
+                })
+            }
+            Ok(Err(Rejection::DoesNotRun(error @ RuntimeError::Cancelled { .. }))) => settle(attempt, error.into()),
+            Ok(Err(rejection)) => Ok(match attempt.best.take() {
+                Some((planned, check)) => State::Complete(attempt, planned, check),
+                None => State::Reject(attempt, rejection),
+            }),
+            Err(error) => settle(attempt, error),
+        }
+    }
+
+    /// Measures what there is time for, and corrects the prediction.
+    fn complete(&self, attempt: Attempt, mut planned: Planned, mut check: Check) -> Result<State<'c, 'a>, DeployError> {
+        if let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref())
+            && !self.clock.is_cancelled()
+        {
+            let written = self.write(&attempt, &planned)?;
+            let mut completed = check.clone();
+            match baseline.complete(bench, &written, &mut completed) {
+                Ok(()) => check = completed,
+                // What was measured before is enough.
+                Err(Rejection::DoesNotRun(RuntimeError::Cancelled { .. })) => {}
+                Err(rejection) => return Ok(State::Reject(attempt, rejection)),
+            }
+            self.forget_peaks(&mut check);
+        }
+        // What is still above its prediction was measured on this very file. What the runtime fuses in it at load is not simulated.
+        if attempt.strategy.recipe().fuses {
+            planned.prediction.calibrate(&check.after);
+        } else {
+            planned.prediction.replace(&check.after);
+        }
+        Ok(State::Done(attempt, planned, Some(check)))
+    }
+
+    fn reject(&mut self, attempt: Attempt, reason: Rejection) -> State<'c, 'a> {
+        let strategy = attempt.strategy;
+        tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
+        self.rejected.push(Rejected { strategy, reason });
+        self.opened = Some(attempt.model).filter(|_| !strategy.recipe().fuses);
+        State::Open
+    }
+
+    /// Writes what was found.
+    fn finish(self, attempt: Attempt, planned: Planned, check: Option<Check>) -> Result<Deployment, DeployError> {
+        let Self { request, clock, .. } = self;
+        let Attempt { model, strategy, .. } = attempt;
+        let Planned {
+            mut solution,
+            lowered,
+            prediction,
+        } = planned;
+        if clock.is_cancelled() {
+            solution.interrupt();
+        }
+        if let Some(output) = request.output {
+            let onnx = request.onnx(&model)?;
+            clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.proto, output))?;
+        }
+        let budget = request.solve.budget.bytes(model.baseline().peak);
+        Ok(Deployment {
+            budget: budget.filter(|_| request.plan.is_none()),
+            model,
+            solution,
+            strategy,
+            rejected: self.rejected,
+            lowering: lowered.report,
+            prediction,
+            check,
+            left_out: clock.left_out(),
+        })
+    }
+
+    /// Puts a file where it is measured.
+    fn write(&self, attempt: &Attempt, planned: &Planned) -> Result<std::path::PathBuf, DeployError> {
+        let path = self.scratch.path().join("remat-written.onnx");
+        let onnx = self.request.onnx(&attempt.model)?;
+        onnx.save_proto(&planned.lowered.proto, &path)?;
+        Ok(path)
+    }
+
+    /// Takes out peaks that were not measured as the file is meant to run.
+    fn forget_peaks(&self, check: &mut Check) {
+        if self.request.order == OrderHint::Priority {
+            check.forget_peaks("the priority-based order can only be set from Python");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A plan's file for the runtime, and what the runtime is predicted to make of it.
+
+use std::time::Instant;
+
+use remat::{Model, Solution};
+use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
+use remat_solve::Activity;
+
+use crate::clock::{Effort, LeftOut};
+use crate::simulate::{Prediction, simulate};
+use crate::{DeployError, DeployRequest, Strategy};
+
+/// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
+const MOST_FILLING_PERMILLE: u64 = 10;
+
+/// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
+const LEAST_GAIN_PERMILLE: u128 = 900;
+
+/// A plan and its file.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) solution: Solution,
+    pub(crate) lowered: Lowered,
+    pub(crate) prediction: Prediction,
+}
+
+/// What files are made of: the model of a strategy, and what is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'t> {
+    pub(crate) request: &'t DeployRequest<'t>,
+    pub(crate) strategy: Strategy,
+    pub(crate) model: &'t Model,
+}
+
+impl Task<'_> {
+    /// The file of a solution: without order anchors where the runtime's order is as good, and with bytes reserved for the memory arena
+    /// where that pays.
+    pub(crate) fn file(&self, solution: Solution, effort: &Effort<'_, '_>) -> Result<Planned, DeployError> {
+        let Self { request, model, .. } = *self;
+        let clock = effort.clock;
+        let onnx = request.onnx(model)?;
+        let graph = remat::rewrite(model, &solution)?.ok_or_else(|| request.refused())?;
+        let write = |options: Option<&LoweringOptions>| {
+            let started = Instant::now();
+            clock.begins(Activity::Lower, "");
+            let lowered = match options {
+                Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options)?,
+                None => Lowered {
+                    proto: onnx.proto().clone(),
+                    report: LoweringReport::default(),
+                    reserve: None,
+                },
+            };
+            clock.begins(Activity::Simulate, "");
+            let prediction = simulate(model, &graph, &lowered, request.order)?;
+            effort.file_took(started.elapsed());
+            Ok::<_, DeployError>((lowered, prediction))
+        };
+        let mut options = self.strategy.options(request.order);
+        let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
+        // Order anchors cost time, and blocked layouts are undone for them.
+        if self.strategy.recipe().rewrites && options.order == OrderHint::Any {
+            let lean = LoweringOptions {
+                order: OrderHint::Priority,
+                ..options
+            };
+            let other = write(Some(&lean))?;
+            if other.1.peak_bytes <= best.1.peak_bytes && other.1.arena_square() <= best.1.arena_square() {
+                (options, best) = (lean, other);
+            }
+        }
+        if request.arena && options.hide_shapes {
+            let mut most = best.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
+            for reserve in reserves(best.1.peak_bytes.min(self.fillable())) {
+                if clock.is_cancelled() {
+                    break;
+                }
+                if !effort.has_time_for_a_file() {
+                    clock.leave_out(LeftOut::Reserves);
+                    break;
+                }
+                let tried = write(Some(&LoweringOptions { reserve, ..options }))?;
+                let square = tried.1.arena_square();
+                if tried.0.report.reserved > 0 && square <= most {
+                    // Of those that are as good, the smallest.
+                    (most, best) = (square.saturating_sub(1), tried);
+                }
+            }
+        }
+        let (lowered, prediction) = best;
+        Ok(Planned {
+            solution,
+            lowered,
+            prediction,
+        })
+    }
+
+    /// Bytes that are filled in the time that a reserve may take.
+    fn fillable(&self) -> u64 {
+        let device = self.request.load.device();
+        let bandwidth = device.map_or(0, |device| device.memory_bytes_per_s / 10);
+        let nanoseconds = self.model.baseline().duration / 1_000 * MOST_FILLING_PERMILLE;
+        let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+}
+
+/// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.
+fn reserves(peak: u64) -> impl Iterator<Item = u64> {
+    let just_above = (20..40).map(|power| (1u64 << power) + 4096);
+    just_above.take_while(move |&bytes| bytes <= peak)
+}

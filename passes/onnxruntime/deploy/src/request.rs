@@ -1,0 +1,119 @@
+//! What is asked of a deployment, and what comes of it.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use remat::{LoadOptions, Model, Solution, SolveRequest};
+use remat_cost::ProfileFile;
+use remat_onnx::OnnxModel;
+use remat_onnxruntime_lower::{LoweringReport, OrderHint};
+use remat_plan::{BudgetSpec, PlanFile};
+
+use crate::measure::tolerated;
+use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
+
+/// What is asked for.
+pub struct DeployRequest<'a> {
+    /// The model, a `.onnx` file.
+    pub input: &'a Path,
+    /// Where the written model goes; without it nothing is written.
+    pub output: Option<&'a Path>,
+    /// How the model is read.
+    pub load: &'a LoadOptions,
+    /// What is solved for.
+    pub solve: &'a SolveRequest,
+    /// A plan to apply instead.
+    pub plan: Option<&'a PlanFile>,
+    /// Costs of the model that is planned on, which may be one that the runtime made of the input; else those of `load` apply, as far as
+    /// they are about ops of that model.
+    pub profile: Option<&'a Profiler<'a>>,
+    /// The execution orders for which the peak is predicted.
+    pub order: OrderHint,
+    /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it.
+    pub arena: bool,
+    /// Whether what was written is measured.
+    pub measure: bool,
+    /// How long loading the model and running it once is expected to take, by an estimate: a process that runs it is killed only after a
+    /// multiple of that beyond the limit.
+    pub expected: Duration,
+}
+
+/// Measures the ops of the model at a path.
+pub type Profiler<'a> = dyn Fn(&Path) -> Result<ProfileFile, DeployError> + 'a;
+
+impl fmt::Debug for DeployRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeployRequest")
+            .field("input", &self.input)
+            .field("output", &self.output)
+            .field("solve", &self.solve)
+            .field("order", &self.order)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DeployRequest<'_> {
+    /// Whether a number of bytes, or a plan, is asked for.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
+    }
+
+    /// Whether the strategy can give what is asked for, in the runtime if one `is_here`.
+    pub(crate) fn allows(&self, strategy: Strategy, is_here: bool) -> bool {
+        let recipe = strategy.recipe();
+        let is_for_fused = |plan: &PlanFile| Some(plan.setup.as_ref()?.fused_by.is_some());
+        (is_here || !recipe.fuses)
+            && (recipe.rewrites || !self.is_bounded())
+            && self
+                .plan
+                .and_then(is_for_fused)
+                .is_none_or(|fused| fused == recipe.fuses)
+    }
+
+    /// The error of an input that does not run in ONNX Runtime.
+    pub(crate) fn refused(&self) -> DeployError {
+        DeployError::NotForRuntime {
+            path: self.input.to_owned(),
+        }
+    }
+
+    /// The ONNX model of a model that was made of the input.
+    pub(crate) fn onnx<'m>(&self, model: &'m Model) -> Result<&'m OnnxModel, DeployError> {
+        model.onnx().ok_or_else(|| self.refused())
+    }
+}
+
+/// A model on its way to the runtime, and what is known of it.
+#[derive(Debug)]
+pub struct Deployment {
+    /// The model that was planned on: what the runtime made of the input, or the input.
+    pub model: Model,
+    /// The plan.
+    pub solution: Solution,
+    /// The budget that was asked for, where it is a number of bytes.
+    pub budget: Option<u64>,
+    /// How it was written.
+    pub strategy: Strategy,
+    /// What was tried before.
+    pub rejected: Vec<Rejected>,
+    /// What was done for the runtime.
+    pub lowering: LoweringReport,
+    /// What the simulation of the runtime says.
+    pub prediction: Prediction,
+    /// What was measured.
+    pub check: Option<Check>,
+    /// What there was no time for.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Deployment {
+    /// The prediction that a measured peak exceeds, in bytes, by more than the model of the runtime leaves out: the predicted peak of the
+    /// file, or the budget that was asked for.
+    #[must_use]
+    pub fn exceeded_prediction(&self) -> Option<u64> {
+        let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
+        let predicted = self.budget.unwrap_or(u64::MAX).min(self.prediction.peak_bytes);
+        (measured > tolerated(predicted)).then_some(predicted)
+    }
+}

@@ -1,0 +1,104 @@
+//! Lowering strategies as data: the ways to write a model for the runtime, from the one that gains most to the one that changes least.
+
+use std::fmt;
+
+use remat_onnxruntime_lower::{LoweringOptions, OrderHint};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A way to write a model.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// The runtime fuses what it can first; order, clones and shapes are fixed in the result.
+    Fused,
+    /// The model's own nodes; order, clones and shapes are fixed.
+    Plain,
+    /// The model's own nodes; order and clones are fixed, shapes are left to the runtime, which reuses buffers.
+    #[serde(rename = "shapes-shown")]
+    StaticShapes,
+    /// As it came. Only where no budget asks for more.
+    Untouched,
+}
+
+/// What a strategy does to the model.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    strategy: Strategy,
+    words: &'static str,
+    /// The runtime fuses nodes, and the result is planned on.
+    pub(crate) fuses: bool,
+    /// A plan is made and written down; else the model stays as it came.
+    pub(crate) rewrites: bool,
+    /// Shapes are made dynamic, so that the runtime does not reuse buffers.
+    pub(crate) dynamic_shapes: bool,
+}
+
+/// All strategies, in the order in which they are tried.
+const RECIPES: [Recipe; 4] = [
+    Recipe {
+        strategy: Strategy::Fused,
+        words: "fused by the runtime first",
+        fuses: true,
+        rewrites: true,
+        dynamic_shapes: true,
+    },
+    Recipe {
+        strategy: Strategy::Plain,
+        words: "the model's own nodes",
+        fuses: false,
+        rewrites: true,
+        dynamic_shapes: true,
+    },
+    Recipe {
+        strategy: Strategy::StaticShapes,
+        words: "the model's own nodes, static shapes",
+        fuses: false,
+        rewrites: true,
+        dynamic_shapes: false,
+    },
+    Recipe {
+        strategy: Strategy::Untouched,
+        words: "unchanged",
+        fuses: false,
+        rewrites: false,
+        dynamic_shapes: false,
+    },
+];
+
+impl Strategy {
+    /// All of them, in the order in which they are tried.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        RECIPES.iter().map(|recipe| recipe.strategy)
+    }
+
+    /// What it does.
+    pub(crate) fn recipe(self) -> &'static Recipe {
+        &RECIPES[self as usize]
+    }
+
+    /// What is written, without bytes reserved for the arena.
+    pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
+        LoweringOptions {
+            order,
+            hide_shapes: self.recipe().dynamic_shapes,
+            reserve: 0,
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.recipe().words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_strategy_has_its_own_recipe() {
+        assert!(Strategy::all().all(|strategy| strategy.recipe().strategy == strategy));
+    }
+}
