@@ -7,7 +7,8 @@ use crate::order::propose_move;
 use crate::price::{Price, Units};
 use crate::repair::{Chain, insert_chain};
 use crate::rng::Rng;
-use crate::state::{Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// Temperature at the end, in short durations.
 const COLD: f64 = 0.01;
@@ -139,10 +140,10 @@ fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) 
             continue;
         }
         let value = dag.value(node, rng.below(values.len()));
-        if state.position_of(state.end_of(event, value)) <= position {
+        if state.place_of(state.end_of(event, value)) <= position {
             continue;
         }
-        let Some(next) = state.next_use(value, position).map(|event| state.position_of(event)) else {
+        let Some(next) = state.next_use(value, position).map(|event| state.place_of(event)) else {
             continue;
         };
         if next > position {
@@ -157,7 +158,7 @@ fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) 
 /// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
 fn drop(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (state.dag(), state.node_of(event));
-    let position = state.position_of(event);
+    let position = state.place_of(event);
     log.push(state.remove(event));
     if !rng.chance(0.3) {
         return;
@@ -179,12 +180,12 @@ fn drop(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rn
 /// Moves a recompute between its neighbouring runs: before the use ahead of it, behind its first use, or a little.
 fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (state.dag(), state.node_of(event));
-    let position = state.position_of(event);
+    let position = state.place_of(event);
     let runs = state.runs(node);
     let index = state.run_index(event);
-    let first = state.position_of(runs[index - 1]) + 1;
+    let first = state.place_of(runs[index - 1]) + 1;
     // Positions as they are without the event; the end of the sequence is no place for a recompute.
-    let next_run = runs.get(index + 1).map(|&run| state.position_of(run));
+    let next_run = runs.get(index + 1).map(|&run| state.place_of(run));
     let last = next_run.unwrap_or(state.sequence().len() - 1) - 1;
     let values = dag.values(node);
     if values.len() == 0 {
@@ -194,7 +195,7 @@ fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut R
     let goal = match rng.below(3) {
         0 => state
             .last_use(value, first - 1, position)
-            .map(|event| state.position_of(event)),
+            .map(|event| state.place_of(event)),
         1 => behind_first_use(state, value, position, rng),
         _ => {
             let distance = rng.nearby(40.0);
@@ -214,10 +215,10 @@ fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut R
 
 /// Right before the first use of a recompute at `position`, or right before the second.
 fn behind_first_use(state: &State<'_>, value: ValueId, position: usize, rng: &mut Rng) -> Option<usize> {
-    let first = state.position_of(state.next_use(value, position + 1)?);
+    let first = state.place_of(state.next_use(value, position + 1)?);
     if rng.chance(0.5) {
         return Some(first - 1);
     }
-    let second = state.position_of(state.next_use(value, first + 1)?);
+    let second = state.place_of(state.next_use(value, first + 1)?);
     Some(second - 1)
 }

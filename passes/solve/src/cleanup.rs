@@ -1,6 +1,7 @@
 //! Recomputes that became superfluous go.
 
-use crate::state::{Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// Removes recomputes, dearest first, while the excess does not grow; changes are appended to `log`.
 ///

@@ -4,7 +4,7 @@ use remat_plan::{Instance, NodeId, OpId, OrderMode, Plan, Problem, StorageId, St
 use typed_index_collections::{TiVec, ti_vec};
 
 /// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions. A curve may also fall
-/// by as much from `-MAX_TOTAL`, which stands for nothing (`large::timeline`).
+/// by as much from `-MAX_TOTAL`, which stands for nothing (`sequence`).
 const MAX_TOTAL: u64 = 1 << 30;
 /// A plan never runs more than this many times the number of nodes, so sums of durations fit `i64`.
 pub(crate) const MAX_RUNS_PER_NODE: usize = 32;

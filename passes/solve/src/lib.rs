@@ -9,7 +9,8 @@
 //! them in between. One file holds one part of it, in the order in which a search meets them:
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
-//! 2. `state`: a sequence and the memory at each of its positions, kept current while runs come, go and move;
+//! 2. `sequence`: a sequence and the memory at each of its places, kept current while runs come, go and move; `state`: the same where
+//!    events stand one beside the other;
 //! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
@@ -47,6 +48,7 @@ mod price;
 mod repair;
 mod rng;
 mod search;
+mod sequence;
 mod solver;
 pub mod stages;
 mod state;

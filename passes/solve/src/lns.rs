@@ -4,7 +4,8 @@ use crate::cleanup::cleanup;
 use crate::control::Meter;
 use crate::repair::{Repair, RepairOptions};
 use crate::rng::Rng;
-use crate::state::{Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// The most recomputes removed at once.
 const MAX_REMOVED: usize = 8;
@@ -64,9 +65,9 @@ impl Neighbourhood {
                 shuffle_front(&mut self.buffer, count, rng);
             }
             1 => {
-                let centre = state.position_of(recomputes[rng.below(recomputes.len())]);
+                let centre = state.place_of(recomputes[rng.below(recomputes.len())]);
                 self.buffer.extend_from_slice(recomputes);
-                let distance = |&event: &EventId| (state.position_of(event).abs_diff(centre), event);
+                let distance = |&event: &EventId| (state.place_of(event).abs_diff(centre), event);
                 if count < self.buffer.len() {
                     self.buffer.select_nth_unstable_by_key(count, distance);
                     self.buffer.truncate(count);
@@ -79,7 +80,7 @@ impl Neighbourhood {
                     let node = state.node_of(event);
                     let previous = state.runs(node)[state.run_index(event) - 1];
                     let mut ends = state.dag().values(node).map(|value| state.end_of(previous, value));
-                    state.position_of(event) > position && ends.any(|end| state.position_of(end) < position)
+                    state.place_of(event) > position && ends.any(|end| state.place_of(end) < position)
                 };
                 self.buffer.extend(recomputes.iter().copied().filter(spans));
                 shuffle_front(&mut self.buffer, count, rng);

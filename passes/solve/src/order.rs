@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use remat_plan::NodeId;
 
 use crate::rng::Rng;
-use crate::state::{Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 impl State<'_> {
     /// The positions, counted as if the event were not there, to which it may move: it stays between the runs of its node around it,
@@ -14,12 +15,12 @@ impl State<'_> {
         let (dag, node) = (self.dag(), self.node_of(event));
         let runs = self.runs(node);
         let index = self.run_index(event);
-        let next_run = runs.get(index + 1).map(|&run| self.position_of(run));
+        let next_run = runs.get(index + 1).map(|&run| self.place_of(run));
         let end = next_run.unwrap_or(self.sequence().len());
         if index > 0 {
-            return self.position_of(runs[index - 1]) + 1..=end - 1;
+            return self.place_of(runs[index - 1]) + 1..=end - 1;
         }
-        let first_run = |&other: &NodeId| self.position_of(self.runs(other)[0]);
+        let first_run = |&other: &NodeId| self.place_of(self.runs(other)[0]);
         let begin = dag.predecessors(node).iter().map(|other| first_run(other) + 1).max();
         let end = dag.successors(node).iter().map(first_run).fold(end, usize::min);
         begin.unwrap_or(0)..=end - 1
@@ -36,7 +37,7 @@ pub(crate) fn propose_move(state: &mut State<'_>, log: &mut Vec<Edit>, rng: &mut
         return;
     }
     let event = state.event_at(rng.below(state.sequence().len()));
-    let position = state.position_of(event);
+    let position = state.place_of(event);
     let window = state.window(event);
     let (first, last) = (*window.start(), *window.end());
     if give_up(state, event, last, log) {
@@ -69,10 +70,10 @@ fn give_up(state: &mut State<'_>, event: EventId, last: usize, log: &mut Vec<Edi
         return false;
     };
     let used = |value| state.end_of(event, value) != event;
-    if first != event || state.dag().values(node).any(used) || last + 1 != state.position_of(second) {
+    if first != event || state.dag().values(node).any(used) || last + 1 != state.place_of(second) {
         return false;
     }
-    if state.position_of(event) != last {
+    if state.place_of(event) != last {
         log.push(state.move_to(event, last));
     }
     log.push(state.remove(second));
@@ -120,7 +121,7 @@ fn across_excess(state: &mut State<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
             1 => last,
             _ => first + rng.below(last - first + 1),
         };
-        if goal != state.position_of(event) {
+        if goal != state.place_of(event) {
             log.push(state.move_to(event, goal));
             return;
         }

@@ -5,7 +5,8 @@ use remat_plan::NodeId;
 use crate::control::Meter;
 use crate::price::least_price;
 use crate::rng::Rng;
-use crate::state::{Droppable, Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Droppable, Edit, State};
 
 /// How far a recompute reaches back: dead inputs are recomputed before it, and their dead inputs before them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +120,7 @@ impl Repair {
             };
             self.collect(state, position, least, options.noise, rng);
             if let Some(choice) = self.choose(state, least, options, rng, meter) {
-                let position = state.position_of(choice.before);
+                let position = state.place_of(choice.before);
                 let chain = Chain {
                     depth: choice.depth,
                     ..options.chain
@@ -181,11 +182,11 @@ impl Repair {
         let dag = state.dag();
         let mut gain = 0;
         for value in dag.values(state.node_of(event)) {
-            if state.position_of(state.end_of(event, value)) < next {
+            if state.place_of(state.end_of(event, value)) < next {
                 continue;
             }
-            let last = state.last_use(value, state.position_of(event), next).unwrap_or(event);
-            let from = state.position_of(last) as u32;
+            let last = state.last_use(value, state.place_of(event), next).unwrap_or(event);
+            let from = state.place_of(last) as u32;
             let first = self.over.partition_point(|&p| p <= from);
             for &p in self.over[first..].iter().take_while(|&&p| (p as usize) < next) {
                 gain += i64::from(dag.bytes(value).min(state.memory()[p as usize] - state.budget()));
@@ -217,7 +218,7 @@ impl Repair {
             };
             let mut length = 0;
             for depth in 0..=options.chain.depth {
-                let position = state.position_of(before);
+                let position = state.place_of(before);
                 let chain = Chain { depth, ..options.chain };
                 insert_chain(state, node, position, chain, &mut |_| true, &mut self.trial);
                 let inserted = self.trial.len();
@@ -280,7 +281,7 @@ fn insert_links(
             let Some(serving) = state.serving(value, here) else {
                 continue;
             };
-            let end = state.position_of(state.end_of(serving, value));
+            let end = state.place_of(state.end_of(serving, value));
             // Dead, and for longer than since the step before; what this chain made lives on.
             let dead = end + 1 < here && end < position;
             let producer = dag.producer(value);

@@ -14,7 +14,8 @@ use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
 use crate::search::Found;
-use crate::state::{Edit, EventId, State};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;

@@ -8,7 +8,7 @@ use crate::dag::Dag;
 use crate::price::{Price, Units};
 use crate::repair::Chain;
 use crate::rng::Rng;
-use crate::state::EventId;
+use crate::sequence::EventId;
 
 /// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
 const MELTED: f64 = 300.0;
@@ -132,7 +132,7 @@ impl Annealing {
         let (duration, excess) = (timeline.duration(), timeline.excess());
         self.trial.clear();
         timeline.steps += 1;
-        if timeline.frame.is_empty() {
+        if timeline.layout.frame.is_empty() {
             return false;
         }
         if timeline.dag().is_free() && rng.chance(self.reorder) {
@@ -183,7 +183,7 @@ fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, chain: Chain, log: &m
 
 /// A slot of the frame that holds an event: one above the budget if there is any, be it the only one.
 fn some_slot(timeline: &mut Timeline<'_>, rng: &mut Rng) -> Option<usize> {
-    let frame = timeline.frame.clone();
+    let frame = timeline.layout.frame.clone();
     let mut any = None;
     for _ in 0..8 {
         let slot = frame.start + rng.below(frame.len());
@@ -214,14 +214,20 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
         return;
     };
     let dag = timeline.dag();
-    let inside = slot - timeline.frame.start;
+    let inside = slot - timeline.layout.frame.start;
     for attempt in 0..16 {
         let event = match attempt % 3 {
             0 if !frame.entering.is_empty() => frame.entering[rng.below(frame.entering.len())],
             1 => timeline.event_at(slot - rng.below(inside + 1)),
-            _ => timeline.event_at(slot.saturating_sub(rng.nearby(inside as f64)).max(timeline.frame.start)),
+            _ => timeline.event_at(
+                slot.saturating_sub(rng.nearby(inside as f64))
+                    .max(timeline.layout.frame.start),
+            ),
         };
-        if event == EventId::NONE || timeline.slot(event) >= slot || !timeline.may_run_again(timeline.node_of(event)) {
+        if event == EventId::NONE
+            || timeline.place_of(event) >= slot
+            || !timeline.may_run_again(timeline.node_of(event))
+        {
             continue;
         }
         let node = timeline.node_of(event);
@@ -232,12 +238,12 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
         let value = dag.value(node, rng.below(values.len()));
         // Entries of the list may have been removed: then their ends mean nothing.
         let present = timeline.runs(node).contains(&event);
-        if !present || timeline.slot(timeline.end_of(event, value)) <= slot {
+        if !present || timeline.place_of(timeline.end_of(event, value)) <= slot {
             continue;
         }
         let Some(next) = timeline
             .next_use(value, slot)
-            .filter(|&next| timeline.slot(next) > slot)
+            .filter(|&next| timeline.place_of(next) > slot)
         else {
             continue;
         };
@@ -251,7 +257,7 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
 /// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
 fn drop(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let (dag, node) = (timeline.dag(), timeline.node_of(event));
-    let slot = timeline.slot(event);
+    let slot = timeline.place_of(event);
     log.push(timeline.remove(event));
     if !rng.chance(0.3) {
         return;
@@ -271,26 +277,32 @@ fn drop(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: &
 /// Moves a recompute between its neighbouring runs.
 fn shift(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
     let node = timeline.node_of(event);
-    let slot = timeline.slot(event);
+    let slot = timeline.place_of(event);
     let runs = timeline.runs(node);
     let Some(index) = runs.iter().position(|&run| run == event) else {
         return;
     };
-    let first = timeline.slot(runs[index - 1]) + 1;
-    let last = runs.get(index + 1).map_or(timeline.len(), |&run| timeline.slot(run));
+    let first = timeline.place_of(runs[index - 1]) + 1;
+    let last = runs
+        .get(index + 1)
+        .map_or(timeline.len(), |&run| timeline.place_of(run));
     let values = timeline.dag().values(node);
     if values.len() == 0 {
         return;
     }
     let value = timeline.dag().value(node, rng.below(values.len()));
     let goal = match rng.below(3) {
-        0 => timeline.last_use(value, first, slot).map(|event| timeline.slot(event)),
+        0 => timeline
+            .last_use(value, first, slot)
+            .map(|event| timeline.place_of(event)),
         1 => timeline.next_use(value, slot + 1).and_then(|first| {
-            let first = timeline.slot(first);
+            let first = timeline.place_of(first);
             if rng.chance(0.5) {
                 return Some(first);
             }
-            timeline.next_use(value, first + 1).map(|second| timeline.slot(second))
+            timeline
+                .next_use(value, first + 1)
+                .map(|second| timeline.place_of(second))
         }),
         _ => {
             let distance = rng.nearby(80.0);
@@ -318,7 +330,7 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
     let Some(centre) = some_slot(timeline, rng) else {
         return;
     };
-    let reach = timeline.frame.len() as f64 / 4.0;
+    let reach = timeline.layout.frame.len() as f64 / 4.0;
     for _ in 0..8 {
         let distance = rng.nearby(reach);
         let slot = if rng.chance(0.5) {
@@ -348,10 +360,10 @@ fn reorder(timeline: &mut Timeline<'_>, log: &mut Vec<Edit>, rng: &mut Rng) {
             }
         };
         let next = timeline.next_event(goal.clamp(after + 1, before).min(timeline.len() - 1));
-        if next == EventId::NONE || next == event || timeline.slot(next) > before {
+        if next == EventId::NONE || next == event || timeline.place_of(next) > before {
             continue;
         }
-        if timeline.next_event(timeline.slot(event) + 1) == EventId::NONE {
+        if timeline.next_event(timeline.place_of(event) + 1) == EventId::NONE {
             continue;
         }
         log.push(timeline.relocate(event, next));

@@ -3,9 +3,9 @@
 use super::timeline::Timeline;
 use crate::control::Meter;
 use crate::rng::Rng;
-use crate::state::EventId;
+use crate::sequence::EventId;
 
-/// What is live in a stretch of the timeline, [`Timeline::frame`], and can be acted upon.
+/// What is live in a stretch of the timeline, [`Gapped::frame`](super::timeline::Gapped::frame), and can be acted upon.
 #[derive(Default)]
 pub(super) struct Frame {
     /// Runs before the frame one of whose values is resident at its beginning.
@@ -27,7 +27,7 @@ impl Frame {
                 continue;
             }
             let mut values = dag.values(timeline.node_of(event));
-            if values.any(|value| timeline.slot(timeline.end_of(event, value)) > frame.start) {
+            if values.any(|value| timeline.place_of(timeline.end_of(event, value)) > frame.start) {
                 self.entering.push(event);
             }
         }
@@ -38,7 +38,7 @@ impl Frame {
             }
         }
         timeline.steps += 1 + frame.end as u64 / 256;
-        timeline.frame = frame;
+        timeline.layout.frame = frame;
     }
 
     /// A recompute of the list that is still there.

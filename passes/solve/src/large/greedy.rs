@@ -6,7 +6,7 @@ use super::frame::{Frame, Tools};
 use super::timeline::{Edit, Timeline};
 use crate::price::least_price;
 use crate::repair::Chain;
-use crate::state::EventId;
+use crate::sequence::EventId;
 
 /// Slots to both sides of the position under repair at which excess is counted.
 const WINDOW: usize = 4_000;
@@ -50,8 +50,8 @@ impl Greedy {
         tools: &mut Tools<'_, '_>,
     ) {
         let least = least_price(timeline.dag());
-        while let Some(slot) = timeline.worst_in(timeline.frame.clone()) {
-            timeline.steps += 1 + timeline.frame.len() as u64 / 256;
+        while let Some(slot) = timeline.worst_in(timeline.layout.frame.clone()) {
+            timeline.steps += 1 + timeline.layout.frame.len() as u64 / 256;
             if tools.meter.is_over(timeline.steps) || timeline.is_full() {
                 return;
             }
@@ -109,7 +109,7 @@ impl Greedy {
     /// Lists what could be dropped across a slot, by ascending optimistic price.
     fn collect(&mut self, timeline: &Timeline<'_>, frame: &Frame, slot: usize, least: f64) {
         self.candidates.clear();
-        let inside = (timeline.frame.start..slot)
+        let inside = (timeline.layout.frame.start..slot)
             .map(|slot| timeline.event_at(slot))
             .filter(|&event| event != EventId::NONE);
         for event in frame.entering.iter().copied().chain(inside) {
@@ -131,21 +131,21 @@ impl Greedy {
     /// The use before which the values of an event that are resident across a slot would be made again, and the most that gains.
     fn gain(&self, timeline: &Timeline<'_>, event: EventId, slot: usize) -> Option<(EventId, i64)> {
         let (dag, node) = (timeline.dag(), timeline.node_of(event));
-        let at = timeline.slot(event);
-        let crosses = |value: ValueId| timeline.slot(timeline.end_of(event, value)) > slot;
+        let at = timeline.place_of(event);
+        let crosses = |value: ValueId| timeline.place_of(timeline.end_of(event, value)) > slot;
         if at >= slot || !dag.values(node).any(crosses) || !timeline.may_run_again(node) {
             return None;
         }
         let crossing = || dag.values(node).filter(|&value| crosses(value));
         let uses = crossing().filter_map(|value| timeline.next_use(value, slot));
-        let before = uses.min_by_key(|&user| timeline.slot(user))?;
-        let next = timeline.slot(before);
+        let before = uses.min_by_key(|&user| timeline.place_of(user))?;
+        let next = timeline.place_of(before);
         if next == slot {
             return None;
         }
         let gains = crossing().map(|value| {
             let last = timeline.last_use(value, at, next).unwrap_or(event);
-            self.most_gain(timeline.slot(last), next, dag.bytes(value))
+            self.most_gain(timeline.place_of(last), next, dag.bytes(value))
         });
         let gain = gains.sum();
         (gain > 0).then_some((before, gain))
@@ -232,7 +232,7 @@ fn insert_links(
             if log.len() >= range.end {
                 break;
             }
-            let here = timeline.slot(before);
+            let here = timeline.place_of(before);
             let Some(serving) = timeline.serving(value, here) else {
                 continue;
             };
@@ -241,7 +241,7 @@ fn insert_links(
                 .filter_map(inserted)
                 .any(|event| event == serving);
             let dead = !fresh
-                && timeline.slot(timeline.end_of(serving, value)) < here
+                && timeline.place_of(timeline.end_of(serving, value)) < here
                 && serving_is_gone(timeline, serving, here);
             let producer = dag.producer(value);
             if dead && timeline.may_run_again(producer) && revive(producer) {
@@ -254,5 +254,5 @@ fn insert_links(
 
 /// Whether a run is not the one right before a slot.
 fn serving_is_gone(timeline: &Timeline<'_>, serving: EventId, here: usize) -> bool {
-    timeline.next_event(timeline.slot(serving) + 1) != timeline.event_at(here)
+    timeline.next_event(timeline.place_of(serving) + 1) != timeline.event_at(here)
 }

@@ -82,10 +82,10 @@ pub(crate) struct Large<'a> {
 impl<'a> Large<'a> {
     /// A search for short sequences within a budget, from a valid sequence or, in free order, from a better one.
     pub(crate) fn new(dag: &'a Dag, budget: i32, start: &[NodeId], rng: Rng, steps: u64) -> Self {
-        let mut timeline = Timeline::new(dag, budget, start);
+        let mut timeline = Timeline::of(dag, budget, start);
         if dag.is_free() && start.len() == dag.len() {
             for order in [order::forward(dag), order::backward(dag)] {
-                let other = Timeline::new(dag, budget, &order);
+                let other = Timeline::of(dag, budget, &order);
                 tracing::debug!(excess = other.excess(), "order by list scheduling");
                 if other.excess() < timeline.excess() {
                     timeline = other;
@@ -120,7 +120,7 @@ impl<'a> Large<'a> {
                 let start = slot.saturating_sub(size / 2);
                 self.frame.set(&mut self.timeline, start..start + size);
                 self.mend(effort, chain, meter);
-                from = self.timeline.frame.end.max(slot + 1);
+                from = self.timeline.layout.frame.end.max(slot + 1);
             }
             tracing::debug!(
                 excess = self.timeline.excess(),
@@ -145,15 +145,15 @@ impl<'a> Large<'a> {
             rng: &mut self.rng,
             meter,
         };
-        let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+        let steps = effort * self.timeline.layout.frame.len() as u64 / FRAME as u64;
         if self.timeline.dag().is_free() {
-            let here = self.timeline.excess_in(self.timeline.frame.clone());
+            let here = self.timeline.excess_in(self.timeline.layout.frame.clone());
             let aim = Aim::Excess(self.timeline.excess() - here);
             self.annealing
                 .run(&mut self.timeline, &mut self.frame, aim, steps, &mut tools);
         }
         self.greedy.run(&mut self.timeline, &mut self.frame, chain, &mut tools);
-        let here = self.timeline.excess_in(self.timeline.frame.clone());
+        let here = self.timeline.excess_in(self.timeline.layout.frame.clone());
         if here > 0 {
             let aim = Aim::Excess(self.timeline.excess() - here);
             self.annealing
@@ -183,7 +183,7 @@ impl<'a> Large<'a> {
                 self.frame.set(&mut self.timeline, from..from + size);
                 if !self.frame.recomputes.is_empty() {
                     let before = self.timeline.duration();
-                    let steps = effort * self.timeline.frame.len() as u64 / FRAME as u64;
+                    let steps = effort * self.timeline.layout.frame.len() as u64 / FRAME as u64;
                     let mut tools = Tools {
                         rng: &mut self.rng,
                         meter,
@@ -203,11 +203,11 @@ impl<'a> Large<'a> {
                 if meter.patience().is_over(self.timeline.steps, last_improvement) {
                     meter.stop(StopReason::Converged);
                 }
-                let end = self.timeline.frame.end;
+                let end = self.timeline.layout.frame.end;
                 if end == self.timeline.len() {
                     break;
                 }
-                from = end - self.timeline.frame.len() / 4;
+                from = end - self.timeline.layout.frame.len() / 4;
             }
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2);

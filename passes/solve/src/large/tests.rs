@@ -16,7 +16,8 @@ use crate::control::Meter;
 use crate::dag::Dag;
 use crate::descent::Descent;
 use crate::rng::Rng;
-use crate::state::{EventId, State};
+use crate::sequence::EventId;
+use crate::state::State;
 use crate::support::{Features, budgeted, problems};
 
 fn dag_of(problem: &Problem) -> Dag {
@@ -79,7 +80,7 @@ proptest! {
         problem.order = if free { OrderMode::Free } else { OrderMode::Fixed };
         let dag = dag_of(&problem);
         prop_assume!(dag.len() > 0);
-        let mut timeline = Timeline::new(&dag, dag.scaled_budget(Some(budget)), &reference(&dag));
+        let mut timeline = Timeline::of(&dag, dag.scaled_budget(Some(budget)), &reference(&dag));
         assert_consistent(&mut timeline);
         let (mut log, mut history) = (Vec::new(), vec![timeline.nodes()]);
         for (kind, what, place) in changes {
@@ -91,7 +92,7 @@ proptest! {
                 1 if free && timeline.is_first(event) && at + 1 < events.len() => {
                     let (after, before) = timeline.freedom(event);
                     let others = events.iter().copied().filter(|&e| e != event);
-                    let places: Vec<EventId> = others.filter(|&e| timeline.slot(e) > after && timeline.slot(e) <= before).collect();
+                    let places: Vec<EventId> = others.filter(|&e| timeline.place_of(e) > after && timeline.place_of(e) <= before).collect();
                     if places.is_empty() {
                         continue;
                     }
@@ -196,7 +197,7 @@ fn many_insertions_at_one_place_spread_the_events_out() {
     let ops: Vec<(u64, u64, &[usize])> = vec![(1, 1, &[]), (1, 1, &[0]), (1, 1, &[1])];
     let problem = crate::support::paper(&ops);
     let dag = dag_of(&problem);
-    let mut timeline = Timeline::new(&dag, 2, &reference(&dag));
+    let mut timeline = Timeline::of(&dag, 2, &reference(&dag));
     let last = *timeline.runs(NodeId::new(2)).last().expect("it ran");
     for _ in 0..1000 {
         timeline.insert(NodeId::new(1), last);
@@ -210,7 +211,7 @@ fn a_recompute_at_the_end_of_the_sequence_comes_and_goes() {
     let ops: Vec<(u64, u64, &[usize])> = vec![(1, 3, &[]), (1, 5, &[0]), (1, 1, &[0])];
     let problem = crate::support::paper(&ops);
     let dag = dag_of(&problem);
-    let mut timeline = Timeline::new(&dag, 4, &[0, 1, 2, 1].map(NodeId::new));
+    let mut timeline = Timeline::of(&dag, 4, &[0, 1, 2, 1].map(NodeId::new));
     let last = *timeline.runs(NodeId::new(1)).last().expect("it ran");
     let mut log = vec![timeline.remove(last)];
     assert_eq!(timeline.nodes(), [0, 1, 2].map(NodeId::new));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use remat_plan::Structure;
+use remat_plan::{Structure, ValueId};
 
 use super::*;
 use crate::support::{Features, problems};
@@ -39,12 +39,12 @@ fn assert_consistent(state: &State<'_>) {
     assert_eq!(state.recomputes().len(), fresh.recomputes().len());
     for position in 0..nodes.len() {
         let (event, other) = (state.event_at(position), fresh.event_at(position));
-        assert_eq!(state.position_of(event), position);
+        assert_eq!(state.place_of(event), position);
         for value in dag.values(state.node_of(event)) {
-            let end = state.position_of(state.end_of(event, value));
+            let end = state.place_of(state.end_of(event, value));
             assert_eq!(
                 end,
-                fresh.position_of(fresh.end_of(other, value)),
+                fresh.place_of(fresh.end_of(other, value)),
                 "end of value {value:?}"
             );
         }
@@ -73,11 +73,11 @@ proptest! {
                 let to = window.start() + place.index(window.clone().count());
                 let index = state.run_index(event);
                 log.push(state.move_to(event, to));
-                prop_assert_eq!(state.position_of(event), to);
+                prop_assert_eq!(state.place_of(event), to);
                 prop_assert_eq!(state.run_index(event), index);
             } else if change == 1 || recomputes == 0 {
                 let node = NodeId::new(what.index(dag.len()));
-                let first = state.position_of(state.runs(node)[0]) + 1;
+                let first = state.place_of(state.runs(node)[0]) + 1;
                 let position = first + place.index(state.sequence().len() + 1 - first);
                 log.push(Edit::Inserted(state.insert(node, position)));
             } else {

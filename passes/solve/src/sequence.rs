@@ -1,0 +1,336 @@
+//! A sequence of runs and the memory it takes, kept current while runs come, go and move.
+//!
+//! There is one sequence for graphs of all sizes. What differs is the [`Layout`]: in `state` events stand one beside the other, in
+//! `large::timeline` there is room between them.
+
+mod lives;
+
+use pulp::Arch;
+use remat_plan::{NodeId, ValueId};
+use smallvec::SmallVec;
+use typed_index_collections::{TiVec, ti_vec};
+
+use crate::curve;
+use crate::dag::{Dag, MAX_RUNS_PER_NODE};
+
+remat_ir::dense_id!(
+    /// An event: one run of one node in a sequence. Ids are reused, always for the same node.
+    EventId
+);
+
+impl EventId {
+    /// No event.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+/// Memory of an empty place: below every budget, whatever crosses it.
+pub(crate) const EMPTY: i32 = -(1 << 30);
+
+/// Where the events of a sequence stand.
+pub(crate) trait Layout: Default {
+    /// The place of an event when a sequence is loaded.
+    fn place(index: usize) -> usize;
+
+    /// Number of places of so many events when a sequence is loaded.
+    fn places(count: usize) -> usize;
+
+    /// Takes note that the memory of these places changed; not called for none.
+    fn changed(&mut self, places: std::ops::Range<usize>);
+
+    /// Takes note of a new sequence of so many places, and of the events in it that are not first runs.
+    fn loaded(&mut self, places: usize, recomputes: Vec<EventId>);
+}
+
+/// A sequence of runs in which first runs stand in some topological order; as long as none is moved, in that which was loaded.
+///
+/// An *instance* is a value made by one event. It serves all uses of the value up to the next event of its producer, and is
+/// resident from its own step to the last of these uses. *Places* order the events; the memory at a place is what is resident while
+/// its event runs.
+pub(crate) struct Sequence<'a, L> {
+    pub(crate) dag: &'a Dag,
+    budget: i32,
+    /// The event at each place, or [`EventId::NONE`].
+    pub(crate) events: Vec<EventId>,
+    /// Bytes resident at each place; of empty ones a very negative number.
+    pub(crate) memory: Vec<i32>,
+    /// Per event: its place.
+    pub(crate) place: TiVec<EventId, u32>,
+    /// Per event: the node it runs.
+    node: TiVec<EventId, NodeId>,
+    /// Per event: index of its first instance in `end`.
+    instances: TiVec<EventId, u32>,
+    /// Per instance: the event of its last use, its own event if it has none.
+    end: Vec<EventId>,
+    /// Per node: its events in order; the first is the first run.
+    runs: TiVec<NodeId, SmallVec<[EventId; 4]>>,
+    /// Per node: removed events, the last one first to be used again.
+    spare: TiVec<NodeId, SmallVec<[EventId; 2]>>,
+    /// Number of events in the sequence.
+    count: usize,
+    duration: i64,
+    pub(crate) excess: i64,
+    /// Places whose change of excess can be summed in `i32`.
+    chunk: usize,
+    arch: Arch,
+    pub(crate) layout: L,
+    /// Steps taken, for limits: one per change; scans of the sequence add their share.
+    pub(crate) steps: u64,
+}
+
+impl<'a, L: Layout> Sequence<'a, L> {
+    /// A valid sequence of nodes under a budget in units.
+    pub(crate) fn of(dag: &'a Dag, budget: i32, nodes: &[NodeId]) -> Self {
+        let mut sequence = Self {
+            dag,
+            budget,
+            events: Vec::new(),
+            memory: Vec::new(),
+            place: TiVec::new(),
+            node: TiVec::new(),
+            instances: TiVec::new(),
+            end: Vec::new(),
+            runs: ti_vec![SmallVec::new(); dag.len()],
+            spare: ti_vec![SmallVec::new(); dag.len()],
+            count: 0,
+            duration: 0,
+            excess: 0,
+            chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
+            arch: Arch::new(),
+            layout: L::default(),
+            steps: 0,
+        };
+        sequence.load(nodes);
+        sequence
+    }
+
+    /// Replaces the sequence by these nodes: every node at least once, first runs in topological order.
+    pub(crate) fn load(&mut self, nodes: &[NodeId]) {
+        self.place.clear();
+        self.node.clear();
+        self.instances.clear();
+        self.end.clear();
+        self.runs.iter_mut().for_each(SmallVec::clear);
+        self.spare.iter_mut().for_each(SmallVec::clear);
+        self.duration = 0;
+        self.count = nodes.len();
+        self.events.clear();
+        self.events.resize(L::places(nodes.len()), EventId::NONE);
+        let dag = self.dag;
+        let mut recomputes = Vec::new();
+        for (index, &node) in nodes.iter().enumerate() {
+            let event = self.new_event(node);
+            let place = L::place(index);
+            self.place[event] = place as u32;
+            self.events[place] = event;
+            for &value in dag.needs(node) {
+                let serving = *self.runs[dag.producer(value)]
+                    .last()
+                    .expect("a loaded sequence runs nothing before what it needs");
+                *self.end_mut(serving, value) = event;
+            }
+            if self.runs[node].is_empty() {
+                self.duration += dag.duration(node);
+            } else {
+                self.duration += dag.again(node);
+                recomputes.push(event);
+            }
+            self.runs[node].push(event);
+        }
+        self.layout.loaded(self.events.len(), recomputes);
+        self.sum_memory();
+        self.steps += nodes.len() as u64 / 16 + 1;
+    }
+
+    fn sum_memory(&mut self) {
+        let dag = self.dag;
+        let mut change = vec![0i32; self.events.len() + 1];
+        for (at, &event) in self.events.iter().enumerate() {
+            if event == EventId::NONE {
+                continue;
+            }
+            let node = self.node_of(event);
+            if self.is_first(event) {
+                change[at + 1] += dag.kept(node);
+            }
+            for value in dag.values(node) {
+                let end = self.place_of(self.end_of(event, value));
+                if end > at {
+                    change[at + 1] += dag.bytes(value);
+                    change[end + 1] -= dag.bytes(value);
+                }
+            }
+        }
+        let mut crossing = 0;
+        self.memory.clear();
+        for (&event, change) in self.events.iter().zip(change) {
+            crossing += change;
+            let local = (event != EventId::NONE).then(|| dag.local(self.node[event]));
+            self.memory.push(local.map_or(EMPTY, |local| crossing + local));
+        }
+        self.set_budget(self.budget);
+    }
+
+    /// Changes the budget.
+    pub(crate) fn set_budget(&mut self, budget: i32) {
+        self.budget = budget;
+        self.excess = self.memory.iter().map(|&memory| over(memory, budget)).sum();
+    }
+
+    /// An event of a node that stands nowhere yet.
+    pub(crate) fn new_event(&mut self, node: NodeId) -> EventId {
+        if let Some(event) = self.spare[node].pop() {
+            return event;
+        }
+        let event = self.node.push_and_get_key(node);
+        self.place.push(0);
+        self.instances.push(self.end.len() as u32);
+        self.end.extend(self.dag.values(node).map(|_| event));
+        event
+    }
+
+    /// Adds to the memory of the places `from..to` and keeps the excess current.
+    #[inline]
+    pub(crate) fn add_memory(&mut self, from: usize, to: usize, bytes: i32) {
+        if from >= to || bytes == 0 {
+            return;
+        }
+        let memory = &mut self.memory[from..to];
+        self.excess += curve::add(self.arch, memory, bytes, self.budget, self.chunk);
+        self.layout.changed(from..to);
+    }
+
+    /// What an event at a place of this memory exceeds the budget by.
+    #[inline]
+    pub(crate) fn over(&self, memory: i32) -> i64 {
+        over(memory, self.budget)
+    }
+
+    /// Index of an event among the runs of its node.
+    pub(crate) fn run_index(&self, event: EventId) -> usize {
+        self.runs[self.node_of(event)]
+            .iter()
+            .position(|&run| run == event)
+            .expect("runs of a node are its events in the sequence")
+    }
+
+    /// The event whose instance of `value` serves a use at a place.
+    #[inline]
+    pub(crate) fn serving(&self, value: ValueId, at: usize) -> Option<EventId> {
+        let runs = &self.runs[self.dag.producer(value)];
+        runs.iter().rev().copied().find(|&run| self.place_of(run) < at)
+    }
+
+    /// The last event strictly between two places that uses a value.
+    #[inline]
+    pub(crate) fn last_use(&self, value: ValueId, after: usize, before: usize) -> Option<EventId> {
+        let (mut last, mut at) = (None, after);
+        for &user in self.dag.users(value) {
+            for &event in &self.runs[user] {
+                let place = self.place_of(event);
+                if place > at && place < before {
+                    (last, at) = (Some(event), place);
+                }
+            }
+        }
+        last
+    }
+
+    /// The first event at or behind a place that uses a value.
+    #[inline]
+    pub(crate) fn next_use(&self, value: ValueId, from: usize) -> Option<EventId> {
+        let (mut next, mut at) = (None, usize::MAX);
+        for &user in self.dag.users(value) {
+            for &event in &self.runs[user] {
+                let place = self.place_of(event);
+                if place >= from && place < at {
+                    (next, at) = (Some(event), place);
+                }
+            }
+        }
+        next
+    }
+
+    /// The event of the last use of an instance, its own event if it has none.
+    #[inline]
+    pub(crate) fn end_of(&self, event: EventId, value: ValueId) -> EventId {
+        self.end[self.instances[event] as usize + self.dag.rank(value)]
+    }
+
+    #[inline]
+    fn end_mut(&mut self, event: EventId, value: ValueId) -> &mut EventId {
+        &mut self.end[self.instances[event] as usize + self.dag.rank(value)]
+    }
+
+    /// Whether a node may run once more.
+    #[inline]
+    pub(crate) fn may_run_again(&self, node: NodeId) -> bool {
+        self.runs[node].len() < self.dag.max_computes(node)
+    }
+
+    /// Whether the sequence has reached the length at which the search gives up.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count >= (self.dag.len() + 1) * MAX_RUNS_PER_NODE
+    }
+
+    /// Whether an event is in the sequence and the first run of its node.
+    #[inline]
+    pub(crate) fn is_first(&self, event: EventId) -> bool {
+        self.runs[self.node_of(event)].first() == Some(&event)
+    }
+
+    #[inline]
+    pub(crate) fn place_of(&self, event: EventId) -> usize {
+        self.place[event] as usize
+    }
+
+    #[inline]
+    pub(crate) fn node_of(&self, event: EventId) -> NodeId {
+        self.node[event]
+    }
+
+    /// The runs of a node, in order.
+    #[inline]
+    pub(crate) fn runs(&self, node: NodeId) -> &[EventId] {
+        &self.runs[node]
+    }
+
+    /// The event at a place, [`EventId::NONE`] at an empty one.
+    #[inline]
+    pub(crate) fn event_at(&self, place: usize) -> EventId {
+        self.events[place]
+    }
+
+    /// Bytes resident at each place; empty ones hold a negative number.
+    pub(crate) fn memory(&self) -> &[i32] {
+        &self.memory
+    }
+
+    pub(crate) fn dag(&self) -> &'a Dag {
+        self.dag
+    }
+
+    pub(crate) fn budget(&self) -> i32 {
+        self.budget
+    }
+
+    /// Time of all runs.
+    pub(crate) fn duration(&self) -> i64 {
+        self.duration
+    }
+
+    /// Sum over all places of what exceeds the budget.
+    pub(crate) fn excess(&self) -> i64 {
+        self.excess
+    }
+
+    /// The nodes in the order in which they run.
+    pub(crate) fn nodes(&self) -> Vec<NodeId> {
+        let events = self.events.iter().filter(|&&event| event != EventId::NONE);
+        events.map(|&event| self.node_of(event)).collect()
+    }
+}
+
+#[inline]
+fn over(memory: i32, budget: i32) -> i64 {
+    i64::from(memory.max(budget)) - i64::from(budget)
+}
