@@ -38,6 +38,7 @@ mod dag;
 mod descent;
 mod floor;
 mod large;
+pub mod list;
 mod lns;
 mod measure;
 mod minimum;
