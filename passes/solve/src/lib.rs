@@ -39,6 +39,7 @@ mod dag;
 mod descent;
 mod floor;
 mod large;
+pub mod list;
 mod lns;
 mod measure;
 mod minimum;

@@ -3,6 +3,7 @@
 use remat_plan::{Certificate, Plan, Problem};
 
 use crate::classic::Classic;
+use crate::list::ListScheduler;
 use crate::paging::PagingSearch;
 use crate::{Search, SolveControl};
 
@@ -102,5 +103,6 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     let search: &'static dyn Solver = &Search;
     let classic = Classic::ALL.iter().map(|solver| solver as &dyn Solver);
     let paging = PagingSearch::ALL.iter().map(|solver| solver as &dyn Solver);
-    std::iter::once(search).chain(classic).chain(paging)
+    let list: &'static dyn Solver = &ListScheduler;
+    std::iter::once(search).chain(classic).chain([list]).chain(paging)
 }

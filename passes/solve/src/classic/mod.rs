@@ -21,6 +21,7 @@ pub use candidates::{Candidates, Walk};
 pub use curve::{Point, curve};
 pub use roles::{Roles, RolesError};
 pub use solver::Classic;
+pub(crate) use solver::interruption;
 
 use crate::stages::TooManyStages;
 

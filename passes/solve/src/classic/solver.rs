@@ -137,7 +137,7 @@ impl Trace {
 }
 
 /// Why to stop after so many plans, if at all.
-fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
+pub(crate) fn interruption(control: &SolveControl<'_>, steps: u64) -> Option<StopReason> {
     if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
         Some(StopReason::Cancelled)
     } else if control.step_limit.is_some_and(|limit| steps >= limit) {
