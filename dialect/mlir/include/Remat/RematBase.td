@@ -10,26 +10,26 @@ include "mlir/IR/OpBase.td"
 def Remat_Dialect : Dialect {
   let name = "remat";
   let cppNamespace = "::remat";
-  let summary = "schedules of rematerialization and paging, written into the IR";
+  let summary = "plans of rematerialization and paging, written into the IR";
   let description = [{
-    A function is scheduled so that less memory is in use at any time: results that are expensive to keep are given up and computed
-    again, or moved to a second memory and back. This dialect states such a schedule on tensors, in SSA form, so that ordinary
+    A plan makes a function use less memory: results that are expensive to keep are freed and computed
+    again, or moved to a second memory and back. This dialect states such a plan on tensors, in SSA form, so that ordinary
     transformations keep it and bufferization carries it out.
 
     | plan | IR |
     |---|---|
     | run an op again | the op once more, one of its operands through `remat.recompute` |
-    | give a tensor up | `remat.dealloc` |
+    | free a tensor | `remat.dealloc` |
     | move a tensor to the second memory | `remat.page_out` |
     | bring it back | `remat.page_in`, as often as it is needed |
-    | give the copy up | `remat.page_drop` |
+    | free the copy | `remat.page_drop` |
 
     The operations only say *when*; taking all of them out leaves a function that computes the same. So the verifiers of the
-    operations look at types and attributes alone, and every transformation may move or merge what is around them. Whether a
-    schedule is still one (ids unique, nothing read after it was given up) is a property of a whole function, which the pass
-    `remat-verify-lifetimes` checks; whether it keeps a budget, `remat-verify`.
+    operations look at types and attributes alone, and every transformation may move or merge what is around them. Whether the
+    plan is still valid (ids are unique, nothing is read after it was freed) is a property of a whole function: the pass
+    `remat-verify-lifetimes` checks it, and `remat-verify` checks the budget.
 
-    Functions with operations of this dialect are not inlined: ids are unique in one function, and a budget is a promise about one.
+    Functions with operations of this dialect are not inlined: ids are unique in one function, and a budget is for one function.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -24,13 +24,13 @@ def Remat_PageableTensor : Type<
 def Remat_RecomputeOp : Remat_Op<"recompute", [NoMemoryEffect, SameOperandsAndResultType]> {
   let summary = "operand of an operation that runs again";
   let description = [{
-    An identity that optimizers do not see through. An operation that runs again is a copy of the first one with an operand behind
-    this fence; without it, common subexpression elimination would merge the two, and what was meant to be given up would stay.
+    An optimization barrier: an identity that optimizers do not look through. An operation that runs again is a copy of the first one
+    that reads one operand through a barrier. Without it, common subexpression elimination would merge the two, and the result that was meant to be freed would stay.
 
-    `id` sets fences on the same value apart; it is unique in a function. `of` names the operation that runs again, for people.
+    `id` distinguishes barriers on the same value; it is unique in a function. `of` names the operation that runs again, for people.
 
-    Fence one operand of the copy, a ranked tensor that is no constant: lowerings look for constants, and fold them. An operand
-    that is itself made by a copy needs no fence.
+    Put a barrier before one operand of the copy, a ranked tensor that is not a constant: lowerings look for constants, and fold them. An operand
+    that is itself made by a copy needs no barrier.
 
     Before, `%0` stays in memory across the operations in the middle:
     ```mlir
@@ -40,7 +40,7 @@ def Remat_RecomputeOp : Remat_Op<"recompute", [NoMemoryEffect, SameOperandsAndRe
     %5 = tosa.add %4, %0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
     ```
 
-    After, it is given up and made again:
+    After, it is freed and made again:
     ```mlir
     %0 = tosa.exp %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
     %1 = tosa.tanh %0 : (tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -54,7 +54,7 @@ def Remat_RecomputeOp : Remat_Op<"recompute", [NoMemoryEffect, SameOperandsAndRe
     It has no effects, so that what nobody reads disappears; it is not speculatable, so that it stays where the plan wants it.
     It bufferizes to nothing: operand and result are the same buffer.
 
-    Folds: a fence around a constant is the constant; of two fences in a row the outer one is enough.
+    Folds: a barrier around a constant is the constant; of two barriers in a row the outer one is enough.
   }];
   let arguments = (ins AnyRankedTensor:$input, ConfinedAttr<I64Attr, [IntNonNegative]>:$id, OptionalAttr<StrAttr>:$of);
   let results = (outs AnyRankedTensor:$result);
@@ -75,9 +75,9 @@ def Remat_DeallocOp : Remat_Op<"dealloc"> {
     erases it, and the deallocation pipeline frees buffers after their last use, which is here or earlier. Lowering it to
     `memref.dealloc` would be wrong, as tensors share buffers once they bufferize.
 
-    Canonicalizations: a constant is not given up; a tensor that would be dead without this operation is not kept alive by it.
+    Canonicalizations: a `remat.dealloc` of a constant is removed; a tensor that would be dead without this operation is not kept alive by it.
   }];
-  let arguments = (ins Arg<AnyRankedTensor, "the tensor that is given up", [MemFree]>:$tensor);
+  let arguments = (ins Arg<AnyRankedTensor, "the tensor that is freed", [MemFree]>:$tensor);
   let assemblyFormat = "$tensor attr-dict `:` type($tensor)";
   let hasCanonicalizeMethod = 1;
 }
@@ -150,7 +150,7 @@ def Remat_PageDropOp : Remat_Op<"page_drop"> {
     remat.page_drop %p : !remat.page<tensor<8x8xf32>>
     ```
   }];
-  let arguments = (ins Arg<Remat_PageType, "the page that is given up", [MemFree<Remat_SecondMemory>]>:$page);
+  let arguments = (ins Arg<Remat_PageType, "the page that is freed", [MemFree<Remat_SecondMemory>]>:$page);
   let assemblyFormat = "$page attr-dict `:` qualified(type($page))";
 }
 

@@ -40,16 +40,16 @@ def RematLowerPages : Pass<"remat-lower-pages", "::mlir::ModuleOp"> {
 }
 
 def RematVerifyLifetimes : InterfacePass<"remat-verify-lifetimes", "::mlir::FunctionOpInterface"> {
-  let summary = "fails if a function uses what its schedule has given up";
+  let summary = "fails if a function uses what its plan has freed";
   let description = [{
     Checks what the operations of `remat` say about each other, which their own verifiers leave alone as other transformations may
     change it:
 
     - ids of `remat.recompute` are unique in the function;
     - after `remat.dealloc` and `remat.page_out`, nothing uses the tensor, nor another name for its memory (a view, a cast, a
-      fence); after `remat.page_drop`, nothing uses the page. So nothing is given up twice;
-    - nothing is given up that is not the function's to give up: the arguments of blocks;
-    - things are given up in the region that made them, where they are given up exactly once.
+      recompute barrier); after `remat.page_drop`, nothing uses the page. So nothing is freed twice;
+    - nothing is freed that does not belong to the function: the arguments of blocks;
+    - a value is freed in the region that made it, exactly once.
 
     Memory and budgets are the business of `remat-verify`. The function is not changed.
 
