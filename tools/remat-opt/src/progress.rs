@@ -234,7 +234,7 @@ mod tests {
         let line = line(None);
         line.baseline(1000);
         line.begins(&Doing::new(Activity::Plan, ""));
-        let progress = Progress {
+        let mut progress = Progress {
             objective: 1050,
             bound: 1000,
             gap: 0.05,
@@ -244,9 +244,12 @@ mod tests {
             phase: remat::solver::Phase::Greedy,
         };
         line.improved(&progress, &|| None);
+        assert_eq!(text(&line), "0 s: plan; peak 1.0 MiB, overhead +5.000 %");
+        progress.bound = 1020;
+        line.improved(&progress, &|| None);
         assert_eq!(
             text(&line),
-            "0 s: plan; peak 1.0 MiB, overhead +5.000 %, bound +0.000 %"
+            "0 s: plan; peak 1.0 MiB, overhead +5.000 %, bound +2.000 %"
         );
     }
 }
