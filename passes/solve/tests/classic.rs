@@ -15,7 +15,9 @@ use remat_verify::replay;
 use support::{Features, paper, problems};
 
 fn named(name: &str) -> &'static dyn Solver {
-    solvers().find(|solver| solver.name() == name).unwrap()
+    solvers()
+        .find(|solver| solver.name() == name)
+        .expect("a solver of that name")
 }
 
 const EVERY: [Classic; 10] = [
