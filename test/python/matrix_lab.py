@@ -9,7 +9,7 @@ import pytest
 from models import Facts, generate
 from runtime import LEVELS, Settings
 
-TIME_LIMIT = "1s"
+TIME_LIMIT = "3s"
 
 
 @dataclasses.dataclass(frozen=True)
