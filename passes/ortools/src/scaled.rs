@@ -1,5 +1,7 @@
 //! The problem as the models see it: an instance in units that lose nothing.
 
+use std::ops::Deref;
+
 use remat_plan::{
     BoundCovers, Instance, NodeId, OpId, OrderMode, Plan, Problem, StorageRole, Structure, TensorId, ValueId, gcd,
 };
@@ -47,7 +49,8 @@ pub enum Refusal {
 
 /// An [`Instance`] in one order of first computes, with numbers as CP-SAT takes them.
 ///
-/// Bytes are counted in units of the greatest common divisor of all sizes, durations in that of all durations: exact both.
+/// Bytes are counted in units of the greatest common divisor of all sizes, durations in that of all durations: exact both. Nodes, values and
+/// edges are those of the instance, which this dereferences to; its figures stand here in units, as `i64`.
 pub(crate) struct Scaled {
     instance: Instance,
     duration: TiVec<NodeId, i64>,
@@ -57,6 +60,14 @@ pub(crate) struct Scaled {
     size_unit: u64,
     duration_unit: u64,
     complete: bool,
+}
+
+impl Deref for Scaled {
+    type Target = Instance;
+
+    fn deref(&self) -> &Instance {
+        &self.instance
+    }
 }
 
 impl Scaled {
@@ -100,36 +111,6 @@ impl Scaled {
         })
     }
 
-    /// Number of nodes.
-    pub(crate) fn len(&self) -> usize {
-        self.instance.len()
-    }
-
-    /// The nodes, in order.
-    pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + Clone + use<> {
-        self.instance.nodes()
-    }
-
-    /// Number of values.
-    pub(crate) fn value_count(&self) -> usize {
-        self.instance.value_count()
-    }
-
-    /// All values.
-    pub(crate) fn all_values(&self) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + Clone + use<> {
-        self.instance.all_values()
-    }
-
-    /// The op a node stands for.
-    pub(crate) fn op(&self, node: NodeId) -> OpId {
-        self.instance.op(node)
-    }
-
-    /// The node of an op; `None` for lazy views.
-    pub(crate) fn node_of(&self, op: OpId) -> Option<NodeId> {
-        self.instance.node_of(op)
-    }
-
     /// Time of one run.
     pub(crate) fn duration(&self, node: NodeId) -> i64 {
         self.duration[node]
@@ -153,42 +134,9 @@ impl Scaled {
         self.instance.max_computes(node)
     }
 
-    /// The values a run makes.
-    pub(crate) fn values(
-        &self,
-        node: NodeId,
-    ) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + Clone + use<> {
-        self.instance.values(node)
-    }
-
-    /// Position of a value among those of its node.
-    pub(crate) fn rank(&self, value: ValueId) -> usize {
-        self.instance.rank(value)
-    }
-
     /// Size of a value.
     pub(crate) fn bytes(&self, value: ValueId) -> i64 {
         self.bytes[value]
-    }
-
-    /// The node that makes a value.
-    pub(crate) fn producer(&self, value: ValueId) -> NodeId {
-        self.instance.producer(value)
-    }
-
-    /// The values that must be resident while a node runs.
-    pub(crate) fn needs(&self, node: NodeId) -> &[ValueId] {
-        self.instance.needs(node)
-    }
-
-    /// The nodes that need a value, ascending.
-    pub(crate) fn users(&self, value: ValueId) -> &[NodeId] {
-        self.instance.users(value)
-    }
-
-    /// The nodes that must have run before a node, ascending.
-    pub(crate) fn before(&self, node: NodeId) -> &[NodeId] {
-        self.instance.predecessors(node)
     }
 
     /// Time of running every node once.
@@ -261,7 +209,7 @@ impl Scaled {
                 return Some(sequence);
             }
         }
-        (self.len() == 0).then_some(sequence)
+        self.is_empty().then_some(sequence)
     }
 
     /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made.

@@ -1,5 +1,4 @@
 //! The solvers on OR-Tools on the graphs of the papers.
-#![cfg(feature = "cp-sat")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::process::ExitCode;

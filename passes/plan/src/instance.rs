@@ -232,7 +232,7 @@ impl Instance {
     }
 
     /// All sizes that add up in memory: values, workspace, and kept results twice, since a node that runs again holds a duplicate of
-    /// them. For whoever looks for a unit in which to count them.
+    /// them: the figures that a common unit has to suit.
     pub fn sizes(&self) -> impl Iterator<Item = u64> + Clone + '_ {
         let kept = || self.kept.iter();
         let all = self.values.bytes.iter().chain(&self.workspace).chain(kept());

@@ -1,6 +1,8 @@
 //! The problem as the search sees it: an instance in scaled units.
 
-use remat_plan::{Instance, NodeId, OpId, OrderMode, Plan, Problem, StorageId, Structure, ValueId, gcd};
+use std::ops::Deref;
+
+use remat_plan::{Instance, NodeId, OpId, OrderMode, Plan, Problem, Structure, ValueId, gcd};
 use typed_index_collections::{TiVec, ti_vec};
 
 /// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions. A curve may also fall
@@ -13,7 +15,8 @@ pub(crate) const MAX_RUNS_PER_NODE: usize = 32;
 ///
 /// Bytes are counted in units of [`Dag::unit`], rounded up (exact unless the sum of all sizes exceeds 2^30 times their
 /// greatest common divisor), durations in units of [`Dag::duration_unit`], rounded up likewise. Lazy views are left to lowering; that
-/// they may run again with what they look at is part of the price of a recompute.
+/// they may run again with what they look at is part of the price of a recompute. Nodes, values and edges are those of the instance, which
+/// this dereferences to; its figures stand here in units, as `i32` and `i64`.
 pub(crate) struct Dag {
     instance: Instance,
     duration: TiVec<NodeId, i64>,
@@ -26,6 +29,15 @@ pub(crate) struct Dag {
     duration_unit: u64,
     floor: i32,
     exact: bool,
+}
+
+impl Deref for Dag {
+    type Target = Instance;
+
+    #[inline]
+    fn deref(&self) -> &Instance {
+        &self.instance
+    }
 }
 
 impl Dag {
@@ -92,42 +104,6 @@ impl Dag {
         self.instance.order() == OrderMode::Free
     }
 
-    /// Number of nodes.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.instance.len()
-    }
-
-    /// The nodes in reference order.
-    pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + Clone + use<> {
-        self.instance.nodes()
-    }
-
-    /// Number of values.
-    pub(crate) fn value_count(&self) -> usize {
-        self.instance.value_count()
-    }
-
-    /// All values.
-    pub(crate) fn all_values(&self) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + Clone + use<> {
-        self.instance.all_values()
-    }
-
-    /// The op a node stands for.
-    pub(crate) fn op(&self, node: NodeId) -> OpId {
-        self.instance.op(node)
-    }
-
-    /// The node of a scheduled op.
-    pub(crate) fn node_of(&self, op: OpId) -> Option<NodeId> {
-        self.instance.node_of(op)
-    }
-
-    /// The storage of a value.
-    pub(crate) fn storage(&self, value: ValueId) -> StorageId {
-        self.instance.storage(value)
-    }
-
     /// Time of a further run, and of running again every lazy view that looks at its results, whether it has a reader left or not.
     #[inline]
     pub(crate) fn again(&self, node: NodeId) -> i64 {
@@ -164,61 +140,10 @@ impl Dag {
         self.instance.max_computes(node) as usize
     }
 
-    /// The values a run makes.
-    #[inline]
-    pub(crate) fn values(
-        &self,
-        node: NodeId,
-    ) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + Clone + use<> {
-        self.instance.values(node)
-    }
-
-    /// The value of this rank among those of a node.
-    #[inline]
-    pub(crate) fn value(&self, node: NodeId, rank: usize) -> ValueId {
-        self.instance.value(node, rank)
-    }
-
     /// Size of a value.
     #[inline]
     pub(crate) fn bytes(&self, value: ValueId) -> i32 {
         self.bytes[value]
-    }
-
-    /// The node that makes a value.
-    #[inline]
-    pub(crate) fn producer(&self, value: ValueId) -> NodeId {
-        self.instance.producer(value)
-    }
-
-    /// Position of a value among those of its node.
-    #[inline]
-    pub(crate) fn rank(&self, value: ValueId) -> usize {
-        self.instance.rank(value)
-    }
-
-    /// The values that must be resident while a node runs.
-    #[inline]
-    pub(crate) fn needs(&self, node: NodeId) -> &[ValueId] {
-        self.instance.needs(node)
-    }
-
-    /// The nodes that need a value.
-    #[inline]
-    pub(crate) fn users(&self, value: ValueId) -> &[NodeId] {
-        self.instance.users(value)
-    }
-
-    /// The nodes whose first run must stand before that of a node; ascending.
-    #[inline]
-    pub(crate) fn predecessors(&self, node: NodeId) -> &[NodeId] {
-        self.instance.predecessors(node)
-    }
-
-    /// The nodes whose first run must stand behind that of a node; ascending.
-    #[inline]
-    pub(crate) fn successors(&self, node: NodeId) -> &[NodeId] {
-        self.instance.successors(node)
     }
 
     /// A budget in units, rounded down; without limit the largest number.

@@ -29,7 +29,12 @@ impl Partition {
         if problem.order == OrderMode::Fixed {
             return Err(Refusal::Partition("the problem fixes the order"));
         }
-        let before = |node| instance.before(NodeId::new(node)).iter().map(|before| before.index());
+        let before = |node| {
+            instance
+                .predecessors(NodeId::new(node))
+                .iter()
+                .map(|before| before.index())
+        };
         if (0..nodes)
             .any(|node| instance.kept(NodeId::new(node)) > 0 || !before(node).eq(graph.parents(node).iter().copied()))
         {

@@ -149,7 +149,7 @@ pub(super) fn forced(instance: &Scaled) -> Vec<NodeId> {
     // The first node that depends on each, by position.
     let mut first: TiVec<NodeId, usize> = ti_vec![nodes; nodes];
     for node in instance.nodes().rev() {
-        for &before in instance.before(node) {
+        for &before in instance.predecessors(node) {
             first[before] = node.index();
         }
     }
@@ -159,7 +159,7 @@ pub(super) fn forced(instance: &Scaled) -> Vec<NodeId> {
     for node in instance.nodes().rev() {
         reached[node] = lowest > node.index();
         // One more than the last node before it, so that 0 stands for none.
-        lowest = lowest.min(instance.before(node).last().map_or(0, |&last| last.index() + 1));
+        lowest = lowest.min(instance.predecessors(node).last().map_or(0, |&last| last.index() + 1));
     }
     let mut furthest = 0;
     let mut forced = Vec::new();

@@ -182,7 +182,11 @@ impl Model {
                     .iter()
                     .map(|&value| instance.producer(value))
                     .collect();
-                for &before in instance.before(node).iter().filter(|before| !served.contains(before)) {
+                for &before in instance
+                    .predecessors(node)
+                    .iter()
+                    .filter(|before| !served.contains(before))
+                {
                     let (first, then) = (self.retentions[before][0].start, self.retentions[node][0].start);
                     self.builder.linear(&[], &[(then, 1), (first, -1)], 1, i64::MAX);
                 }

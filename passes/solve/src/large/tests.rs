@@ -79,7 +79,7 @@ proptest! {
     ) {
         problem.order = if free { OrderMode::Free } else { OrderMode::Fixed };
         let dag = dag_of(&problem);
-        prop_assume!(dag.len() > 0);
+        prop_assume!(!dag.is_empty());
         let mut timeline = Timeline::of(&dag, dag.scaled_budget(Some(budget)), &reference(&dag));
         assert_consistent(&mut timeline);
         let (mut log, mut history) = (Vec::new(), vec![timeline.nodes()]);

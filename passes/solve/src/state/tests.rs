@@ -60,7 +60,7 @@ proptest! {
         keep in any::<Index>(),
     ) {
         let dag = Dag::of(&problem, &Structure::of(&problem));
-        prop_assume!(dag.len() > 0);
+        prop_assume!(!dag.is_empty());
         let mut state = State::new(&dag, dag.scaled_budget(Some(budget)));
         assert_consistent(&state);
         let mut log = Vec::new();
