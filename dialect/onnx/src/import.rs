@@ -1,5 +1,8 @@
 //! From the file's graph to the [`Graph`] of the passes.
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use onnx_protobuf::{GraphProto, ModelProto, NodeProto};
 use remat_ir::{Graph, GraphBuilder, OpKind, OpSpec, ResultSpec, TensorId, ValueType};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +13,7 @@ use crate::functions::{Functions, Opsets, domain, opsets};
 use crate::order::stable_order;
 use crate::shapes::{Context, Inferred, infer};
 use crate::types::dimension_names;
+use crate::values::Tensor;
 use crate::{ImportOptions, OnnxError, alias, attributes, scope, sizes, tensor};
 
 /// A graph, with what the exporter must know about each node of the file.
@@ -21,54 +25,105 @@ pub(crate) struct Imported {
     pub(crate) captures: Vec<Vec<String>>,
 }
 
+/// A model read as far as its types: what the importer starts from.
+struct Reading<'m> {
+    graph: &'m GraphProto,
+    names: Vec<String>,
+    captures: Vec<Vec<&'m str>>,
+    /// Positions of the nodes in reference order.
+    order: Vec<u32>,
+    functions: Functions<'m>,
+    opsets: Opsets,
+}
+
+impl<'m> Reading<'m> {
+    fn of(model: &'m ModelProto, folder: Option<&Folder>) -> Result<Self, OnnxError> {
+        let Some(graph) = model.graph.as_ref() else {
+            return Err(OnnxError::NotOnnx {
+                offset: 0,
+                why: "the model has no graph".to_owned(),
+            });
+        };
+        let names = node_names(&graph.node);
+        let captures: Vec<Vec<&str>> = graph.node.iter().map(scope::captures).collect();
+        let definitions = definitions(graph, &names)?;
+        for (node, name) in graph.node.iter().zip(&names) {
+            check_subgraphs(node, name)?;
+        }
+        let reads_from = reads_from(graph, &names, &captures, &definitions)?;
+        let order = stable_order(&reads_from).map_err(|cycle| {
+            let nodes = cycle.into_iter().map(|node| names[node as usize].clone()).collect();
+            OnnxError::Cycle { nodes }
+        })?;
+        for tensor in &graph.initializer {
+            check_external(tensor, folder)?;
+        }
+        Ok(Self {
+            graph,
+            names,
+            captures,
+            order,
+            functions: Functions::new(model)?,
+            opsets: opsets(&model.opset_import),
+        })
+    }
+
+    /// Types and values, with the caller's dimensions.
+    fn infer(
+        &self,
+        model: &ModelProto,
+        folder: Option<&Folder>,
+        options: &ImportOptions,
+    ) -> Result<Inferred, OnnxError> {
+        check_given(options)?;
+        let context = Context {
+            graph: self.graph,
+            functions: &self.functions,
+            opsets: &self.opsets,
+            folder,
+            given: &options.dims,
+            nodes: self
+                .order
+                .iter()
+                .map(|&i| (&self.graph.node[i as usize], self.names[i as usize].as_str()))
+                .collect(),
+        };
+        let inferred = infer(&context, dimension_names(model))?;
+        match options.dims.keys().find(|name| !inferred.names.contains(*name)) {
+            Some(name) => Err(OnnxError::UnknownDim {
+                name: name.clone(),
+                known: inferred.to_ask().into_iter().collect(),
+            }),
+            None => Ok(inferred),
+        }
+    }
+}
+
+/// The values of the main graph that are known before the model runs; see [`crate::OnnxModel::known_values`].
+pub(crate) fn known_values(
+    model: &ModelProto,
+    folder: Option<&Folder>,
+    options: &ImportOptions,
+) -> Result<BTreeMap<String, Rc<Tensor>>, OnnxError> {
+    Ok(Reading::of(model, folder)?.infer(model, folder, options)?.tensors)
+}
+
 /// Imports the main graph of `model`.
 pub(crate) fn import(
     model: &ModelProto,
     folder: Option<&Folder>,
     options: &ImportOptions,
 ) -> Result<Imported, OnnxError> {
-    let Some(proto) = model.graph.as_ref() else {
-        return Err(OnnxError::NotOnnx {
-            offset: 0,
-            why: "the model has no graph".to_owned(),
-        });
-    };
-    check_given(options)?;
-    let names = node_names(&proto.node);
-    let captures: Vec<Vec<&str>> = proto.node.iter().map(scope::captures).collect();
-    let definitions = definitions(proto, &names)?;
-    for (node, name) in proto.node.iter().zip(&names) {
-        check_subgraphs(node, name)?;
-    }
-    let reads_from = reads_from(proto, &names, &captures, &definitions)?;
-    let order = stable_order(&reads_from).map_err(|cycle| {
-        let nodes = cycle.into_iter().map(|node| names[node as usize].clone()).collect();
-        OnnxError::Cycle { nodes }
-    })?;
-    for tensor in &proto.initializer {
-        check_external(tensor, folder)?;
-    }
-    let functions = Functions::new(model)?;
-    let opsets = opsets(&model.opset_import);
-    let context = Context {
+    let reading = Reading::of(model, folder)?;
+    let inferred = reading.infer(model, folder, options)?;
+    let Reading {
         graph: proto,
-        functions: &functions,
-        opsets: &opsets,
-        folder,
-        given: &options.dims,
-        nodes: order
-            .iter()
-            .map(|&i| (&proto.node[i as usize], names[i as usize].as_str()))
-            .collect(),
-    };
-    let inferred = infer(&context, dimension_names(model))?;
-    if let Some(name) = options.dims.keys().find(|name| !inferred.names.contains(*name)) {
-        let known = inferred.names.into_iter().collect();
-        return Err(OnnxError::UnknownDim {
-            name: name.clone(),
-            known,
-        });
-    }
+        names,
+        captures,
+        order,
+        functions,
+        opsets,
+    } = reading;
     let mut importer = Importer {
         builder: GraphBuilder::new(&proto.name),
         tensors: FxHashMap::default(),

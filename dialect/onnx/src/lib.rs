@@ -34,13 +34,14 @@ mod sizes;
 mod tensor;
 mod tensor_file;
 mod types;
+mod values;
 mod wire;
 
 pub use attributes::kind as attribute_kind;
 pub use error::OnnxError;
 pub use export::RECOMPUTE_OF;
 pub use marks::{ANCHOR_SUFFIX, LostMarks, MARK, Marks};
-pub use model::{ImportOptions, OnnxModel};
+pub use model::{ImportOptions, KnownValue, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use proto_type::type_proto;
 pub use scope::captures;

@@ -6,10 +6,11 @@ use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use onnx_protobuf::{Message, ModelProto, TensorProto};
-use remat_ir::Graph;
+use remat_ir::{ElementType, Graph};
 
 use crate::external::{self, Folder};
-use crate::import::{Imported, import};
+use crate::import::{Imported, import, known_values};
+use crate::values::Tensor;
 use crate::{LostMarks, OnnxError, export, presence, save, scope, tensor, wire};
 
 /// What the file leaves open and the caller states.
@@ -21,6 +22,17 @@ pub struct ImportOptions {
     pub sizes: BTreeMap<String, u64>,
     /// Whether sizes may stay unknown: for a model that is inspected, not planned.
     pub open_sizes: bool,
+}
+
+/// A value that is known before the model runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownValue {
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Its shape.
+    pub dims: Vec<usize>,
+    /// Its elements, little-endian and packed as in `raw_data`.
+    pub bytes: Vec<u8>,
 }
 
 /// An ONNX model with its main graph imported.
@@ -143,6 +155,21 @@ impl OnnxModel {
         tensors
             .filter_map(|tensor| Some(external::range(tensor).ok()?.location))
             .collect()
+    }
+
+    /// The values of the main graph that are known before the model runs, small initializers among them: what follows from constants
+    /// and from shapes, if `options` settle those.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn known_values(&self, options: &ImportOptions) -> Result<BTreeMap<String, KnownValue>, OnnxError> {
+        let known = known_values(&self.proto, self.folder.as_ref(), options)?;
+        let value = |tensor: &Tensor| KnownValue {
+            element: tensor.element,
+            dims: tensor.dims.clone(),
+            bytes: tensor.to_bytes(),
+        };
+        Ok(known.into_iter().map(|(name, tensor)| (name, value(&tensor))).collect())
     }
 
     /// The elements of a tensor of this model, little-endian and packed as in `raw_data`, from wherever the tensor keeps them. Values in

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use remat_ir::{GraphBuilder, OpId, StorageClass, ValueType};
+use remat_ir::{GraphBuilder, OpId, StorageClass, TensorId, ValueType};
 use remat_operators::operator;
 
 use crate::shapes::Inferred;
@@ -81,7 +81,6 @@ pub(crate) fn settle(
 fn unknown(builder: &GraphBuilder, inferred: &Inferred) -> Result<(), OnnxError> {
     let graph = builder.graph();
     let mut tensors = Vec::new();
-    let mut dims = BTreeSet::new();
     let mut causes = Vec::new();
     for storage in &graph.storages {
         if storage.class != StorageClass::Intermediate || storage.bytes.is_some() {
@@ -89,21 +88,31 @@ fn unknown(builder: &GraphBuilder, inferred: &Inferred) -> Result<(), OnnxError>
         }
         let tensor = &graph.tensors[storage.root];
         tensors.push(tensor.name.clone());
-        if let Some(open) = inferred.open.get(&tensor.name) {
-            dims.extend(open.iter().cloned());
-        } else if let Some(producer) = tensor.producer {
-            let op = &graph.ops[producer];
-            let cause = inferred.causes.get(&op.name).cloned();
-            let cause = cause.or_else(|| (tensor.ty == ValueType::Unknown).then(|| "no rule for its shape".to_owned()));
-            causes.extend(cause.map(|cause| format!("node `{}` ({}): {cause}", op.name, op.op_type)));
+        let Some(producer) = tensor.producer else { continue };
+        let op = &graph.ops[producer];
+        let operand_is_open = |operand: &TensorId| inferred.open.contains_key(&graph.tensors[*operand].name);
+        // What the operand leaves open is told there.
+        if op.inputs.iter().flatten().any(operand_is_open) && !inferred.causes.contains_key(&op.name) {
+            continue;
         }
+        let cause = inferred.causes.get(&op.name).cloned().unwrap_or_else(|| {
+            let untyped = tensor.ty == ValueType::Unknown;
+            let cause = if untyped {
+                "no rule for its shape"
+            } else {
+                "how large its result is depends on the data"
+            };
+            cause.to_owned()
+        });
+        causes.push(format!("node `{}` ({}): {cause}", op.name, op.op_type));
     }
     if tensors.is_empty() {
         return Ok(());
     }
     Err(OnnxError::UnknownSizes {
         tensors,
-        dims: dims.into_iter().collect(),
-        causes,
+        // Once the inputs are known, the rest may follow.
+        causes: if inferred.inputs.is_empty() { causes } else { Vec::new() },
+        dims: inferred.inputs.iter().cloned().collect(),
     })
 }

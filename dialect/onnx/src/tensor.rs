@@ -1,6 +1,6 @@
 //! Tensors in the file: their shape, and the values of the small ones.
 //!
-//! Only values that shape inference can use are ever read: at most [`SMALL`] elements of rank 0 or 1.
+//! Only values that shape inference can use are ever read.
 
 use std::io::Read;
 
@@ -11,8 +11,9 @@ use crate::OnnxError;
 use crate::external::Folder;
 use crate::shapes::MAX_RANK;
 use crate::types::element;
+use crate::values::MAX_ELEMENTS;
 
-/// Values of larger tensors are not read.
+/// Values of larger tensors are not read, but for lists of indices.
 const SMALL: u64 = 1024;
 
 /// Element type and shape of a dense tensor.
@@ -78,14 +79,18 @@ pub(crate) fn is_external(tensor: &TensorProto) -> bool {
 
 /// The elements of a small tensor of numbers as little-endian bytes, densely packed as in `raw_data`.
 ///
-/// `None` if the tensor is large, of rank 2 or more, of strings or sub-byte elements, broken, or external and unreadable.
+/// `None` if the tensor is large, of strings or sub-byte elements, broken, or external and unreadable.
 pub(crate) fn small_values(tensor: &TensorProto, folder: Option<&Folder>) -> Option<Vec<u8>> {
     let element = element(tensor.data_type).ok().flatten()?;
-    let count = match tensor.dims[..] {
-        [] => 1,
-        [count] => u64::try_from(count).ok().filter(|&count| count <= SMALL)?,
-        _ => return None,
+    let limit = match element {
+        // Lists of indices and masks, from which shapes follow.
+        ElementType::Int64 | ElementType::Int32 | ElementType::Bool => MAX_ELEMENTS as u64,
+        _ => SMALL,
     };
+    let mut dims = tensor.dims.iter().map(|&dim| u64::try_from(dim).ok());
+    let count = dims
+        .try_fold(1_u64, |count, dim| count.checked_mul(dim?))
+        .filter(|&count| count <= limit)?;
     if element == ElementType::String || element.bits() < 8 {
         return None;
     }

@@ -5,6 +5,8 @@
 
 use onnx_runtime_shape_inference::{NodeIo, TypeInfo, ValueType as Container};
 
+use super::value::Value;
+
 /// Elements of a value that are followed at most.
 pub(super) const MAX_ELEMENTS: usize = 4096;
 
@@ -14,30 +16,27 @@ const SHORT: usize = 16;
 /// Elements of longer ones, in all values of a model together.
 const LONG_ELEMENTS: usize = 1 << 20;
 
+/// Elements of longer tensors whose elements are known, in all of a model together.
+const TENSOR_ELEMENTS: usize = 1 << 23;
+
 /// Elements and dimensions of all inputs of one node that are handed to its rule.
 const MAX_INPUTS: usize = 1 << 16;
 
 /// The account of one model.
 #[derive(Debug)]
 pub(super) struct Budget {
+    /// For types and the lists that rules read.
+    short: Account,
+    /// For the elements of tensors.
+    elements: Account,
+}
+
+#[derive(Debug)]
+struct Account {
     left: usize,
 }
 
-impl Budget {
-    pub(super) fn new() -> Self {
-        Self { left: LONG_ELEMENTS }
-    }
-
-    /// Forgets what there is too much of in a value.
-    pub(super) fn admit(&mut self, io: &mut NodeIo) {
-        io.shape_data.take_if(|data| {
-            let elements = data.elems.len().max(data.float_elems.as_ref().map_or(0, Vec::len));
-            elements > MAX_ELEMENTS || !self.pays(elements)
-        });
-        io.type_info.take_if(|info| !self.pays(info.rank()));
-        io.value_type.take_if(|container| !self.pays(dimensions(container)));
-    }
-
+impl Account {
     fn pays(&mut self, elements: usize) -> bool {
         if elements <= SHORT {
             return true;
@@ -48,13 +47,35 @@ impl Budget {
     }
 }
 
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self {
+            short: Account { left: LONG_ELEMENTS },
+            elements: Account { left: TENSOR_ELEMENTS },
+        }
+    }
+
+    /// Forgets what there is too much of in a value.
+    pub(super) fn admit(&mut self, value: &mut Value) {
+        value.tensor.take_if(|tensor| !self.elements.pays(tensor.len()));
+        let io = &mut value.io;
+        io.shape_data.take_if(|data| {
+            let elements = data.elems.len().max(data.float_elems.as_ref().map_or(0, Vec::len));
+            elements > MAX_ELEMENTS || !self.short.pays(elements)
+        });
+        io.type_info.take_if(|info| !self.short.pays(info.rank()));
+        io.value_type
+            .take_if(|container| !self.short.pays(dimensions(container)));
+    }
+}
+
 /// Copies what is known of the inputs of one node, of too many and too long ones nothing.
-pub(super) fn inputs<'v>(values: impl Iterator<Item = Option<&'v NodeIo>>) -> Vec<NodeIo> {
+pub(super) fn inputs<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Vec<Value> {
     let mut left = MAX_INPUTS;
-    let copied = values.map(|io| {
-        let io = io?;
-        left = left.checked_sub(length(io))?;
-        Some(io.clone())
+    let copied = values.map(|value| {
+        let value = value?;
+        left = left.checked_sub(length(&value.io))?;
+        Some(value.clone())
     });
     copied.map(Option::unwrap_or_default).collect()
 }
@@ -80,17 +101,17 @@ mod tests {
 
     use super::*;
 
-    fn value(elements: usize) -> NodeIo {
-        NodeIo {
+    fn value(elements: usize) -> Value {
+        Value::from(NodeIo {
             shape_data: Some(ShapeData::vector(DataType::Int64, vec![DimExpr::constant(1); elements])),
             ..NodeIo::default()
-        }
+        })
     }
 
     fn is_followed(budget: &mut Budget, elements: usize) -> bool {
-        let mut io = value(elements);
-        budget.admit(&mut io);
-        io.shape_data.is_some()
+        let mut value = value(elements);
+        budget.admit(&mut value);
+        value.io.shape_data.is_some()
     }
 
     #[test]
@@ -108,7 +129,7 @@ mod tests {
     fn a_node_gets_no_more_of_its_inputs_than_a_sum() {
         let io = value(MAX_ELEMENTS);
         let copied = inputs(std::iter::repeat_n(Some(&io), 100));
-        let known = copied.iter().filter(|io| io.shape_data.is_some()).count();
+        let known = copied.iter().filter(|value| value.io.shape_data.is_some()).count();
         assert_eq!((copied.len(), known), (100, MAX_INPUTS / MAX_ELEMENTS));
     }
 }

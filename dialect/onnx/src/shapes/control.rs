@@ -6,6 +6,7 @@ use onnx_protobuf::{GraphProto, NodeProto};
 use onnx_runtime_ir::DataType;
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, ShapeData, TensorType, TypeInfo, ValueType as Container};
 
+use super::value::Value;
 use super::{Inference, Scope};
 use crate::OnnxError;
 use crate::attributes::{attribute, int};
@@ -17,7 +18,7 @@ impl<'m> Inference<'m> {
         &mut self,
         node: &'m NodeProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Option<Vec<NodeIo>>, OnnxError> {
+    ) -> Result<Option<Vec<Value>>, OnnxError> {
         if !domain(&node.domain).is_empty() {
             return Ok(None);
         }
@@ -25,7 +26,12 @@ impl<'m> Inference<'m> {
         match (node.op_type.as_str(), graph("body")) {
             ("If", _) => match (graph("then_branch"), graph("else_branch")) {
                 // A condition that is known decides.
-                (Some(then), Some(other)) => match node.input.first().and_then(|c| scope.get(c)).and_then(scalar) {
+                (Some(then), Some(other)) => match node
+                    .input
+                    .first()
+                    .and_then(|c| scope.get(c))
+                    .and_then(|value| scalar(&value.io))
+                {
                     Some(0) => self.body(other, scope, Vec::new()).map(Some),
                     Some(_) => self.body(then, scope, Vec::new()).map(Some),
                     None => self.branches(then, other, scope).map(Some),
@@ -46,11 +52,12 @@ impl<'m> Inference<'m> {
         then: &'m GraphProto,
         other: &'m GraphProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
+    ) -> Result<Vec<Value>, OnnxError> {
         let mut outputs = self.body(then, scope, Vec::new())?;
         let others = self.body(other, scope, Vec::new())?;
-        for (io, other) in outputs.iter_mut().zip(others) {
-            self.unify(io, &other);
+        for (value, other) in outputs.iter_mut().zip(others) {
+            self.unify(&mut value.io, &other.io);
+            value.tensor = None;
         }
         Ok(outputs)
     }
@@ -61,13 +68,28 @@ impl<'m> Inference<'m> {
         graph: &'m GraphProto,
         scope: &Scope<'_, 'm>,
         inputs: Vec<NodeIo>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
+    ) -> Result<Vec<Value>, OnnxError> {
         let mut inner = scope.inner();
         self.enter_graph(graph, &mut inner)?;
         for (formal, io) in graph.input.iter().zip(inputs) {
-            self.define(&formal.name, io, &mut inner);
+            self.define(&formal.name, io.into(), &mut inner);
         }
         self.subgraph(graph, &mut inner)
+    }
+
+    /// The types that a body gives if it runs more than once.
+    fn types_of_body(
+        &mut self,
+        graph: &'m GraphProto,
+        scope: &Scope<'_, 'm>,
+        inputs: Vec<NodeIo>,
+    ) -> Result<Vec<NodeIo>, OnnxError> {
+        let outputs = self.body(graph, scope, inputs)?;
+        Ok(outputs.into_iter().map(|value| value.io).collect())
+    }
+
+    fn operands(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
+        self.inputs(node, scope).into_iter().map(|value| value.io).collect()
     }
 
     /// `Loop(M, cond, v...) -> (v..., scans...)` with a body `(i, cond, v...) -> (cond, v..., scans...)`.
@@ -76,15 +98,15 @@ impl<'m> Inference<'m> {
         node: &'m NodeProto,
         body: &'m GraphProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
-        let operands = self.inputs(node, scope);
+    ) -> Result<Vec<Value>, OnnxError> {
+        let operands = self.operands(node, scope);
         let carried_count = body.input.len().saturating_sub(2);
         let mut carried: Vec<NodeIo> = operands.iter().skip(2).take(carried_count).cloned().collect();
         carried.resize_with(carried_count, NodeIo::default);
         // A carried value may change its values, so only its type enters the body, and where the body changes that too,
         // a second pass starts from what both have in common.
         carried.iter_mut().for_each(|io| io.shape_data = None);
-        let mut outputs = self.body(body, scope, Self::loop_inputs(&carried))?;
+        let mut outputs = self.types_of_body(body, scope, Self::loop_inputs(&carried))?;
         let mut changed = false;
         for (io, output) in carried.iter_mut().zip(outputs.iter().skip(1)) {
             let before = (io.type_info.clone(), io.value_type.clone());
@@ -92,7 +114,7 @@ impl<'m> Inference<'m> {
             changed |= before != (io.type_info.clone(), io.value_type.clone());
         }
         if changed {
-            outputs = self.body(body, scope, Self::loop_inputs(&carried))?;
+            outputs = self.types_of_body(body, scope, Self::loop_inputs(&carried))?;
         }
         let endless = outputs.first().is_some_and(|cond| scalar(cond) == Some(1));
         let starts = node.input.get(1).is_none_or(String::is_empty) || operands.get(1).and_then(scalar) == Some(1);
@@ -107,11 +129,11 @@ impl<'m> Inference<'m> {
             match carried.get_mut(index) {
                 Some(start) => {
                     self.unify(start, &io);
-                    results.push(std::mem::take(start));
+                    results.push(std::mem::take(start).into());
                 }
                 None => {
                     io.type_info = io.type_info.map(|info| Self::stacked(&info, 0, extent.clone()));
-                    results.push(io);
+                    results.push(io.into());
                 }
             }
         }
@@ -134,7 +156,7 @@ impl<'m> Inference<'m> {
         node: &'m NodeProto,
         body: &'m GraphProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
+    ) -> Result<Vec<Value>, OnnxError> {
         let scanned = int(node, "num_scan_inputs")
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(0);
@@ -143,7 +165,7 @@ impl<'m> Inference<'m> {
         };
         let axes = |name: &str| attribute(node, name).map_or(&[][..], |a| a.ints.as_slice());
         let mut length = None;
-        let mut inputs = self.inputs(node, scope);
+        let mut inputs = self.operands(node, scope);
         for (index, io) in inputs.iter_mut().enumerate() {
             io.shape_data = None;
             let Some(position) = index.checked_sub(states) else {
@@ -157,7 +179,7 @@ impl<'m> Inference<'m> {
                 Some(info)
             });
         }
-        let outputs = self.body(body, scope, inputs)?;
+        let outputs = self.types_of_body(body, scope, inputs)?;
         let length = length.unwrap_or_else(|| self.symbols.interner.fresh_dim());
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().enumerate() {
@@ -169,7 +191,7 @@ impl<'m> Inference<'m> {
                     Some(Self::stacked(&info, axis, length.clone()))
                 });
             }
-            results.push(io);
+            results.push(io.into());
         }
         Ok(results)
     }
@@ -180,8 +202,8 @@ impl<'m> Inference<'m> {
         node: &'m NodeProto,
         body: &'m GraphProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
-        let mut inputs = self.inputs(node, scope);
+    ) -> Result<Vec<Value>, OnnxError> {
+        let mut inputs = self.operands(node, scope);
         for io in &mut inputs {
             if let Some(Container::Sequence(element)) = io.value_type.take() {
                 *io = match *element {
@@ -193,7 +215,7 @@ impl<'m> Inference<'m> {
                 };
             }
         }
-        let outputs = self.body(body, scope, inputs)?;
+        let outputs = self.types_of_body(body, scope, inputs)?;
         let wrap = |io: NodeIo| {
             let element = io
                 .value_type
@@ -202,7 +224,7 @@ impl<'m> Inference<'m> {
                 NodeIo::container(Container::sequence(element))
             })
         };
-        Ok(outputs.into_iter().map(wrap).collect())
+        Ok(outputs.into_iter().map(|io| wrap(io).into()).collect())
     }
 
     /// Keeps what two types have in common.

@@ -3,7 +3,7 @@
 use onnx_protobuf::attribute_proto::AttributeType;
 use onnx_protobuf::{AttributeProto, NodeProto, TensorProto};
 use onnx_runtime_ir::{Attribute, DataType, Node, NodeId, TensorData, ValueId};
-use onnx_runtime_shape_inference::{NodeIo, ShapeData, TypeInfo};
+use onnx_runtime_shape_inference::{NodeIo, TypeInfo};
 use remat_ir::ValueType;
 use rustc_hash::FxHashMap;
 
@@ -11,6 +11,10 @@ use crate::attributes::{attribute, kind};
 use crate::external::Folder;
 use crate::functions::domain;
 use crate::tensor::{small_values, sparse_type};
+use crate::types::element;
+use crate::values::Tensor;
+
+use super::value::Value;
 
 /// Attributes of the call that a function body may refer to.
 pub(super) type Bindings<'m> = FxHashMap<&'m str, &'m AttributeProto>;
@@ -85,19 +89,20 @@ pub(super) fn sparse_constant(node: &NodeProto) -> Option<ValueType> {
     sparse_type(value.sparse_tensor.as_ref()?, &node.name).ok()
 }
 
-/// What is known of an initializer before the model runs: its type, and the values of a small one.
-pub(super) fn initializer(proto: &TensorProto, info: Option<TypeInfo>, folder: Option<&Folder>) -> NodeIo {
-    let shape_data = small_values(proto, folder).and_then(|data| {
-        let dims: Vec<usize> = proto
-            .dims
-            .iter()
-            .map(|&d| usize::try_from(d).ok())
-            .collect::<Option<_>>()?;
-        ShapeData::from_tensor(DataType::from_onnx(proto.data_type)?, &dims, &data)
+/// What is known of an initializer before the model runs: its type, and the elements of a small one.
+pub(super) fn initializer(proto: &TensorProto, info: Option<TypeInfo>, folder: Option<&Folder>) -> Value {
+    let tensor = small_values(proto, folder).and_then(|data| {
+        let dims = proto.dims.iter().map(|&dim| usize::try_from(dim).ok());
+        Tensor::from_bytes(
+            element(proto.data_type).ok().flatten()?,
+            dims.collect::<Option<_>>()?,
+            &data,
+        )
     });
-    NodeIo {
+    let mut value = Value::from(NodeIo {
         type_info: info,
-        shape_data,
-        value_type: None,
-    }
+        ..NodeIo::default()
+    });
+    value.know(tensor);
+    value
 }

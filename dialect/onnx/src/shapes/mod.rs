@@ -13,9 +13,11 @@ mod guard;
 mod rules;
 mod stand_in;
 mod symbols;
+mod value;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use onnx_protobuf::{FunctionProto, GraphProto, NodeProto, ValueInfoProto};
@@ -29,11 +31,13 @@ use crate::external::Folder;
 use crate::functions::{Function, Functions, Opsets};
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
+use crate::values::{Operands, Tensor, evaluate};
 use budget::Budget;
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
 use stand_in::StandIn;
 use symbols::Symbols;
+use value::Value;
 
 /// Nodes and declarations inside subgraphs and functions that are visited at most, each as often as it is reached: functions that call
 /// each other can unfold to exponentially many.
@@ -50,8 +54,23 @@ pub(crate) struct Inferred {
     pub(crate) open: HashMap<String, BTreeSet<String>>,
     /// Every dimension name a caller may set.
     pub(crate) names: BTreeSet<String>,
+    /// Those of them that graph inputs leave open.
+    pub(crate) inputs: BTreeSet<String>,
+    /// Values of the main graph whose elements are known before the model runs.
+    pub(crate) tensors: BTreeMap<String, Rc<Tensor>>,
     /// Objections of the rules, by name of the node.
     pub(crate) causes: HashMap<String, String>,
+}
+
+impl Inferred {
+    /// The dimensions to ask a caller for: those of graph inputs, or where inputs leave none open, all.
+    pub(crate) fn to_ask(&self) -> BTreeSet<String> {
+        if self.inputs.is_empty() {
+            self.names.clone()
+        } else {
+            self.inputs.clone()
+        }
+    }
 }
 
 /// What inference needs to know of the model.
@@ -83,6 +102,21 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     let mut scope = Scope::new(None, context.opsets, None);
     scope.main = true;
     inference.enter_graph(context.graph, &mut scope)?;
+    let given: BTreeSet<&str> = context
+        .graph
+        .initializer
+        .iter()
+        .map(|tensor| tensor.name.as_str())
+        .collect();
+    let asked = context
+        .graph
+        .input
+        .iter()
+        .filter(|input| !given.contains(input.name.as_str()));
+    let inputs = asked.filter_map(|input| scope.values.get(input.name.as_str()));
+    let inputs = inputs
+        .flat_map(|value| inference.symbols.open_names(&value.io))
+        .collect();
     for (node, name) in &context.nodes {
         inference.node(node, name, &mut scope)?;
     }
@@ -90,6 +124,8 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         types: HashMap::with_capacity(scope.values.len()),
         open: HashMap::new(),
         names: BTreeSet::new(),
+        inputs,
+        tensors: BTreeMap::new(),
         causes: HashMap::new(),
     };
     let declared = &scope.declared;
@@ -97,8 +133,12 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     values.sort_unstable();
     values.dedup();
     for name in values {
-        let unknown = NodeIo::default();
-        let io = scope.values.get(name).unwrap_or(&unknown);
+        let unknown = Value::default();
+        let value = scope.values.get(name).unwrap_or(&unknown);
+        if let Some(tensor) = &value.tensor {
+            inferred.tensors.insert(name.to_owned(), Rc::clone(tensor));
+        }
+        let io = &value.io;
         inferred
             .types
             .insert(name.to_owned(), inference.symbols.value_type(io, declared.get(name)));
@@ -120,7 +160,7 @@ fn registry() -> &'static InferenceRegistry {
 /// The values visible in one graph or function body.
 struct Scope<'s, 'm> {
     parent: Option<&'s Scope<'s, 'm>>,
-    values: FxHashMap<&'m str, NodeIo>,
+    values: FxHashMap<&'m str, Value>,
     declared: FxHashMap<&'m str, ValueType>,
     opsets: &'s Opsets,
     bindings: Option<&'s Bindings<'m>>,
@@ -146,11 +186,11 @@ impl<'s, 'm> Scope<'s, 'm> {
         Self::new(Some(self), self.opsets, self.bindings)
     }
 
-    fn get(&self, name: &str) -> Option<&NodeIo> {
+    fn get(&self, name: &str) -> Option<&Value> {
         let mut scope = Some(self);
         while let Some(here) = scope {
-            if let Some(io) = here.values.get(name) {
-                return Some(io);
+            if let Some(value) = here.values.get(name) {
+                return Some(value);
             }
             scope = here.parent;
         }
@@ -185,22 +225,22 @@ impl<'m> Inference<'m> {
         }
         self.declare(graph.value_info.iter().chain(&graph.output).chain(&graph.input), scope)?;
         for input in &graph.input {
-            self.define(&input.name, NodeIo::default(), scope);
+            self.define(&input.name, Value::default(), scope);
         }
         for tensor in &graph.initializer {
             let ty = dense_type(tensor, "an initializer")?;
             let info = self.symbols.node_io(&ty).type_info;
             scope.declared.insert(&tensor.name, ty);
-            let mut io = convert::initializer(tensor, info, self.folder);
-            self.budget.admit(&mut io);
-            scope.values.insert(&tensor.name, io);
+            let mut value = convert::initializer(tensor, info, self.folder);
+            self.budget.admit(&mut value);
+            scope.values.insert(&tensor.name, value);
         }
         for sparse in &graph.sparse_initializer {
             let ty = sparse_type(sparse, "a sparse initializer")?;
             let io = self.symbols.node_io(&ty);
             let name = sparse.values.as_ref().map_or("", |values| values.name.as_str());
             scope.declared.insert(name, ty);
-            scope.values.insert(name, io);
+            scope.values.insert(name, io.into());
         }
         Ok(())
     }
@@ -225,16 +265,16 @@ impl<'m> Inference<'m> {
     }
 
     /// Defines a value: what was inferred, refined by what was declared.
-    fn define(&mut self, name: &'m str, mut io: NodeIo, scope: &mut Scope<'_, 'm>) {
+    fn define(&mut self, name: &'m str, mut value: Value, scope: &mut Scope<'_, 'm>) {
         if name.is_empty() {
             return;
         }
         if let Some(declared) = scope.declared.get(name) {
-            self.refine(&mut io, declared, name);
+            self.refine(&mut value.io, declared, name);
         }
-        self.budget.admit(&mut io);
-        self.symbols.settle(&mut io, scope.main.then_some(name));
-        scope.values.insert(name, io);
+        self.budget.admit(&mut value);
+        self.symbols.settle(&mut value.io, scope.main.then_some(name));
+        scope.values.insert(name, value);
     }
 
     /// Puts declared types over inferred ones. A declared number wins over an inferred one: the file may know more than
@@ -250,7 +290,11 @@ impl<'m> Inference<'m> {
                 for ((inferred, stated), dim) in inferred.shape.iter_mut().zip(stated.shape).zip(dims) {
                     let keeps = match dim {
                         Dim::Known(_) => false,
-                        Dim::Symbol(_) => inferred.as_symbol().is_none() && !inferred.is_overflow(),
+                        // A name that comes from the inputs says more than one that stands only here.
+                        Dim::Symbol(_) => {
+                            let named = inferred.as_symbol().is_none_or(|id| self.symbols.is_named(id));
+                            named && !inferred.is_overflow()
+                        }
                         Dim::Unknown => true,
                     };
                     if !keeps {
@@ -293,14 +337,17 @@ impl<'m> Inference<'m> {
         Ok(())
     }
 
-    fn inputs(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
+    fn inputs(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<Value> {
         budget::inputs(node.input.iter().map(|name| scope.get(name)))
     }
 
     /// Infers an operator by its rule.
-    fn operator(&mut self, proto: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<NodeIo> {
+    fn operator(&mut self, proto: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<Value> {
         let node = convert::node(proto, scope.bindings, self.folder);
-        let inputs = self.inputs(proto, scope);
+        let operands = self.inputs(proto, scope);
+        let shapes: Vec<Option<Vec<usize>>> = operands.iter().map(Value::shape).collect();
+        let (inputs, tensors): (Vec<NodeIo>, Vec<_>) =
+            operands.into_iter().map(|value| (value.io, value.tensor)).unzip();
         let stand_in = StandIn::of(&node, &inputs);
         let ruled = match &stand_in {
             Some(stand_in) => self.apply_rule(&stand_in.node, stand_in.inputs.clone(), scope),
@@ -332,6 +379,16 @@ impl<'m> Inference<'m> {
         for io in &mut results {
             io.type_info.take_if(|info| info.rank() > MAX_RANK);
         }
+        let mut results: Vec<Value> = results.into_iter().map(Value::from).collect();
+        let known = evaluate(&Operands {
+            node: &node,
+            version: scope.opsets.get("").copied().unwrap_or(0),
+            values: &tensors,
+            shapes: &shapes,
+        });
+        for (result, tensor) in results.iter_mut().zip(known.unwrap_or_default()) {
+            result.know(Some(tensor));
+        }
         results
     }
 
@@ -358,7 +415,7 @@ impl<'m> Inference<'m> {
         function: &'m Function<'m>,
         node: &'m NodeProto,
         scope: &Scope<'_, 'm>,
-    ) -> Result<Vec<NodeIo>, OnnxError> {
+    ) -> Result<Vec<Value>, OnnxError> {
         let proto: &'m FunctionProto = function.proto;
         let mut bindings: Bindings<'m> = proto.attribute_proto.iter().map(|a| (a.name.as_str(), a)).collect();
         for attribute in &node.attribute {
@@ -369,8 +426,8 @@ impl<'m> Inference<'m> {
         let mut body = Scope::new(None, &function.opsets, Some(&bindings));
         self.declare(proto.value_info.iter(), &mut body)?;
         let inputs = self.inputs(node, scope);
-        for (name, io) in proto.input.iter().zip(inputs) {
-            body.values.insert(name, io);
+        for (name, value) in proto.input.iter().zip(inputs) {
+            body.values.insert(name, value);
         }
         self.depth += 1;
         for inner in &proto.node {
@@ -385,7 +442,7 @@ impl<'m> Inference<'m> {
     }
 
     /// Infers a subgraph whose inputs are already defined in `scope`; returns its outputs.
-    fn subgraph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<Vec<NodeIo>, OnnxError> {
+    fn subgraph(&mut self, graph: &'m GraphProto, scope: &mut Scope<'_, 'm>) -> Result<Vec<Value>, OnnxError> {
         self.depth += 1;
         for node in &graph.node {
             self.node(node, &node.name, scope)?;

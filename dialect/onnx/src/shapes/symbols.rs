@@ -69,6 +69,11 @@ impl<'o> Symbols<'o> {
         DimExpr::symbol(id)
     }
 
+    /// Whether the symbol has a name that a caller may set.
+    pub(super) fn is_named(&self, id: SymbolId) -> bool {
+        self.name_of.contains_key(&id)
+    }
+
     /// A declared dimension.
     pub(super) fn expression(&mut self, dim: &Dim) -> DimExpr {
         match dim {

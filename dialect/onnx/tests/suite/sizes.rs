@@ -77,7 +77,16 @@ fn dimensions_without_a_name_are_named_after_their_tensor() {
     let Err(OnnxError::UnknownSizes { dims, .. }) = open(&m) else {
         panic!("sizes are known")
     };
-    assert_eq!(dims, ["places[1]"]);
+    assert_eq!(dims, ["x[0]"]);
+    // Callers are asked for inputs only; what the data decides may be stated all the same.
+    let Err(OnnxError::UnknownSizes { dims, causes, .. }) = open_with(&m, &[("x[0]", 7)], &[]) else {
+        panic!("sizes are known")
+    };
+    assert!(dims.is_empty());
+    assert_eq!(
+        causes,
+        ["node `NonZero_0` (NonZero): how large its result is depends on the data"]
+    );
     let settled = open_with(&m, &[("places[1]", 10), ("x[0]", 7)], &[]).unwrap();
     assert_eq!(bytes(settled.graph(), "y"), Some(2 * 10 * 4));
     assert_eq!(bytes(settled.graph(), "x"), Some(7 * 3 * 4));
