@@ -46,6 +46,28 @@ pub struct StandIn {
     pub element: Element,
 }
 
+/// The type of one result that follows from operands directly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultType {
+    /// Another column or a rule of shape inference says it.
+    Other,
+    /// That of an operand.
+    Like(usize),
+    /// The shape of an operand, of elements of this type.
+    LikeOf(usize, ElementType),
+    /// A vector as long as the first dimension of an operand, of elements of its type.
+    Leading(usize),
+    /// The shape that operand `shape` lists, of elements of the type of operand `element`.
+    Listed {
+        /// The list of extents.
+        shape: usize,
+        /// The operand of the element type.
+        element: usize,
+    },
+    /// A truth value, as a vector of one element.
+    Flag,
+}
+
 /// Element type of a result whose shape a [`StandIn`] gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {

@@ -20,6 +20,7 @@ pub(crate) const ROWS: &[Operator] = &[
     learning("Normalizer").cost(F::Normalization(4)),
     learning("OneHotEncoder").cost(F::Move(M::Broadcast)),
     learning("Scaler").cost(F::Elementwise(2)),
+    learning("ZipMap").sized_as_operands(1),
     preview("Adagrad").cost(F::Elementwise(10)),
     preview("Adam").cost(F::Elementwise(10)),
     preview("Gradient"),

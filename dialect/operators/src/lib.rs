@@ -17,6 +17,6 @@ mod operator;
 mod runtime;
 mod table;
 
-pub use columns::{AttentionLayout, Effect, Element, Formula, Half, Movement, Sharing, StandIn, Workspace};
+pub use columns::{AttentionLayout, Effect, Element, Formula, Half, Movement, ResultType, Sharing, StandIn, Workspace};
 pub use operator::Operator;
 pub use table::{operator, rows};

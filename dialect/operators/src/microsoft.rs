@@ -2,7 +2,9 @@
 
 use remat_ir::ElementType as T;
 
-use crate::columns::{AttentionLayout as A, Element, Formula as F, Half, Movement as M, Workspace as W};
+use crate::columns::{
+    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ResultType as R, Workspace as W,
+};
 use crate::operator::Operator;
 
 const fn microsoft(name: &'static str) -> Operator {
@@ -29,7 +31,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("DecoderMaskedMultiHeadAttention").cost(F::Attention(A::Separate { past: 6 })).stateful(),
     microsoft("DecoderMaskedSelfAttention").cost(F::Attention(A::Projected { past: 4 })).stateful(),
     microsoft("DequantizeLinear").cost(F::Elementwise(4))
-        .shaped_as("DequantizeLinear", &[0, 1, 2], Element::Same).half(Half::Native),
+        .shaped_as("Identity", &[0], Element::OfOperand(1, T::Float32)).half(Half::Native),
     microsoft("DynamicQuantizeLSTM").cost(F::Recurrent { weights: [1, 2] }),
     microsoft("DynamicQuantizeMatMul").cost(F::MatMul)
         .shaped_as("MatMul", &[0, 1], Element::Is(T::Float32)).workspace(W::PerOperand { operand: 0, bytes: 1 }),
@@ -113,28 +115,66 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("WhisperBeamSearch").runs_subgraphs(),
 ];
 
-/// Operators of builds for training: they update an operand in place, communicate, or hide what they do.
+/// Operators of builds for training, which artifact generation writes: the backward passes, and those that update an operand in place,
+/// communicate, or hide what they do. Source: ONNX Runtime, `orttraining/core/graph/training_op_defs.cc`.
 #[rustfmt::skip]
 pub(crate) const TRAINING: &[Operator] = &[
     microsoft("AdamOptimizer").stateful(),
-    microsoft("AdamWOptimizer").stateful(),
+    microsoft("AdamWOptimizer").stateful().results(&[R::Flag, R::Like(2), R::Like(4), R::Like(5)]),
     microsoft("AllGather").stateful(),
     microsoft("AllReduce").stateful(),
     microsoft("AllToAll").stateful(),
-    microsoft("BatchNormInternal").stateful(),
+    microsoft("AveragePoolGrad").cost(F::AveragePool),
+    microsoft("BatchNormInternal").cost(F::Normalization(8)).stateful().results(&[R::Like(0), R::Like(3), R::Like(4), R::Like(3), R::Like(3)]),
+    microsoft("BatchNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(1), R::Like(2), R::Like(2)]),
+    microsoft("BiasFastGeluGrad_dX").cost(F::Transcendental(64)).results(&[R::Like(0)]),
+    microsoft("BiasGeluGrad_dX").cost(F::Transcendental(64)).results(&[R::Like(0)]),
+    microsoft("BitmaskDropoutGrad").cost(F::Elementwise(2)).results(&[R::Like(0)]),
+    microsoft("ConvGrad").cost(F::Conv { weight: 2 }).results(&[R::Like(1), R::Like(2), R::Leading(2)]),
+    microsoft("ConvTransposeGrad").cost(F::Conv { weight: 2 }).results(&[R::Like(1), R::Like(2)]),
     microsoft("DistributedAllGather").stateful(),
-    microsoft("InPlaceAccumulator").stateful(),
-    microsoft("InPlaceAccumulatorV2").stateful(),
+    microsoft("DropoutGrad").cost(F::Elementwise(2)).results(&[R::Like(0)]),
+    microsoft("FakeQuant").cost(F::Elementwise(4)).results(&[R::Like(0), R::LikeOf(0, T::Bool)]),
+    microsoft("FakeQuantGrad").cost(F::Elementwise(2)).results(&[R::Like(0)]),
+    microsoft("FastGeluGrad").cost(F::Transcendental(64)).results(&[R::Like(1)]),
+    microsoft("GatherElementsGrad").cost(F::Scatter).results(&[R::Listed { shape: 1, element: 0 }]),
+    microsoft("GatherGrad").cost(F::Scatter).results(&[R::Listed { shape: 0, element: 2 }]),
+    microsoft("GatherNDGrad").cost(F::ScatterTuples).results(&[R::Listed { shape: 0, element: 2 }]),
+    microsoft("GeluGrad").cost(F::Transcendental(64)).results(&[R::Like(1)]),
+    microsoft("InPlaceAccumulator").stateful().results(&[R::Like(0)]),
+    microsoft("InPlaceAccumulatorV2").stateful().results(&[R::Flag, R::Like(0)]),
+    microsoft("InplaceClipGradNorm").stateful().results(&[R::Like(0)]),
+    microsoft("InvertibleLayerNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(0), R::Like(2), R::Like(2)]),
     microsoft("LambOptimizer").stateful(),
+    microsoft("LayerNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(1), R::Like(2), R::Like(2)]),
+    microsoft("LeakyReluGrad").cost(F::Elementwise(2)).results(&[R::Like(0)]),
+    microsoft("LogSoftmaxGrad").cost(F::Softmax(8)).results(&[R::Like(0)]),
+    microsoft("LogSoftmaxGrad_13").cost(F::Softmax(8)).results(&[R::Like(0)]),
+    microsoft("MaxPoolGrad").cost(F::Scatter),
     microsoft("PythonOp").stateful(),
     microsoft("PythonOpGrad").stateful(),
+    microsoft("QuickGeluGrad").cost(F::Transcendental(32)).results(&[R::Like(0)]),
     microsoft("RecordEvent").stateful(),
     microsoft("Recv").stateful(),
+    microsoft("ReduceSumTraining").cost(F::Reduce(1)).shaped_as("ReduceSum", &[0, 1], Element::Same),
+    microsoft("ReluGrad").cost(F::Elementwise(1)).results(&[R::Like(0)]),
+    microsoft("ResizeGrad").cost(F::Elementwise(8)).results(&[R::Like(1)]),
     microsoft("SGDOptimizer").stateful(),
-    microsoft("SGDOptimizerV2").stateful(),
+    microsoft("SGDOptimizerV2").stateful().results(&[R::Flag, R::Like(1)]),
+    microsoft("Scale").cost(F::Elementwise(1)).results(&[R::Like(0)]),
     microsoft("Send").stateful(),
+    microsoft("SigmoidGrad").cost(F::Elementwise(3)).results(&[R::Like(0)]),
+    microsoft("SimplifiedLayerNormalizationGrad").cost(F::Normalization(10)).results(&[R::Like(1), R::Like(2)]),
+    microsoft("SliceGrad").cost(F::Move(M::Copy)).results(&[R::Listed { shape: 1, element: 0 }]),
+    microsoft("SoftmaxCrossEntropyGrad").cost(F::Softmax(4)).results(&[R::Like(1)]),
+    microsoft("SoftmaxCrossEntropyLossGrad").cost(F::Softmax(4)).results(&[R::Like(1)]),
+    microsoft("SoftmaxCrossEntropyLossInternalGrad").cost(F::Softmax(4)).results(&[R::Like(1)]),
+    microsoft("SoftmaxGrad").cost(F::Softmax(8)).results(&[R::Like(0)]),
+    microsoft("SoftmaxGrad_13").cost(F::Softmax(8)).results(&[R::Like(0)]),
+    microsoft("SparseSoftmaxCrossEntropyGrad").cost(F::Softmax(4)).results(&[R::Like(1)]),
+    microsoft("TanhGrad").cost(F::Elementwise(3)).results(&[R::Like(0)]),
     microsoft("TritonOp").stateful(),
     microsoft("WaitEvent").stateful(),
     microsoft("YieldOp").stateful(),
-    microsoft("ZeroGradient").stateful(),
+    microsoft("ZeroGradient").stateful().results(&[R::Like(0)]),
 ];

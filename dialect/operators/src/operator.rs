@@ -1,6 +1,6 @@
 //! One row of the table, and how it is written.
 
-use crate::columns::{Effect, Element, Formula, Half, Sharing, StandIn, Workspace};
+use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, StandIn, Workspace};
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub struct Operator {
     pub measures: bool,
     /// The operator whose shape rule holds for this one, where shape inference has none of its own.
     pub stand_in: Option<StandIn>,
+    /// By result: its type, where it follows from operands directly; results beyond the list have other rules.
+    pub results: &'static [ResultType],
     /// Where the type leaves the size of result 0 open: it takes the memory of so many of the first operands together.
     pub sized_as_operands: Option<usize>,
     /// How many operands and results onnx-mlir's op names one by one, where some at the end may be left out; else 0.
@@ -63,6 +65,7 @@ impl Operator {
             broadcasts: false,
             measures: false,
             stand_in: None,
+            results: &[],
             sized_as_operands: None,
             slots: (0, 0),
             cost: Formula::Bytes,
@@ -162,6 +165,11 @@ impl Operator {
 
     pub(crate) const fn slots(mut self, operands: usize, results: usize) -> Self {
         self.slots = (operands, results);
+        self
+    }
+
+    pub(crate) const fn results(mut self, results: &'static [ResultType]) -> Self {
+        self.results = results;
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use remat_operators::{AttentionLayout, Element, Formula, Operator, StandIn, Workspace, operator, rows};
+use remat_operators::{AttentionLayout, Element, Formula, Operator, ResultType, StandIn, Workspace, operator, rows};
 
 /// `schemas.tsv`, made by `schemas.py`: the most operands and results that any version of an operator takes.
 fn schemas() -> BTreeMap<(&'static str, &'static str), (usize, usize)> {
@@ -19,9 +19,14 @@ fn schemas() -> BTreeMap<(&'static str, &'static str), (usize, usize)> {
 
 /// Operators that no released build of ONNX Runtime and no version of `onnx` has: those of builds for training, and of MLIR.
 const WITHOUT_SCHEMA: &str = "
-AdamOptimizer AdamWOptimizer AllGather AllReduce AllToAll BatchNormInternal DistributedAllGather InPlaceAccumulator
-InPlaceAccumulatorV2 LambOptimizer PythonOp PythonOpGrad RecordEvent Recv SGDOptimizer SGDOptimizerV2 Send TritonOp WaitEvent YieldOp
-ZeroGradient EntryPoint Print Return Yield
+AdamOptimizer AdamWOptimizer AllGather AllReduce AllToAll AveragePoolGrad BatchNormInternal BatchNormalizationGrad
+BiasFastGeluGrad_dX BiasGeluGrad_dX BitmaskDropoutGrad ConvGrad ConvTransposeGrad DistributedAllGather DropoutGrad FakeQuant
+FakeQuantGrad FastGeluGrad GatherElementsGrad GatherGrad GatherNDGrad GeluGrad InPlaceAccumulator InPlaceAccumulatorV2
+InplaceClipGradNorm InvertibleLayerNormalizationGrad LambOptimizer LayerNormalizationGrad LeakyReluGrad LogSoftmaxGrad
+LogSoftmaxGrad_13 MaxPoolGrad PythonOp PythonOpGrad QuickGeluGrad RecordEvent Recv ReduceSumTraining ReluGrad ResizeGrad
+SGDOptimizer SGDOptimizerV2 Scale Send SigmoidGrad SimplifiedLayerNormalizationGrad SliceGrad SoftmaxCrossEntropyGrad
+SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternalGrad SoftmaxGrad SoftmaxGrad_13 SparseSoftmaxCrossEntropyGrad TanhGrad
+TritonOp WaitEvent YieldOp ZeroGradient EntryPoint Print Return Yield
 ";
 
 fn has_schema_somewhere(domain: &str) -> bool {
@@ -49,6 +54,15 @@ fn operands(row: &Operator) -> Vec<(&'static str, usize)> {
         Workspace::Operand(index) | Workspace::PerOperand { operand: index, .. } => named.push(("workspace", index)),
         Workspace::Flash { bias: Some(index) } => named.push(("workspace", index)),
         _ => {}
+    }
+    for result in row.results {
+        match *result {
+            ResultType::Like(index) | ResultType::LikeOf(index, _) | ResultType::Leading(index) => {
+                named.push(("results", index));
+            }
+            ResultType::Listed { shape, element } => named.extend([("results", shape), ("results", element)]),
+            ResultType::Other | ResultType::Flag => {}
+        }
     }
     if let Some(StandIn { operands, element, .. }) = row.stand_in {
         named.extend(operands.iter().map(|&index| ("stand_in", index)));

@@ -10,6 +10,7 @@ mod budget;
 mod control;
 mod convert;
 mod guard;
+mod learning;
 mod rules;
 mod stand_in;
 mod symbols;

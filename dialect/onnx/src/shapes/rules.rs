@@ -1,19 +1,62 @@
-//! What the inference crate's rules leave open although it follows: results whose rank is known even if their extents are not.
+//! What the inference crate's rules leave open although it follows: results that are typed as an operand is, operators without a rule,
+//! and results whose rank is known even if their extents are not.
 
 use onnx_runtime_ir::{Attribute, DataType, Node};
-use onnx_runtime_shape_inference::{NodeIo, TypeInfo};
+use onnx_runtime_shape_inference::{DimExpr, NodeIo, TypeInfo};
+use remat_operators::{ResultType, operator};
 
 use super::guard::MAX_RANK;
-use super::symbols::Symbols;
+use super::learning;
+use super::symbols::{Symbols, data_type};
 
-/// Adds known types to the results of a node of the default domain.
+/// Adds known types to the results of a node.
 pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], symbols: &mut Symbols<'_>) {
-    let Some(result) = results.first_mut().filter(|_| node.is_default_domain()) else {
-        return;
-    };
-    if result.type_info.is_none() && result.value_type.is_none() {
+    let row = operator(&node.domain, &node.op_type);
+    for (result, &stated) in results.iter_mut().zip(row.results) {
+        if is_open(result) {
+            result.type_info = by_operand(stated, inputs);
+        }
+    }
+    if node.domain == "ai.onnx.ml" {
+        for (result, info) in results.iter_mut().zip(learning::results(node, inputs)) {
+            if is_open(result) {
+                result.type_info = info;
+            }
+        }
+    }
+    if let Some(result) = results
+        .first_mut()
+        .filter(|result| node.is_default_domain() && is_open(result))
+    {
         result.type_info = shape(node, inputs, symbols);
     }
+}
+
+fn is_open(result: &NodeIo) -> bool {
+    result.type_info.is_none() && result.value_type.is_none()
+}
+
+/// The type of a result of which the table says that it follows from operands.
+fn by_operand(stated: ResultType, inputs: &[NodeIo]) -> Option<TypeInfo> {
+    let info = |index: usize| inputs.get(index)?.type_info.as_ref();
+    Some(match stated {
+        ResultType::Other => return None,
+        ResultType::Like(index) => info(index)?.clone(),
+        ResultType::LikeOf(index, element) => TypeInfo::new(data_type(element), info(index)?.shape.clone()),
+        ResultType::Leading(index) => {
+            let info = info(index)?;
+            TypeInfo::new(info.dtype, vec![info.shape.first()?.clone()])
+        }
+        ResultType::Listed { shape, element } => {
+            let list = inputs
+                .get(shape)?
+                .shape_data
+                .as_ref()
+                .filter(|list| list.float_elems.is_none())?;
+            TypeInfo::new(info(element)?.dtype, list.elems.clone())
+        }
+        ResultType::Flag => TypeInfo::new(DataType::Bool, vec![DimExpr::constant(1)]),
+    })
 }
 
 /// The type of a result whose extents depend on values that are not known, but whose rank does not.
@@ -32,6 +75,32 @@ fn shape(node: &Node, inputs: &[NodeIo], symbols: &mut Symbols<'_>) -> Option<Ty
     let mut open = |rank: usize| (0..rank).map(|_| symbols.interner.fresh_dim()).collect::<Vec<_>>();
     match node.op_type.as_str() {
         "Trilu" => first.cloned(),
+        // One window of each channel for each region.
+        "RoiAlign" | "MaxRoiPool" => {
+            let (info, regions) = (first?, inputs.get(1)?.type_info.as_ref()?);
+            let pooled = node.attr("pooled_shape").and_then(Attribute::as_ints);
+            let extent = |name| node.attr(name).and_then(Attribute::as_int).unwrap_or(1);
+            let window = match pooled {
+                Some(&[height, width]) => [height, width],
+                _ => [extent("output_height"), extent("output_width")],
+            };
+            let [regions, channels] = [regions.shape.first()?.clone(), info.shape.get(1)?.clone()];
+            let [height, width] = window.map(DimExpr::constant);
+            Some(TypeInfo::new(info.dtype, vec![regions, channels, height, width]))
+        }
+        "Upsample" => {
+            let info = first?;
+            let scales = match node.attr("scales") {
+                Some(Attribute::Floats(scales)) => scales.iter().map(|&scale| f64::from(scale)).collect(),
+                _ => inputs.get(1)?.shape_data.as_ref()?.float_elems.clone()?,
+            };
+            let extent = |(dim, scale): (&DimExpr, f64)| {
+                let scaled = (dim.as_const()? as f64 * scale).floor();
+                (0.0..9e15).contains(&scaled).then(|| DimExpr::constant(scaled as i64))
+            };
+            let shape = (scales.len() == info.rank()).then(|| info.shape.iter().zip(scales).map(extent).collect());
+            Some(TypeInfo::new(info.dtype, shape.flatten()?))
+        }
         "ConstantOfShape" => {
             let dtype = match node.attr("value") {
                 Some(Attribute::Tensor(value)) => value.dtype,

@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use remat_ir::{ElementType, ValueType};
-use remat_onnx::OnnxError;
-use remat_onnx::proto::{GraphProto, TypeProto};
+use remat_onnx::proto::{GraphProto, NodeProto, TypeProto};
+use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
 fn batch() -> GraphProto {
     let nodes = vec![
@@ -328,4 +328,98 @@ fn a_dimension_of_minus_one_counts_as_unknown() {
         bytes(open_with(&m, &[("x[0]", 3)], &[]).unwrap().graph(), "y"),
         Some(24)
     );
+}
+
+/// The size of a result of a node of a domain, its operands of stated types.
+fn result_bytes(node: NodeProto, operands: &[(&str, TypeProto)], result: &str) -> Option<u64> {
+    let g = graph(operands, vec![node], &[result]);
+    let options = ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    };
+    let opened = OnnxModel::from_proto(model(g), &options).unwrap();
+    bytes(opened.graph(), result)
+}
+
+#[test]
+fn a_scale_of_one_element_is_one_for_the_whole_tensor() {
+    let n = node("DequantizeLinear", &["b", "scale"], &["y"]);
+    let operands = [("b", tensor_type(6, "32")), ("scale", tensor_type(FLOAT, "1"))];
+    assert_eq!(result_bytes(n, &operands, "y"), Some(32 * 4));
+    let n = node("QuantizeLinear", &["x", "scale"], &["y"]);
+    let operands = [("x", tensor_type(FLOAT, "32")), ("scale", tensor_type(FLOAT, "1"))];
+    assert_eq!(result_bytes(n, &operands, "y"), Some(32));
+}
+
+#[test]
+fn regions_have_a_window_for_each_channel() {
+    let n = node("RoiAlign", &["x", "rois", "at"], &["y"])
+        .int("output_height", 7)
+        .int("output_width", 5);
+    let operands = [
+        ("x", tensor_type(FLOAT, "1 3 40 40")),
+        ("rois", tensor_type(FLOAT, "9 4")),
+        ("at", tensor_type(INT64, "9")),
+    ];
+    assert_eq!(result_bytes(n, &operands, "y"), Some(9 * 3 * 7 * 5 * 4));
+}
+
+#[test]
+fn classifiers_give_a_label_and_a_score_for_each_class() {
+    for op in ["TreeEnsembleClassifier", "LinearClassifier"] {
+        let labels = if op == "LinearClassifier" {
+            "classlabels_ints"
+        } else {
+            "classlabels_int64s"
+        };
+        let n = || {
+            node(op, &["x"], &["label", "scores"])
+                .domain("ai.onnx.ml")
+                .ints(labels, &[1, 2, 3])
+        };
+        let operands = [("x", tensor_type(FLOAT, "20 4"))];
+        assert_eq!(result_bytes(n(), &operands, "label"), Some(20 * 8));
+        assert_eq!(result_bytes(n(), &operands, "scores"), Some(20 * 3 * 4));
+    }
+}
+
+#[test]
+fn gradients_have_the_shapes_of_what_they_belong_to() {
+    let n = || node("ConvGrad", &["dy", "x", "w"], &["dx", "dw", "db"]).domain("com.microsoft");
+    let operands = [
+        ("dy", tensor_type(FLOAT, "1 8 30 30")),
+        ("x", tensor_type(FLOAT, "1 3 32 32")),
+        ("w", tensor_type(FLOAT, "8 3 3 3")),
+    ];
+    for (result, size) in [("dx", 3 * 32 * 32 * 4), ("dw", 8 * 3 * 3 * 3 * 4), ("db", 8 * 4)] {
+        assert_eq!(result_bytes(n(), &operands, result), Some(size));
+    }
+    let n = node("GatherGrad", &["shape", "at", "dy"], &["dx"]).domain("com.microsoft");
+    let mut g = graph(
+        &[("at", tensor_type(INT64, "5")), ("dy", tensor_type(FLOAT, "5 16"))],
+        vec![n],
+        &["dx"],
+    );
+    g.initializer.push(integers("shape", &[100, 16]));
+    assert_eq!(bytes(import(g).graph(), "dx"), Some(100 * 16 * 4));
+}
+
+#[test]
+fn sizes_follow_through_floating_point() {
+    // What `interpolate(scale_factor=1.5)` exports to: the shape, scaled and rounded down.
+    let nodes = vec![
+        node("Shape", &["x"], &["shape"]),
+        node("Cast", &["shape"], &["float"]).int("to", 1),
+        node("Mul", &["float", "scale"], &["scaled"]),
+        node("Floor", &["scaled"], &["whole"]),
+        node("Cast", &["whole"], &["size"]).int("to", 7),
+        node("Expand", &["one", "size"], &["y"]),
+    ];
+    let mut g = graph(&[("x", tensor_type(FLOAT, "5 7"))], nodes, &["y"]);
+    let mut scale = tensor("scale", FLOAT, &[]);
+    scale.raw_data = 1.5_f32.to_le_bytes().to_vec();
+    let mut one = tensor("one", FLOAT, &[]);
+    one.raw_data = 1.0_f32.to_le_bytes().to_vec();
+    g.initializer.extend([scale, one]);
+    assert_eq!(bytes(import(g).graph(), "y"), Some(7 * 10 * 4));
 }

@@ -1,6 +1,8 @@
 //! Arithmetic element by element.
 
-use crate::columns::{Formula as F, Half, Workspace as W};
+use remat_ir::ElementType as T;
+
+use crate::columns::{Element, Formula as F, Half, ResultType as R, Workspace as W};
 use crate::onnx::onnx;
 use crate::operator::Operator;
 
@@ -27,7 +29,8 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Clip").cost(F::Elementwise(2)).slots(3, 0).overwrites(0).fused_as_activation(),
     onnx("Cos").cost(F::Transcendental(200)),
     onnx("Cosh").cost(F::Transcendental(1500)),
-    onnx("DequantizeLinear").cost(F::Elementwise(2)).slots(3, 0).half(Half::Native),
+    onnx("DequantizeLinear").cost(F::Elementwise(2))
+        .shaped_as("Identity", &[0], Element::OfOperand(1, T::Float32)).slots(3, 0).half(Half::Native),
     onnx("Div").cost(F::Elementwise(1)).broadcasts(),
     onnx("DynamicQuantizeLinear").cost(F::Elementwise(6)),
     onnx("Elu").cost(F::Transcendental(200)).overwrites(0).fused_as_activation(),
@@ -57,7 +60,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Or").cost(F::Elementwise(1)).broadcasts(),
     onnx("PRelu").cost(F::Elementwise(2)).broadcasts(),
     onnx("Pow").cost(F::Transcendental(500)).broadcasts(),
-    onnx("QuantizeLinear").cost(F::Elementwise(2)).slots(3, 0).half(Half::Native),
+    onnx("QuantizeLinear").cost(F::Elementwise(2)).results(&[R::LikeOf(0, T::Uint8)]).slots(3, 0).half(Half::Native),
     onnx("Reciprocal").cost(F::Elementwise(1)),
     onnx("Relu").cost(F::Elementwise(1)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace),
     onnx("RotaryEmbedding").cost(F::Elementwise(4)).slots(4, 0),
