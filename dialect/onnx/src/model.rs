@@ -10,6 +10,7 @@ use remat_ir::{ElementType, Graph};
 
 use crate::external::{self, Folder};
 use crate::import::{Imported, import, known_values};
+use crate::inline::inline_functions;
 use crate::values::Tensor;
 use crate::{LostMarks, OnnxError, export, presence, save, scope, tensor, wire};
 
@@ -37,8 +38,8 @@ pub struct KnownValue {
 
 /// An ONNX model with its main graph imported.
 ///
-/// The file's own content is kept whole: exporting changes the list of nodes and adds to the list of value types, nothing
-/// else.
+/// The file's own content is kept whole, but that calls of its functions are replaced by their nodes: exporting changes the list of nodes
+/// and adds to the list of value types, nothing else.
 #[derive(Debug)]
 pub struct OnnxModel {
     pub(crate) proto: ModelProto,
@@ -83,6 +84,7 @@ impl OnnxModel {
             why: error.to_string(),
         })?;
         presence::keep_zeros(&mut proto);
+        inline_functions(&mut proto);
         Self::finish(proto, folder, path, options)
     }
 
@@ -118,7 +120,7 @@ impl OnnxModel {
         &self.graph
     }
 
-    /// The file's content as it was read.
+    /// The file's content as it was read, calls of its functions replaced by their nodes.
     #[must_use]
     pub fn proto(&self) -> &ModelProto {
         &self.proto

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use remat_ir::{Attribute, Effects, ElementType, OpId, StorageClass, ValueType};
-use remat_onnx::OnnxError;
+use remat_onnx::{OnnxError, captures};
 use remat_onnx::proto::SparseTensorProto;
 
 #[test]
@@ -253,7 +253,7 @@ fn subgraphs_capture_outer_values_but_not_names_they_define() {
 }
 
 #[test]
-fn a_call_has_the_effects_of_its_body_and_its_shapes() {
+fn a_call_that_stays_has_the_effects_of_its_body_and_its_shapes() {
     let pure = function("my", "Twice", &["v"], &["w"], vec![node("Add", &["v", "v"], &["w"])]);
     let outer = function(
         "my",
@@ -272,6 +272,8 @@ fn a_call_has_the_effects_of_its_body_and_its_shapes() {
     ];
     let mut m = model(graph(&[("x", vector())], nodes, &["y"]));
     m.opset_import.push(opset("my", 1));
+    // Written for another version of the operators than the model, so it cannot be replaced by its nodes.
+    m.opset_import[0].version = 16;
     m.functions = vec![outer, pure];
     m.graph.mut_or_insert_default().value_info = vec![value("y", Some(vector()))];
     let model = open(&m).unwrap();
@@ -297,6 +299,66 @@ fn a_function_body_may_refer_to_attributes_of_the_call() {
         model.graph().tensors[y].ty,
         ValueType::tensor(ElementType::Float32, &[6, 4])
     );
+}
+
+#[test]
+fn a_call_is_replaced_by_the_nodes_of_its_function() {
+    let mut flatten = node("Flatten", &["v"], &["t"]).int("axis", 0).named("flat");
+    flatten.attribute[0].ref_attr_name = "at".to_owned();
+    // `w` is made by a call, `v` handed on as it came.
+    let body = vec![flatten, node("Inner", &["t"], &["w"]).domain("my")];
+    let mut f = function("my", "F", &["v", "left_out"], &["w", "v"], body);
+    f.attribute = vec!["at".to_owned()];
+    let branch = || {
+        graph(
+            &[],
+            vec![node("Add", &["u", "t"], &["r"]), node("Neg", &["r"], &["t2"])],
+            &["t2"],
+        )
+    };
+    let choice = node("If", &["c"], &["s"])
+        .graph("then_branch", branch())
+        .graph("else_branch", branch());
+    let constant = node("ReduceMax", &["u"], &["m"]).int("keepdims", 0);
+    let inner_body = vec![
+        constant,
+        node("Neg", &["u"], &["t"]),
+        node("Cast", &["m"], &["c"]).int("to", 9),
+        choice,
+    ];
+    let inner = function("my", "Inner", &["u"], &["s"], inner_body);
+    let calls = vec![
+        node("F", &["x"], &["y", "same"])
+            .domain("my")
+            .named("first")
+            .int("at", 2),
+        node("F", &["y"], &["z"]).domain("my").named("second").int("at", 1),
+    ];
+    let mut m = model(graph(&[("x", tensor_type(FLOAT, "2 3 4"))], calls, &["z", "same"]));
+    m.opset_import.push(opset("my", 1));
+    m.functions = vec![f, inner];
+    let model = open(&m).unwrap();
+    let mut printed = String::new();
+    for node in &model.proto().graph.node {
+        let reads: Vec<String> = [
+            node.input.clone(),
+            captures(node).into_iter().map(str::to_owned).collect(),
+        ]
+        .concat();
+        printed.push_str(&format!(
+            "{} = {}({})\n",
+            node.output.join(", "),
+            node.op_type,
+            reads.join(", ")
+        ));
+    }
+    insta::assert_snapshot!(printed);
+    let y = tensor_named(model.graph(), "y");
+    assert_eq!(
+        model.graph().tensors[y].ty,
+        ValueType::tensor(ElementType::Float32, &[6, 4])
+    );
+    assert!(model.proto().functions.is_empty());
 }
 
 #[test]
