@@ -45,6 +45,6 @@ pub use marks::{ANCHOR_SUFFIX, LostMarks, MARK, Marks};
 pub use model::{ImportOptions, KnownValue, OnnxModel};
 pub use onnx_protobuf as proto;
 pub use proto_type::type_proto;
-pub use scope::captures;
+pub use scope::{captures, rename_values};
 pub use tensor_file::TensorFile;
 pub use types::{element as element_type, value_type};

@@ -94,6 +94,23 @@ fn rename_in(graph: &mut GraphProto, names: &FxHashMap<String, String>) {
     graph.node.iter_mut().for_each(|node| rename_captures(node, &visible));
 }
 
+/// Gives values of the main graph other names, wherever they are read. `names` holds new names by old ones, none of a graph input,
+/// output or initializer.
+pub fn rename_values(graph: &mut GraphProto, names: &FxHashMap<String, String>) {
+    let values = graph.value_info.iter_mut().map(|value| &mut value.name);
+    for name in graph
+        .node
+        .iter_mut()
+        .flat_map(|node| node.input.iter_mut().chain(&mut node.output))
+        .chain(values)
+    {
+        if let Some(new) = names.get(name) {
+            name.clone_from(new);
+        }
+    }
+    graph.node.iter_mut().for_each(|node| rename_captures(node, names));
+}
+
 /// Every name of a value or node anywhere in the model.
 pub(crate) fn all_names(model: &ModelProto) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();

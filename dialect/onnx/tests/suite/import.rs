@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use remat_ir::{Attribute, Effects, ElementType, OpId, StorageClass, ValueType};
-use remat_onnx::{OnnxError, captures};
 use remat_onnx::proto::SparseTensorProto;
+use remat_onnx::{OnnxError, captures};
 
 #[test]
 fn nodes_out_of_order_are_sorted_as_little_as_needed() {

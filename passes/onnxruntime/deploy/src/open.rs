@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model};
 use remat_cost::ProfileFile;
-use remat_onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner};
+use remat_onnx::{ImportOptions, OnnxModel, rename_values};
+use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_solve::Activity;
+use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use crate::clock::Clock;
@@ -67,9 +68,83 @@ pub(crate) fn scratch_folder() -> Result<TempDir, DeployError> {
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.
 fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let path = scratch.join(named.file_name().unwrap_or_else(|| "fused.onnx".as_ref()));
-    remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path)?;
-    Ok(path)
+    let name = named.file_name().unwrap_or_else(|| "fused.onnx".as_ref());
+    let path = scratch.join(name);
+    let optimize = |input: &Path| remat_onnxruntime_run::optimize(runner, input, OptimizationLevel::Extended, &path);
+    match optimize(input) {
+        // Where a function is called twice, it writes the names in it twice.
+        Err(RuntimeError::Save { .. }) => {
+            let model = OnnxModel::open(input, &looked_at())?;
+            let inlined = folder_in(scratch, "inlined")?.join(name);
+            model.save_proto(model.proto(), &inlined)?;
+            optimize(&inlined)?;
+        }
+        other => other?,
+    }
+    with_own_names(path, scratch)
+}
+
+/// How names begin that the runtime gives to casts. It gives them again when it loads the file, even if they are taken then.
+const CAST_NAMES: &str = "InsertedPrecisionFreeCast_";
+
+/// The model at `path`, or a copy in which no value has a name that the runtime may give again.
+fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
+    let io = |source| remat::Error::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+    };
+    let bytes = std::fs::read(&path).map_err(io)?;
+    if !bytes
+        .windows(CAST_NAMES.len())
+        .any(|window| window == CAST_NAMES.as_bytes())
+    {
+        return Ok(path);
+    }
+    let model = OnnxModel::open(&path, &looked_at())?;
+    let mut proto = model.proto().clone();
+    let graph = proto.graph.mut_or_insert_default();
+    let fixed: HashSet<&str> = graph.output.iter().map(|value| value.name.as_str()).collect();
+    let made = graph
+        .node
+        .iter()
+        .flat_map(|node| &node.output)
+        .filter(|name| !fixed.contains(name.as_str()));
+    let renamed = made.filter_map(|name| Some((name.clone(), name.strip_prefix(CAST_NAMES)?)));
+    let taken = model.reserved_names();
+    let own = |name: &str| {
+        let mut own = format!("{name}_cast");
+        while taken.contains(own.as_str()) {
+            own.push('_');
+        }
+        own
+    };
+    let names: FxHashMap<String, String> = renamed.map(|(old, name)| (old, own(name))).collect();
+    rename_values(graph, &names);
+    let copy = folder_in(scratch, "renamed")?.join(path.file_name().unwrap_or_default());
+    model.save_proto(&proto, &copy)?;
+    Ok(copy)
+}
+
+fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
+    let path = scratch.join(name);
+    match std::fs::create_dir_all(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(remat::Error::Io {
+            action: "write",
+            path,
+            source,
+        }
+        .into()),
+    }
+}
+
+/// A model that is looked at, not planned.
+fn looked_at() -> ImportOptions {
+    ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    }
 }
 
 fn runtime_name(host: &Host) -> String {
@@ -78,11 +153,7 @@ fn runtime_name(host: &Host) -> String {
 
 /// What a profile says of ops that the model at `path` has.
 fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, DeployError> {
-    let looked_at = ImportOptions {
-        open_sizes: true,
-        ..ImportOptions::default()
-    };
-    let model = OnnxModel::open(path, &looked_at)?;
+    let model = OnnxModel::open(path, &looked_at())?;
     let names: HashSet<&str> = model.graph().ops.iter().map(|op| op.name.as_str()).collect();
     let stated = file.ops.len();
     file.ops.retain(|record| names.contains(record.node.as_str()));
