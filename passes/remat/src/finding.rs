@@ -2,8 +2,31 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use crate::Solution;
+use crate::{ErrorKind, Solution};
+
+/// No budget of several has a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("none of the {budgets} budgets has a plan; {impossible} of them are impossible")]
+pub struct NoPlans {
+    /// How many budgets there are.
+    pub budgets: usize,
+    /// How many of them no plan can meet.
+    pub impossible: usize,
+}
+
+impl NoPlans {
+    /// Which of the documented outcomes this is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        if self.budgets == self.impossible {
+            ErrorKind::Negative
+        } else {
+            ErrorKind::Limit
+        }
+    }
+}
 
 /// What is known about one budget.
 #[derive(Debug)]

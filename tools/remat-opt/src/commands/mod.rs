@@ -30,7 +30,7 @@ pub(crate) fn threads(wanted: Option<usize>) -> usize {
 
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &Path) -> anyhow::Result<PlanFile> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let text = String::from_utf8_lossy(&remat::read(path)?).into_owned();
     Ok(PlanFile::from_json(&text).map_err(remat::Error::from)?)
 }
 
@@ -49,13 +49,4 @@ pub(crate) fn open_for_plan(load: &LoadArgs, input: &Path, plan: &PlanFile) -> a
     let host = if is_fused { load.runtime.host().ok() } else { None };
     let runtime = host.as_ref().map(|host| (host, crate::runtime::limits(None)));
     Ok(remat_onnxruntime_deploy::open_for_plan(input, &options, plan, runtime)?)
-}
-
-/// The bytes of a file.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    Ok(std::fs::read(path).map_err(|source| remat::Error::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })?)
 }

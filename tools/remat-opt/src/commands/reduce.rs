@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ReduceArgs) -> anyhow::Result<()> {
     let mut files = Files::default();
     files.reads("the input", [input.as_path()])?;
     files.writes("the smallest input (-o)", [args.output.as_path()])?;
-    let bytes = super::read(&input)?;
+    let bytes = remat::read(&input)?;
     let extension = extension(&input);
     if matches!(extension.as_str(), "remat" | "ir") {
         let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", input.display()))?;

@@ -130,12 +130,7 @@ struct Row {
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
     let heuristics = heuristics(&args.heuristic)?;
-    let bytes = std::fs::read(&args.input).map_err(|source| remat::Error::Io {
-        action: "read",
-        path: args.input.clone(),
-        source,
-    })?;
-    let trace = remat::dtr::read_log(&bytes).map_err(remat::Error::from)?;
+    let trace = remat::dtr::read_log(&remat::read(&args.input)?).map_err(remat::Error::from)?;
     let peak = base_peak(&trace);
     let budgets = budgets(args, peak)?;
     let mut rows = Vec::new();

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
         let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
-        let result = remat::check_schedule(&model, &super::read(&args.plan)?);
+        let result = remat::check_schedule(&model, &remat::read(&args.plan)?);
         (model, result)
     } else {
         let file = super::read_plan(&args.plan)?;
@@ -80,10 +80,11 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
     let solution = match result {
         Ok(solution) => solution,
         Err(finding) => {
-            let rejection = match &finding {
-                remat::Error::PlanRejected(rejection) => rejection.clone(),
-                remat::Error::OtherModel { rejection, .. } => rejection.as_ref().clone(),
-                _ => return Err(finding.into()),
+            let remat::Error::Plan(error) = &finding else {
+                return Err(finding.into());
+            };
+            let Some(rejection) = error.rejection().cloned() else {
+                return Err(finding.into());
             };
             let report = || Report::rejected(&rejection);
             let finding = Err(finding.into());
