@@ -5,7 +5,7 @@ use remat_schedule::{FormatError, WriteError};
 use remat_verify::{CheckError, Rejection};
 use thiserror::Error;
 
-use crate::{Error, ErrorKind, Model, Setting, Solution};
+use crate::{Error, Model, Setting, Solution};
 
 /// Why a given plan is refused.
 #[derive(Debug, Error)]
@@ -58,19 +58,6 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Rejected(_) | Self::OtherModel { .. } => ErrorKind::Negative,
-            Self::File(_)
-            | Self::ScheduleFormat(_)
-            | Self::Schedule(_)
-            | Self::Contradiction { .. }
-            | Self::Pages { .. } => ErrorKind::Input,
-        }
-    }
-
     /// The rules that the plan breaks.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {

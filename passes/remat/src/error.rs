@@ -53,13 +53,21 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Read(_) | Self::Setup(_) => ErrorKind::Input,
-            Self::Plan(error) => error.kind(),
+            Self::Plan(PlanError::Rejected(_) | PlanError::OtherModel { .. })
+            | Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
             Self::Solve(error) => error.kind(),
-            Self::Sweep(error) => error.kind(),
-            Self::Compare(error) => error.kind(),
-            Self::Batch(error) => error.kind(),
-            Self::Save(error) => error.kind(),
+            Self::Sweep(SweepError::NoPlans(none)) | Self::Compare(CompareError::NoPlans(none)) => {
+                if none.budgets == none.impossible {
+                    ErrorKind::Negative
+                } else {
+                    ErrorKind::Limit
+                }
+            }
+            Self::Batch(_) => ErrorKind::Limit,
+            Self::Save(SaveError::Rewrite(_)) => ErrorKind::Internal,
+            Self::Read(_) | Self::Setup(_) | Self::Plan(_) | Self::Sweep(_) | Self::Compare(_) | Self::Save(_) => {
+                ErrorKind::Input
+            }
         }
     }
 }

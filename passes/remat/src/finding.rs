@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{ErrorKind, Solution};
+use crate::Solution;
 
 /// No budget of several has a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -14,18 +14,6 @@ pub struct NoPlans {
     pub budgets: usize,
     /// How many of them no plan can meet.
     pub impossible: usize,
-}
-
-impl NoPlans {
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        if self.budgets == self.impossible {
-            ErrorKind::Negative
-        } else {
-            ErrorKind::Limit
-        }
-    }
 }
 
 /// What is known about one budget.

@@ -85,21 +85,7 @@ impl Model {
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
-        let mut profile = remat_cost::analytic(model.graph(), &device);
-        if let Some(file) = &options.profile {
-            let applied = profile.apply_file(model.graph(), file)?;
-            tracing::info!(matched = applied.matched, "measured durations replace estimates");
-        }
-        let problem_options = ProblemOptions {
-            accounting: options.accounting.unwrap_or(Accounting::Runtime),
-            order: options.order.unwrap_or(OrderMode::Free),
-            max_computes: options.max_computes,
-            alignment: None,
-        };
-        let mut problem = remat_cost::problem(model.graph(), &profile, &problem_options)?;
-        if let Some(second) = options.second_memory {
-            second.apply(&mut problem, Some(&device))?;
-        }
+        let (problem, profile) = problem_of(model.graph(), options, &device)?;
         let model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
         Ok(model.read_with(options, Some(&device)))
     }
@@ -114,17 +100,7 @@ impl Model {
             cpu_kernels: false,
             ..options.device()?
         };
-        let mut profile = remat_cost::analytic(&graph, &device);
-        if let Some(file) = &options.profile {
-            profile.apply_file(&graph, file)?;
-        }
-        let problem_options = ProblemOptions {
-            accounting: options.accounting.unwrap_or(Accounting::Runtime),
-            order: options.order.unwrap_or(OrderMode::Free),
-            max_computes: options.max_computes,
-            alignment: None,
-        };
-        let mut problem = remat_cost::problem(&graph, &profile, &problem_options)?;
+        let (mut problem, profile) = problem_of(&graph, options, &device)?;
         let outputs: Vec<_> = graph
             .outputs
             .iter()
@@ -134,9 +110,6 @@ impl Model {
             if storage.role == StorageRole::Kept && !outputs.contains(&id) {
                 storage.role = StorageRole::Transient;
             }
-        }
-        if let Some(second) = options.second_memory {
-            second.apply(&mut problem, Some(&device))?;
         }
         let model = Self::finish(Source::Mlir(graph), Some(profile), problem)?;
         Ok(model.read_with(options, Some(&device)))
@@ -315,4 +288,24 @@ impl Model {
     pub fn baseline(&self) -> &Replay {
         &self.baseline
     }
+}
+
+/// The problem of a graph, and what its ops cost.
+fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(Problem, Profile), Error> {
+    let mut profile = remat_cost::analytic(graph, device);
+    if let Some(file) = &options.profile {
+        let applied = profile.apply_file(graph, file)?;
+        tracing::info!(matched = applied.matched, "measured durations replace estimates");
+    }
+    let problem_options = ProblemOptions {
+        accounting: options.accounting.unwrap_or(Accounting::Runtime),
+        order: options.order.unwrap_or(OrderMode::Free),
+        max_computes: options.max_computes,
+        alignment: None,
+    };
+    let mut problem = remat_cost::problem(graph, &profile, &problem_options)?;
+    if let Some(second) = options.second_memory {
+        second.apply(&mut problem, Some(device))?;
+    }
+    Ok((problem, profile))
 }

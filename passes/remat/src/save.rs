@@ -9,7 +9,7 @@ use remat_onnx_mlir::{Form, Options as MlirOptions};
 use remat_plan::Step;
 use thiserror::Error;
 
-use crate::{Error, ErrorKind, Format, Model, Solution};
+use crate::{Error, Format, Model, Solution};
 
 /// Why a result cannot be written.
 #[derive(Debug, Error)]
@@ -69,15 +69,6 @@ impl SaveError {
         Self::NothingToRewrite {
             path: path.to_owned(),
             input: input.describe(),
-        }
-    }
-
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Rewrite(_) => ErrorKind::Internal,
-            _ => ErrorKind::Input,
         }
     }
 }

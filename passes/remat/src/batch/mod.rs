@@ -19,7 +19,7 @@ use thiserror::Error;
 use self::interval::largest;
 use self::trial::{Attempt, Task};
 use crate::solution::longest;
-use crate::{Error, ErrorKind, Model, Solution};
+use crate::{Error, Model, Solution};
 
 /// Not even the smallest size fits.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -33,18 +33,6 @@ pub struct NoBatch {
     pub reason: String,
     /// Whether that is proved.
     pub proved: bool,
-}
-
-impl NoBatch {
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        if self.proved {
-            ErrorKind::Negative
-        } else {
-            ErrorKind::Limit
-        }
-    }
 }
 
 /// The first attempt at a size has this share of the limits, as a divisor.

@@ -34,17 +34,6 @@ pub enum CompareError {
     NoPlans(#[from] NoPlans),
 }
 
-impl CompareError {
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Budget { .. } => ErrorKind::Input,
-            Self::NoPlans(none) => none.kind(),
-        }
-    }
-}
-
 /// What is compared.
 #[derive(Clone, Debug, Default)]
 pub struct CompareRequest {

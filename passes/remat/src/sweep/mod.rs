@@ -37,17 +37,6 @@ pub enum SweepError {
     NoPlans(#[from] NoPlans),
 }
 
-impl SweepError {
-    /// Which of the documented outcomes this is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Budget { .. } | Self::File(_) => ErrorKind::Input,
-            Self::NoPlans(none) => none.kind(),
-        }
-    }
-}
-
 /// What is asked of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepRequest {

@@ -21,7 +21,7 @@ pub(crate) use details::{Details, UnknownName, ViolationRecord};
 pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
-use crate::cli::ReportFormat;
+use crate::args::ReportFormat;
 use crate::console;
 
 /// An error, and whether the report of the command tells it already.
