@@ -1,4 +1,4 @@
-//! Which format a file is in.
+//! Which format a file is in, and why one cannot be read.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -104,10 +104,8 @@ impl Format {
     /// [`ReadError::Io`] if the file cannot be read, [`ReadError::UnknownFormat`] for JSON that is neither graph nor problem.
     pub fn of(path: &Path) -> Result<Self, Error> {
         let io = ReadError::io(path);
-        if path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"))
-        {
+        let extension = extension(path);
+        if extension == "mlir" {
             return Ok(Self::Mlir);
         }
         if is_log(path) {
@@ -117,11 +115,6 @@ impl Format {
         let mut file = std::fs::File::open(path).map_err(&io)?;
         let length = file.read(&mut head).map_err(&io)?;
         let is_json = head[..length].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
         if extension == "onnx" || !is_json {
             return Ok(Self::Onnx);
         }
@@ -148,6 +141,13 @@ impl Format {
             Self::Log => "a log",
         }
     }
+}
+
+/// The extension of a path in lower case, which says what a file holds; empty where there is none.
+#[must_use]
+pub fn extension(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default();
+    extension.to_string_lossy().to_ascii_lowercase()
 }
 
 /// Whether the name says that it is a log.

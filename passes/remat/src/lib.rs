@@ -59,7 +59,7 @@ pub use compare::{
 pub use error::{Error, ErrorKind};
 pub use finding::{Finding, FindingKind, NoPlans};
 pub use goal::{Goal, SecondMemory};
-pub use input::{Format, ReadError, read, read_text};
+pub use input::{Format, ReadError, extension, read, read_text};
 pub use model::{ExternalBytes, Model};
 pub use options::{LoadOptions, SetupError};
 pub use refusal::{LowestPeak, Refusal, explained};

@@ -9,6 +9,7 @@ use remat_onnx_mlir::{Form, Options as MlirOptions};
 use remat_plan::Step;
 use thiserror::Error;
 
+use crate::input::extension;
 use crate::{Error, Format, Model, Solution};
 
 /// Why a result cannot be written.
@@ -96,12 +97,7 @@ impl Output {
     /// # Errors
     /// [`SaveError::UnknownOutput`], and [`SaveError::NothingToRewrite`] if the input has no model.
     pub fn of(path: &Path, input: Format) -> Result<Self, Error> {
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let output = match extension.as_str() {
+        let output = match extension(path).as_str() {
             "onnx" => Self::Onnx,
             "mlir" => Self::Mlir,
             "json" => Self::Plan,

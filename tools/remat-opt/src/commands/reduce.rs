@@ -81,7 +81,7 @@ impl Arguments for ReduceArgs {
         files.reads("the input", [input.as_path()])?;
         files.writes("the smallest input (-o)", [self.output.as_path()])?;
         let bytes = remat::read(&input)?;
-        let extension = extension(&input);
+        let extension = remat::extension(&input);
         if matches!(extension.as_str(), "remat" | "ir") {
             let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", input.display()))?;
             let graph = text.parse::<Graph>().with_context(|| input.display().to_string())?;
@@ -135,12 +135,6 @@ fn file_in(path: &Path) -> anyhow::Result<PathBuf> {
             found.len()
         ),
     }
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().map_or_else(String::new, |extension| {
-        extension.to_string_lossy().to_ascii_lowercase()
-    })
 }
 
 /// Reduces the input, writes what is left, and says how much that is.

@@ -117,11 +117,11 @@ impl Arguments for VerifyArgs {
             ("the report (`--output`)", self.output.as_ref()),
         ];
         let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
-        let extension = self.plan.extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
+        let extension = remat::extension(&self.plan);
+        if extension == "onnx" {
             return super::verify_models::run(self, job, quiet);
         }
-        let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
+        let (model, result) = if extension == "sched" {
             let model = job.open(None)?;
             let result = remat::check_schedule(&model, &remat::read(&self.plan)?);
             (model, result)

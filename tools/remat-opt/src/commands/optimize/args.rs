@@ -180,10 +180,7 @@ impl OptimizeArgs {
     /// The file of weights that is written beside the output.
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         let output = self.output.as_ref().filter(|_| self.mlir.mlir_weights)?;
-        let is_mlir = output
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"));
-        is_mlir.then(|| output.with_extension("safetensors"))
+        (remat::extension(output) == "mlir").then(|| output.with_extension("safetensors"))
     }
 
     /// What is asked of the solver.

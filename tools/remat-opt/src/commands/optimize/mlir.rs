@@ -14,10 +14,10 @@ use crate::job::Job;
 use crate::units::{bytes, percent};
 use crate::{console, files, interrupt};
 
-pub(crate) fn run(args: &OptimizeArgs, mut job: Job<'_>, started: Instant) -> anyhow::Result<()> {
+pub(crate) fn run(args: &OptimizeArgs, job: &Job<'_>, started: Instant) -> anyhow::Result<()> {
     check(args)?;
     let session = Session::new();
-    let result = work(args, &mut job, &session, started);
+    let result = work(args, job, &session, started);
     for message in session.take_messages() {
         console::tell(&format!("{message}\n"));
     }
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &OptimizeArgs, mut job: Job<'_>, started: Instant) -> an
 /// What a module of MLIR cannot be combined with.
 fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output
-        && output.extension().is_none_or(|extension| extension != "mlir")
+        && remat::extension(output) != "mlir"
     {
         bail!(
             "`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made",
@@ -40,7 +40,7 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn work(args: &OptimizeArgs, job: &mut Job<'_>, session: &Session, started: Instant) -> anyhow::Result<()> {
+fn work(args: &OptimizeArgs, job: &Job<'_>, session: &Session, started: Instant) -> anyhow::Result<()> {
     let mut module = session.open(job.input)?;
     let Some(pipeline) = &args.pass_pipeline else {
         let reports = schedule(args, job, &module)?;
@@ -59,7 +59,7 @@ fn work(args: &OptimizeArgs, job: &mut Job<'_>, session: &Session, started: Inst
     }
 }
 
-fn schedule(args: &OptimizeArgs, job: &mut Job<'_>, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
+fn schedule(args: &OptimizeArgs, job: &Job<'_>, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
     let mut options = options(args, job)?;
     let end = Instant::now().checked_add(args.time_limit);
     let functions = module.functions();
@@ -90,8 +90,7 @@ fn schedule(args: &OptimizeArgs, job: &mut Job<'_>, module: &Parsed<'_>) -> anyh
     Ok(reports)
 }
 
-fn options(args: &OptimizeArgs, job: &mut Job<'_>) -> anyhow::Result<PassOptions> {
-    job.measure()?;
+fn options(args: &OptimizeArgs, job: &Job<'_>) -> anyhow::Result<PassOptions> {
     let load = job.load.clone();
     let control: SolveControl<'static> = args.search.control();
     Ok(PassOptions {

@@ -41,7 +41,8 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
     let format = Format::of(input)?;
     if format == Format::Mlir {
-        return mlir::run(args, job, started);
+        job.measure()?;
+        return mlir::run(args, &job, started);
     }
     if args.pass_pipeline.is_some() {
         bail!(
@@ -102,11 +103,7 @@ fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
         Some(TargetArg::Plan) => ("plan", &["json", "sched"]),
         Some(TargetArg::Mlir) => ("mlir", &["mlir"]),
     };
-    let extension = output
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    if wanted.iter().any(|wanted| extension.eq_ignore_ascii_case(wanted)) {
+    if wanted.contains(&remat::extension(output).as_str()) {
         return Ok(());
     }
     let wanted: Vec<String> = wanted.iter().map(|wanted| format!("`.{wanted}`")).collect();
