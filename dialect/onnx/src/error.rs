@@ -74,11 +74,16 @@ pub enum OnnxError {
         second: String,
     },
     /// Sizes of values that need memory cannot be derived from the model.
-    #[error("the size of {} is unknown{}{}", quoted(tensors), remedy(dims), causes_text(causes))]
+    #[error(
+        "the size of {} is unknown{}{}",
+        quoted(tensors),
+        open_dims(dims),
+        causes_text(causes)
+    )]
     UnknownSizes {
-        /// The values, in reference order; `--size TENSOR=BYTES` settles one.
+        /// The values, in reference order.
         tensors: Vec<String>,
-        /// The dimensions that would settle some of them; `--dim NAME=N` sets one.
+        /// The dimensions that would settle some of them.
         dims: Vec<String>,
         /// What shape inference reports about the nodes involved.
         causes: Vec<String>,
@@ -169,11 +174,11 @@ fn quoted(names: &[String]) -> String {
     text
 }
 
-fn remedy(dims: &[String]) -> String {
+fn open_dims(dims: &[String]) -> String {
     if dims.is_empty() {
-        "; state it with --size".to_owned()
+        String::new()
     } else {
-        format!("; set --dim for {}", quoted(dims))
+        format!("; open dimensions: {}", quoted(dims))
     }
 }
 

@@ -1,12 +1,12 @@
 //! What solvers claim, held against every plan that the same run knows.
 //!
-//! One claim that a plan refutes is a bug of ours: the run ends with [`Error::FalseClaim`], and no result comes of it.
+//! One claim that a plan refutes is a bug of ours: the run ends with [`SolveError::FalseClaim`], and no result comes of it.
 
 use remat_plan::{Certificate, Plan, Problem, Status};
 use remat_solve::Outcome;
 use remat_verify::{Rejection, check_against, replay};
 
-use crate::{BugReport, Error, Solution};
+use crate::{BugReport, Error, Solution, SolveError};
 
 /// The claims and plans of one run, all for one problem but for its budget.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Claims {
     /// Takes in what is claimed under a budget.
     ///
     /// # Errors
-    /// [`Error::FalseClaim`] where a plan that is known refutes it.
+    /// [`SolveError::FalseClaim`] where a plan that is known refutes it.
     pub(crate) fn claim(&mut self, budget: Option<u64>, certificate: &Certificate) -> Result<(), Error> {
         for known in &self.plans {
             self.hold(budget, certificate, known)?;
@@ -53,7 +53,7 @@ impl Claims {
     /// Takes in a plan of this objective and peak; a peak of 0 stands for one that is not known.
     ///
     /// # Errors
-    /// [`Error::FalseClaim`] where it refutes what was claimed.
+    /// [`SolveError::FalseClaim`] where it refutes what was claimed.
     pub(crate) fn plan(
         &mut self,
         plan: &Plan,
@@ -77,7 +77,7 @@ impl Claims {
     /// Takes in the plan of a solution.
     ///
     /// # Errors
-    /// [`Error::FalseClaim`] where it refutes what was claimed.
+    /// [`SolveError::FalseClaim`] where it refutes what was claimed.
     pub(crate) fn of_solution(&mut self, solution: &Solution) -> Result<(), Error> {
         let Solution {
             problem, plan, replay, ..
@@ -98,7 +98,7 @@ impl Claims {
         };
         check_against(&problem, claim, &known.plan).map_err(|rejection| {
             let certificates = std::iter::once(claim).chain(&known.certificate).cloned().collect();
-            refuted(problem, Some(known.plan.clone()), certificates, rejection)
+            refuted(problem, Some(known.plan.clone()), certificates, rejection).into()
         })
     }
 }
@@ -109,11 +109,11 @@ pub(crate) fn refuted(
     plan: Option<Plan>,
     certificates: Vec<Certificate>,
     rejection: Rejection,
-) -> Error {
+) -> SolveError {
     let solver = certificates
         .first()
         .map_or_else(String::new, |claim| claim.solver.clone());
-    Error::FalseClaim(Box::new(BugReport {
+    SolveError::FalseClaim(Box::new(BugReport {
         problem,
         plan,
         certificates,
@@ -125,7 +125,7 @@ pub(crate) fn refuted(
 /// Holds everything that a solver and its parts claim against all of their plans and the one they started from.
 ///
 /// # Errors
-/// [`Error::FalseClaim`].
+/// [`SolveError::FalseClaim`].
 pub(crate) fn agree(problem: &Problem, outcome: &Outcome, start: Option<&Plan>) -> Result<(), Error> {
     let mut claims = Claims::new(problem);
     if let Some((start, found)) = start.and_then(|start| Some((start, replay(problem, start).ok()?))) {

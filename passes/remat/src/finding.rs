@@ -2,8 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::Solution;
+
+/// No budget of several has a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("none of the {budgets} budgets has a plan; {impossible} of them are impossible")]
+pub struct NoPlans {
+    /// How many budgets there are.
+    pub budgets: usize,
+    /// How many of them no plan can meet.
+    pub impossible: usize,
+}
 
 /// What is known about one budget.
 #[derive(Debug)]

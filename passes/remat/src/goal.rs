@@ -5,7 +5,7 @@ use std::fmt;
 use remat_cost::Device;
 use remat_plan::{Deadline, Objective, PagingMode, Problem};
 
-use crate::Error;
+use crate::{Error, SetupError};
 
 /// What a plan is to be good at within its budget. The default is least time without deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,10 +53,11 @@ impl SecondMemory {
         let Some(mut paging) = found else {
             let with_one = Device::presets().iter().filter(|device| device.second_memory.is_some());
             let known: Vec<_> = with_one.map(|device| format!("`{}`", device.name)).collect();
-            return Err(Error::NoSecondMemory {
+            return Err(SetupError::NoSecondMemory {
                 device: device.map(|device| device.name.clone()),
                 known: known.join(", "),
-            });
+            }
+            .into());
         };
         paging.mode = mode;
         paging.capacity = capacity.or(paging.capacity);

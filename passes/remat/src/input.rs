@@ -1,9 +1,85 @@
-//! Which format a file is in.
+//! Which format a file is in, and why one cannot be read.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use remat_files::shown;
+use thiserror::Error;
 
 use crate::Error;
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("cannot read `{path}`: {source}", path = shown(.path.display()))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The file is none of the formats that are read.
+    #[error("`{path}` is neither an ONNX model nor a node-link graph nor a problem nor a log: {why}", path = shown(.path.display()), why = shown(.why))]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// The input is a module of MLIR where one model is wanted.
+    #[error("`{path}` is a module of MLIR, whose functions are models each, and one model is wanted", path = shown(.path.display()))]
+    MlirModule {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The ONNX model is broken or lacks something.
+    #[error(transparent)]
+    Onnx(#[from] remat_onnx::OnnxError),
+    /// The node-link graph is broken.
+    #[error(transparent)]
+    NodeLink(#[from] remat_nodelink::NodeLinkError),
+    /// The problem file is malformed.
+    #[error(transparent)]
+    Problem(#[from] remat_plan::ProblemError),
+    /// The log is malformed.
+    #[error(transparent)]
+    Log(#[from] remat_dtr::LogError),
+}
+
+impl ReadError {
+    /// The error of a file that the system does not let us read.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + '_ {
+        |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    fn unknown_format(path: &Path, why: &impl ToString) -> Self {
+        Self::UnknownFormat {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// [`ReadError::Io`].
+pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    Ok(std::fs::read(path).map_err(ReadError::io(path))?)
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// [`ReadError::Io`], also if it is no text.
+pub fn read_text(path: &Path) -> Result<String, Error> {
+    Ok(std::fs::read_to_string(path).map_err(ReadError::io(path))?)
+}
 
 /// The formats that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,49 +101,32 @@ impl Format {
     /// modules of MLIR in `.mlir`.
     ///
     /// # Errors
-    /// [`Error::Io`] if the file cannot be read, [`Error::UnknownFormat`] for JSON that is neither graph nor problem.
+    /// [`ReadError::Io`] if the file cannot be read, [`ReadError::UnknownFormat`] for JSON that is neither graph nor problem.
     pub fn of(path: &Path) -> Result<Self, Error> {
-        let io = |source| Error::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        };
-        if path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("mlir"))
-        {
+        let io = ReadError::io(path);
+        let extension = extension(path);
+        if extension == "mlir" {
             return Ok(Self::Mlir);
         }
         if is_log(path) {
             return Ok(Self::Log);
         }
         let mut head = [0u8; 64];
-        let mut file = std::fs::File::open(path).map_err(io)?;
-        let read = file.read(&mut head).map_err(io)?;
-        let is_json = head[..read].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let mut file = std::fs::File::open(path).map_err(&io)?;
+        let length = file.read(&mut head).map_err(&io)?;
+        let is_json = head[..length].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         if extension == "onnx" || !is_json {
             return Ok(Self::Onnx);
         }
-        let bytes = std::fs::read(path).map_err(io)?;
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| Error::UnknownFormat {
-            path: path.to_owned(),
-            why: error.to_string(),
-        })?;
+        let value: serde_json::Value =
+            serde_json::from_slice(&read(path)?).map_err(|error| ReadError::unknown_format(path, &error))?;
         if value.get("storages").is_some() {
             Ok(Self::Problem)
         } else if value.get("nodes").is_some() {
             Ok(Self::NodeLink)
         } else {
-            let why = "the JSON has neither `nodes` nor `storages`".to_owned();
-            Err(Error::UnknownFormat {
-                path: path.to_owned(),
-                why,
-            })
+            let why = "the JSON has neither `nodes` nor `storages`";
+            Err(ReadError::unknown_format(path, &why).into())
         }
     }
 
@@ -82,6 +141,13 @@ impl Format {
             Self::Log => "a log",
         }
     }
+}
+
+/// The extension of a path in lower case, which says what a file holds; empty where there is none.
+#[must_use]
+pub fn extension(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default();
+    extension.to_string_lossy().to_ascii_lowercase()
 }
 
 /// Whether the name says that it is a log.

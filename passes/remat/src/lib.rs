@@ -30,6 +30,7 @@
 
 mod auto;
 mod batch;
+mod check;
 mod claims;
 mod compare;
 mod error;
@@ -37,6 +38,7 @@ mod finding;
 mod goal;
 mod input;
 mod model;
+mod options;
 mod refusal;
 mod registry;
 mod room;
@@ -48,24 +50,28 @@ mod sweep;
 mod watch;
 
 pub use auto::Auto;
-pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, max_batch};
+pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, NoBatch, max_batch};
+pub use check::{PlanError, check_plan};
 pub use compare::{
-    Beaten, COMPARISON_FORMAT, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile, RunRecord,
-    compare,
+    Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
+    RunRecord, compare,
 };
-pub use error::{BugReport, Error, ErrorKind};
-pub use finding::{Finding, FindingKind};
+pub use error::{Error, ErrorKind};
+pub use finding::{Finding, FindingKind, NoPlans};
 pub use goal::{Goal, SecondMemory};
-pub use input::Format;
-pub use model::{ExternalBytes, LoadOptions, Model};
+pub use input::{Format, ReadError, extension, read, read_text};
+pub use model::{ExternalBytes, Model};
+pub use options::{LoadOptions, SetupError};
 pub use refusal::{LowestPeak, Refusal, explained};
 pub use registry::{default_solver, renamed, solver_named, solvers};
 pub use room::{DeviceMemory, Room};
-pub use save::{Output, Target, rewrite, save};
+pub use save::{Output, SaveError, Target, rewrite, save};
 pub use schedule::check_schedule;
-pub use setup::{Setting, check_plan, contradiction};
-pub use solution::{Overhead, Solution, SolveRequest, solve, solve_for, solve_or_explain};
-pub use sweep::{Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepRequest, sweep};
+pub use setup::{Setting, contradiction};
+pub use solution::{BugReport, Overhead, Solution, SolveError, SolveRequest, solve, solve_for, solve_or_explain};
+pub use sweep::{
+    Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest, sweep,
+};
 
 pub use remat_cost as profile;
 pub use remat_dtr as dtr;

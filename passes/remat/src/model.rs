@@ -1,90 +1,16 @@
 //! A model on the bench: imported, profiled, turned into a problem, its baseline replayed.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use remat_cost::{Device, ProblemOptions, Profile, ProfileFile};
+use remat_cost::{Device, ProblemOptions, Profile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, baseline};
 use remat_verify::{Replay, replay};
 
+use crate::input::{read, read_text};
 use crate::setup::setup_of;
-use crate::{BugReport, DeviceMemory, Error, Format, Room, SecondMemory};
-
-/// How a model is read and what counts.
-#[derive(Clone, Debug, Default)]
-pub struct LoadOptions {
-    /// Values of symbolic dimensions.
-    pub dims: BTreeMap<String, u64>,
-    /// Bytes of tensors whose size cannot be inferred.
-    pub sizes: BTreeMap<String, u64>,
-    /// Which bytes count; absent: `runtime` for models, `paper` for graphs.
-    pub accounting: Option<Accounting>,
-    /// Whether first computes follow the reference order; absent: `free` for models, `fixed` for graphs, as it stands in problems.
-    pub order: Option<OrderMode>,
-    /// How often one op may run at most.
-    pub max_computes: Option<u32>,
-    /// Name of the device that durations are estimated for; absent: [`Device::DEFAULT`].
-    pub device: Option<String>,
-    /// A table of devices besides the presets.
-    pub device_file: Option<PathBuf>,
-    /// Devices besides presets and table, which come before both.
-    pub own_devices: Vec<Device>,
-    /// The memory that plans must fit into; absent: what the device says.
-    pub device_memory: Option<DeviceMemory>,
-    /// Measured durations that replace estimates.
-    pub profile: Option<ProfileFile>,
-    /// Plans may move storages to the second memory of the device, or of the problem that is read.
-    pub second_memory: Option<SecondMemory>,
-}
-
-impl LoadOptions {
-    /// The device that durations are estimated for.
-    ///
-    /// # Errors
-    /// [`Error::Io`] and [`Error::DeviceFile`] if the table of devices cannot be read, [`Error::UnknownDevice`] if neither it nor
-    /// the presets have the device.
-    pub fn device(&self) -> Result<Device, Error> {
-        let mut devices = self.own_devices.clone();
-        if let Some(path) = &self.device_file {
-            devices.extend(device_table(path)?);
-        }
-        devices.extend_from_slice(Device::presets());
-        let name = self.device.as_deref().unwrap_or(Device::DEFAULT);
-        if let Some(found) = devices.iter().find(|device| device.name == name) {
-            return Ok(found.clone());
-        }
-        Err(Error::UnknownDevice {
-            name: name.to_owned(),
-            known: devices.iter().map(|device| device.name.clone()).collect(),
-        })
-    }
-
-    /// The sizes that the caller states, and those that were seen when the model was profiled.
-    pub(crate) fn stated_sizes(&self) -> BTreeMap<String, u64> {
-        let mut sizes = self.sizes.clone();
-        let ops = self.profile.iter().flat_map(|profile| &profile.ops);
-        for output in ops.flat_map(|op| &op.outputs) {
-            if let Some(bytes) = output.bytes {
-                sizes.entry(output.tensor.clone()).or_insert(bytes);
-            }
-        }
-        sizes
-    }
-}
-
-fn device_table(path: &Path) -> Result<Vec<Device>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })?;
-    Device::from_table(&text).map_err(|source| Error::DeviceFile {
-        path: path.to_owned(),
-        source,
-    })
-}
+use crate::{BugReport, Error, Format, LoadOptions, ReadError, Room, SolveError};
 
 /// Memory that no peak counts: it belongs to the caller or to the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,13 +49,6 @@ impl Model {
     /// # Errors
     /// [`Error`] of kind `Input`, naming the node, tensor or offset.
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, Error> {
-        let read = || {
-            std::fs::read(path).map_err(|source| Error::Io {
-                action: "read",
-                path: path.to_owned(),
-                source,
-            })
-        };
         match Format::of(path)? {
             Format::Onnx => {
                 let import = ImportOptions {
@@ -139,14 +58,13 @@ impl Model {
                 };
                 Self::from_onnx(OnnxModel::open(path, &import)?, options)
             }
-            Format::NodeLink => Self::from_node_link(&read()?, options),
-            Format::Mlir => Err(Error::MlirModule { path: path.to_owned() }),
+            Format::NodeLink => Self::from_node_link(&read(path)?, options),
+            Format::Mlir => {
+                let path = path.to_owned();
+                Err(ReadError::MlirModule { path }.into())
+            }
             Format::Problem => {
-                let text = String::from_utf8(read()?).map_err(|error| Error::UnknownFormat {
-                    path: path.to_owned(),
-                    why: error.to_string(),
-                })?;
-                let mut problem = Problem::from_json(&text)?;
+                let mut problem = Problem::from_json(&read_text(path)?)?;
                 problem.budget = None;
                 problem.order = options.order.unwrap_or(problem.order);
                 if let Some(second) = options.second_memory {
@@ -157,7 +75,7 @@ impl Model {
             Format::Log => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let name = name.split(".log").next().unwrap_or_default();
-                let mut problem = remat_dtr::problem_of(&remat_dtr::read_log(&read()?)?, name);
+                let mut problem = remat_dtr::problem_of(&remat_dtr::read_log(&read(path)?)?, name);
                 problem.order = options.order.unwrap_or(problem.order);
                 problem.max_computes = options.max_computes;
                 Ok(Self::finish(Source::Log, None, problem)?.read_with(options, None))
@@ -167,21 +85,7 @@ impl Model {
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
-        let mut profile = remat_cost::analytic(model.graph(), &device);
-        if let Some(file) = &options.profile {
-            let applied = profile.apply_file(model.graph(), file)?;
-            tracing::info!(matched = applied.matched, "measured durations replace estimates");
-        }
-        let problem_options = ProblemOptions {
-            accounting: options.accounting.unwrap_or(Accounting::Runtime),
-            order: options.order.unwrap_or(OrderMode::Free),
-            max_computes: options.max_computes,
-            alignment: None,
-        };
-        let mut problem = remat_cost::problem(model.graph(), &profile, &problem_options)?;
-        if let Some(second) = options.second_memory {
-            second.apply(&mut problem, Some(&device))?;
-        }
+        let (problem, profile) = problem_of(model.graph(), options, &device)?;
         let model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
         Ok(model.read_with(options, Some(&device)))
     }
@@ -196,17 +100,7 @@ impl Model {
             cpu_kernels: false,
             ..options.device()?
         };
-        let mut profile = remat_cost::analytic(&graph, &device);
-        if let Some(file) = &options.profile {
-            profile.apply_file(&graph, file)?;
-        }
-        let problem_options = ProblemOptions {
-            accounting: options.accounting.unwrap_or(Accounting::Runtime),
-            order: options.order.unwrap_or(OrderMode::Free),
-            max_computes: options.max_computes,
-            alignment: None,
-        };
-        let mut problem = remat_cost::problem(&graph, &profile, &problem_options)?;
+        let (mut problem, profile) = problem_of(&graph, options, &device)?;
         let outputs: Vec<_> = graph
             .outputs
             .iter()
@@ -216,9 +110,6 @@ impl Model {
             if storage.role == StorageRole::Kept && !outputs.contains(&id) {
                 storage.role = StorageRole::Transient;
             }
-        }
-        if let Some(second) = options.second_memory {
-            second.apply(&mut problem, Some(&device))?;
         }
         let model = Self::finish(Source::Mlir(graph), Some(profile), problem)?;
         Ok(model.read_with(options, Some(&device)))
@@ -254,13 +145,14 @@ impl Model {
             }),
             Err(rejection) => {
                 let solver = "baseline".to_owned();
-                Err(Error::Rejected(Box::new(BugReport {
+                Err(SolveError::Rejected(Box::new(BugReport {
                     problem,
                     plan: Some(baseline_plan),
                     certificates: Vec::new(),
                     solver,
                     rejection,
-                })))
+                }))
+                .into())
             }
         }
     }
@@ -307,7 +199,7 @@ impl Model {
     /// to rewrite in the result.
     ///
     /// # Errors
-    /// [`Error::Problem`] if the sizes overflow.
+    /// [`ReadError::Problem`] if the sizes overflow.
     pub fn scaled(&self, factor: u64, divisor: u64) -> Result<Self, Error> {
         let scale = |bytes: u64| {
             let scaled = (u128::from(bytes) * u128::from(factor)).div_ceil(u128::from(divisor.max(1)));
@@ -396,4 +288,24 @@ impl Model {
     pub fn baseline(&self) -> &Replay {
         &self.baseline
     }
+}
+
+/// The problem of a graph, and what its ops cost.
+fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(Problem, Profile), Error> {
+    let mut profile = remat_cost::analytic(graph, device);
+    if let Some(file) = &options.profile {
+        let applied = profile.apply_file(graph, file)?;
+        tracing::info!(matched = applied.matched, "measured durations replace estimates");
+    }
+    let problem_options = ProblemOptions {
+        accounting: options.accounting.unwrap_or(Accounting::Runtime),
+        order: options.order.unwrap_or(OrderMode::Free),
+        max_computes: options.max_computes,
+        alignment: None,
+    };
+    let mut problem = remat_cost::problem(graph, &profile, &problem_options)?;
+    if let Some(second) = options.second_memory {
+        second.apply(&mut problem, Some(device))?;
+    }
+    Ok((problem, profile))
 }

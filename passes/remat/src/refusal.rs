@@ -8,7 +8,7 @@ use remat_solve::{Search, SolveControl, Solver};
 
 use crate::registry::solver_named;
 use crate::solution::{accept, seek};
-use crate::{Error, ErrorKind, Goal, Model, Room, Solution, SolveRequest};
+use crate::{Error, Goal, Model, Room, Solution, SolveError, SolveRequest};
 
 /// Longest time to look for the lowest peak after a budget was refused.
 const LONGEST_LOOK: Duration = Duration::from_secs(3);
@@ -27,8 +27,8 @@ pub struct LowestPeak {
 /// A budget that is refused.
 #[derive(Debug)]
 pub struct Refusal {
-    /// Why: [`Error::Infeasible`], [`Error::ProvedInfeasible`], [`Error::NoPlanOfItsKind`] or [`Error::NoPlan`].
-    pub cause: Error,
+    /// Why: [`SolveError::Infeasible`], [`SolveError::ProvedInfeasible`], [`SolveError::NoPlanOfItsKind`] or [`SolveError::NoPlan`].
+    pub cause: SolveError,
     /// The budget in bytes.
     pub budget: u64,
     /// What shares are of: the peak of running every op once in reference order.
@@ -46,12 +46,6 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Which of the documented outcomes it is.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        self.cause.kind()
-    }
-
     /// Bytes exactly, in the unit that fits, and in per cent of the baseline.
     fn bytes(&self, bytes: u64) -> String {
         let exact = exact(bytes);
@@ -75,8 +69,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let budget = self.bytes(self.budget);
         match &self.cause {
-            Error::Infeasible(_) => write!(f, "no plan can meet the budget of {budget}")?,
-            Error::ProvedInfeasible { claim, .. } => {
+            SolveError::Infeasible(_) => write!(f, "no plan can meet the budget of {budget}")?,
+            SolveError::ProvedInfeasible { claim, .. } => {
                 let is_fixed = claim.bound_covers == BoundCovers::FixedOrder;
                 let order = if is_fixed { " in the given order" } else { "" };
                 write!(
@@ -85,7 +79,7 @@ impl fmt::Display for Refusal {
                     claim.solver
                 )?;
             }
-            Error::NoPlan { stop, .. } => {
+            SolveError::NoPlan { stop, .. } => {
                 write!(f, "no plan within the budget of {budget} was found: {}", ended(*stop))?;
             }
             other => write!(f, "{other}")?,
@@ -147,7 +141,7 @@ fn ended(stop: StopReason) -> &'static str {
 /// all, it is the answer.
 ///
 /// # Errors
-/// [`Error::Refused`] for a budget that is refused, else `error`.
+/// [`SolveError::Refused`] for a budget that is refused, else `error`.
 pub fn explained(
     error: Error,
     model: &Model,
@@ -156,30 +150,34 @@ pub fn explained(
     control: &SolveControl<'_>,
     besides: u64,
 ) -> Result<Solution, Error> {
+    let error = match error {
+        Error::Solve(error) => error,
+        error => return Err(error),
+    };
     let (budget, reached) = match &error {
-        Error::Infeasible(infeasible) => (infeasible.budget, 0),
-        Error::ProvedInfeasible { budget, .. } | Error::NoPlanOfItsKind { budget, .. } => (*budget, 0),
-        Error::NoPlan { stop, .. } if *stop == StopReason::Refused => return Err(error),
-        Error::NoPlan { budget, reached, .. } => (*budget, *reached),
-        _ => return Err(error),
+        SolveError::Infeasible(infeasible) => (infeasible.budget, 0),
+        SolveError::ProvedInfeasible { budget, .. } | SolveError::NoPlanOfItsKind { budget, .. } => (*budget, 0),
+        SolveError::NoPlan { stop, .. } if *stop == StopReason::Refused => return Err(error.into()),
+        SolveError::NoPlan { budget, reached, .. } => (*budget, *reached),
+        _ => return Err(error.into()),
     };
     let asked = request.on_device(model).unwrap_or_else(|_| request.clone()).budget;
     if !matches!(asked, BudgetSpec::Share(_) | BudgetSpec::Bytes(_)) {
-        return Err(error);
+        return Err(error.into());
     }
     let found = look(model, request, goal, control);
-    if let (Some(found), Error::NoPlan { .. }) = (&found, &error)
+    if let (Some(found), SolveError::NoPlan { .. }) = (&found, &error)
         && found.replay.peak <= budget
         && solver_named(&request.solver).is_ok_and(Solver::searches)
         && found.problem.objective == Objective::Time
     {
-        return rescued(model, found, budget).ok_or(error);
+        return rescued(model, found, budget).ok_or_else(|| error.into());
     }
     let problem = model.problem();
     let bottleneck = problem.bottleneck(&Structure::of(problem));
     let need = bottleneck.map_or(0, |most| most.bytes);
     let floor = match error {
-        Error::ProvedInfeasible { .. } => need.max(budget.saturating_add(1)),
+        SolveError::ProvedInfeasible { .. } => need.max(budget.saturating_add(1)),
         _ => need,
     };
     let lowest = found.map(|found| (found.replay.peak, op_at_peak(&found)));
@@ -187,7 +185,7 @@ pub fn explained(
     let lowest = lowest.into_iter().chain(reached).min_by_key(|&(bytes, _)| bytes);
     // Nothing but a device makes a number of it.
     let room = model.room().filter(|_| request.budget == BudgetSpec::Auto).cloned();
-    Err(Error::Refused(Box::new(Refusal {
+    let refusal = Refusal {
         cause: error,
         budget: budget.saturating_add(besides),
         baseline: model.baseline().peak,
@@ -200,7 +198,8 @@ pub fn explained(
             op,
             proved: bytes <= floor,
         }),
-    })))
+    };
+    Err(SolveError::Refused(Box::new(refusal)).into())
 }
 
 /// The solution of a short search for the lowest peak.
@@ -251,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_budget_need_and_lowest_peak_in_bytes_and_per_cent() {
-        let cause = Error::NoPlan {
+        let cause = SolveError::NoPlan {
             budget: 300,
             reached: 600,
             stop: StopReason::StepLimit,

@@ -2,7 +2,7 @@
 
 use remat_solve::Solver;
 
-use crate::{Auto, Error};
+use crate::{Auto, Error, SolveError};
 
 /// Names that solvers had in an earlier release, with today's. They are understood for one release more.
 const OLD_NAMES: [(&str, &str); 22] = [
@@ -50,12 +50,12 @@ pub fn default_solver() -> &'static dyn Solver {
 /// The solver of that name, which may be one of an earlier release.
 ///
 /// # Errors
-/// [`Error::UnknownSolver`] if this build has none of that name.
+/// [`SolveError::UnknownSolver`] if this build has none of that name.
 pub fn solver_named(name: &str) -> Result<&'static dyn Solver, Error> {
     let wanted = renamed(name).unwrap_or(name);
     solvers()
         .find(|solver| solver.name() == wanted)
-        .ok_or_else(|| Error::unknown_solver(name))
+        .ok_or_else(|| SolveError::unknown_solver(name).into())
 }
 
 /// Today's name of a solver that had this one in an earlier release; absent for all other names.

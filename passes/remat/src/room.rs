@@ -6,7 +6,7 @@ use remat_cost::Device;
 use remat_plan::BudgetSpec;
 
 use crate::refusal::exact;
-use crate::{Error, ExternalBytes, Model, SolveRequest};
+use crate::{Error, ExternalBytes, Model, SolveError, SolveRequest};
 
 /// The memory that a plan's peak is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +86,7 @@ impl SolveRequest {
     /// budget of `auto`. With `none` nothing is held against the device.
     ///
     /// # Errors
-    /// [`Error::BeyondDevice`] for a budget above what the device leaves.
+    /// [`SolveError::BeyondDevice`] for a budget above what the device leaves.
     pub fn on_device(&self, model: &Model) -> Result<Self, Error> {
         let mut request = self.clone();
         let baseline = model.baseline().peak;
@@ -106,11 +106,11 @@ impl SolveRequest {
 }
 
 /// Refuses what is above the room.
-pub(crate) fn check(room: &Room, what: &'static str, bytes: u64) -> Result<(), Error> {
+pub(crate) fn check(room: &Room, what: &'static str, bytes: u64) -> Result<(), SolveError> {
     if bytes <= room.bytes() {
         return Ok(());
     }
-    Err(Error::BeyondDevice {
+    Err(SolveError::BeyondDevice {
         what,
         bytes,
         room: room.clone(),

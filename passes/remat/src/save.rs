@@ -1,14 +1,78 @@
 //! The last step: the plan applied to the graph, and the result written.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use remat_files::{OutputFile, Outputs};
+use remat_files::{OutputFile, Outputs, shown};
 use remat_ir::Graph;
 use remat_onnx_mlir::{Form, Options as MlirOptions};
 use remat_plan::Step;
+use thiserror::Error;
 
+use crate::input::extension;
 use crate::{Error, Format, Model, Solution};
+
+/// Why a result cannot be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// The file cannot be written.
+    #[error("cannot write `{path}`: {source}", path = shown(.path.display()))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// The output is an input, or no regular file.
+    #[error(transparent)]
+    Output(#[from] remat_files::OutputError),
+    /// The extension of the output names no format.
+    #[error("`{path}` has no extension that names an output format: use .onnx, .mlir, .json (plan), .sched (plan for devices), .remat (readable text) or .dot", path = shown(.path.display()))]
+    UnknownOutput {
+        /// The output.
+        path: PathBuf,
+    },
+    /// The input has no model to rewrite, only a problem.
+    #[error("`{path}` cannot be written: the input is {input}, which has no model to rewrite; write a plan (`.json`) instead", path = shown(.path.display()))]
+    NothingToRewrite {
+        /// The output.
+        path: PathBuf,
+        /// What the input is.
+        input: &'static str,
+    },
+    /// The plan moves storages, which ONNX cannot say.
+    #[error("`{path}` cannot be written: the plan moves {storages} times to the second memory and back, and ONNX has no words for that", path = shown(.path.display()))]
+    Paged {
+        /// The output.
+        path: PathBuf,
+        /// How often storages come back.
+        storages: usize,
+    },
+    /// The plan cannot be applied.
+    #[error(transparent)]
+    Rewrite(#[from] remat_rewrite::RewriteError),
+    /// The model cannot be written as MLIR.
+    #[error(transparent)]
+    Mlir(#[from] remat_onnx_mlir::ExportError),
+}
+
+impl SaveError {
+    /// The error of a file that the system does not let us write.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + '_ {
+        |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    fn nothing_to_rewrite(path: &Path, input: Format) -> Self {
+        Self::NothingToRewrite {
+            path: path.to_owned(),
+            input: input.describe(),
+        }
+    }
+}
 
 /// The formats that are written, by file extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,32 +95,30 @@ impl Output {
     /// The format that the extension of `path` names, if the input can be written in it.
     ///
     /// # Errors
-    /// [`Error::UnknownOutput`], and [`Error::NothingToRewrite`] if the input has no model.
+    /// [`SaveError::UnknownOutput`], and [`SaveError::NothingToRewrite`] if the input has no model.
     pub fn of(path: &Path, input: Format) -> Result<Self, Error> {
-        let extension = path
-            .extension()
-            .and_then(|e| e.to_str())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let output = match extension.as_str() {
+        let output = match extension(path).as_str() {
             "onnx" => Self::Onnx,
             "mlir" => Self::Mlir,
             "json" => Self::Plan,
             "sched" => Self::Schedule,
             "remat" => Self::Text,
             "dot" => Self::Dot,
-            _ => return Err(Error::UnknownOutput { path: path.to_owned() }),
+            _ => {
+                let path = path.to_owned();
+                return Err(SaveError::UnknownOutput { path }.into());
+            }
         };
         let writable = match output {
             Self::Onnx | Self::Mlir => input == Format::Onnx,
             Self::Plan | Self::Schedule => true,
             Self::Text | Self::Dot => !matches!(input, Format::Problem | Format::Log),
         };
-        let refused = Error::NothingToRewrite {
-            path: path.to_owned(),
-            input: input.describe(),
-        };
-        if writable { Ok(output) } else { Err(refused) }
+        if writable {
+            Ok(output)
+        } else {
+            Err(SaveError::nothing_to_rewrite(path, input).into())
+        }
     }
 }
 
@@ -79,7 +141,7 @@ pub enum Target {
 /// a problem.
 ///
 /// # Errors
-/// [`Error::Rewrite`] if the plan is not valid, which no plan that passed the checker is.
+/// [`SaveError::Rewrite`] if the plan is not valid, which no plan that passed the checker is.
 pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Error> {
     let Some(graph) = model.graph() else { return Ok(None) };
     let reserved = model
@@ -107,10 +169,7 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         files.reads("a file of the model", &file)?;
     }
     files.writes("the result", path)?;
-    let refused = || Error::NothingToRewrite {
-        path: path.to_owned(),
-        input: model.format().describe(),
-    };
+    let refused = || SaveError::nothing_to_rewrite(path, model.format());
     let transfers = solution
         .plan
         .steps
@@ -118,10 +177,8 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
         .filter(|step| matches!(step, Step::PageIn(_)));
     let storages = transfers.count();
     if output == Output::Onnx && storages > 0 {
-        return Err(Error::Paged {
-            path: path.to_owned(),
-            storages,
-        });
+        let path = path.to_owned();
+        return Err(SaveError::Paged { path, storages }.into());
     }
     let rewritten = match output {
         Output::Plan | Output::Schedule => None,
@@ -156,22 +213,19 @@ pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) ->
             }
             return Ok(());
         }
-        (_, None) => return Err(refused()),
+        (_, None) => return Err(refused().into()),
     };
-    remat_files::write(path, &content).map_err(not_written(path))
+    write(path, content)
 }
 
-fn not_written(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-    |source| Error::Io {
-        action: "write",
-        path: path.to_owned(),
-        source,
-    }
+/// Writes a file, whole or not at all.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Error> {
+    Ok(remat_files::write(path, content).map_err(SaveError::io(path))?)
 }
 
 /// Writes what is too large to be held at once; whole or not at all.
 fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), Error>) -> Result<(), Error> {
-    let mut file = OutputFile::create(path).map_err(not_written(path))?;
+    let mut file = OutputFile::create(path).map_err(SaveError::io(path))?;
     write(&mut file)?;
-    file.commit().map_err(not_written(path))
+    Ok(file.commit().map_err(SaveError::io(path))?)
 }

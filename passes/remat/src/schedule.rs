@@ -2,13 +2,13 @@
 
 use remat_schedule::{Figures, Schedule};
 
-use crate::setup::{moves, needs_pages};
-use crate::{Error, Model, Solution};
+use crate::check::{moves, needs_pages};
+use crate::{Error, Model, PlanError, Solution};
 
 /// The schedule of a solution, in the format of `docs/schedule.md`.
 ///
 /// # Errors
-/// [`Error::Schedule`] if the plan exceeds what the format holds.
+/// [`PlanError::Schedule`] if the plan exceeds what the format holds.
 pub(crate) fn schedule(solution: &Solution) -> Result<Vec<u8>, Error> {
     let figures = Figures {
         peak: solution.replay.peak,
@@ -20,15 +20,15 @@ pub(crate) fn schedule(solution: &Solution) -> Result<Vec<u8>, Error> {
 /// Replays a schedule that was read from a file. What it promises of the peak is its budget.
 ///
 /// # Errors
-/// [`Error::PlanPages`] if it moves storages and the model was read without a second memory, which schedules do not describe.
-/// [`Error::ScheduleFormat`] if the bytes are no schedule, [`Error::Schedule`] if it is that of another model,
-/// [`Error::PlanRejected`] if it breaks a rule or takes more memory than it promises.
+/// [`PlanError::Pages`] if it moves storages and the model was read without a second memory, which schedules do not describe.
+/// [`PlanError::ScheduleFormat`] if the bytes are no schedule, [`PlanError::Schedule`] if it is that of another model,
+/// [`PlanError::Rejected`] if it breaks a rule or takes more memory than it promises.
 pub fn check_schedule(model: &Model, bytes: &[u8]) -> Result<Solution, Error> {
     let schedule = Schedule::open(bytes)?;
     let mut problem = model.problem().clone();
     problem.budget = Some(schedule.peak());
     let plan = remat_schedule::plan_of(&problem, &schedule)?;
     needs_pages(model, moves(&plan.steps))?;
-    let replay = remat_verify::replay(&problem, &plan).map_err(Error::PlanRejected)?;
+    let replay = remat_verify::replay(&problem, &plan).map_err(PlanError::Rejected)?;
     Ok(crate::solution::solution(model, problem, plan, replay, None))
 }

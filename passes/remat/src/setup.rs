@@ -3,11 +3,9 @@
 use std::fmt::{Debug, Display};
 
 use remat_cost::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
-use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup, Step};
+use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup};
 
-use remat_verify::CheckError;
-
-use crate::{Error, Goal, LoadOptions, Model, SecondMemory, Solution};
+use crate::{Error, Goal, LoadOptions, PlanError, SecondMemory, SetupError};
 
 /// What `problem`, which was read with `options`, is to be built from again.
 pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: &Problem) -> Setup {
@@ -80,7 +78,7 @@ impl LoadOptions {
     /// These options, and where they are open, those that the plan was made with.
     ///
     /// # Errors
-    /// [`Error::Contradiction`] for what is set and differs; [`Error::DeviceFile`] if the plan has figures of a device that no device has.
+    /// [`PlanError::Contradiction`] for what is set and differs; [`SetupError::DeviceFile`] if the plan has figures of a device that no device has.
     pub fn for_plan(&self, plan: &PlanFile) -> Result<Self, Error> {
         let mut load = self.clone();
         agree(
@@ -142,7 +140,7 @@ impl LoadOptions {
             }
             return Ok(());
         }
-        let device = Device::from_figures(figures).map_err(|source| Error::DeviceFile {
+        let device = Device::from_figures(figures).map_err(|source| SetupError::DeviceFile {
             path: "the plan".into(),
             source,
         })?;
@@ -174,7 +172,7 @@ impl Goal {
     /// Checks that what is asked for is what the plan was sought for; `given` has the objective and the deadline that are set.
     ///
     /// # Errors
-    /// [`Error::Contradiction`].
+    /// [`PlanError::Contradiction`].
     pub fn check_plan(
         given: (Option<Objective>, Option<remat_plan::Deadline>),
         plan: &PlanFile,
@@ -211,11 +209,8 @@ fn agree<T: PartialEq + Debug + Clone>(
 
 /// The error of a setting that is `given` as something else than the plan says.
 pub fn contradiction(setting: Setting, given: impl Display, plan: impl Display) -> Error {
-    Error::Contradiction {
-        setting,
-        given: given.to_string(),
-        plan: plan.to_string(),
-    }
+    let (given, plan) = (given.to_string(), plan.to_string());
+    PlanError::Contradiction { setting, given, plan }.into()
 }
 
 fn accounting(accounting: &Accounting) -> String {
@@ -242,104 +237,4 @@ fn profile_of(setup: &Setup) -> ProfileFile {
         run: None,
         ops: setup.durations_ns.iter().map(record).collect(),
     }
-}
-
-/// Replays a plan that was read from a file.
-///
-/// # Errors
-/// [`Error::PlanRejected`] if it breaks a rule, [`Error::OtherModel`] if that is because it is for another model, [`Error::PlanFile`] if it is
-/// malformed, [`Error::PlanPages`] if it moves storages and the model was read without a second memory.
-pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
-    let fit = Fit::new(model, file);
-    fit.check_paging()?;
-    let mut problem = model.problem().clone();
-    problem.budget = file.budget_bytes;
-    problem.order = file.order;
-    problem.objective = file.objective;
-    problem.deadline = file.deadline;
-    let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
-        CheckError::File(error) => Error::PlanFile(error),
-        CheckError::Rejected(rejection) => fit.judge(rejection),
-    })?;
-    fit.warn();
-    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
-        let (peak, memory) = (replay.peak, room.memory);
-        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
-    }
-    let plan = file.plan(&problem)?;
-    Ok(crate::solution::solution(
-        model,
-        problem,
-        plan,
-        replay,
-        file.certificate.clone(),
-    ))
-}
-
-/// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.
-struct Fit<'a> {
-    model: &'a Model,
-    plan: &'a PlanFile,
-}
-
-impl<'a> Fit<'a> {
-    fn new(model: &'a Model, plan: &'a PlanFile) -> Self {
-        Self { model, plan }
-    }
-
-    /// Refuses a plan that moves storages where the model has no second memory.
-    fn check_paging(&self) -> Result<(), Error> {
-        use remat_plan::StepKind::{PageIn, PageOut};
-        let steps = self
-            .plan
-            .steps
-            .iter()
-            .filter(|step| matches!(step.op, PageOut | PageIn));
-        needs_pages(self.model, steps.count())
-    }
-
-    /// The error of a plan that breaks rules: one for another model is called that.
-    fn judge(&self, rejection: remat_verify::Rejection) -> Error {
-        let found = self.model.problem().graph_digest();
-        match &self.plan.setup {
-            Some(setup) if setup.graph != found => Error::OtherModel {
-                plan_model: self.plan.model.clone(),
-                plan_graph: setup.graph.clone(),
-                model: self.model.problem().name.clone(),
-                graph: found,
-                rejection: Box::new(rejection),
-            },
-            _ => Error::PlanRejected(rejection),
-        }
-    }
-
-    /// Tells of a plan that was made for other figures than those of the model.
-    fn warn(&self) {
-        let Some(setup) = &self.plan.setup else { return };
-        let problem = self.model.problem();
-        if setup.graph != problem.graph_digest() {
-            tracing::warn!(
-                "the plan was made for another model, `{}`, and holds for this one too",
-                self.plan.model
-            );
-        } else if setup.problem != problem.digest() {
-            tracing::warn!("the plan was made for other sizes, times or energies of the same model");
-        }
-    }
-}
-
-/// Refuses so many moves where the model has no second memory.
-pub(crate) fn needs_pages(model: &Model, moves: usize) -> Result<(), Error> {
-    if moves > 0 && model.problem().paging.is_none() {
-        return Err(Error::PlanPages { moves });
-    }
-    Ok(())
-}
-
-/// How many of the steps move storages.
-pub(crate) fn moves(steps: &[Step]) -> usize {
-    let moves = steps
-        .iter()
-        .filter(|step| matches!(step, Step::PageOut(_) | Step::PageIn(_)));
-    moves.count()
 }

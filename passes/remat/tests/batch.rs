@@ -9,7 +9,9 @@ use std::sync::atomic::AtomicBool;
 
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{BatchFinding, BatchRequest, Error, ErrorKind, LoadOptions, MaxBatch, Model, SolveRequest, max_batch};
+use remat::{
+    BatchFinding, BatchRequest, Error, ErrorKind, LoadOptions, MaxBatch, Model, ReadError, SolveRequest, max_batch,
+};
 use support::open;
 
 const CHAIN: &str = "cli/training_chain.json";
@@ -168,9 +170,9 @@ fn memory_that_no_size_fits_is_a_finding() {
 
 #[test]
 fn a_size_that_cannot_be_read_is_no_size_and_the_first_one_must_be_readable() {
-    let refused = || Error::UnknownFormat {
-        path: "model".into(),
-        why: "too large".to_owned(),
+    let refused = || {
+        let (path, why) = ("model".into(), "too large".to_owned());
+        Error::from(ReadError::UnknownFormat { path, why })
     };
     let up_to_5 = |size: u64| if size > 5 { Err(refused()) } else { chain(size) };
     let found = run(&up_to_5, &request(1 << 40, 0));

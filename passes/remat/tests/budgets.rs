@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{DeviceMemory, Error, ErrorKind, Goal, LoadOptions, Model, Refusal, Solution, SolveRequest};
+use remat::{DeviceMemory, Error, ErrorKind, Goal, LoadOptions, Model, Refusal, Solution, SolveError, SolveRequest};
 
 const UNET: &str = "models/unet_tiny_train.onnx";
 const CHAIN: &str = "cli/training_chain.json";
@@ -31,7 +31,7 @@ fn solve(model: &Model, request: &SolveRequest) -> Result<Solution, Error> {
 
 fn refusal(model: &Model, budget: &str) -> Option<Refusal> {
     match solve(model, &request(budget, None)) {
-        Err(Error::Refused(refusal)) => Some(*refusal),
+        Err(Error::Solve(SolveError::Refused(refusal))) => Some(*refusal),
         _ => None,
     }
 }
@@ -45,7 +45,7 @@ fn the_budget_that_a_refusal_names_has_a_plan() {
             let Err(error) = solve(&model, &request(budget, None)) else {
                 continue;
             };
-            let Error::Refused(refusal) = error else {
+            let Error::Solve(SolveError::Refused(refusal)) = error else {
                 panic!("{error}")
             };
             let again = SolveRequest {
@@ -64,7 +64,7 @@ fn a_refusal_names_the_op_the_lowest_peak_and_the_shares() {
     let model = open(UNET, &LoadOptions::default());
     let refusal = refusal(&model, "1KiB").expect("no plan is so small");
     assert_eq!((refusal.budget, refusal.baseline), (1_024, model.baseline().peak));
-    assert_eq!(refusal.kind(), ErrorKind::Negative);
+    assert_eq!(refusal.cause.kind(), ErrorKind::Negative);
     let lowest = refusal.lowest.as_ref().expect("it was looked for");
     assert!(refusal.need > 1_024 && lowest.bytes >= refusal.need);
     assert_eq!(lowest.proved, lowest.bytes == refusal.need);
@@ -89,12 +89,12 @@ fn an_overhead_beside_a_budget_is_kept_or_refused() {
     let kept = solve(&model, &request("60%", Some(1_000_000))).expect("double the time is allowed");
     assert!(kept.overhead.duration <= 2 * kept.overhead.baseline);
     let error = solve(&model, &request("60%", Some(0))).expect_err("the plan needs time");
-    let Error::TooLong {
+    let Error::Solve(SolveError::TooLong {
         found,
         baseline,
         allowed,
         ..
-    } = error
+    }) = error
     else {
         panic!("{error}")
     };
@@ -136,19 +136,18 @@ fn what_a_device_lacks_is_refused_with_its_figures() {
     let error = solve(&model, &request("80%", None)).expect_err("the board is small");
     assert_eq!(error.kind(), ErrorKind::Input);
     let text = error.to_string();
-    for part in [
-        "device `mkr1000` has 32.0 KiB (32768 bytes)",
-        "the inputs take",
-        "--device-memory",
-    ] {
+    for part in ["device `mkr1000` has 32.0 KiB (32768 bytes)", "the inputs take"] {
         assert!(text.contains(part), "{text}");
     }
     assert!(matches!(
         solve(&model, &request("min", None)),
-        Err(Error::BeyondDevice { .. })
+        Err(Error::Solve(SolveError::BeyondDevice { .. }))
     ));
     // The memory becomes the budget, and no plan meets it.
-    assert!(matches!(solve(&model, &request("auto", None)), Err(Error::Refused(_))));
+    assert!(matches!(
+        solve(&model, &request("auto", None)),
+        Err(Error::Solve(SolveError::Refused(_)))
+    ));
     assert!(solve(&model, &request("none", None)).is_ok());
     let unlimited = open(UNET, &options(Some(DeviceMemory::Unlimited)));
     assert!(solve(&unlimited, &request("80%", None)).is_ok());

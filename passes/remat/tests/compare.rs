@@ -9,7 +9,10 @@ use std::sync::atomic::AtomicBool;
 use proptest::prelude::*;
 use remat::plan::BudgetSpec;
 use remat::solver::{Domain, SolveControl, Solver};
-use remat::{Comparison, ComparisonFile, Error, ErrorKind, Finding, LoadOptions, Model, SolveRequest, compare};
+use remat::{
+    CompareError, Comparison, ComparisonFile, Error, ErrorKind, Finding, LoadOptions, Model, SolveError, SolveRequest,
+    compare,
+};
 use rivals::{assert_auto_wins, field, request};
 use support::{graph, open, open_text};
 
@@ -118,7 +121,7 @@ fn names_that_are_no_solvers_are_skipped_unless_all_are() {
     assert_eq!(comparison.skipped, ["oracle"]);
     assert_eq!(comparison.solvers.len(), 1);
     let error = compare(&model, &request(&["90%"], &["oracle"]), &control()).unwrap_err();
-    assert!(matches!(error, Error::UnknownSolver { .. }));
+    assert!(matches!(error, Error::Solve(SolveError::UnknownSolver { .. })));
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn budgets_without_bytes_are_refused() {
     let model = open(CHAIN);
     for budget in ["min", "auto", "none"] {
         let error = compare(&model, &request(&[budget], &[]), &control()).unwrap_err();
-        assert!(matches!(error, Error::NotCompared { .. }), "{budget}");
+        assert!(matches!(error, Error::Compare(CompareError::Budget { .. })), "{budget}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use remat::ir::{Graph, OpKind};
 use remat::plan::{Accounting, BudgetSpec, PlanFile};
 use remat::solver::SolveControl;
-use remat::{Error, ErrorKind, LoadOptions, Model, Solution, SolveRequest};
+use remat::{Error, ErrorKind, LoadOptions, Model, SaveError, Solution, SolveError, SolveRequest};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name)
@@ -101,7 +101,7 @@ fn the_same_request_gives_the_same_plan() {
 fn a_budget_below_the_floor_is_negative_and_names_the_op() {
     let error = solve(&open(UNET), "1KiB").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Negative);
-    let Error::Infeasible(infeasible) = error else {
+    let Error::Solve(SolveError::Infeasible(infeasible)) = error else {
         panic!("{error}")
     };
     assert!(open(UNET).problem().ops.iter().any(|op| op.name == infeasible.op));
@@ -133,7 +133,10 @@ fn a_saved_problem_is_solved_like_the_model_it_came_from() {
         &folder.path().join("out.onnx"),
     )
     .unwrap_err();
-    assert!(matches!(error, Error::NothingToRewrite { .. }), "{error}");
+    assert!(
+        matches!(error, Error::Save(SaveError::NothingToRewrite { .. })),
+        "{error}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use remat::plan::{BudgetSpec, Deadline, Objective, OrderMode, PLAN_FORMAT_1, PagingMode, PlanFile};
 use remat::profile::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat::solver::SolveControl;
-use remat::{Error, ErrorKind, Goal, LoadOptions, Model, SecondMemory, Solution, SolveRequest};
+use remat::{Error, ErrorKind, Goal, LoadOptions, Model, PlanError, SecondMemory, Solution, SolveRequest};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test").join(name)
@@ -163,7 +163,7 @@ fn a_goal_that_the_plan_contradicts_is_named() {
     assert!(Goal::check_plan((None, None), &file, baseline).is_ok());
     for given in [(Some(Objective::Time), None), (None, Some(Deadline::Factor(1_400_000)))] {
         let error = Goal::check_plan(given, &file, baseline).expect_err("it differs");
-        assert!(matches!(error, Error::Contradiction { .. }), "{error}");
+        assert!(matches!(error, Error::Plan(PlanError::Contradiction { .. })), "{error}");
     }
 }
 
@@ -174,7 +174,7 @@ fn a_plan_of_the_first_format_that_moves_results_asks_for_the_device() {
     file.setup = None;
     let error = check(&LoadOptions::default(), &file).expect_err("nothing says where results go");
     assert_eq!(error.kind(), ErrorKind::Input);
-    assert!(matches!(error, Error::PlanPages { .. }), "{error}");
+    assert!(matches!(error, Error::Plan(PlanError::Pages { .. })), "{error}");
     assert_eq!(
         check(&paged(), &file).expect("it holds").replay.peak,
         solution.replay.peak
@@ -192,7 +192,7 @@ fn a_schedule_that_moves_results_asks_for_the_device() {
     assert!(remat::check_schedule(&model, &bytes).is_ok());
     let plain = Model::open(&path(UNET), &LoadOptions::default()).expect("the model opens");
     let error = remat::check_schedule(&plain, &bytes).expect_err("nothing says where results go");
-    assert!(matches!(error, Error::PlanPages { .. }), "{error}");
+    assert!(matches!(error, Error::Plan(PlanError::Pages { .. })), "{error}");
 }
 
 #[test]

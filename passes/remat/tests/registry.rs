@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use remat::plan::{BoundCovers, StopReason};
 use remat::solver::{Domain, Proves, SolveControl, Solver};
-use remat::{Error, renamed, solver_named, solvers};
+use remat::{Error, SolveError, renamed, solver_named, solvers};
 use support::open;
 
 #[test]
@@ -44,7 +44,9 @@ fn old_names_lead_to_solvers_of_today() {
     for name in old {
         assert_eq!(Some(solver_named(name).unwrap().name()), renamed(name));
     }
-    assert!(matches!(solver_named("chen-cube"), Err(Error::UnknownSolver { name, .. }) if name == "chen-cube"));
+    assert!(
+        matches!(solver_named("chen-cube"), Err(Error::Solve(SolveError::UnknownSolver { name, .. })) if name == "chen-cube")
+    );
 }
 
 #[test]

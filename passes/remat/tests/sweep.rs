@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{Error, ErrorKind, Finding, Front, FrontFile, Model, SweepRequest};
+use remat::{Error, ErrorKind, Finding, Front, FrontFile, Model, PlanError, SweepError, SweepRequest};
 use support::{graph, open, open_text};
 
 fn request(budgets: &[&str]) -> SweepRequest {
@@ -163,7 +163,7 @@ fn the_front_of_another_model_is_refused() {
     let (chain, unet) = (open(CHAIN), open(UNET));
     let other = file(&chain, &run(&chain, None));
     let result = remat::sweep(&unet, &request(&BUDGETS), &control(), Some(&other), &mut |_| Ok(()));
-    assert!(matches!(&result, Err(Error::Front(_))), "{result:?}");
+    assert!(matches!(&result, Err(Error::Sweep(SweepError::File(_)))), "{result:?}");
 }
 
 #[test]
@@ -173,7 +173,10 @@ fn a_plan_that_was_tampered_with_is_refused() {
     let plan = other.points[1].plan.as_mut().expect("a plan");
     plan.steps.remove(0);
     let result = remat::sweep(&model, &request(&BUDGETS), &control(), Some(&other), &mut |_| Ok(()));
-    assert!(matches!(&result, Err(Error::PlanRejected(_))), "{result:?}");
+    assert!(
+        matches!(&result, Err(Error::Plan(PlanError::Rejected(_)))),
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -194,7 +197,7 @@ fn budgets_without_bytes_are_refused() {
             ..request(&[])
         };
         let result = remat::sweep(&model, &request, &control(), None, &mut |_| Ok(()));
-        assert!(matches!(result, Err(Error::NotSwept { .. })));
+        assert!(matches!(result, Err(Error::Sweep(SweepError::Budget { .. }))));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
-use remat::{Error, LoadOptions, Model, SolveRequest};
+use remat::{Error, LoadOptions, Model, SolveError, SolveRequest};
 
 use crate::table::{Form, Table};
 
@@ -111,22 +111,19 @@ fn measure(path: &Path, budget: BudgetSpec, folder: &Path, args: &Args) -> anyho
     let search = started.elapsed();
     let solution = match result {
         Ok(solution) => solution,
-        Err(
-            error @ (Error::Infeasible(_)
-            | Error::ProvedInfeasible { .. }
-            | Error::NoPlanOfItsKind { .. }
-            | Error::NoPlan { .. }),
-        ) => {
+        Err(error) => {
             let (after, why) = match error {
-                Error::Infeasible(infeasible) => (format!(">= {}", megabytes(infeasible.need)), "impossible"),
-                Error::NoPlan { reached, .. } => (format!("({})", megabytes(reached)), "none"),
-                Error::NoPlanOfItsKind { .. } => (String::new(), "none"),
-                _ => (String::new(), "impossible"),
+                Error::Solve(SolveError::Infeasible(infeasible)) => {
+                    (format!(">= {}", megabytes(infeasible.need)), "impossible")
+                }
+                Error::Solve(SolveError::ProvedInfeasible { .. }) => (String::new(), "impossible"),
+                Error::Solve(SolveError::NoPlan { reached, .. }) => (format!("({})", megabytes(reached)), "none"),
+                Error::Solve(SolveError::NoPlanOfItsKind { .. }) => (String::new(), "none"),
+                error => return Err(error.into()),
             };
             row.extend([after, why.to_owned()]);
             return Ok(row);
         }
-        Err(error) => return Err(error.into()),
     };
     let out = folder.join(format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%')));
     let started = Instant::now();

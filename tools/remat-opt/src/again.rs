@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use remat::Error;
+use remat::SolveError;
 use remat::plan::percent;
 
 /// An option that takes a value.
@@ -58,10 +58,10 @@ pub(crate) fn with(arguments: impl IntoIterator<Item = OsString>, changed: Chang
 }
 
 /// The command that does what was refused, for errors that know one.
-pub(crate) fn after(error: &Error) -> Option<String> {
+pub(crate) fn after(error: &SolveError) -> Option<String> {
     let (long, short, value) = match error {
-        Error::Refused(refusal) => ("budget", Some('b'), refusal.retry?.to_string()),
-        Error::TooLong { found, baseline, .. } => ("max-overhead", None, percent(share_of(*found, *baseline)?)),
+        SolveError::Refused(refusal) => ("budget", Some('b'), refusal.retry?.to_string()),
+        SolveError::TooLong { found, baseline, .. } => ("max-overhead", None, percent(share_of(*found, *baseline)?)),
         _ => return None,
     };
     let changed = Changed {

@@ -4,7 +4,7 @@
 //! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]); nothing else is to be used from outside.
 
 mod again;
-mod budgets;
+mod args;
 mod chart;
 mod cli;
 mod commands;
@@ -13,11 +13,10 @@ mod document;
 mod failure;
 mod files;
 mod front_chart;
-mod goal;
 mod interrupt;
+mod job;
 mod legacy;
 mod machine;
-mod paths;
 mod progress;
 mod reduce;
 mod runtime;
@@ -26,9 +25,9 @@ mod units;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, hold_streams};
 
 /// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
 #[must_use]
@@ -42,19 +41,21 @@ pub fn run() -> ExitCode {
         interrupt::install();
     }
     let (arguments, notes) = legacy::modernized(std::env::args_os().collect());
-    let mut cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    let (mut cli, format) = match Cli::read(&arguments) {
+        Ok(read) => read,
         Err(error) => return failure::report_usage(&error, &arguments),
     };
     console::start_tracing(cli.quiet, cli.verbose);
     for note in notes {
         tracing::warn!("{note}");
     }
-    let result = cli.hold_streams().and_then(|()| dispatch(&cli));
+    let quiet = cli.quiet;
+    let command = cli.chosen();
+    let result = hold_streams(command).and_then(|()| command.run(quiet));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failure::report(&error, cli.report_format()),
+        Err(error) => failure::report(&error, format),
     };
     console::streams::close();
     #[cfg(unix)]
@@ -65,23 +66,6 @@ pub fn run() -> ExitCode {
         interrupt::leave();
     }
     status
-}
-
-fn dispatch(cli: &Cli) -> anyhow::Result<()> {
-    match &cli.command {
-        Some(Command::Inspect(args)) => commands::inspect::run(args),
-        Some(Command::Sweep(args)) => commands::sweep::run(args, cli.quiet),
-        Some(Command::Compare(args)) => commands::compare::run(args, cli.quiet),
-        Some(Command::MaxBatch(args)) => commands::max_batch::run(args, cli.quiet),
-        Some(Command::Profile(args)) => commands::profile::run(args, cli.quiet),
-        Some(Command::Verify(args)) => commands::verify::run(args, cli.quiet),
-        Some(Command::Simulate(args)) => commands::simulate::run(args),
-        Some(Command::Reduce(args)) => commands::reduce::run(args),
-        Some(Command::MeasureChild) => commands::measure_child::run(),
-        Some(Command::Explain(args)) => commands::explain::run(args),
-        Some(Command::Completions(args)) => commands::completions::run(args),
-        None => commands::optimize::run(&cli.optimize, cli.quiet),
-    }
 }
 
 /// The command line with all its options, for the manual.

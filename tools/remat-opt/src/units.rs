@@ -9,27 +9,26 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// Nanoseconds in the unit that keeps three digits, `12.3 ms`.
 pub(crate) fn nanoseconds(ns: u64) -> String {
-    let (value, unit) = match ns {
-        0..1_000 => return format!("{ns} ns"),
-        1_000..1_000_000 => (ns as f64 / 1e3, "µs"),
-        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
-        _ => (ns as f64 / 1e9, "s"),
-    };
-    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.digits$} {unit}")
+    in_unit(ns, &["ns", "µs", "ms", "s"])
 }
 
 /// Picojoules in the unit that keeps three digits, `12.3 mJ`.
 pub(crate) fn picojoules(pj: u64) -> String {
-    let (value, unit) = match pj {
-        0..1_000 => return format!("{pj} pJ"),
-        1_000..1_000_000 => (pj as f64 / 1e3, "nJ"),
-        1_000_000..1_000_000_000 => (pj as f64 / 1e6, "µJ"),
-        1_000_000_000..1_000_000_000_000 => (pj as f64 / 1e9, "mJ"),
-        _ => (pj as f64 / 1e12, "J"),
-    };
+    in_unit(pj, &["pJ", "nJ", "µJ", "mJ", "J"])
+}
+
+/// A figure in the largest of these units, each a thousand of the one before, in which it is not below 1.
+fn in_unit(figure: u64, units: &[&str]) -> String {
+    let (mut unit, mut scale) = (0, 1);
+    while unit + 1 < units.len() && figure / scale >= 1_000 {
+        (unit, scale) = (unit + 1, scale * 1_000);
+    }
+    if unit == 0 {
+        return format!("{figure} {}", units[0]);
+    }
+    let value = figure as f64 / scale as f64;
     let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.digits$} {unit}")
+    format!("{value:.digits$} {}", units[unit])
 }
 
 /// A number of things, `1 op` or `2 ops`.

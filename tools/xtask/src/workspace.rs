@@ -34,6 +34,14 @@ impl Source {
         self.path.ends_with(".rs")
     }
 
+    /// Whether it is code of a library: of what is no tool.
+    pub(crate) fn is_library(&self) -> bool {
+        let folder = self.crate_folder().unwrap_or_default();
+        let code = self.path.strip_prefix(folder);
+        (folder.starts_with("dialect/") || folder.starts_with("passes/"))
+            && code.is_some_and(|rest| rest.starts_with("/src/"))
+    }
+
     /// Whether the whole file is tests.
     pub(crate) fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);

@@ -35,7 +35,7 @@ fn open_dimensions_are_listed_and_settled_by_name() {
     );
     let settled = open_with(&m, &[("N", 4), ("T", 5)], &[]).unwrap();
     assert_eq!(bytes(settled.graph(), "y"), Some(4 * 3 * 5 * 4));
-    insta::assert_snapshot!(open_with(&m, &[("N", 4)], &[]).err().unwrap(), @"the size of `a`, `y` is unknown; set --dim for `T`");
+    insta::assert_snapshot!(open_with(&m, &[("N", 4)], &[]).err().unwrap(), @"the size of `a`, `y` is unknown; open dimensions: `T`");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn dimensions_without_a_name_are_named_after_their_tensor() {
 fn an_unknown_operator_needs_a_type_or_a_size() {
     let n = node("Mystery", &["x"], &["y"]).domain("my").named("m");
     let g = graph(&[("x", vector())], vec![n], &["y"]);
-    insta::assert_snapshot!(error(g.clone()), @"the size of `y` is unknown; state it with --size (node `m` (Mystery): no rule for its shape)");
+    insta::assert_snapshot!(error(g.clone()), @"the size of `y` is unknown (node `m` (Mystery): no rule for its shape)");
     assert_eq!(
         bytes(open_with(&model(g.clone()), &[], &[("y", 100)]).unwrap().graph(), "y"),
         Some(100)
@@ -207,7 +207,7 @@ fn no_shape_is_taken_from_an_operator_that_means_another_layout() {
         ("s", tensor_type(FLOAT, "")),
         ("z", tensor_type(UINT8, "")),
     ];
-    insta::assert_snapshot!(error(graph(&types, vec![pool], &[])), @"the size of `pooled` is unknown; state it with --size (node `QLinearGlobalAveragePool_0` (QLinearGlobalAveragePool): no rule for its shape)");
+    insta::assert_snapshot!(error(graph(&types, vec![pool], &[])), @"the size of `pooled` is unknown (node `QLinearGlobalAveragePool_0` (QLinearGlobalAveragePool): no rule for its shape)");
 }
 
 #[test]

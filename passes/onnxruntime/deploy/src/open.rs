@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use remat::{LoadOptions, Model};
+use remat::{LoadOptions, Model, SaveError};
 use remat_cost::ProfileFile;
 use remat_onnx::{ImportOptions, OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
@@ -59,11 +59,8 @@ pub(crate) fn open_fused(
 
 /// A folder for files on the way, which goes with the value.
 pub(crate) fn scratch_folder() -> Result<TempDir, DeployError> {
-    tempfile::tempdir().map_err(|source| {
-        let path = PathBuf::from("a temporary folder");
-        let action = "write";
-        remat::Error::Io { action, path, source }.into()
-    })
+    let error = SaveError::io("a temporary folder".as_ref());
+    tempfile::tempdir().map_err(|source| remat::Error::from(error(source)).into())
 }
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.

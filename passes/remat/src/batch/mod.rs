@@ -11,13 +11,29 @@ mod trial;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use remat_files::shown;
 use remat_plan::Plan;
 use remat_solve::{Activity, Doing, SolveControl};
+use thiserror::Error;
 
 use self::interval::largest;
 use self::trial::{Attempt, Task};
 use crate::solution::longest;
 use crate::{Error, Model, Solution};
+
+/// Not even the smallest size fits.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("not even a size of {size} fits into {budget} bytes: {reason}", reason = shown(.reason))]
+pub struct NoBatch {
+    /// The size.
+    pub size: u64,
+    /// Bytes that the peak may reach.
+    pub budget: u64,
+    /// Why it does not fit.
+    pub reason: String,
+    /// Whether that is proved.
+    pub proved: bool,
+}
 
 /// The first attempt at a size has this share of the limits, as a divisor.
 const FIRST_ATTEMPT: u32 = 4;
@@ -125,17 +141,18 @@ impl MaxBatch {
     /// Passes if some size fits.
     ///
     /// # Errors
-    /// [`Error::NoBatch`].
+    /// [`NoBatch`].
     pub fn require_size(&self) -> Result<(), Error> {
         let (None, Some(limit)) = (self.with, self.limit()) else {
             return Ok(());
         };
-        Err(Error::NoBatch {
+        Err(NoBatch {
             size: limit.size,
             budget: self.budget,
             reason: limit.finding.reason().unwrap_or_default().to_owned(),
             proved: matches!(limit.finding, BatchFinding::Impossible { .. }),
-        })
+        }
+        .into())
     }
 }
 

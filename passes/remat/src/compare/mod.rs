@@ -10,11 +10,29 @@ use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Certificate, Problem, StopReason, Structure};
 use remat_solve::{Activity, Doing, Domain, SolveControl, Solver};
+use thiserror::Error;
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
-use crate::{Error, ErrorKind, Finding, Model, Solution, SolveRequest, solve, solver_named, solvers};
+use crate::{
+    Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solver_named, solvers,
+};
+
+/// Why a comparison has no result.
+#[derive(Clone, Copy, Debug, Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// A budget that cannot be compared over.
+    #[error("`{budget}` is no budget to compare solvers under: name shares or sizes")]
+    Budget {
+        /// The budget.
+        budget: BudgetSpec,
+    },
+    /// No budget has a plan.
+    #[error(transparent)]
+    NoPlans(#[from] NoPlans),
+}
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -127,7 +145,7 @@ impl Comparison {
     /// Passes if at least one solver has a plan.
     ///
     /// # Errors
-    /// [`Error::EmptyFront`].
+    /// [`NoPlans`], as an error of the comparison.
     pub fn require_plan(&self) -> Result<(), Error> {
         let budgets = 0..self.budgets.len();
         if budgets.clone().any(|budget| self.best(budget).is_some()) {
@@ -137,10 +155,11 @@ impl Comparison {
             self.runs(*budget)
                 .any(|(_, run)| matches!(run.finding, Finding::Impossible { .. }))
         };
-        Err(Error::EmptyFront {
+        let none = NoPlans {
             budgets: self.budgets.len(),
             impossible: budgets.filter(is_impossible).count(),
-        })
+        };
+        Err(CompareError::from(none).into())
     }
 
     /// Whether no solver can meet the budget, each for the same reason.
@@ -223,17 +242,17 @@ fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solve
         }
     }
     if chosen.is_empty() {
-        return Err(Error::unknown_solver(&names[0]));
+        return Err(SolveError::unknown_solver(&names[0]).into());
     }
     Ok((chosen, skipped))
 }
 
 /// The budgets with their bytes, loose ones first.
-fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u64)>, Error> {
+fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u64)>, CompareError> {
     let baseline = model.baseline().peak;
     let bytes = |&budget: &BudgetSpec| match budget.bytes(baseline) {
         Some(bytes) => Ok((budget, bytes)),
-        None => Err(Error::NotCompared { budget }),
+        None => Err(CompareError::Budget { budget }),
     };
     let mut known = budgets.iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
     known.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
@@ -275,13 +294,16 @@ fn run(
         Err(error) => {
             refused = matches!(
                 error,
-                Error::NoPlan {
+                Error::Solve(SolveError::NoPlan {
                     stop: StopReason::Refused,
                     ..
-                }
+                })
             );
             let reason = error.to_string();
-            if let Error::ProvedInfeasible { claim, .. } | Error::NoPlanOfItsKind { claim, .. } = &error {
+            if let Error::Solve(
+                SolveError::ProvedInfeasible { claim, .. } | SolveError::NoPlanOfItsKind { claim, .. },
+            ) = &error
+            {
                 denial = Some(claim.as_ref().clone());
             }
             match error.kind() {

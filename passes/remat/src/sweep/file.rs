@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::SweepRequest;
 use super::front::{Front, FrontPoint, KnownBound};
+use super::{SweepError, SweepRequest};
 use crate::finding::{Finding, FindingKind, millis};
+use crate::save::write;
 use crate::{Error, Model, check_plan};
 
 /// The value of [`FrontFile::format`] that this version writes and reads.
@@ -191,13 +192,9 @@ impl FrontFile {
     /// Writes the front. The file appears whole or not at all.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`SaveError::Io`](crate::SaveError::Io).
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        remat_files::write(path, self.to_json()).map_err(|source| Error::Io {
-            action: "write",
-            path: path.to_owned(),
-            source,
-        })
+        write(path, self.to_json())
     }
 
     /// Fills the points of `front` that the file knows. Plans are replayed; what was proved, and how far the search went, is
@@ -211,11 +208,12 @@ impl FrontFile {
     ) -> Result<(), Error> {
         let expected = model.problem().digest();
         if self.problem != expected {
-            return Err(Error::Front(FrontFileError::OtherProblem {
+            let other = FrontFileError::OtherProblem {
                 found: self.problem.clone(),
                 model: self.model.clone(),
                 expected,
-            }));
+            };
+            return Err(SweepError::from(other).into());
         }
         let same_effort = self.effort == Effort::of(request, control);
         for record in &self.points {

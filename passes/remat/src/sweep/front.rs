@@ -2,9 +2,11 @@
 
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
 
+use super::SweepError;
 use crate::claims::Claims;
+use crate::finding::NoPlans;
 use crate::solution::accept;
-use crate::{Error, Finding, Model, Solution};
+use crate::{Error, Finding, Model, Solution, SolveError};
 
 /// One budget of a front.
 #[derive(Debug)]
@@ -116,23 +118,24 @@ impl Front {
     /// Passes if at least one budget has a plan.
     ///
     /// # Errors
-    /// [`Error::EmptyFront`].
+    /// [`NoPlans`], as an error of the sweep.
     pub fn require_plan(&self) -> Result<(), Error> {
         if self.points.iter().any(|point| point.solution().is_some()) {
             return Ok(());
         }
         let impossible = |point: &FrontPoint| matches!(point.finding, Finding::Impossible { .. });
-        Err(Error::EmptyFront {
+        let none = NoPlans {
             budgets: self.points.len(),
             impossible: self.points.iter().filter(|point| impossible(point)).count(),
-        })
+        };
+        Err(SweepError::from(none).into())
     }
 
     /// Records a plan for point `index`, and for all others that it serves better than what they had: so a larger budget never
     /// has a longer plan. The checker replays it for each of them.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the checker does not accept it; [`Error::FalseClaim`] if it refutes what was claimed for one of them, or
+    /// [`SolveError::Rejected`] if the checker does not accept it; [`SolveError::FalseClaim`] if it refutes what was claimed for one of them, or
     /// is above what is known there.
     pub(super) fn record(&mut self, model: &Model, index: usize, solution: Solution) -> Result<(), Error> {
         let (peak, duration) = (solution.replay.peak, solution.replay.duration);
@@ -151,7 +154,7 @@ impl Front {
     /// Takes a plan for every point that it serves better than what it had.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the checker does not accept it; [`Error::FalseClaim`] if it refutes what was claimed.
+    /// [`SolveError::Rejected`] if the checker does not accept it; [`SolveError::FalseClaim`] if it refutes what was claimed.
     pub(super) fn offer(&mut self, model: &Model, solution: &Solution) -> Result<(), Error> {
         self.claims.of_solution(solution)?;
         self.offer_except(model, solution, None)
@@ -173,10 +176,10 @@ impl Front {
     /// Marks a point as impossible, and where a solver had to prove it, all tighter ones.
     ///
     /// # Errors
-    /// [`Error::FalseClaim`] if a plan is known that the proof denies.
+    /// [`SolveError::FalseClaim`] if a plan is known that the proof denies.
     pub(super) fn exclude(&mut self, index: usize, error: &Error) -> Result<(), Error> {
         let from = self.points[index].budget;
-        let is_proof = if let Error::ProvedInfeasible { claim, .. } = error {
+        let is_proof = if let Error::Solve(SolveError::ProvedInfeasible { claim, .. }) = error {
             self.claims.claim(from, claim)?;
             true
         } else {

@@ -12,11 +12,30 @@ use std::time::{Duration, Instant};
 
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::{Activity, Doing, SolveControl};
+use thiserror::Error;
 
 pub use file::{Effort, FRONT_FORMAT, FrontFile, FrontFileError, PointRecord};
 pub use front::{Front, FrontPoint};
 
-use crate::{Error, ErrorKind, Finding, Model, SolveRequest, solve};
+use crate::{Error, ErrorKind, Finding, Model, NoPlans, SolveRequest, solve};
+
+/// Why a sweep has no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A budget that does not stand for a number of bytes.
+    #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
+    Budget {
+        /// The budget.
+        budget: BudgetSpec,
+    },
+    /// The front to continue does not fit.
+    #[error(transparent)]
+    File(#[from] FrontFileError),
+    /// No budget has a plan.
+    #[error(transparent)]
+    NoPlans(#[from] NoPlans),
+}
 
 /// What is asked of a sweep.
 #[derive(Clone, Debug)]
@@ -54,7 +73,7 @@ pub fn sweep(
         .iter()
         .find(|budget| matches!(budget, BudgetSpec::Auto | BudgetSpec::None))
     {
-        return Err(Error::NotSwept { budget });
+        return Err(SweepError::Budget { budget }.into());
     }
     let mut front = Front::new(model, &request.budgets, &request.solver);
     if let Some(file) = resume {

@@ -4,18 +4,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 use remat::plan::parse_duration;
-use remat::solver::Activity;
 use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
 use remat_chart::Curve;
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs};
+use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -23,15 +20,12 @@ use crate::{console, files, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
     /// Also write the figures here, as JSON.
     #[arg(short, long, value_name = "FIGURES", help_heading = OUTPUT)]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Also draw added time over budgets here, one line for each solver, as SVG.
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
-    pub(crate) svg: Option<PathBuf>,
+    svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`).
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
@@ -45,11 +39,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
-    search: SearchArgs,
-    #[command(flatten)]
-    pub(crate) load: LoadArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    planning: PlanningArgs,
 }
 
 /// The figures of a comparison, as `-o` writes them.
@@ -61,38 +51,47 @@ impl Body for Report {
     const HAS_FORMAT: bool = true;
 }
 
-pub(crate) fn run(args: &CompareArgs, quiet: bool) -> anyhow::Result<()> {
-    let started = Instant::now();
-    let mut files = args.load.files(&args.input)?;
-    files.writes("the figures (`-o`)", args.output.as_deref())?;
-    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
-    let line = Line::start(quiet, None);
-    line.apart(Activity::Import, "");
-    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
-    files.reads_data_of(&model)?;
-    line.baseline(model.baseline().duration);
-    let mut control = args.search.control().observer(&line);
-    control.step_limit = args.step_limit;
-    let request = CompareRequest {
-        budgets: Budgets::all(&args.budgets),
-        solvers: args.solvers.clone(),
-        time_per_run: Some(args.time_limit),
-    };
-    let comparison = remat::compare(&model, &request, &control)?;
-    let figures = ComparisonFile::new(&model, &comparison, &request, &control);
-    if let Some(path) = &args.output {
-        files::write(path, figures.to_json())?;
+impl Arguments for CompareArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.planning.inputs()
     }
-    if let Some(path) = &args.svg {
-        files::write(path, svg(&model, &comparison)?)?;
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        named([(&mut self.output, "json"), (&mut self.svg, "svg")])
     }
-    line.finish();
-    console::report(
-        &args.report,
-        || text(args, &model, &comparison, started.elapsed()),
-        || Report(figures),
-        comparison.require_plan().map_err(Into::into),
-    )
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let writes = [
+            ("the figures (`-o`)", self.output.as_ref()),
+            ("the chart (`--svg`)", self.svg.as_ref()),
+        ];
+        let mut job = self.planning.job(&writes)?;
+        let line = Line::start(quiet, None);
+        let model = job.open_shown(None, &line)?;
+        let mut control = self.planning.search.control().observer(&line);
+        control.step_limit = self.step_limit;
+        let request = CompareRequest {
+            budgets: Budgets::all(&self.budgets),
+            solvers: self.solvers.clone(),
+            time_per_run: Some(self.time_limit),
+        };
+        let comparison = remat::compare(&model, &request, &control)?;
+        let figures = ComparisonFile::new(&model, &comparison, &request, &control);
+        if let Some(path) = &self.output {
+            files::write(path, figures.to_json())?;
+        }
+        if let Some(path) = &self.svg {
+            files::write(path, svg(&model, &comparison)?)?;
+        }
+        line.finish();
+        console::report(
+            &self.planning.report,
+            || text(self, &model, &comparison, started.elapsed()),
+            || Report(figures),
+            comparison.require_plan().map_err(Into::into),
+        )
+    }
 }
 
 fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
@@ -133,10 +132,8 @@ fn left_out(name: &str) -> String {
 }
 
 fn table(model: &Model, comparison: &Comparison) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header([
-        "budget", "solver", "peak", "share", "overhead", "bound", "gap", "seconds", "found",
-    ]);
+    let headings = "budget solver peak share overhead bound gap seconds found";
+    let mut table = console::table(headings.split(' '), 2..8);
     for (index, (budget, _)) in comparison.budgets.iter().enumerate() {
         if comparison.is_impossible(index) {
             let mut row = vec![budget.to_string(), "all".to_owned()];
@@ -166,9 +163,6 @@ fn table(model: &Model, comparison: &Comparison) -> Table {
             row.push(state(run).to_owned());
             table.add_row(row);
         }
-    }
-    for column in table.column_iter_mut().skip(2).take(6) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }

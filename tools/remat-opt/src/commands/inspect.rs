@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use clap::Args;
 use remat::Model;
 use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure};
 use remat::verify::{Replay, StepTrace, resident_at};
@@ -11,9 +10,27 @@ use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::InspectArgs;
+use crate::args::{Arguments, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
 use crate::document::Body;
+use crate::job::Job;
 use crate::{chart, console, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
+    #[arg(value_name = "IN")]
+    input: PathBuf,
+    /// Show the timeline under this plan instead of the model's own order.
+    #[arg(long, value_name = "PLAN", help_heading = INPUT)]
+    plan: Option<PathBuf>,
+    /// How many tensors to list.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
+    top: usize,
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    report: ReportArgs,
+}
 
 /// Where a model's memory goes.
 #[derive(Serialize, JsonSchema)]
@@ -73,16 +90,23 @@ impl Body for Report {
 /// Rows of the timeline.
 const CHART_ROWS: usize = 10;
 
-pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
-    let Some(path) = &args.plan else {
-        let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
-        model.onnx().into_iter().for_each(super::warn_of_lost_marks);
-        return show(args, &model, model.baseline_plan(), model.baseline());
-    };
-    let file = super::read_plan(path)?;
-    let model = super::open_for_plan(&args.load, &args.input, &file)?;
-    let solution = remat::check_plan(&model, &file)?;
-    show(args, &model, &solution.plan, &solution.replay)
+impl Arguments for InspectArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.load.inputs(std::iter::once(&mut self.input).chain(&mut self.plan))
+    }
+
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        let mut job = Job::resolve(&self.input, &self.load, &[("the plan", self.plan.as_ref())], &[])?;
+        let Some(path) = &self.plan else {
+            let model = job.open(None)?;
+            model.onnx().into_iter().for_each(super::warn_of_lost_marks);
+            return show(self, &model, model.baseline_plan(), model.baseline());
+        };
+        let file = super::read_plan(path)?;
+        let model = job.open(Some(&file))?;
+        let solution = remat::check_plan(&model, &file)?;
+        show(self, &model, &solution.plan, &solution.replay)
+    }
 }
 
 fn show(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay) -> anyhow::Result<()> {
@@ -137,10 +161,7 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
         "largest of {} in memory at the peak:",
         units::count(resident.len(), "storage")
     ));
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(["bytes", "share", "tensor", "made by"]);
+    let mut table = console::table(["bytes", "share", "tensor", "made by"], 0..2);
     let running = plan.steps.get(replay.peak_step).and_then(|step| match *step {
         Step::Compute(op) | Step::Recompute(op) => Some(&problem.ops[op]),
         Step::Free(_) | Step::PageOut(_) | Step::PageIn(_) => None,
@@ -159,9 +180,6 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
         let producer = root.producer.map_or("", |op| problem.ops[op].name.as_str());
         let share = format!("{:.1} %", units::percent(bytes, replay.peak));
         table.add_row([units::bytes(bytes), share, line(&root.name), line(producer)]);
-    }
-    for column in table.column_iter_mut().take(2) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     lines.push(table.trim_fmt());
     lines.join("\n") + "\n"

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 use remat::plan::{Accounting, parse_bytes, parse_duration, parse_share};
 use remat::solver::Activity;
 use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
@@ -14,7 +13,7 @@ use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{GOAL, INPUT, LoadArgs, ReportArgs, SEARCH, SearchArgs};
+use crate::args::{Arguments, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};
@@ -32,9 +31,6 @@ the state of an optimizer and the like off the memory.";
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct MaxBatchArgs {
-    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
     /// Memory there is, such as `16GiB`.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = GOAL)]
     memory: u64,
@@ -69,11 +65,7 @@ pub(crate) struct MaxBatchArgs {
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
-    search: SearchArgs,
-    #[command(flatten)]
-    pub(crate) load: LoadArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    planning: PlanningArgs,
 }
 
 /// The largest batch, and what was tried on the way.
@@ -132,46 +124,53 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-max-batch/1";
 }
 
-pub(crate) fn run(args: &MaxBatchArgs, quiet: bool) -> anyhow::Result<()> {
-    let started = Instant::now();
-    let options = args.load.options(&args.input)?;
-    let line = Line::start(quiet, None);
-    line.apart(Activity::Import, "");
-    let mut control = args.search.control().observer(&line);
-    control.step_limit = args.step_limit;
-    let request = BatchRequest {
-        memory: args.memory,
-        fixed: args.fixed_memory,
-        max_overhead: args.max_overhead,
-        solver: args.solver.clone(),
-        time_per_size: Some(args.time_limit),
-        largest: args.largest,
-    };
-    let seek = |open: &dyn Fn(u64) -> Result<Model, Error>| -> anyhow::Result<()> {
-        let found = remat::max_batch(open, &request, &control)?;
-        let of_answer = open(found.with.unwrap_or(1))?;
-        let took = started.elapsed();
-        line.finish();
-        console::report(
-            &args.report,
-            || text(args, &found, &of_answer, took),
-            || Report::new(args, &found, &of_answer, took),
-            found.require_size().map_err(Into::into),
-        )
-    };
-    if let Some(name) = &args.batch_dim {
-        return seek(&|size| {
-            let mut options = options.clone();
-            options.dims.insert(name.clone(), size);
-            Model::open(&args.input, &options)
-        });
+impl Arguments for MaxBatchArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.planning.inputs()
     }
-    let model = Model::open(&args.input, &options)?;
-    if model.format() == Format::Onnx {
-        bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let mut job = self.planning.job(&[])?;
+        let line = Line::start(quiet, None);
+        line.apart(Activity::Import, "");
+        job.measure()?;
+        let mut control = self.planning.search.control().observer(&line);
+        control.step_limit = self.step_limit;
+        let request = BatchRequest {
+            memory: self.memory,
+            fixed: self.fixed_memory,
+            max_overhead: self.max_overhead,
+            solver: self.solver.clone(),
+            time_per_size: Some(self.time_limit),
+            largest: self.largest,
+        };
+        let seek = |open: &dyn Fn(u64) -> Result<Model, Error>| -> anyhow::Result<()> {
+            let found = remat::max_batch(open, &request, &control)?;
+            let of_answer = open(found.with.unwrap_or(1))?;
+            let took = started.elapsed();
+            line.finish();
+            console::report(
+                &self.planning.report,
+                || text(self, &found, &of_answer, took),
+                || Report::new(self, &found, &of_answer, took),
+                found.require_size().map_err(Into::into),
+            )
+        };
+        if let Some(name) = &self.batch_dim {
+            return seek(&|size| {
+                let mut options = job.load.clone();
+                options.dims.insert(name.clone(), size);
+                Model::open(job.input, &options)
+            });
+        }
+        let model = Model::open(job.input, &job.load)?;
+        if model.format() == Format::Onnx {
+            bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
+        }
+        let base = self.batch_factor.unwrap_or(1);
+        seek(&|size| model.scaled(size, base))
     }
-    let base = args.batch_factor.unwrap_or(1);
-    seek(&|size| model.scaled(size, base))
 }
 
 /// The lines a person wants at the end.
@@ -214,10 +213,7 @@ fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration
 }
 
 fn table(trials: &[BatchTrial]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(["batch", "baseline", "peak", "overhead", "found"]);
+    let mut table = console::table(["batch", "baseline", "peak", "overhead", "found"], 0..4);
     for trial in trials {
         let (peak, duration) = match trial.finding {
             BatchFinding::Baseline => (Some(trial.baseline_peak), Some(trial.baseline_duration)),
@@ -239,9 +235,6 @@ fn table(trials: &[BatchTrial]) -> Table {
             }),
             state(&trial.finding).to_owned(),
         ]);
-    }
-    for column in table.column_iter_mut().take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }
@@ -277,7 +270,7 @@ impl Report {
         let external = of_answer.external_bytes();
         Self {
             model: of_answer.problem().name.clone(),
-            input: args.input.clone(),
+            input: args.planning.input.clone(),
             accounting: of_answer.problem().accounting,
             memory_bytes: args.memory,
             fixed_bytes: args.fixed_memory,

@@ -1,9 +1,16 @@
 //! `remat-opt measure-child`: runs a model for another command, which started this process to measure it.
 
-/// Answers one request on standard input.
-pub(crate) fn run() -> anyhow::Result<()> {
-    Ok(remat_onnxruntime_run::serve(
-        std::io::stdin().lock(),
-        std::io::stdout().lock(),
-    )?)
+use clap::Args;
+
+use crate::args::Arguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureChildArgs;
+
+impl Arguments for MeasureChildArgs {
+    /// Answers one request on standard input.
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
+        Ok(remat_onnxruntime_run::serve(stdin, stdout)?)
+    }
 }

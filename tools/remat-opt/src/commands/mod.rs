@@ -16,21 +16,12 @@ pub(crate) mod verify_models;
 
 use std::path::Path;
 
-use remat::Model;
 use remat::onnx::OnnxModel;
 use remat::plan::PlanFile;
 
-use crate::cli::LoadArgs;
-
-/// How many threads to search with: two unless told, one where there is one core.
-pub(crate) fn threads(wanted: Option<usize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    wanted.unwrap_or_else(|| cores().min(2))
-}
-
 /// Reads a plan file.
 pub(crate) fn read_plan(path: &Path) -> anyhow::Result<PlanFile> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let text = String::from_utf8_lossy(&remat::read(path)?).into_owned();
     Ok(PlanFile::from_json(&text).map_err(remat::Error::from)?)
 }
 
@@ -39,23 +30,4 @@ pub(crate) fn warn_of_lost_marks(model: &OnnxModel) {
     if let Some(lost) = model.lost_marks() {
         tracing::warn!("{lost}");
     }
-}
-
-/// Opens a model as it was read when the plan was made; options that the plan contradicts are refused.
-pub(crate) fn open_for_plan(load: &LoadArgs, input: &Path, plan: &PlanFile) -> anyhow::Result<Model> {
-    let options = load.options(input)?;
-    let is_fused = plan.setup.as_ref().is_some_and(|setup| setup.fused_by.is_some());
-    // Without a runtime, the library says what it is needed for.
-    let host = if is_fused { load.runtime.host().ok() } else { None };
-    let runtime = host.as_ref().map(|host| (host, crate::runtime::limits(None)));
-    Ok(remat_onnxruntime_deploy::open_for_plan(input, &options, plan, runtime)?)
-}
-
-/// The bytes of a file.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    Ok(std::fs::read(path).map_err(|source| remat::Error::Io {
-        action: "read",
-        path: path.to_owned(),
-        source,
-    })?)
 }

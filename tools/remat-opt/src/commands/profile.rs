@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
 use remat::profile::{OpRecord, ProfileFile};
 use remat::solver::{Activity, Doing, Observer};
@@ -16,11 +14,13 @@ use remat_onnxruntime_run::{Host, InputTensor, OptimizationLevel, ProfileInputs,
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{INPUT, OUTPUT, OpenSizes, REPORT, RUNTIME, ReportArgs};
+use crate::args::{
+    Arguments, INPUT, Inputs, OUTPUT, OpenSizes, OutputPath, REPORT, RUNTIME, ReportArgs, RuntimeArgs, named,
+    parse_intra_threads, provider,
+};
 use crate::document::Body;
 use crate::files::{self, Files};
 use crate::progress::Line;
-use crate::runtime::RuntimeArgs;
 use crate::{console, machine, runtime, units};
 
 /// A model may take this multiple of the time that is expected.
@@ -32,10 +32,10 @@ const LEAST: Duration = Duration::from_secs(30);
 pub(crate) struct ProfileArgs {
     /// Model (`.onnx`); `-` for stdin.
     #[arg(value_name = "MODEL")]
-    pub(crate) input: PathBuf,
+    input: PathBuf,
     /// Where to write the profile, as JSON for `--profile`.
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Warm runs, whose medians are taken.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = RUNTIME)]
     runs: u32,
@@ -56,7 +56,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = remat::plan::parse_duration, help_heading = RUNTIME)]
     time_limit: Duration,
     /// Threads within one node; 0 for as many as the runtime wants.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::cli::parse_intra_threads, help_heading = RUNTIME)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_intra_threads, help_heading = RUNTIME)]
     intra_threads: usize,
     /// How many ops to list.
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
@@ -64,7 +64,7 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     runtime: RuntimeArgs,
     #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    report: ReportArgs,
 }
 
 /// What each op takes.
@@ -105,51 +105,57 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-profile-report/1";
 }
 
-pub(crate) fn run(args: &ProfileArgs, quiet: bool) -> anyhow::Result<()> {
-    let line = Line::start(quiet, None);
-    line.begins(&Doing::new(Activity::Import, ""));
-    let mut files = Files::default();
-    files.reads("the model", [args.input.as_path()])?;
-    files.writes("the profile (`-o`)", args.output.as_deref())?;
-    let import = ImportOptions {
-        dims: args.open.dims.iter().cloned().collect(),
-        sizes: args.open.sizes.iter().cloned().collect(),
-        open_sizes: true,
-    };
-    let model = OnnxModel::open(&args.input, &import).map_err(remat::Error::from)?;
-    files.reads("a data file of the model", model.files().iter().map(AsRef::as_ref))?;
-    let inputs = match &args.inputs {
-        None => ProfileInputs::Seeded(args.seed),
-        Some(folder) => ProfileInputs::Given(given(&model, folder, &mut files)?),
-    };
-    let request = ProfileRequest {
-        settings: SessionSettings {
-            threads: args.intra_threads,
-            dims: import.dims,
-            provider: runtime::provider(&args.device)?,
-            ..SessionSettings::exact(OptimizationLevel::Off)
-        },
-        options: ProfileOptions {
-            runs: args.runs,
-            inputs,
-        },
-        device: machine::processor(),
-        date: machine::today(),
-    };
-    let host = args.runtime.host()?;
-    line.begins(&Doing::new(Activity::Measure, "every op"));
-    let limits = runtime::limits(Some(args.time_limit));
-    let file = measured_profile(&host, limits, &args.input, &model, &request)?;
-    line.finish();
-    if let Some(path) = &args.output {
-        files::write(path, file.to_json())?;
+impl Arguments for ProfileArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        Inputs::one(&mut self.input)
     }
-    console::report(
-        &args.report,
-        || text(args, &model, &file),
-        || Report::new(args, &model, &file),
-        Ok(()),
-    )
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        named([(&mut self.output, "json")])
+    }
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        let line = Line::start(quiet, None);
+        line.begins(&Doing::new(Activity::Import, ""));
+        let mut files = Files::default();
+        files.reads("the model", [self.input.as_path()])?;
+        files.writes("the profile (`-o`)", self.output.as_deref())?;
+        let import = self.open.import();
+        let model = OnnxModel::open(&self.input, &import).map_err(remat::Error::from)?;
+        files.reads("a data file of the model", model.files().iter().map(AsRef::as_ref))?;
+        let inputs = match &self.inputs {
+            None => ProfileInputs::Seeded(self.seed),
+            Some(folder) => ProfileInputs::Given(given(&model, folder, &mut files)?),
+        };
+        let request = ProfileRequest {
+            settings: SessionSettings {
+                threads: self.intra_threads,
+                dims: import.dims,
+                provider: provider(&self.device)?,
+                ..SessionSettings::exact(OptimizationLevel::Off)
+            },
+            options: ProfileOptions {
+                runs: self.runs,
+                inputs,
+            },
+            device: machine::processor(),
+            date: machine::today(),
+        };
+        let host = self.runtime.find()?;
+        line.begins(&Doing::new(Activity::Measure, "every op"));
+        let limits = runtime::limits(Some(self.time_limit));
+        let file = measured_profile(&host, limits, &self.input, &model, &request)?;
+        line.finish();
+        if let Some(path) = &self.output {
+            files::write(path, file.to_json())?;
+        }
+        console::report(
+            &self.report,
+            || text(self, &model, &file),
+            || Report::new(self, &model, &file),
+            Ok(()),
+        )
+    }
 }
 
 /// The profile of a model on inputs of seed 0, for `--profile measured`. A run of it is expected to take `expected`.
@@ -186,8 +192,8 @@ fn given(model: &OnnxModel, folder: &Path, files: &mut Files) -> anyhow::Result<
             continue;
         }
         files.reads("an input of the model", [path.as_path()])?;
-        let bytes = std::fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        let file = TensorFile::read(&bytes).with_context(|| format!("cannot read `{}`", path.display()))?;
+        let file =
+            TensorFile::read(&remat::read(&path)?).with_context(|| format!("cannot read `{}`", path.display()))?;
         if !file.name.is_empty() && file.name != name {
             bail!(
                 "`{}` holds tensor `{}`, input {index} is `{name}`",
@@ -228,10 +234,7 @@ fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
     let all = total_ns(file);
     let mut slowest: Vec<_> = file.ops.iter().collect();
     slowest.sort_by_key(|op| std::cmp::Reverse(op.duration_ns));
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_header(["time", "share", "op", "type", "bytes of results"]);
+    let mut table = console::table(["time", "share", "op", "type", "bytes of results"], [0, 1, 4]);
     for op in slowest.into_iter().take(args.top) {
         table.add_row([
             units::nanoseconds(op.duration_ns),
@@ -240,11 +243,6 @@ fn text(args: &ProfileArgs, model: &OnnxModel, file: &ProfileFile) -> String {
             line(&op_type(model, &op.node)),
             result_bytes(op).map_or_else(String::new, units::bytes),
         ]);
-    }
-    for column in [0, 1, 4] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
     }
     let run = file.run.as_ref().map_or(0, |run| run.run_ns);
     let mut text = format!(

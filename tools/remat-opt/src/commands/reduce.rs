@@ -14,7 +14,7 @@ use remat::plan::parse_duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{OUTPUT, ReportArgs};
+use crate::args::{Arguments, Inputs, OUTPUT, OutputPath, ReportArgs};
 use crate::console;
 use crate::document::Body;
 use crate::files::{self, Files};
@@ -29,10 +29,10 @@ pub(crate) struct ReduceArgs {
     /// A saved problem or a node-link graph (`.json`), a graph as text (`.remat`, `.ir`), a model with its weights inside (`.onnx`), or the
     /// folder of a rejected plan.
     #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
+    input: PathBuf,
     /// Where to write the smallest input that fails.
     #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
-    pub(crate) output: PathBuf,
+    output: PathBuf,
     /// Exit status of the failure, or `any` [default: that of the command on IN].
     ///
     /// A signal counts as 128 and its number. `any` is any but 0.
@@ -53,7 +53,7 @@ pub(crate) struct ReduceArgs {
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
     #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    report: ReportArgs,
     /// The command, after `--`; `{}` stands for the file that it is tried on.
     #[arg(value_name = "COMMAND", last = true, required = true)]
     command: Vec<String>,
@@ -66,6 +66,44 @@ enum Status {
     Any,
 }
 
+impl Arguments for ReduceArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        Inputs::one(&mut self.input)
+    }
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        Ok(vec![(&mut self.output, "json")])
+    }
+
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        let input = file_in(&self.input)?;
+        let mut files = Files::default();
+        files.reads("the input", [input.as_path()])?;
+        files.writes("the smallest input (-o)", [self.output.as_path()])?;
+        let bytes = remat::read(&input)?;
+        let extension = remat::extension(&input);
+        if matches!(extension.as_str(), "remat" | "ir") {
+            let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", input.display()))?;
+            let graph = text.parse::<Graph>().with_context(|| input.display().to_string())?;
+            return with(self, &extension, GraphSubject(graph));
+        }
+        match Format::of(&input)? {
+            Format::Onnx => with(self, &extension, OnnxSubject::new(&bytes)?),
+            Format::NodeLink => with(self, &extension, NodeLinkSubject::new(&bytes)?),
+            Format::Problem => {
+                let text = String::from_utf8_lossy(&bytes);
+                let problem = Problem::from_json(&text).map_err(remat::Error::from)?;
+                with(self, &extension, ProblemSubject(problem))
+            }
+            other @ (Format::Mlir | Format::Log) => bail!(
+                "{} is {}: what can be reduced are problems, graphs and ONNX models",
+                input.display(),
+                other.describe()
+            ),
+        }
+    }
+}
+
 fn parse_status(text: &str) -> Result<Status, String> {
     match text {
         "any" => Ok(Status::Any),
@@ -75,34 +113,6 @@ fn parse_status(text: &str) -> Result<Status, String> {
                 "`{text}` is no exit status of a failure: write a number from 1 to 255, or `any`"
             )),
         },
-    }
-}
-
-pub(crate) fn run(args: &ReduceArgs) -> anyhow::Result<()> {
-    let input = file_in(&args.input)?;
-    let mut files = Files::default();
-    files.reads("the input", [input.as_path()])?;
-    files.writes("the smallest input (-o)", [args.output.as_path()])?;
-    let bytes = super::read(&input)?;
-    let extension = extension(&input);
-    if matches!(extension.as_str(), "remat" | "ir") {
-        let text = String::from_utf8(bytes).with_context(|| format!("{} is no text", input.display()))?;
-        let graph = text.parse::<Graph>().with_context(|| input.display().to_string())?;
-        return with(args, &extension, GraphSubject(graph));
-    }
-    match Format::of(&input)? {
-        Format::Onnx => with(args, &extension, OnnxSubject::new(&bytes)?),
-        Format::NodeLink => with(args, &extension, NodeLinkSubject::new(&bytes)?),
-        Format::Problem => {
-            let text = String::from_utf8_lossy(&bytes);
-            let problem = Problem::from_json(&text).map_err(remat::Error::from)?;
-            with(args, &extension, ProblemSubject(problem))
-        }
-        other @ (Format::Mlir | Format::Log) => bail!(
-            "{} is {}: what can be reduced are problems, graphs and ONNX models",
-            input.display(),
-            other.describe()
-        ),
     }
 }
 
@@ -125,12 +135,6 @@ fn file_in(path: &Path) -> anyhow::Result<PathBuf> {
             found.len()
         ),
     }
-}
-
-fn extension(path: &Path) -> String {
-    path.extension().map_or_else(String::new, |extension| {
-        extension.to_string_lossy().to_ascii_lowercase()
-    })
 }
 
 /// Reduces the input, writes what is left, and says how much that is.

@@ -2,24 +2,35 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
+use clap::Args;
 use remat::dtr::{Deallocation, Heuristic, SimulateOptions, SimulateStatus, Simulation, Trace, base_peak, simulate};
 use remat::plan::{BudgetSpec, parse_share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{GOAL, REPORT, ReportArgs, ReportFormat, SEARCH};
+use crate::args::{Arguments, Budgets, Choice, GOAL, Inputs, REPORT, ReportArgs, ReportFormat, SEARCH, parse_budgets};
 use crate::document::Body;
 use crate::{console, units};
+
+const DEALLOCATIONS: Choice<Deallocation> = Choice(&[
+    (
+        "eager",
+        Deallocation::Eager,
+        "It is evicted at once, and can be computed again",
+    ),
+    (
+        "banish",
+        Deallocation::Banish,
+        "It is freed for good when no evicted tensor descends from it",
+    ),
+    ("keep", Deallocation::Keep, "Nothing: it stays until it is evicted"),
+]);
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// Log of an eager execution, one JSON instruction per line (`.log`, `.log.gz`); `-` for stdin.
     #[arg(value_name = "LOG")]
-    pub(crate) input: PathBuf,
+    input: PathBuf,
     /// What to evict; several with commas, `all` for those with names.
     ///
     /// `dtr`, `dtr-eq`, `dtr-local`, `lru`, `size`, `msps`, `random`, or `COST[/size][/stale]` with the cost `e*`, `ancestors`, `eq`,
@@ -33,8 +44,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_share, help_heading = GOAL)]
     ratio: Vec<u64>,
     /// What happens when the program lets go of a tensor.
-    #[arg(long, value_name = "MODE", default_value = "eager", help_heading = SEARCH)]
-    runtime: RuntimeArg,
+    #[arg(long, value_name = "MODE", value_parser = DEALLOCATIONS, default_value = "eager", help_heading = SEARCH)]
+    runtime: Deallocation,
     /// How often to replay with different seeds; figures are means, and one failure is a failure.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = SEARCH)]
     trials: u64,
@@ -55,17 +66,7 @@ pub(crate) struct SimulateArgs {
     batch: bool,
     /// Form of the report on stdout [default: json for one replay, text for several].
     #[arg(long, value_name = "FORM", help_heading = REPORT)]
-    pub(crate) format: Option<ReportFormat>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum RuntimeArg {
-    /// It is evicted at once, and can be computed again.
-    Eager,
-    /// It is freed for good when no evicted tensor descends from it.
-    Banish,
-    /// Nothing: it stays until it is evicted.
-    Keep,
+    format: Option<ReportFormat>,
 }
 
 /// Replays of a log.
@@ -128,42 +129,43 @@ struct Row {
     result: Simulation,
 }
 
-pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<()> {
-    let heuristics = heuristics(&args.heuristic)?;
-    let bytes = std::fs::read(&args.input).map_err(|source| remat::Error::Io {
-        action: "read",
-        path: args.input.clone(),
-        source,
-    })?;
-    let trace = remat::dtr::read_log(&bytes).map_err(remat::Error::from)?;
-    let peak = base_peak(&trace);
-    let budgets = budgets(args, peak)?;
-    let mut rows = Vec::new();
-    for &heuristic in &heuristics {
-        for &(ratio, budget) in &budgets {
-            let result = trials(&trace, args, heuristic, budget);
-            rows.push(Row {
-                heuristic,
-                ratio,
-                budget,
-                result,
-            });
-        }
+impl Arguments for SimulateArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        Inputs::one(&mut self.input)
     }
-    let preferred = if rows.len() == 1 {
-        ReportFormat::Json
-    } else {
-        ReportFormat::Text
-    };
-    let report = ReportArgs {
-        format: args.format.unwrap_or(preferred),
-    };
-    console::report(
-        &report,
-        || text(&trace, peak, &rows),
-        || Report::new(args, &trace, peak, &rows),
-        Ok(()),
-    )
+
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        let heuristics = heuristics(&self.heuristic)?;
+        let trace = remat::dtr::read_log(&remat::read(&self.input)?).map_err(remat::Error::from)?;
+        let peak = base_peak(&trace);
+        let budgets = budgets(self, peak)?;
+        let mut rows = Vec::new();
+        for &heuristic in &heuristics {
+            for &(ratio, budget) in &budgets {
+                let result = trials(&trace, self, heuristic, budget);
+                rows.push(Row {
+                    heuristic,
+                    ratio,
+                    budget,
+                    result,
+                });
+            }
+        }
+        let preferred = if rows.len() == 1 {
+            ReportFormat::Json
+        } else {
+            ReportFormat::Text
+        };
+        let report = ReportArgs {
+            format: self.format.unwrap_or(preferred),
+        };
+        console::report(
+            &report,
+            || text(&trace, peak, &rows),
+            || Report::new(self, &trace, peak, &rows),
+            Ok(()),
+        )
+    }
 }
 
 /// Budgets in bytes, and as shares of the peak.
@@ -201,11 +203,7 @@ fn heuristics(names: &[String]) -> anyhow::Result<Vec<Heuristic>> {
 fn trials(trace: &Trace, args: &SimulateArgs, heuristic: Heuristic, budget: u64) -> Simulation {
     let options = |seed| SimulateOptions {
         heuristic,
-        deallocation: match args.runtime {
-            RuntimeArg::Eager => Deallocation::Eager,
-            RuntimeArg::Banish => Deallocation::Banish,
-            RuntimeArg::Keep => Deallocation::Keep,
-        },
+        deallocation: args.runtime,
         budget: Some(budget),
         thrash_limit: args.thrash_limit,
         seed,
@@ -244,18 +242,8 @@ fn status(status: SimulateStatus) -> &'static str {
 }
 
 fn text(trace: &Trace, peak: u64, rows: &[Row]) -> String {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header([
-        "heuristic",
-        "ratio",
-        "budget",
-        "status",
-        "overhead",
-        "recomputed",
-        "recomputes",
-        "evictions",
-        "peak",
-    ]);
+    let headings = "heuristic ratio budget status overhead recomputed recomputes evictions peak";
+    let mut table = console::table(headings.split(' '), 1..9);
     for row in rows {
         table.add_row([
             row.heuristic.to_string(),
@@ -268,9 +256,6 @@ fn text(trace: &Trace, peak: u64, rows: &[Row]) -> String {
             row.result.evictions.to_string(),
             units::bytes(row.result.peak),
         ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     format!(
         "{} operators, {} without a budget, {} of it constants; {}\n\n{}\n",

@@ -5,34 +5,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use remat::plan::{Accounting, Certificate, parse_duration};
-use remat::solver::Activity;
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::budgets::{Budgets, parse_budgets};
-use crate::cli::{GOAL, LoadArgs, OUTPUT, ReportArgs, SEARCH, SearchArgs};
+use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, files, front_chart, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Model (`.onnx`), node-link graph or saved problem (`.json`); `-` for stdin.
-    #[arg(value_name = "IN")]
-    pub(crate) input: PathBuf,
     /// Where to keep the front with all its plans, as JSON; a file that is there is continued.
     ///
     /// It is saved after every step. What is finished in a file is taken as it is, after its plans were replayed.
     #[arg(short, long, value_name = "FRONT", help_heading = OUTPUT)]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Also draw the front here, as SVG.
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
-    pub(crate) svg: Option<PathBuf>,
+    svg: Option<PathBuf>,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%,min", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
@@ -49,11 +42,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
     #[command(flatten)]
-    search: SearchArgs,
-    #[command(flatten)]
-    pub(crate) load: LoadArgs,
-    #[command(flatten)]
-    pub(crate) report: ReportArgs,
+    planning: PlanningArgs,
 }
 
 /// A plan for each of several budgets.
@@ -110,72 +99,72 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-sweep/1";
 }
 
-pub(crate) fn run(args: &SweepArgs, quiet: bool) -> anyhow::Result<()> {
-    let started = Instant::now();
-    let mut files = args.load.files(&args.input)?;
-    files.writes("the front (`-o`)", args.output.as_deref())?;
-    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
-    let line = Line::start(quiet, args.total_time_limit);
-    line.apart(Activity::Import, "");
-    let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
-    files.reads_data_of(&model)?;
-    line.baseline(model.baseline().duration);
-    let resume = match &args.output {
-        Some(path) if path.exists() => Some(read_front(path)?),
-        _ => None,
-    };
-    let mut control = args.search.control().observer(&line);
-    if let Some(limit) = args.total_time_limit {
-        control = control.time_limit(limit);
+impl Arguments for SweepArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.planning.inputs()
     }
-    if let Some(steps) = args.step_limit {
-        control = control.step_limit(steps);
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        named([(&mut self.output, "json"), (&mut self.svg, "svg")])
     }
-    let request = SweepRequest {
-        budgets: Budgets::all(&args.budgets),
-        solver: args.solver.clone(),
-        time_per_budget: Some(args.time_limit),
-    };
-    let save = |front: &Front| match &args.output {
-        Some(path) => FrontFile::new(&model, front, &request, &control).save(path),
-        None => Ok(()),
-    };
-    let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
-    let front = front?;
-    save(&front)?;
-    line.finish();
-    if let Some(path) = &args.svg {
-        let svg = front_chart::svg(&model, &front)?;
-        files::write(path, svg)?;
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let writes = [
+            ("the front (`-o`)", self.output.as_ref()),
+            ("the chart (`--svg`)", self.svg.as_ref()),
+        ];
+        let mut job = self.planning.job(&writes)?;
+        let line = Line::start(quiet, self.total_time_limit);
+        let model = job.open_shown(None, &line)?;
+        let resume = match &self.output {
+            Some(path) if path.exists() => Some(read_front(path)?),
+            _ => None,
+        };
+        let mut control = self.planning.search.control().observer(&line);
+        if let Some(limit) = self.total_time_limit {
+            control = control.time_limit(limit);
+        }
+        if let Some(steps) = self.step_limit {
+            control = control.step_limit(steps);
+        }
+        let request = SweepRequest {
+            budgets: Budgets::all(&self.budgets),
+            solver: self.solver.clone(),
+            time_per_budget: Some(self.time_limit),
+        };
+        let save = |front: &Front| match &self.output {
+            Some(path) => FrontFile::new(&model, front, &request, &control).save(path),
+            None => Ok(()),
+        };
+        let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
+        let front = front?;
+        save(&front)?;
+        line.finish();
+        if let Some(path) = &self.svg {
+            let svg = front_chart::svg(&model, &front)?;
+            files::write(path, svg)?;
+        }
+        let took = started.elapsed();
+        console::report(
+            &self.planning.report,
+            || text(self, &model, &front, took),
+            || Report::new(self, &model, &front, took),
+            front.require_plan().map_err(Into::into),
+        )
     }
-    let took = started.elapsed();
-    console::report(
-        &args.report,
-        || text(args, &model, &front, took),
-        || Report::new(args, &model, &front, took),
-        front.require_plan().map_err(Into::into),
-    )
 }
 
 fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    FrontFile::from_json(&text).with_context(|| format!("`{}` is there, but cannot be continued", path.display()))
+    FrontFile::from_json(&remat::read_text(path)?)
+        .with_context(|| format!("`{}` is there, but cannot be continued", path.display()))
 }
 
 /// The table a person wants at the end.
 fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> String {
     let baseline = model.baseline().peak;
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header([
-        "budget",
-        "bytes",
-        "peak",
-        "share",
-        "overhead",
-        "recomputes",
-        "gap",
-        "found",
-    ]);
+    let headings = "budget bytes peak share overhead recomputes gap found";
+    let mut table = console::table(headings.split(' '), 1..7);
     for point in &front.points {
         let mut row = vec![
             point.spec.to_string(),
@@ -195,9 +184,6 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         }
         row.push(state(point).to_owned());
         table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(1).take(6) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     let mut lines = vec![
         format!("baseline  {}", units::bytes(baseline)),
@@ -253,7 +239,7 @@ impl Report {
         };
         Self {
             model: model.problem().name.clone(),
-            input: args.input.clone(),
+            input: args.planning.input.clone(),
             output: args.output.clone(),
             accounting: model.problem().accounting,
             baseline_peak_bytes: model.baseline().peak,

@@ -1,6 +1,10 @@
 //! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
-use remat::plan::Step;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use remat::plan::{Step, parse_duration};
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
@@ -8,10 +12,50 @@ use remat_files::document::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::VerifyArgs;
+use crate::args::{Arguments, Inputs, LoadArgs, OUTPUT, OutputPath, RUNTIME, ReportArgs, SessionArgs, named};
 use crate::document::{Body, Document};
 use crate::failure::{FailureBody, ViolationRecord};
+use crate::job::Job;
 use crate::{console, files, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`); `-` for stdin.
+    #[arg(value_name = "MODEL")]
+    pub(super) input: PathBuf,
+    /// Plan to replay (`.json`, `.sched`), or rewritten model to run (`.onnx`); `-` for stdin.
+    ///
+    /// A plan is replayed under its own accounting and budget. With a rewritten model, both models run in ONNX Runtime on the same inputs:
+    /// their outputs are compared bit by bit, and memory and time are measured.
+    #[arg(value_name = "PLAN|REWRITTEN")]
+    pub(super) plan: PathBuf,
+    /// Also write the report here, as JSON.
+    #[arg(short, long, alias = "emit-report", value_name = "REPORT", help_heading = OUTPUT)]
+    pub(super) output: Option<PathBuf>,
+    /// For plans: also draw runs, transfers and memory over time here, as SVG.
+    #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
+    pub(super) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
+    /// Warm runs of each model.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
+    pub(super) runs: u32,
+    /// Longest time for one process that runs the models.
+    ///
+    /// One for the second model also ends after a multiple of what the first one took.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, help_heading = RUNTIME)]
+    pub(super) time_limit: Duration,
+    /// Seed of the first inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RUNTIME)]
+    pub(super) seed: u64,
+    /// How many seeds to compare outputs for, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
+    pub(super) seeds: u32,
+}
 
 /// What the checker found.
 #[derive(Default, Serialize, JsonSchema)]
@@ -57,47 +101,60 @@ impl Report {
     }
 }
 
-pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> anyhow::Result<()> {
-    let mut files = args.load.files(&args.input)?;
-    files.reads("the plan or the rewritten model", [args.plan.as_path()])?;
-    files.writes("the chart (`--svg`)", args.svg.as_deref())?;
-    files.writes("the report (`--output`)", args.output.as_deref())?;
-    let extension = args.plan.extension().and_then(|extension| extension.to_str());
-    if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("onnx")) {
-        return super::verify_models::run(args, &mut files, quiet);
+impl Arguments for VerifyArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.load.inputs([&mut self.input, &mut self.plan])
     }
-    let (model, result) = if extension.is_some_and(|extension| extension.eq_ignore_ascii_case("sched")) {
-        let model = Model::open(&args.input, &args.load.options(&args.input)?)?;
-        let result = remat::check_schedule(&model, &super::read(&args.plan)?);
-        (model, result)
-    } else {
-        let file = super::read_plan(&args.plan)?;
-        let model = super::open_for_plan(&args.load, &args.input, &file)?;
-        let result = remat::check_plan(&model, &file);
-        (model, result)
-    };
-    files.reads_data_of(&model)?;
-    let solution = match result {
-        Ok(solution) => solution,
-        Err(finding) => {
-            let rejection = match &finding {
-                remat::Error::PlanRejected(rejection) => rejection.clone(),
-                remat::Error::OtherModel { rejection, .. } => rejection.as_ref().clone(),
-                _ => return Err(finding.into()),
-            };
-            let report = || Report::rejected(&rejection);
-            let finding = Err(finding.into());
-            save_report(args, report(), &finding)?;
-            // In words, the error says it all.
-            return console::report(&args.report, String::new, report, finding);
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        named([(&mut self.output, "json"), (&mut self.svg, "svg")])
+    }
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        let reads = [("the plan or the rewritten model", Some(&self.plan))];
+        let writes = [
+            ("the chart (`--svg`)", self.svg.as_ref()),
+            ("the report (`--output`)", self.output.as_ref()),
+        ];
+        let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
+        let extension = remat::extension(&self.plan);
+        if extension == "onnx" {
+            return super::verify_models::run(self, job, quiet);
         }
-    };
-    save_report(args, Report::valid(&solution), &Ok(()))?;
-    if let Some(path) = &args.svg {
-        let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
-        files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
+        let (model, result) = if extension == "sched" {
+            let model = job.open(None)?;
+            let result = remat::check_schedule(&model, &remat::read(&self.plan)?);
+            (model, result)
+        } else {
+            let file = super::read_plan(&self.plan)?;
+            let model = job.open(Some(&file))?;
+            let result = remat::check_plan(&model, &file);
+            (model, result)
+        };
+        let solution = match result {
+            Ok(solution) => solution,
+            Err(finding) => {
+                let rejection = match &finding {
+                    remat::Error::Plan(error) => error.rejection().cloned(),
+                    _ => None,
+                };
+                let Some(rejection) = rejection else {
+                    return Err(finding.into());
+                };
+                let report = || Report::rejected(&rejection);
+                let finding = Err(finding.into());
+                save_report(self, report(), &finding)?;
+                // In words, the error says it all.
+                return console::report(&self.report, String::new, report, finding);
+            }
+        };
+        save_report(self, Report::valid(&solution), &Ok(()))?;
+        if let Some(path) = &self.svg {
+            let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
+            files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
+        }
+        console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
     }
-    console::report(&args.report, || text(&solution), || Report::valid(&solution), Ok(()))
 }
 
 /// Writes the report where `--output` names a file.

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
@@ -14,9 +12,9 @@ use remat_onnxruntime_run::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::VerifyArgs;
+use super::verify::VerifyArgs;
 use crate::document::Body;
-use crate::files::Files;
+use crate::job::Job;
 use crate::progress::Line;
 use crate::runtime::limits;
 use crate::{console, units};
@@ -73,7 +71,7 @@ impl Body for Report {
     const FORMAT: &'static str = "remat-verify-models/1";
 }
 
-pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::Result<()> {
+pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::Result<()> {
     let looked_at = ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()
@@ -83,7 +81,8 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::
         let Ok(model) = OnnxModel::open(path, &looked_at) else {
             continue;
         };
-        files.reads("a data file of a model", model.files().iter().map(AsRef::as_ref))?;
+        job.files
+            .reads("a data file of a model", model.files().iter().map(AsRef::as_ref))?;
         super::warn_of_lost_marks(&model);
     }
     let settings = args
@@ -96,7 +95,7 @@ pub(crate) fn run(args: &VerifyArgs, files: &mut Files, quiet: bool) -> anyhow::
             .collect(),
         time: None,
     };
-    let host = args.load.runtime.host()?;
+    let host = job.find_runtime()?;
     let pair = (args.input.as_path(), args.plan.as_path());
     let line = Line::start(quiet, None);
     let begins = |part| {
@@ -185,9 +184,8 @@ fn peak_ratio(found: &ModelComparison) -> Option<f64> {
 
 fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
     let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
-    let mut table = Table::new();
-    let header = [String::new(), name(base), name(rewritten), "change".to_owned()];
-    table.load_style(NOTHING).set_header(header);
+    let headings = [String::new(), name(base), name(rewritten), "change".to_owned()];
+    let mut table = console::table(headings, 1..4);
     let peaks = |which: fn(remat_onnxruntime_run::Peaks) -> Option<u64>| {
         let figure = |measured: &Measurement| measured.peaks.as_ref().ok().and_then(|peaks| which(*peaks));
         figure(&found.base).zip(figure(&found.rewritten))
@@ -213,9 +211,6 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
         units::nanoseconds(times.other_median_ns),
         change(times.ratio),
     ]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
     let mut lines = vec![table.trim_fmt()];
     if let Err(why) = &found.base.peaks {
         lines.push(format!("peaks are not known: {}", shown(why)));

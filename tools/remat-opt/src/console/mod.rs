@@ -2,11 +2,13 @@
 
 mod report;
 pub(crate) mod streams;
+mod table;
 mod warnings;
 
 use std::io::Write;
 
 pub(crate) use report::report;
+pub(crate) use table::table;
 pub(crate) use warnings::{start_tracing, taken as warnings_so_far};
 
 /// Prints a report or a document in JSON on stdout, or on stderr where an output takes stdout. What a terminal would act upon is escaped,

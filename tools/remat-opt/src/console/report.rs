@@ -2,7 +2,7 @@
 
 use remat_files::document::to_json;
 
-use crate::cli::{ReportArgs, ReportFormat};
+use crate::args::{ReportArgs, ReportFormat};
 use crate::document::{Body, Document};
 use crate::failure::{FailureBody, Reported};
 

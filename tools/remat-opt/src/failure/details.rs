@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use remat::Error;
 use remat::dtr::{Heuristic, UnknownHeuristic};
 use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
+use remat::{Error, PlanError, ReadError, SetupError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -120,33 +120,33 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// What an error about a budget has to tell; nothing for others.
-    fn of(error: &Error) -> Self {
+    fn of(error: &SolveError) -> Self {
         match error {
-            Error::Infeasible(infeasible) => Self {
+            SolveError::Infeasible(infeasible) => Self {
                 budget_bytes: infeasible.budget,
                 op: Some(infeasible.op.clone()),
                 need_bytes: Some(infeasible.need),
                 proved: true,
                 ..Self::default()
             },
-            Error::ProvedInfeasible { budget, claim } => Self {
+            SolveError::ProvedInfeasible { budget, claim } => Self {
                 budget_bytes: *budget,
                 proved: true,
                 solver: Some(claim.solver.clone()),
                 ..Self::default()
             },
-            Error::NoPlanOfItsKind { budget, claim } => Self {
+            SolveError::NoPlanOfItsKind { budget, claim } => Self {
                 budget_bytes: *budget,
                 solver: Some(claim.solver.clone()),
                 ..Self::default()
             },
-            Error::NoPlan { budget, reached, stop } => Self {
+            SolveError::NoPlan { budget, reached, stop } => Self {
                 budget_bytes: *budget,
                 lowest_peak_bytes: Some(*reached).filter(|&reached| reached > 0),
                 stop: Some(*stop),
                 ..Self::default()
             },
-            Error::Refused(refusal) => Self {
+            SolveError::Refused(refusal) => Self {
                 budget_bytes: refusal.budget,
                 op: refusal.op.clone(),
                 need_bytes: Some(refusal.need),
@@ -198,10 +198,10 @@ impl UnknownName {
             ));
         }
         let (what, name, known) = match super::pipeline(error)? {
-            Error::UnknownSolver { name, known } => ("solver", name, known),
-            Error::UnknownDevice { name, known } => ("device", name, known),
-            Error::Onnx(OnnxError::UnknownDim { name, known }) => ("dimension", name, known),
-            Error::Onnx(OnnxError::UnknownTensor { name, known }) => ("tensor", name, known),
+            Error::Solve(SolveError::UnknownSolver { name, known }) => ("solver", name, known),
+            Error::Setup(SetupError::UnknownDevice { name, known }) => ("device", name, known),
+            Error::Read(ReadError::Onnx(OnnxError::UnknownDim { name, known })) => ("dimension", name, known),
+            Error::Read(ReadError::Onnx(OnnxError::UnknownTensor { name, known })) => ("tensor", name, known),
             _ => return None,
         };
         Some(Self::new(what, name, known.clone()))
@@ -262,14 +262,41 @@ impl Details {
         if let Some(error) = error.downcast_ref().and_then(Self::of_deployment) {
             return Some(error);
         }
-        let error = super::pipeline(error)?;
+        match super::pipeline(error)? {
+            Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { tensors, dims, .. })) => Some(Self::UnknownSizes {
+                tensors: tensors.clone(),
+                dims: dims.clone(),
+            }),
+            Error::Plan(error) => Self::of_plan(error),
+            Error::Solve(error) => Self::of_search(error),
+            _ => None,
+        }
+    }
+
+    /// What the refusal of a given plan has to tell.
+    fn of_plan(error: &PlanError) -> Option<Self> {
+        if let PlanError::Contradiction { setting, given, plan } = error {
+            return Some(Self::Contradiction {
+                flag: super::flags::flag(*setting),
+                given: given.clone(),
+                plan: plan.clone(),
+            });
+        }
+        error.rejection().map(|rejection| Self::Violations {
+            violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
+            suppressed: rejection.suppressed,
+        })
+    }
+
+    /// What a search without a plan has to tell.
+    fn of_search(error: &SolveError) -> Option<Self> {
         Some(match error {
-            Error::Infeasible(_)
-            | Error::ProvedInfeasible { .. }
-            | Error::NoPlanOfItsKind { .. }
-            | Error::NoPlan { .. }
-            | Error::Refused(_) => Self::Budget(Budget::of(error)),
-            Error::TooLong {
+            SolveError::Infeasible(_)
+            | SolveError::ProvedInfeasible { .. }
+            | SolveError::NoPlanOfItsKind { .. }
+            | SolveError::NoPlan { .. }
+            | SolveError::Refused(_) => Self::Budget(Budget::of(error)),
+            SolveError::TooLong {
                 found,
                 baseline,
                 allowed,
@@ -281,29 +308,12 @@ impl Details {
                 proved: bound > allowed,
                 command: again::after(error),
             },
-            Error::BeyondDevice { bytes, room, .. } => Self::DeviceMemory {
+            SolveError::BeyondDevice { bytes, room, .. } => Self::DeviceMemory {
                 device: room.device.clone(),
                 memory_bytes: room.memory,
                 inputs_bytes: room.inputs,
                 weights_bytes: room.weights,
                 bytes: *bytes,
-            },
-            Error::Contradiction { setting, given, plan } => Self::Contradiction {
-                flag: super::flags::flag(*setting),
-                given: given.clone(),
-                plan: plan.clone(),
-            },
-            Error::OtherModel { rejection, .. } => Self::Violations {
-                violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
-                suppressed: rejection.suppressed,
-            },
-            Error::Onnx(OnnxError::UnknownSizes { tensors, dims, .. }) => Self::UnknownSizes {
-                tensors: tensors.clone(),
-                dims: dims.clone(),
-            },
-            Error::PlanRejected(rejection) => Self::Violations {
-                violations: rejection.violations.iter().map(ViolationRecord::from).collect(),
-                suppressed: rejection.suppressed,
             },
             _ => return None,
         })
@@ -339,11 +349,11 @@ pub(super) fn node(error: &anyhow::Error) -> Option<String> {
         return Some(output.clone());
     }
     let name = match super::pipeline(error)? {
-        Error::Infeasible(infeasible) => &infeasible.op,
-        Error::Refused(refusal) => return refusal.op.clone(),
-        Error::PlanFile(PlanFileError::UnknownNode { node, .. }) => node,
-        Error::PlanFile(PlanFileError::UnknownTensor { tensor, .. }) => tensor,
-        Error::Onnx(error) => return onnx_node(error),
+        Error::Solve(SolveError::Infeasible(infeasible)) => &infeasible.op,
+        Error::Solve(SolveError::Refused(refusal)) => return refusal.op.clone(),
+        Error::Plan(PlanError::File(PlanFileError::UnknownNode { node, .. })) => node,
+        Error::Plan(PlanError::File(PlanFileError::UnknownTensor { tensor, .. })) => tensor,
+        Error::Read(ReadError::Onnx(error)) => return onnx_node(error),
         _ => return None,
     };
     Some(name.clone())

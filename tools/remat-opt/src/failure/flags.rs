@@ -1,11 +1,11 @@
 //! Errors about settings, in the words of the command line: libraries name no options.
 
-use remat::{Error, Setting};
+use remat::{Error, PlanError, Setting};
 
 /// The message where it is about an option; `None` where the library's own says all.
 pub(super) fn message(error: &Error) -> Option<String> {
     match error {
-        Error::Contradiction { setting, given, plan } => {
+        Error::Plan(PlanError::Contradiction { setting, given, plan }) => {
             let flag = flag(*setting);
             Some(format!(
                 "`{flag} {given}` contradicts the plan, which was made with {plan}: leave `{flag}` out"

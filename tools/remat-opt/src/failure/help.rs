@@ -1,8 +1,8 @@
 //! What the user can do about an error.
 
-use remat::Error;
 use remat::onnx::OnnxError;
 use remat::plan::StopReason;
+use remat::{Error, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 
 use crate::console::streams;
@@ -13,27 +13,55 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
         return Some("install it, or name it with `--ort-library`".to_owned());
     }
     let text = match super::pipeline(error)? {
-        Error::Infeasible(infeasible) => format!(
+        Error::Read(error) => reading(error)?,
+        Error::Plan(PlanError::OtherModel { .. }) => {
+            "name the model that the plan was made for, or make a plan for this one".to_owned()
+        }
+        Error::Plan(PlanError::Rejected(_)) => "`remat-opt explain CODE` explains a rule".to_owned(),
+        Error::Plan(PlanError::Pages { .. }) => {
+            "name the device and how it moves them, `--device NAME --paging sync|dma`".to_owned()
+        }
+        Error::Solve(error) => solving(error)?,
+        Error::Save(SaveError::Paged { .. }) => {
+            "write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
+                .to_owned()
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn reading(error: &ReadError) -> Option<String> {
+    let text = match error {
+        ReadError::MlirModule { .. } => "only the main command, `remat-opt IN.mlir -o OUT.mlir`, takes a module",
+        ReadError::Onnx(OnnxError::UnknownSizes { .. }) => {
+            "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`"
+        }
+        ReadError::Onnx(OnnxError::ExternalData { .. }) if streams::stdin_is_held() => {
+            "data files lie in the folder of their model, and stdin has none: name the model's file instead of `-`"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn solving(error: &SolveError) -> Option<String> {
+    let text = match error {
+        SolveError::Infeasible(infeasible) => format!(
             "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
             infeasible.need
         ),
-        Error::NoPlan {
+        SolveError::NoPlan {
             stop: StopReason::Refused,
             ..
         } => "the solver cannot work on this problem, `-v` shows why; `--solver auto` can".to_owned(),
-        Error::NoPlanOfItsKind { .. } => "`--solver auto` looks among all plans".to_owned(),
-        Error::NoPlan { reached, .. } => {
+        SolveError::NoPlanOfItsKind { .. } => "`--solver auto` looks among all plans".to_owned(),
+        SolveError::NoPlan { reached, .. } => {
             format!("give it more time (`--time-limit`), or a budget of at least {reached} bytes")
         }
-        Error::Onnx(OnnxError::UnknownSizes { .. }) => {
-            "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`".to_owned()
+        SolveError::BeyondDevice { .. } => {
+            "name another device, its true memory (`--device-memory`), or no limit (`--device-memory none`)".to_owned()
         }
-        Error::Onnx(OnnxError::ExternalData { .. }) if streams::stdin_is_held() => {
-            "data files lie in the folder of their model, and stdin has none: name the model's file instead of `-`"
-                .to_owned()
-        }
-        Error::OtherModel { .. } => "name the model that the plan was made for, or make a plan for this one".to_owned(),
-        Error::PlanRejected(_) => "`remat-opt explain CODE` explains a rule".to_owned(),
         _ => return None,
     };
     Some(text)

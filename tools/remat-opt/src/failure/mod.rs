@@ -11,7 +11,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-use remat::{Error, ErrorKind};
+use remat::{Error, ErrorKind, PlanError, SolveError};
 use remat_files::document::to_json;
 use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub(crate) use details::{Details, UnknownName, ViolationRecord};
 pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
-use crate::cli::ReportFormat;
+use crate::args::ReportFormat;
 use crate::console;
 
 /// An error, and whether the report of the command tells it already.
@@ -58,7 +58,7 @@ fn has_lines(error: &anyhow::Error) -> bool {
     if error.is::<Lines>() {
         return true;
     }
-    matches!(pipeline(error), Some(Error::PlanRejected(_)))
+    matches!(pipeline(error), Some(Error::Plan(PlanError::Rejected(_))))
 }
 
 /// The error of the pipeline that it is, also where a deployment met it.
@@ -158,7 +158,9 @@ impl FailureBody {
         let known = known(error);
         let details = Details::of(error);
         let help = match (pipeline(error), &details) {
-            (Some(Error::Rejected(bug) | Error::FalseClaim(bug)), _) => Some(bug::save(bug, std::path::Path::new("."))),
+            (Some(Error::Solve(SolveError::Rejected(bug) | SolveError::FalseClaim(bug))), _) => {
+                Some(bug::save(bug, std::path::Path::new(".")))
+            }
             (_, Some(Details::UnknownName(unknown))) => unknown.suggestion(),
             _ => help::help(error),
         };

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod documentation;
+mod errors;
 mod length;
 mod links;
 mod machine_paths;
@@ -15,9 +16,10 @@ use crate::workspace::{Finding, Source};
 
 /// Everything that breaks a rule, by file and line.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let rules: [fn(&Source) -> Vec<Finding>; 10] = [
+    let rules: [fn(&Source) -> Vec<Finding>; 11] = [
         dependencies::check,
         documentation::check,
+        errors::check,
         length::check,
         links::check,
         machine_paths::check,

@@ -15,13 +15,7 @@ const CALLS: &[&str] = &[
 ];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
-    let folder = source.crate_folder().unwrap_or_default();
-    let library = folder.starts_with("dialect/") || folder.starts_with("passes/");
-    let code = source
-        .path
-        .strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with("/src/"));
-    if !(library && code && source.is_rust()) || source.is_test() {
+    if !(source.is_library() && source.is_rust()) || source.is_test() {
         return Vec::new();
     }
     let calls = |line: &str| CALLS.iter().find(|call| has_word(line, call));

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use remat::solver::SolveControl;
-use remat::{Error, LoadOptions, SolveRequest};
+use remat::{Error, LoadOptions, SolveError, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
@@ -108,7 +108,10 @@ fn a_budget_that_cannot_be_met_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let error = deployed(&unet(), &out, "1%", None).expect_err("no plan takes so little");
-    assert!(matches!(error, DeployError::Pipeline(Error::Refused(_))), "{error}");
+    assert!(
+        matches!(error, DeployError::Pipeline(Error::Solve(SolveError::Refused(_)))),
+        "{error}"
+    );
     assert!(!out.exists());
 }
 

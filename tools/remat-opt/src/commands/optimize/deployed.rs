@@ -3,8 +3,8 @@
 use remat_files::shown;
 use remat_onnxruntime_deploy::{Check, Deployment};
 
+use super::args::OptimizeArgs;
 use super::report;
-use crate::cli::OptimizeArgs;
 use crate::units::{bytes, count, percent};
 
 /// The lines a person wants at the end.

@@ -8,7 +8,7 @@ use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Rejected, Strategy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::OptimizeArgs;
+use super::args::OptimizeArgs;
 use crate::document::Body;
 
 /// A plan: what it gains and costs, and how good it is.

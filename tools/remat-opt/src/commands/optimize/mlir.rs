@@ -8,15 +8,16 @@ use remat::solver::SolveControl;
 use remat_mlir_passes::mlir::{Parsed, Session};
 use remat_mlir_passes::{FunctionReport, ModelOptions, PassError, PassOptions, rematerialize};
 
+use super::args::OptimizeArgs;
 use super::document::{FunctionRecord, ModuleReport};
-use crate::cli::OptimizeArgs;
+use crate::job::Job;
 use crate::units::{bytes, percent};
 use crate::{console, files, interrupt};
 
-pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow::Result<()> {
+pub(crate) fn run(args: &OptimizeArgs, job: &Job<'_>, started: Instant) -> anyhow::Result<()> {
     check(args)?;
     let session = Session::new();
-    let result = work(args, input, &session, started);
+    let result = work(args, job, &session, started);
     for message in session.take_messages() {
         console::tell(&format!("{message}\n"));
     }
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &OptimizeArgs, input: &Path, started: Instant) -> anyhow
 /// What a module of MLIR cannot be combined with.
 fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output
-        && output.extension().is_none_or(|extension| extension != "mlir")
+        && remat::extension(output) != "mlir"
     {
         bail!(
             "`{}` cannot be written: from a module of MLIR only another one (`.mlir`) is made",
@@ -39,14 +40,14 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) -> anyhow::Result<()> {
-    let mut module = session.open(input)?;
+fn work(args: &OptimizeArgs, job: &Job<'_>, session: &Session, started: Instant) -> anyhow::Result<()> {
+    let mut module = session.open(job.input)?;
     let Some(pipeline) = &args.pass_pipeline else {
-        let reports = schedule(args, input, &module)?;
+        let reports = schedule(args, job, &module)?;
         if let Some(output) = &args.output {
             write(output, &module)?;
         }
-        return report(args, input, &reports, started);
+        return report(args, job.input, &reports, started);
     };
     remat_mlir_passes::register_passes();
     module
@@ -58,8 +59,8 @@ fn work(args: &OptimizeArgs, input: &Path, session: &Session, started: Instant) 
     }
 }
 
-fn schedule(args: &OptimizeArgs, input: &Path, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
-    let mut options = options(args, input)?;
+fn schedule(args: &OptimizeArgs, job: &Job<'_>, module: &Parsed<'_>) -> anyhow::Result<Vec<FunctionReport>> {
+    let mut options = options(args, job)?;
     let end = Instant::now().checked_add(args.time_limit);
     let functions = module.functions();
     let mut to_come = u32::try_from(functions.len()).unwrap_or(u32::MAX);
@@ -89,15 +90,15 @@ fn schedule(args: &OptimizeArgs, input: &Path, module: &Parsed<'_>) -> anyhow::R
     Ok(reports)
 }
 
-fn options(args: &OptimizeArgs, input: &Path) -> anyhow::Result<PassOptions> {
-    let load = args.load.options(input)?;
+fn options(args: &OptimizeArgs, job: &Job<'_>) -> anyhow::Result<PassOptions> {
+    let load = job.load.clone();
     let control: SolveControl<'static> = args.search.control();
     Ok(PassOptions {
         model: ModelOptions {
             dynamic_extent: load.dims.get("?").copied(),
             load,
         },
-        request: super::solve_request(args),
+        request: args.request(),
         goal: args.goal.goal(),
         time_limit: args.time_limit,
         step_limit: args.step_limit,

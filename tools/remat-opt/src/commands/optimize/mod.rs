@@ -1,5 +1,6 @@
 //! `remat-opt IN -o OUT`: the main job.
 
+mod args;
 mod deployed;
 mod document;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
@@ -12,31 +13,36 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use remat::plan::{Objective, PlanFile};
-use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, SolveRequest, Target};
+use remat::solver::{Activity, Doing, Observer};
+use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment};
-use remat_onnxruntime_run::Host;
 
+pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
 
-use crate::cli::{OptimizeArgs, OrderHintArg, ReportFormat, TargetArg};
+use self::args::TargetArg;
+use crate::args::ReportFormat;
 use crate::console;
 use crate::files::{self, Files};
+use crate::job::Job;
 use crate::progress::Line;
 use crate::runtime::expected;
 
-pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
+fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
     let input = args.input.as_ref().context("no input is given")?;
-    args.load.runtime.check()?;
-    let mut files = args.load.files(input)?;
-    files.reads("the plan (`--plan`)", args.plan.as_deref())?;
-    files.writes("the result (`-o`)", args.output.as_deref())?;
-    files.writes("the plan (`--emit-plan`)", args.emit_plan.as_deref())?;
-    files.writes("the weights (`--mlir-weights file`)", args.weights().as_deref())?;
+    let reads = [("the plan (`--plan`)", args.plan.as_ref())];
+    let weights = args.weights();
+    let writes = [
+        ("the result (`-o`)", args.output.as_ref()),
+        ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
+        ("the weights (`--mlir-weights file`)", weights.as_ref()),
+    ];
+    let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
     let format = Format::of(input)?;
     if format == Format::Mlir {
-        return mlir::run(args, input, started);
+        job.measure()?;
+        return mlir::run(args, &job, started);
     }
     if args.pass_pipeline.is_some() {
         bail!(
@@ -49,22 +55,16 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         Output::of(output, format)?;
     }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
-    let runtime = runtime(args, format, plan.as_ref())?;
-    if let Runtime::For(host) = &runtime {
-        return deploy(args, files, plan.as_ref(), host.as_ref(), started, quiet);
+    let runtime = runtime(args, &mut job, format, plan.as_ref())?;
+    if runtime == Runtime::Wanted {
+        return deploy(args, job, plan.as_ref(), started, quiet);
     }
-    let is_missing = matches!(runtime, Runtime::Missing);
+    let is_missing = runtime == Runtime::Missing;
     if is_missing && args.report.format == ReportFormat::Json {
         tracing::warn!("{}", report::WITHOUT_RUNTIME);
     }
     let line = Line::start(quiet, Some(args.time_limit));
-    line.apart(Activity::Import, "");
-    let model = match &plan {
-        Some(plan) => super::open_for_plan(&args.load, input, plan)?,
-        None => Model::open(input, &args.load.options(input)?)?,
-    };
-    files.reads_data_of(&model)?;
-    line.baseline(model.baseline().duration);
+    let model = job.open_shown(plan.as_ref(), &line)?;
     let solution = match &plan {
         Some(plan) => {
             args.goal.check_plan(plan, &model)?;
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
         remat::save(&model, &solution, &target(args, format, output), output)?;
     }
-    emit_plan(args, files, &model, &solution)?;
+    emit_plan(args, job.files, &model, &solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
@@ -103,11 +103,7 @@ fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
         Some(TargetArg::Plan) => ("plan", &["json", "sched"]),
         Some(TargetArg::Mlir) => ("mlir", &["mlir"]),
     };
-    let extension = output
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    if wanted.iter().any(|wanted| extension.eq_ignore_ascii_case(wanted)) {
+    if wanted.contains(&remat::extension(output).as_str()) {
         return Ok(());
     }
     let wanted: Vec<String> = wanted.iter().map(|wanted| format!("`.{wanted}`")).collect();
@@ -119,17 +115,18 @@ fn check_target(args: &OptimizeArgs, output: &Path) -> anyhow::Result<()> {
 }
 
 /// What ONNX Runtime has to do with a model.
+#[derive(PartialEq, Eq)]
 enum Runtime {
     /// The model is made for others.
     Unwanted,
     /// The model would be made for it, were it here.
     Missing,
-    /// The model is made for it; absent: it is not here, and that is what was asked for.
-    For(Option<Host>),
+    /// The model is made for it, even where it is not here: that is what was asked for.
+    Wanted,
 }
 
-/// Whether the model is made for ONNX Runtime, and then the runtime if it is here.
-fn runtime(args: &OptimizeArgs, format: Format, plan: Option<&PlanFile>) -> anyhow::Result<Runtime> {
+/// Whether the model is made for ONNX Runtime; then the job has the runtime, if it is here.
+fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<&PlanFile>) -> anyhow::Result<Runtime> {
     let is_wanted = args.target.target == Some(TargetArg::Ort);
     if is_wanted && format != Format::Onnx {
         bail!(
@@ -156,12 +153,12 @@ fn runtime(args: &OptimizeArgs, format: Format, plan: Option<&PlanFile>) -> anyh
     if is_special || is_for_others || !(is_wanted || writes_model && format == Format::Onnx) {
         return Ok(Runtime::Unwanted);
     }
-    match args.load.runtime.host() {
-        Ok(host) => Ok(Runtime::For(Some(host))),
+    match job.find_runtime() {
+        Ok(_) => Ok(Runtime::Wanted),
         Err(error) if args.load.runtime.is_named() => Err(error),
         Err(error) if is_wanted => {
             tracing::warn!("{error}: nothing is fused and nothing is measured");
-            Ok(Runtime::For(None))
+            Ok(Runtime::Wanted)
         }
         Err(error) => {
             tracing::info!("{error}: the model is written for any runtime");
@@ -178,22 +175,15 @@ fn is_special(plan: &PlanFile) -> bool {
 
 fn deploy(
     args: &OptimizeArgs,
-    mut files: Files,
+    mut job: Job<'_>,
     plan: Option<&PlanFile>,
-    host: Option<&Host>,
     started: Instant,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let input = args.input.as_ref().context("no input is given")?;
-    let is_measured = args.load.profile_is_measured();
-    let mut load = if is_measured {
-        args.load.options_without_profile()
-    } else {
-        args.load.options(input)?
+    let load = match plan {
+        Some(plan) => job.load.for_plan(plan)?,
+        None => job.load.clone(),
     };
-    if let Some(plan) = plan {
-        load = load.for_plan(plan)?;
-    }
     let line = Line::start(quiet, Some(args.time_limit));
     line.apart(Activity::Import, "");
     // What the search says on the way is about the model as it came, whose ops a plan for the fused graph does not know.
@@ -201,35 +191,32 @@ fn deploy(
         profile: load.profile.clone().filter(|_| plan.is_none()),
         ..load.clone()
     };
-    let model = Model::open(input, &as_it_came)?;
-    files.reads_data_of(&model)?;
+    let model = Model::open(job.input, &as_it_came)?;
+    job.files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
     let (written, other) = match args.output.as_deref() {
         Some(output) if is_model(output) => (Some(output), None),
         output => (None, output),
     };
-    let profiler = |path: &Path| {
-        let host = host.ok_or(DeployError::NoRuntime)?;
-        args.load.measured(host, expected(&model), path)
-    };
+    let profiler = |path: &Path| job.profile_of(path, expected(&model));
     let request = DeployRequest {
-        input,
+        input: job.input,
         output: written,
         load: &load,
-        solve: &solve_request(args),
+        solve: &args.request(),
         plan,
-        profile: if is_measured { Some(&profiler) } else { None },
-        order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint.map(OrderHintArg::hint), plan)?,
-        arena: args.target.arena.is_on(),
+        profile: if job.measures { Some(&profiler) } else { None },
+        order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,
+        arena: args.target.arena,
         measure: !args.target.no_measure,
         expected: expected(&model),
     };
-    let found = remat_onnxruntime_deploy::deploy(&request, host, &control(args, &line))?;
+    let found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &args.control(&line))?;
     line.apart(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    emit_plan(args, files, &found.model, &found.solution)?;
+    emit_plan(args, job.files, &found.model, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
@@ -261,16 +248,8 @@ fn emit_plan(args: &OptimizeArgs, mut files: Files, model: &Model, solution: &So
     files::write(path, solution.plan_file(model).to_json())
 }
 
-fn solve_request(args: &OptimizeArgs) -> SolveRequest {
-    SolveRequest {
-        budget: args.budget,
-        max_overhead: args.max_overhead,
-        solver: args.goal.solver(&args.solver),
-    }
-}
-
 fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Solution> {
-    let control = control(args, line);
+    let control = args.control(line);
     let left = Some(args.time_limit);
     line.begins(&Doing {
         left,
@@ -278,15 +257,8 @@ fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Sol
     });
     Ok(remat::solve_or_explain(
         model,
-        &solve_request(args),
+        &args.request(),
         args.goal.goal(),
         &control,
     )?)
-}
-
-/// The limits of the command line, which begin now.
-fn control<'l>(args: &OptimizeArgs, line: &'l Line) -> SolveControl<'l> {
-    let mut control: SolveControl<'l> = args.search.control().time_limit(args.time_limit).observer(line);
-    control.step_limit = args.step_limit;
-    control
 }

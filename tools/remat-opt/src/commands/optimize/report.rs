@@ -4,8 +4,8 @@ use remat::plan::{OrderMode, Step, Structure};
 use remat::{Format, Model, Output, Solution};
 use remat_files::shown;
 
+use super::args::OptimizeArgs;
 use super::proof;
-use crate::cli::OptimizeArgs;
 use crate::units;
 
 /// What a model that would be made for ONNX Runtime is worth without it.

@@ -50,7 +50,7 @@ fn a_wrong_plan_of_a_solver_is_our_bug_and_is_kept() {
         .retain(|step| !matches!(step, Step::Compute(op) if op.index() == 3));
     let error = accept(&model, model.problem().clone(), plan.clone(), certificate()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
-    let Error::Rejected(rejected) = error else {
+    let Error::Solve(SolveError::Rejected(rejected)) = error else {
         panic!("{error}")
     };
     assert_eq!((rejected.plan, rejected.solver.as_str()), (Some(plan), "faulty"));
@@ -62,7 +62,7 @@ fn a_plan_over_the_budget_never_becomes_a_solution() {
     let mut problem = model.problem().clone();
     problem.budget = Some(model.baseline().peak - 1);
     let result = accept(&model, problem, model.baseline_plan().clone(), certificate());
-    assert!(matches!(result, Err(Error::Rejected(_))));
+    assert!(matches!(result, Err(Error::Solve(SolveError::Rejected(_)))));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_bound_above_its_own_plan_is_a_bug_and_never_a_result() {
     let judged = |claim| accept(&model, model.problem().clone(), model.baseline_plan().clone(), claim);
     let error = judged(claim(duration + 1, Some(Evidence::ExactIntegers))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Internal);
-    let Error::FalseClaim(bug) = error else {
+    let Error::Solve(SolveError::FalseClaim(bug)) = error else {
         panic!("{error}")
     };
     assert_eq!(bug.rejection.codes(), [Code::C002]);
@@ -178,7 +178,7 @@ fn a_claim_of_one_part_that_the_plan_of_another_refutes_is_a_bug() {
     above.certificate.bound = duration + 1;
     for false_claim in [without_plan(Status::Infeasible), above.clone()] {
         let error = agree(&problem, &with(false_claim), None).unwrap_err();
-        let Error::FalseClaim(bug) = error else {
+        let Error::Solve(SolveError::FalseClaim(bug)) = error else {
             panic!("{error}")
         };
         assert_eq!(bug.certificates.len(), 2, "the claim and what is claimed of the plan");

@@ -1,5 +1,7 @@
 //! From a budget to a plan that the checker has replayed.
 
+mod error;
+
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -11,11 +13,13 @@ use remat_plan::{
 use remat_solve::{Observer, Outcome, SolveControl, Solver, minimize_peak};
 use remat_verify::{Code, Replay, check_certificate, replay};
 
+pub use error::{BugReport, SolveError};
+
 use crate::claims::{agree, refuted};
 use crate::goal::Goal;
 use crate::registry::solver_named;
 use crate::watch::{Checked, Guard};
-use crate::{BugReport, Error, Model};
+use crate::{Error, Model};
 
 /// Share of the time for finding a budget, where a solver is to find a better plan for it afterwards.
 const BUDGET_SHARE: f64 = 0.6;
@@ -97,7 +101,7 @@ impl Solution {
     /// The plan without recomputes: every op once, in reference order. It is the shortest one.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the checker does not accept it.
+    /// [`SolveError::Rejected`] if the checker does not accept it.
     pub fn baseline(model: &Model) -> Result<Self, Error> {
         let duration = model.baseline().duration;
         let certificate = Certificate {
@@ -142,9 +146,9 @@ impl Solution {
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
-/// [`Error::Infeasible`] if the budget is below what one op needs, [`Error::ProvedInfeasible`] if the solver proved that there is no
-/// plan, [`Error::NoPlanOfItsKind`] if it proved that of fewer plans than all, [`Error::NoPlan`] if a limit was reached first;
-/// [`Error::Rejected`] if the checker does not accept the solver's plan, [`Error::FalseClaim`] if a plan that is known refutes what is
+/// [`SolveError::Infeasible`] if the budget is below what one op needs, [`SolveError::ProvedInfeasible`] if the solver proved that there is no
+/// plan, [`SolveError::NoPlanOfItsKind`] if it proved that of fewer plans than all, [`SolveError::NoPlan`] if a limit was reached first;
+/// [`SolveError::Rejected`] if the checker does not accept the solver's plan, [`SolveError::FalseClaim`] if a plan that is known refutes what is
 /// claimed.
 pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) -> Result<Solution, Error> {
     solve_for(model, request, Goal::default(), control)
@@ -153,8 +157,8 @@ pub fn solve(model: &Model, request: &SolveRequest, control: &SolveControl<'_>) 
 /// [`solve`] for another goal than least time.
 ///
 /// # Errors
-/// As [`solve`]; [`Error::NoEnergy`] if energy is the objective and no op takes any, [`Error::TooLong`] if a plan within the budget takes
-/// longer than allowed, [`Error::BeyondDevice`] for budgets and plans above the device's memory.
+/// As [`solve`]; [`SolveError::NoEnergy`] if energy is the objective and no op takes any, [`SolveError::TooLong`] if a plan within the budget takes
+/// longer than allowed, [`SolveError::BeyondDevice`] for budgets and plans above the device's memory.
 pub fn solve_for(
     model: &Model,
     request: &SolveRequest,
@@ -190,9 +194,10 @@ pub(crate) fn seek(
     if problem.objective == Objective::Energy && problem.total_energy() == 0 {
         let with_energy = Device::presets().iter().filter(|device| device.energy.is_some());
         let known: Vec<_> = with_energy.map(|device| device.name.clone()).collect();
-        return Err(Error::NoEnergy {
+        return Err(SolveError::NoEnergy {
             known: known.join("`, `"),
-        });
+        }
+        .into());
     }
     let longest = match request.budget {
         BudgetSpec::Share(_) | BudgetSpec::Bytes(_) | BudgetSpec::None => {
@@ -217,16 +222,16 @@ pub(crate) fn seek(
         outcome.certificate.interrupt();
     }
     let Some(plan) = outcome.plan.take() else {
-        return Err(no_plan(&problem, &outcome));
+        return Err(no_plan(&problem, &outcome).into());
     };
     let (problem, plan) = prune(problem, plan);
     if !is_supported && is_only_late(&problem, &plan) {
-        return Err(no_plan(&problem, &outcome));
+        return Err(no_plan(&problem, &outcome).into());
     }
     match accept(model, problem, plan, outcome.certificate.clone()) {
         // Durations fit 63 bits, but not the time of a plan that runs ops again: such a plan is none.
-        Err(Error::Rejected(rejected)) if rejected.rejection.codes() == [Code::V016] => {
-            Err(no_plan(&rejected.problem, &outcome))
+        Err(Error::Solve(SolveError::Rejected(rejected))) if rejected.rejection.codes() == [Code::V016] => {
+            Err(no_plan(&rejected.problem, &outcome).into())
         }
         result => within(result?, allowed),
     }
@@ -236,19 +241,20 @@ pub(crate) fn seek(
 fn within(solution: Solution, allowed: Option<u64>) -> Result<Solution, Error> {
     match allowed.filter(|&allowed| solution.replay.duration > allowed) {
         None => Ok(solution),
-        Some(allowed) => Err(Error::TooLong {
+        Some(allowed) => Err(SolveError::TooLong {
             found: solution.replay.duration,
             baseline: solution.overhead.baseline,
             allowed,
             bound: solution.bound_on_all_plans(solution.problem.order),
-        }),
+        }
+        .into()),
     }
 }
 
-/// [`solve_for`]; a refused budget comes back with what is known of others ([`Error::Refused`]), which may take a few seconds more.
+/// [`solve_for`]; a refused budget comes back with what is known of others ([`SolveError::Refused`]), which may take a few seconds more.
 ///
 /// # Errors
-/// As [`solve_for`], with [`Error::Refused`] in place of those about the budget.
+/// As [`solve_for`], with [`SolveError::Refused`] in place of those about the budget.
 pub fn solve_or_explain(
     model: &Model,
     request: &SolveRequest,
@@ -409,17 +415,18 @@ pub(crate) fn accept(
         Ok(replay) => {
             certificate.restate(replay.objective(problem.objective), problem.digest());
             if let Err(rejection) = check_certificate(&problem, Some((&plan, &replay)), &certificate) {
-                return Err(refuted(problem, Some(plan), vec![certificate], rejection));
+                return Err(refuted(problem, Some(plan), vec![certificate], rejection).into());
             }
             Ok(solution(model, problem, plan, replay, Some(certificate)))
         }
-        Err(rejection) => Err(Error::Rejected(Box::new(BugReport {
+        Err(rejection) => Err(SolveError::Rejected(Box::new(BugReport {
             problem,
             plan: Some(plan),
             solver: certificate.solver.clone(),
             certificates: vec![certificate],
             rejection,
-        }))),
+        }))
+        .into()),
     }
 }
 
@@ -443,7 +450,7 @@ pub(crate) fn solution(
     }
 }
 
-fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
+fn no_plan(problem: &Problem, outcome: &Outcome) -> SolveError {
     let (budget, certificate) = (problem.budget.unwrap_or(0), &outcome.certificate);
     if certificate.status == Status::Infeasible {
         if let Err(rejection) = check_certificate(problem, None, certificate) {
@@ -451,12 +458,12 @@ fn no_plan(problem: &Problem, outcome: &Outcome) -> Error {
         }
         let claim = Box::new(certificate.clone());
         return if certificate.is_final(problem.order) {
-            Error::ProvedInfeasible { budget, claim }
+            SolveError::ProvedInfeasible { budget, claim }
         } else {
-            Error::NoPlanOfItsKind { budget, claim }
+            SolveError::NoPlanOfItsKind { budget, claim }
         };
     }
-    Error::NoPlan {
+    SolveError::NoPlan {
         budget,
         reached: outcome.lowest_peak.unwrap_or(0),
         stop: certificate.stop,
@@ -470,5 +477,4 @@ pub(crate) fn longest(baseline: u64, max_overhead: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "solution_tests.rs"]
 mod tests;

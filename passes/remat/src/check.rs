@@ -1,0 +1,170 @@
+//! Given plans, which the checker replays, and why they are refused.
+
+use remat_plan::{PlanFile, PlanFileError, Step};
+use remat_schedule::{FormatError, WriteError};
+use remat_verify::{CheckError, Rejection};
+use thiserror::Error;
+
+use crate::{Error, Model, Setting, Solution};
+
+/// Why a given plan is refused.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The plan file does not fit the model.
+    #[error(transparent)]
+    File(#[from] PlanFileError),
+    /// The file is no schedule for devices.
+    #[error("not a schedule that can be read: {0}")]
+    ScheduleFormat(#[from] FormatError),
+    /// The plan has no schedule, or the schedule is that of another model.
+    #[error(transparent)]
+    Schedule(#[from] WriteError),
+    /// The plan breaks a rule.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The plan breaks rules because it is one for another model.
+    #[error(
+        "the plan is for another model, `{plan_model}` (graph {plan_graph}); this one is `{model}` (graph {graph})"
+    )]
+    OtherModel {
+        /// Name of the plan's model.
+        plan_model: String,
+        /// Digest of its graph.
+        plan_graph: String,
+        /// Name of the model at hand.
+        model: String,
+        /// Digest of its graph.
+        graph: String,
+        /// The rules that the plan breaks here.
+        rejection: Box<Rejection>,
+    },
+    /// A setting that the plan contradicts.
+    #[error("{setting} `{given}` contradicts the plan, which was made with {plan}")]
+    Contradiction {
+        /// The setting.
+        setting: Setting,
+        /// Its value.
+        given: String,
+        /// What the plan says.
+        plan: String,
+    },
+    /// The plan moves storages, and the model was read without a second memory.
+    #[error("the plan moves results {moves} times, to a second memory or back, and does not say which one")]
+    Pages {
+        /// Its steps that move something.
+        moves: usize,
+    },
+}
+
+impl PlanError {
+    /// The rules that the plan breaks.
+    #[must_use]
+    pub fn rejection(&self) -> Option<&Rejection> {
+        match self {
+            Self::Rejected(rejection) => Some(rejection),
+            Self::OtherModel { rejection, .. } => Some(rejection),
+            _ => None,
+        }
+    }
+}
+
+/// Replays a plan that was read from a file.
+///
+/// # Errors
+/// [`PlanError::Rejected`] if it breaks a rule, [`PlanError::OtherModel`] if that is because it is for another model, [`PlanError::File`] if
+/// it is malformed, [`PlanError::Pages`] if it moves storages and the model was read without a second memory.
+pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
+    let fit = Fit::new(model, file);
+    fit.check_paging()?;
+    let mut problem = model.problem().clone();
+    problem.budget = file.budget_bytes;
+    problem.order = file.order;
+    problem.objective = file.objective;
+    problem.deadline = file.deadline;
+    let replay = remat_verify::check_file(&problem, file).map_err(|error| match error {
+        CheckError::File(error) => PlanError::File(error),
+        CheckError::Rejected(rejection) => fit.judge(rejection),
+    })?;
+    fit.warn();
+    if let Some(room) = model.room().filter(|room| replay.peak > room.bytes()) {
+        let (peak, memory) = (replay.peak, room.memory);
+        tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
+    }
+    let plan = file.plan(&problem)?;
+    Ok(crate::solution::solution(
+        model,
+        problem,
+        plan,
+        replay,
+        file.certificate.clone(),
+    ))
+}
+
+/// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.
+struct Fit<'a> {
+    model: &'a Model,
+    plan: &'a PlanFile,
+}
+
+impl<'a> Fit<'a> {
+    fn new(model: &'a Model, plan: &'a PlanFile) -> Self {
+        Self { model, plan }
+    }
+
+    /// Refuses a plan that moves storages where the model has no second memory.
+    fn check_paging(&self) -> Result<(), PlanError> {
+        use remat_plan::StepKind::{PageIn, PageOut};
+        let steps = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step.op, PageOut | PageIn));
+        needs_pages(self.model, steps.count())
+    }
+
+    /// The error of a plan that breaks rules: one for another model is called that.
+    fn judge(&self, rejection: Rejection) -> PlanError {
+        let found = self.model.problem().graph_digest();
+        match &self.plan.setup {
+            Some(setup) if setup.graph != found => PlanError::OtherModel {
+                plan_model: self.plan.model.clone(),
+                plan_graph: setup.graph.clone(),
+                model: self.model.problem().name.clone(),
+                graph: found,
+                rejection: Box::new(rejection),
+            },
+            _ => PlanError::Rejected(rejection),
+        }
+    }
+
+    /// Tells of a plan that was made for other figures than those of the model.
+    fn warn(&self) {
+        let Some(setup) = &self.plan.setup else { return };
+        let problem = self.model.problem();
+        if setup.graph != problem.graph_digest() {
+            tracing::warn!(
+                "the plan was made for another model, `{}`, and holds for this one too",
+                self.plan.model
+            );
+        } else if setup.problem != problem.digest() {
+            tracing::warn!("the plan was made for other sizes, times or energies of the same model");
+        }
+    }
+}
+
+/// Refuses so many moves where the model has no second memory.
+pub(crate) fn needs_pages(model: &Model, moves: usize) -> Result<(), PlanError> {
+    if moves > 0 && model.problem().paging.is_none() {
+        return Err(PlanError::Pages { moves });
+    }
+    Ok(())
+}
+
+/// How many of the steps move storages.
+pub(crate) fn moves(steps: &[Step]) -> usize {
+    let moves = steps
+        .iter()
+        .filter(|step| matches!(step, Step::PageOut(_) | Step::PageIn(_)));
+    moves.count()
+}

@@ -1,0 +1,80 @@
+//! Groups of arguments that several commands have, one file each. They are what was written on the command line, and nothing more: no
+//! file is read and nothing is run for them; a [`Job`](crate::job::Job) does that.
+
+mod budgets;
+mod choice;
+mod goal;
+mod load;
+mod planning;
+mod report;
+mod runtime;
+mod search;
+
+use std::path::PathBuf;
+
+pub(crate) use budgets::{Budgets, parse_budgets};
+pub(crate) use choice::{Choice, SWITCH};
+pub(crate) use goal::{GoalArgs, PagingArgs};
+pub(crate) use load::{LoadArgs, OpenSizes};
+pub(crate) use planning::PlanningArgs;
+pub(crate) use report::{ReportArgs, ReportFormat};
+pub(crate) use runtime::{RuntimeArgs, SessionArgs, parse_intra_threads, provider};
+pub(crate) use search::SearchArgs;
+
+/// Groups of options in the help, the same in every command.
+pub(crate) const INPUT: &str = "Input";
+pub(crate) const GOAL: &str = "Goal";
+pub(crate) const SEARCH: &str = "Search";
+pub(crate) const OUTPUT: &str = "Output";
+pub(crate) const RUNTIME: &str = "ONNX Runtime";
+pub(crate) const MLIR: &str = "MLIR";
+pub(crate) const SECOND_MEMORY: &str = "Second memory";
+pub(crate) const REPORT: &str = "Report";
+
+/// The files that a command reads, and what stdin is said to hold, as an extension.
+#[derive(Default)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) files: Vec<&'a mut PathBuf>,
+    pub(crate) stdin_holds: Option<&'static str>,
+}
+
+impl<'a> Inputs<'a> {
+    /// One file, which says itself what it holds.
+    pub(crate) fn one(file: &'a mut PathBuf) -> Self {
+        let (files, stdin_holds) = (vec![file], None);
+        Self { files, stdin_holds }
+    }
+}
+
+/// A file that a command writes, and the extension of what it holds.
+pub(crate) type OutputPath<'a> = (&'a mut PathBuf, &'static str);
+
+/// What a command line says of a command.
+pub(crate) trait Arguments {
+    /// Every file that the command reads.
+    fn inputs(&mut self) -> Inputs<'_> {
+        Inputs::default()
+    }
+
+    /// Every file that the command writes; asked for when all inputs are files.
+    ///
+    /// # Errors
+    /// If nothing says what goes to stdout.
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        Ok(Vec::new())
+    }
+
+    /// Does the work and prints the report; `quiet` where no progress is to be shown.
+    ///
+    /// # Errors
+    /// Whatever ends the command.
+    fn run(&self, quiet: bool) -> anyhow::Result<()>;
+}
+
+/// The outputs that are named.
+pub(crate) fn named<'a, const N: usize>(
+    outputs: [(&'a mut Option<PathBuf>, &'static str); N],
+) -> anyhow::Result<Vec<OutputPath<'a>>> {
+    let named = outputs.into_iter();
+    Ok(named.filter_map(|(path, form)| Some((path.as_mut()?, form))).collect())
+}

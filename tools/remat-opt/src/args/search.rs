@@ -1,0 +1,46 @@
+//! What a search runs with.
+
+use clap::Args;
+use remat::plan::parse_bytes;
+use remat::solver::{MAX_THREADS, SolveControl};
+
+use super::SEARCH;
+
+/// What a search runs with, besides its limits in time and steps.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Threads to search with [default: 2, or 1 where there is one core].
+    #[arg(long, value_name = "N", value_parser = parse_threads, help_heading = SEARCH, hide_short_help = true)]
+    threads: Option<usize>,
+    /// Most memory the process may take, such as `4GiB`: a search stops there with the best plan so far.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = SEARCH, hide_short_help = true)]
+    memory_limit: Option<u64>,
+    /// Seed of the random choices.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH, hide_short_help = true)]
+    seed: u64,
+}
+
+impl SearchArgs {
+    /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
+    pub(crate) fn control(&self) -> SolveControl<'static> {
+        let mut control = SolveControl::new()
+            .threads(self.threads.unwrap_or_else(default_threads))
+            .seed(self.seed)
+            .cancel(crate::interrupt::flag());
+        control.memory_limit = self.memory_limit;
+        control
+    }
+}
+
+/// Two threads, or one where there is one core.
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(2))
+}
+
+/// A number of threads that is not above what any search makes use of.
+pub(super) fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok();
+    threads
+        .filter(|threads| (1..=MAX_THREADS).contains(threads))
+        .ok_or_else(|| format!("from 1 to {MAX_THREADS} threads are possible"))
+}

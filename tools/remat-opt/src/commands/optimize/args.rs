@@ -1,0 +1,247 @@
+//! The arguments of the main command.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+use remat::onnx_mlir::{Fences, Form, Options};
+use remat::plan::{BudgetSpec, parse_duration, parse_share};
+use remat::solver::SolveControl;
+use remat::{Format, SolveRequest, Target};
+use remat_onnxruntime_deploy::OrderHint;
+
+use crate::args::{
+    Arguments, Choice, GOAL, GoalArgs, INPUT, Inputs, LoadArgs, MLIR, OUTPUT, OutputPath, RUNTIME, ReportArgs, SEARCH,
+    SWITCH, SearchArgs, named,
+};
+use crate::console::streams;
+use crate::progress::Line;
+
+/// What `-o -` may write, as extensions.
+const FORMS: Choice<&str> = Choice(&[
+    ("onnx", "onnx", "The rewritten model"),
+    ("mlir", "mlir", "The rewritten model as MLIR"),
+    ("json", "json", "The plan"),
+    ("sched", "sched", "The plan for devices"),
+    ("remat", "remat", "The rewritten graph as readable text"),
+    ("dot", "dot", "The rewritten graph for Graphviz"),
+]);
+
+const ORDER_HINTS: Choice<OrderHint> = Choice(&[
+    (
+        "any",
+        OrderHint::Any,
+        "The runtime's default order, its priority-based one, and that of the file",
+    ),
+    (
+        "priority",
+        OrderHint::Priority,
+        "The priority-based order and that of the file",
+    ),
+]);
+
+const MLIR_FORMS: Choice<Form> = Choice(&[
+    ("torch", Form::Torch, "`torch.operator` over tensors of torch"),
+    ("onnx-mlir", Form::OnnxMlir, "The dialect `onnx`"),
+    ("remat", Form::Remat, "The dialects `onnx` and `remat`"),
+]);
+
+const FENCES: Choice<Fences> = Choice(&[("iree", Fences::Iree, "Ops of IREE"), ("none", Fences::None, "Nothing")]);
+
+/// Whether weights lie in a file beside the module.
+const WEIGHTS: Choice<bool> = Choice(&[
+    ("inline", false, "Into the module"),
+    ("file", true, "Into a file beside it"),
+]);
+
+#[derive(Debug, Args)]
+pub(crate) struct OptimizeArgs {
+    /// Model, graph or log; `-` for stdin.
+    ///
+    /// A model (`.onnx`), a module of MLIR (`.mlir`), a node-link graph or a saved problem (`.json`), or a log of an eager execution
+    /// (`.log`, `.log.gz`). `-` reads from stdin.
+    // Optional in the type only: a subcommand stands in its place.
+    #[arg(value_name = "IN", required = true)]
+    pub(super) input: Option<PathBuf>,
+    /// Apply this plan instead of searching for one.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit"], help_heading = INPUT, hide_short_help = true)]
+    pub(super) plan: Option<PathBuf>,
+    /// Peak to stay within: `80%`, `512MiB`, `min`, `auto`, `none`.
+    ///
+    /// A share of the baseline's peak, a size, `min` (the lowest peak that is found), `auto` (the lowest within `--max-overhead`) or
+    /// `none`.
+    #[arg(short, long, value_name = "BUDGET", default_value = "auto", allow_hyphen_values = true, help_heading = GOAL)]
+    pub(super) budget: BudgetSpec,
+    /// Time that may be added, as a share [default: 5% for `--budget auto`, else no limit].
+    ///
+    /// A share of the time without rematerialization. A plan that keeps the budget and takes longer is refused.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = GOAL)]
+    pub(super) max_overhead: Option<u64>,
+    /// Solver; `auto` searches, then proves what it can.
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
+    pub(super) solver: String,
+    /// Longest time for the command, reading and writing apart.
+    ///
+    /// Searching, simulating and measuring share it. Apart from it are reading (by ONNX Runtime, too), writing, and one measured run of each
+    /// model. At its end, the best plan or verified file is written.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
+    pub(super) time_limit: Duration,
+    /// Most search steps to take.
+    ///
+    /// With one thread, the same seed and no time limit in the way, the same plan in every run.
+    #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
+    pub(super) step_limit: Option<u64>,
+    #[command(flatten)]
+    pub(super) search: SearchArgs,
+    #[command(flatten)]
+    pub(super) goal: GoalArgs,
+    /// Where to write; `-` for stdout.
+    ///
+    /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`
+    /// readable text, `.dot` a drawing. Without it, only the report is printed. `-` writes to stdout, and the report goes to stderr.
+    #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
+    pub(super) output: Option<PathBuf>,
+    /// For `-o -`: what to write [default: onnx or mlir as IN is, else json].
+    #[arg(long, value_name = "FORM", value_parser = FORMS, help_heading = OUTPUT, hide_short_help = true)]
+    pub(super) output_format: Option<&'static str>,
+    /// Also write the plan here, as JSON.
+    #[arg(long, value_name = "PLAN", help_heading = OUTPUT, hide_short_help = true)]
+    pub(super) emit_plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"], help_heading = MLIR, hide_short_help = true)]
+    pub(super) pass_pipeline: Option<String>,
+    #[command(flatten)]
+    pub(super) mlir: MlirArgs,
+    #[command(flatten)]
+    pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+}
+
+/// What a rewritten model is made for.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// What it is made for: `ort`, `onnx`, `plan` or `mlir`.
+    ///
+    /// `ort`: ONNX Runtime under the settings that users have. `onnx`: any runtime. `plan`: whoever follows plans (`.json`, `.sched`).
+    /// `mlir`: compilers [default: what the extension says; for `.onnx`, `ort` where the runtime's library is found].
+    #[arg(long, value_name = "NAME", hide_possible_values = true, help_heading = OUTPUT)]
+    pub(super) target: Option<TargetArg>,
+    /// Whether the runtime's memory arena will be on.
+    ///
+    /// `on` is the runtime's default. Then room is reserved for the arena at the start of a run if that makes it smaller, which costs the
+    /// time to fill the room. `off` is for `enable_cpu_mem_arena = False`.
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
+    pub(super) arena: bool,
+    /// Execution orders that the model must be right for [default: any].
+    ///
+    /// `any`, or `priority` alone, with fewer nodes.
+    #[arg(long, value_name = "ORDER", value_parser = ORDER_HINTS, help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) order_hint: Option<OrderHint>,
+    /// Do not run the two models to compare bits, memory and time.
+    #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) no_measure: bool,
+}
+
+/// How an ONNX model is written as MLIR.
+#[derive(Debug, Args)]
+pub(crate) struct MlirArgs {
+    /// For `.mlir`: `torch`, what torch-mlir and IREE import, `onnx-mlir`, or `remat`, with the plan as ops of the dialect `remat`.
+    #[arg(long, value_name = "FORM", value_parser = MLIR_FORMS, default_value = "torch", help_heading = MLIR, hide_short_help = true)]
+    pub(super) mlir_form: Form,
+    /// For `torch`: optimization barriers that keep the compiler from merging recomputes.
+    ///
+    /// `iree`, ops that only IREE reads, or `none`.
+    #[arg(long, value_name = "KIND", value_parser = FENCES, default_value = "iree", help_heading = MLIR, hide_short_help = true)]
+    pub(super) mlir_fences: Fences,
+    /// For `torch`: where weights go.
+    ///
+    /// `inline`, into the module, or `file`, into a safetensors file beside it, which IREE maps when it runs
+    /// (`--parameters=model=FILE`).
+    #[arg(long, value_name = "PLACE", action = ArgAction::Set, value_parser = WEIGHTS, default_value = "inline", help_heading = MLIR, hide_short_help = true)]
+    pub(super) mlir_weights: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// ONNX Runtime.
+    Ort,
+    /// Any runtime.
+    Onnx,
+    /// Whoever follows plans: devices, say.
+    Plan,
+    /// Compilers.
+    Mlir,
+}
+
+impl OptimizeArgs {
+    /// The file of weights that is written beside the output.
+    pub(crate) fn weights(&self) -> Option<PathBuf> {
+        let output = self.output.as_ref().filter(|_| self.mlir.mlir_weights)?;
+        (remat::extension(output) == "mlir").then(|| output.with_extension("safetensors"))
+    }
+
+    /// What is asked of the solver.
+    pub(super) fn request(&self) -> SolveRequest {
+        SolveRequest {
+            budget: self.budget,
+            max_overhead: self.max_overhead,
+            solver: self.goal.solver(&self.solver),
+        }
+    }
+
+    /// The limits of the search, which begin now.
+    pub(super) fn control<'l>(&self, line: &'l Line) -> SolveControl<'l> {
+        let mut control: SolveControl<'l> = self.search.control().time_limit(self.time_limit).observer(line);
+        control.step_limit = self.step_limit;
+        control
+    }
+
+    /// What is written to stdout, as an extension.
+    fn output_form(&self) -> anyhow::Result<&'static str> {
+        let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
+        match (&self.input, self.output_format) {
+            (_, Some(_)) if !is_streamed => {
+                anyhow::bail!("`--output-format` says what `-o -` writes; of a file, the extension says it")
+            }
+            (_, Some(form)) => Ok(form),
+            (Some(input), None) if is_streamed => Ok(match Format::of(input)? {
+                Format::Onnx => "onnx",
+                Format::Mlir => "mlir",
+                Format::NodeLink | Format::Problem | Format::Log => "json",
+            }),
+            _ => Ok("json"),
+        }
+    }
+}
+
+impl Arguments for OptimizeArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.load.inputs(self.input.iter_mut().chain(&mut self.plan))
+    }
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        let form = self.output_form()?;
+        named([(&mut self.output, form), (&mut self.emit_plan, "json")])
+    }
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        super::run(self, quiet)
+    }
+}
+
+impl MlirArgs {
+    /// The library's words.
+    pub(crate) fn target(&self) -> Target {
+        let options = Options {
+            form: self.mlir_form,
+            fences: self.mlir_fences,
+        };
+        Target::Mlir {
+            options,
+            weights_beside: self.mlir_weights,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The job of a command: what its command line names, resolved once.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use remat::onnx::ImportOptions;
+use remat::plan::PlanFile;
+use remat::profile::ProfileFile;
+use remat::solver::Activity;
+use remat::{LoadOptions, Model};
+use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_run::Host;
+
+use crate::args::{LoadArgs, RuntimeArgs};
+use crate::commands::profile;
+use crate::files::Files;
+use crate::progress::Line;
+use crate::runtime::limits;
+
+/// What a run of a model is expected to take of which nothing is known.
+const UNKNOWN_RUN: Duration = Duration::from_secs(10);
+
+/// A file that the command line may name, and what to call it.
+pub(crate) type Named<'a> = (&'static str, Option<&'a PathBuf>);
+
+/// An input and how it is to be opened.
+pub(crate) struct Job<'a> {
+    pub(crate) input: &'a Path,
+    /// How it is read. The profile is that of the file, or what [`Job::measure`] found.
+    pub(crate) load: LoadOptions,
+    /// What is read and written.
+    pub(crate) files: Files,
+    /// ONNX Runtime, once it was needed.
+    pub(crate) host: Option<Host>,
+    runtime: &'a RuntimeArgs,
+    /// The times of the ops are still to be measured.
+    pub(crate) measures: bool,
+}
+
+impl<'a> Job<'a> {
+    /// Reads and checks what the command line names: no output may destroy an input, the profile is a profile, and a library of ONNX
+    /// Runtime that is named loads, whether or not it comes to be used.
+    ///
+    /// # Errors
+    /// If one of these is not so.
+    pub(crate) fn resolve(
+        input: &'a Path,
+        load: &'a LoadArgs,
+        reads: &[Named<'_>],
+        writes: &[Named<'_>],
+    ) -> anyhow::Result<Self> {
+        let mut files = Files::default();
+        files.reads("the input", [input])?;
+        files.reads("the table of devices", load.device_file.as_deref())?;
+        files.reads("the profile", load.profile_file())?;
+        for (what, path) in reads {
+            files.reads(what, path.map(PathBuf::as_path))?;
+        }
+        for (what, path) in writes {
+            files.writes(what, path.map(PathBuf::as_path))?;
+        }
+        let profile = load.profile_file().map(|path| {
+            let text = remat::read_text(path)?;
+            ProfileFile::from_json(&text).map_err(remat::Error::from)
+        });
+        let mut job = Self {
+            input,
+            load: LoadOptions {
+                profile: profile.transpose()?,
+                ..load.options()
+            },
+            files,
+            host: None,
+            runtime: &load.runtime,
+            measures: load.profile_is_measured(),
+        };
+        if load.runtime.ort_library.is_some() && load.runtime.is_named() {
+            job.find_runtime()?;
+        }
+        Ok(job)
+    }
+
+    /// Looks for ONNX Runtime, once.
+    ///
+    /// # Errors
+    /// If there is none that can be loaded.
+    pub(crate) fn find_runtime(&mut self) -> anyhow::Result<&Host> {
+        let host = match self.host.take() {
+            Some(host) => host,
+            None => self.runtime.find()?,
+        };
+        Ok(self.host.insert(host))
+    }
+
+    /// Runs the input to measure its ops, where the command line asks for that, once.
+    ///
+    /// # Errors
+    /// If there is no ONNX Runtime, or it cannot run the model.
+    pub(crate) fn measure(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.measures) {
+            self.find_runtime()?;
+            self.load.profile = Some(self.profile_of(self.input, UNKNOWN_RUN)?);
+        }
+        Ok(())
+    }
+
+    /// Measures the ops of a model, which has the dimensions and sizes of the input. Loading and running it once is expected to take
+    /// `expected`.
+    ///
+    /// # Errors
+    /// If there is no ONNX Runtime, or it cannot run the model.
+    pub(crate) fn profile_of(&self, model: &Path, expected: Duration) -> Result<ProfileFile, DeployError> {
+        let import = ImportOptions {
+            dims: self.load.dims.clone(),
+            sizes: self.load.sizes.clone(),
+            open_sizes: true,
+        };
+        let host = self.host.as_ref().ok_or(DeployError::NoRuntime)?;
+        profile::measured(host, expected, model, &import)
+    }
+
+    /// Opens the input; with a plan as it was read when the plan was made, and options that the plan contradicts are refused.
+    ///
+    /// # Errors
+    /// If it cannot be read, or an output is one of its data files.
+    pub(crate) fn open(&mut self, plan: Option<&PlanFile>) -> anyhow::Result<Model> {
+        self.measure()?;
+        let model = match plan {
+            None => Model::open(self.input, &self.load)?,
+            Some(plan) => {
+                if plan.setup.as_ref().is_some_and(|setup| setup.fused_by.is_some()) {
+                    // Without a runtime, the library says what it is needed for.
+                    _ = self.find_runtime();
+                }
+                let runtime = self.host.as_ref().map(|host| (host, limits(None)));
+                remat_onnxruntime_deploy::open_for_plan(self.input, &self.load, plan, runtime)?
+            }
+        };
+        self.files.reads_data_of(&model)?;
+        Ok(model)
+    }
+
+    /// [`Job::open`], with the reading shown.
+    ///
+    /// # Errors
+    /// As [`Job::open`].
+    pub(crate) fn open_shown(&mut self, plan: Option<&PlanFile>, line: &Line) -> anyhow::Result<Model> {
+        line.apart(Activity::Import, "");
+        let model = self.open(plan)?;
+        line.baseline(model.baseline().duration);
+        Ok(model)
+    }
+}
