@@ -2,8 +2,8 @@
 
 use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
 
-use crate::body::Level;
 use crate::emit::{Emitter, Value};
+use crate::level::Level;
 use crate::{ExportError, Form, text, types};
 
 impl Emitter<'_> {

@@ -26,6 +26,7 @@ mod emit;
 mod error;
 mod fence;
 mod form;
+mod level;
 mod memory;
 mod module;
 mod names;
@@ -35,6 +36,7 @@ mod resource;
 mod text;
 mod types;
 
+pub use emit::Report;
 pub use error::ExportError;
 pub use form::{Fences, Form, Options};
-pub use module::{Report, write};
+pub use module::write;

@@ -9,7 +9,7 @@ use onnx_runtime_shape_inference::{DimExpr, NodeIo, ShapeData, TensorType, TypeI
 use super::{Inference, Scope};
 use crate::OnnxError;
 use crate::attributes::{attribute, int};
-use crate::functions::domain;
+use crate::opsets::domain;
 
 impl<'m> Inference<'m> {
     /// The outputs of a node that runs subgraphs, `None` if it is not one of the four.
