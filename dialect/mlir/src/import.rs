@@ -11,6 +11,7 @@ use typed_index_collections::TiVec;
 use crate::attributes::attributes;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::{Function, set_integer};
+use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
 use crate::units::{Entry, Role, Table, ValueIndex};
 
@@ -225,6 +226,9 @@ impl<'c> Importer<'_, 'c> {
             Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
             effects => effects,
         };
+        let costs = regions::costs(entry.op, entry.facts).into_iter();
+        let mut attributes = attributes(entry.op);
+        attributes.extend(costs.map(|(name, value)| (name.to_owned(), value)));
         let mut spec = OpSpec {
             name: op_name(entry, position),
             kind: OpKind::Compute,
@@ -238,7 +242,7 @@ impl<'c> Importer<'_, 'c> {
             captures: reads.captures.iter().map(|&value| self.tensors[value]).collect(),
             results: Vec::with_capacity(entry.results + 1),
             effects,
-            attributes: attributes(entry.op, entry.facts),
+            attributes,
             source: u32::try_from(position).ok(),
         };
         for result in 0..entry.results {
