@@ -111,7 +111,7 @@ impl<'c> Applier<'_, 'c> {
         let members = table.members(position);
         let writes_empty = members.iter().any(|&member| table.empties(member).next().is_some());
         let copy_id = if is_copy && !is_new && !writes_empty {
-            self.fence(position, old, last, &mut exchange)?
+            self.barrier(position, old, last, &mut exchange)?
         } else {
             None
         };
@@ -144,28 +144,28 @@ impl<'c> Applier<'_, 'c> {
     }
 
     /// Puts an optimization barrier before one operand of a copy; returns a number for the copy if no operand has a type that barriers accept.
-    fn fence(
+    fn barrier(
         &mut self,
         position: usize,
         old: OpId,
         last: OperationRef<'c, 'c>,
         exchange: &mut FxHashMap<usize, Value<'c, 'c>>,
     ) -> Result<Option<i64>, ApplyError> {
-        self.fences += 1;
+        self.barriers += 1;
         let graph = &self.imported.graph;
         let values = graph.ops[old].reads().filter_map(|tensor| self.value_of(tensor));
         let carries = |value: &Value<'c, 'c>| {
             let index = self.imported.table.position(*value);
-            index.is_some_and(|index| self.imported.table.can_carry_fence(index)) && is_ranked(value.r#type())
+            index.is_some_and(|index| self.imported.table.can_carry_barrier(index)) && is_ranked(value.r#type())
         };
         let Some(was) = values.into_iter().find(carries) else {
-            return Ok(Some(self.fences));
+            return Ok(Some(self.barriers));
         };
         let is = exchange.get(&key(was)).copied().unwrap_or(was);
         let of = &self.imported.table.entries[position].op_type;
-        let fence = self.recompute(is, self.fences, of, last.location())?;
-        let fence = self.insert(fence);
-        let result = fence
+        let barrier = self.recompute(is, self.barriers, of, last.location())?;
+        let barrier = self.insert(barrier);
+        let result = barrier
             .result(0)
             .map_err(|error| build_error("remat.recompute", &error))?;
         exchange.insert(key(was), result.into());

@@ -189,7 +189,7 @@ impl<'c> Importer<'_, 'c> {
                 self.builder.page_in(tensor);
                 self.tensors.push(tensor);
             }
-            // The graph has no op for a page that is given up.
+            // The graph has no op for a page that is dropped.
             _ => {}
         }
     }
@@ -223,7 +223,7 @@ impl<'c> Importer<'_, 'c> {
         let entry = &self.table.entries[position];
         let reads = self.reads(position);
         let effects = match entry.effects {
-            Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
+            Effects::Pure if !self.can_be_set_apart(position, &reads) => Effects::Stateful,
             effects => effects,
         };
         let costs = regions::costs(entry.op, entry.facts).into_iter();
@@ -298,10 +298,10 @@ impl<'c> Importer<'_, 'c> {
     }
 
     /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant, or writes into an empty one.
-    fn can_be_fenced(&self, position: usize, reads: &Reads) -> bool {
+    fn can_be_set_apart(&self, position: usize, reads: &Reads) -> bool {
         let mut values = reads.operands.iter().flatten().chain(&reads.captures);
         let mut members = self.table.members(position).into_iter();
-        values.any(|&value| self.table.can_carry_fence(value))
+        values.any(|&value| self.table.can_carry_barrier(value))
             || members.any(|member| self.table.empties(member).next().is_some())
     }
 
@@ -368,7 +368,7 @@ pub(crate) struct Reads {
 impl Table<'_> {
     /// Whether an optimization barrier may precede the value: a tensor that is not a constant. Lowerings look for empty tensors, so those
     /// get none either.
-    pub(crate) fn can_carry_fence(&self, value: ValueIndex) -> bool {
+    pub(crate) fn can_carry_barrier(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
         let is_resident = known
             .maker

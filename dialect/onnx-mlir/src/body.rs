@@ -83,7 +83,7 @@ impl<'w> Emitter<'w> {
             self.report.recomputes += 1;
             recompute = Some(self.report.recomputes);
         }
-        self.fences(level, op, &mut operands)?;
+        self.barriers(level, op, &mut operands)?;
         if let Some(function) = call::function(level.model, node) {
             return self.call(level, op, node, function, &operands, &place);
         }

@@ -17,6 +17,7 @@
 //! - What a form cannot express is an [`ExportError`] that names the node or the tensor; nothing is left out silently.
 
 mod attribute;
+mod barrier;
 mod body;
 mod call;
 mod constant;
@@ -24,7 +25,6 @@ mod constant_node;
 mod element;
 mod emit;
 mod error;
-mod fence;
 mod form;
 mod level;
 mod memory;

@@ -36,7 +36,7 @@ pub(super) struct Applier<'t, 'c> {
     pub(super) values: TiVec<TensorId, Option<Value<'c, 'c>>>,
     /// What every run of each op read; runs that read the same would be merged.
     pub(super) seen: FxHashSet<(u32, Vec<usize>)>,
-    pub(super) fences: i64,
+    pub(super) barriers: i64,
     /// Operations that run again, as they were before anything was exchanged in them, by position.
     pub(super) templates: FxHashMap<usize, Operation<'c>>,
     pub(super) pages: Pages<'c>,
@@ -67,7 +67,7 @@ impl<'t, 'c> Applier<'t, 'c> {
             ops: ops.filter_map(|(id, op)| Some((op.source?, id))).collect(),
             values: TiVec::from(vec![None; new.tensors.len()]),
             seen: FxHashSet::default(),
-            fences: 0,
+            barriers: 0,
             pages: Pages::of(new),
         }
     }

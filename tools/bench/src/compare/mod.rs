@@ -9,9 +9,9 @@ mod ratios;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use remat::CompareRequest;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{CompareRequest, Comparison, Model};
 
 use self::ratios::Compared;
 use crate::document::replace_in;
