@@ -6,8 +6,7 @@ use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute as MlirAttribute, OperationRef};
 use remat_ir::Attribute;
 
-use crate::ffi::{self, OpFacts};
-use crate::regions;
+use crate::ffi;
 
 /// Longest list that is read: cost models want kernel sizes, not weights.
 const MAX_LIST: usize = 16;
@@ -30,8 +29,8 @@ pub(crate) fn identity(op: OperationRef<'_, '_>) -> (String, String) {
     }
 }
 
-/// The small attributes of an operation under the names of their operator, and what its loops say.
-pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<String, Attribute> {
+/// The small attributes of an operation under the names of their operator.
+pub(crate) fn attributes(op: OperationRef<'_, '_>) -> BTreeMap<String, Attribute> {
     let mut read = BTreeMap::new();
     for (name, value) in ffi::attributes(op) {
         let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
@@ -40,22 +39,6 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>, facts: OpFacts) -> BTreeMap<S
         if let Some(value) = attribute(value) {
             read.insert(name.to_owned(), value);
         }
-    }
-    if facts.structured {
-        let class = match (facts.contracts, facts.reduces, facts.transcendental) {
-            (true, _, _) => "contraction",
-            (_, true, _) => "reduction",
-            (_, _, true) => "transcendental",
-            (false, false, false) => "elementwise",
-        };
-        read.insert("loops".to_owned(), Attribute::String(class.as_bytes().to_vec()));
-        read.insert(
-            "operations".to_owned(),
-            Attribute::Int(facts.iterations.max(0).saturating_mul(facts.body_ops)),
-        );
-    } else if op.region_count() > 0 {
-        read.insert("operations".to_owned(), Attribute::Int(regions::operations(op, facts)));
-        read.insert("workspace".to_owned(), Attribute::Int(regions::temporaries(op)));
     }
     read
 }

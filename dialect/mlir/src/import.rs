@@ -11,6 +11,7 @@ use typed_index_collections::TiVec;
 use crate::attributes::attributes;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::{Function, set_integer};
+use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
 use crate::units::{Entry, Role, Table, ValueIndex};
 
@@ -188,7 +189,7 @@ impl<'c> Importer<'_, 'c> {
                 self.builder.page_in(tensor);
                 self.tensors.push(tensor);
             }
-            // The graph has no op for a page that is given up.
+            // The graph has no op for a page that is dropped.
             _ => {}
         }
     }
@@ -222,9 +223,12 @@ impl<'c> Importer<'_, 'c> {
         let entry = &self.table.entries[position];
         let reads = self.reads(position);
         let effects = match entry.effects {
-            Effects::Pure if !self.can_be_fenced(position, &reads) => Effects::Stateful,
+            Effects::Pure if !self.can_be_set_apart(position, &reads) => Effects::Stateful,
             effects => effects,
         };
+        let costs = regions::costs(entry.op, entry.facts).into_iter();
+        let mut attributes = attributes(entry.op);
+        attributes.extend(costs.map(|(name, value)| (name.to_owned(), value)));
         let mut spec = OpSpec {
             name: op_name(entry, position),
             kind: OpKind::Compute,
@@ -238,7 +242,7 @@ impl<'c> Importer<'_, 'c> {
             captures: reads.captures.iter().map(|&value| self.tensors[value]).collect(),
             results: Vec::with_capacity(entry.results + 1),
             effects,
-            attributes: attributes(entry.op, entry.facts),
+            attributes,
             source: u32::try_from(position).ok(),
         };
         for result in 0..entry.results {
@@ -294,10 +298,10 @@ impl<'c> Importer<'_, 'c> {
     }
 
     /// Whether a copy of the op can be kept from being merged with it: it reads a tensor that is no constant, or writes into an empty one.
-    fn can_be_fenced(&self, position: usize, reads: &Reads) -> bool {
+    fn can_be_set_apart(&self, position: usize, reads: &Reads) -> bool {
         let mut values = reads.operands.iter().flatten().chain(&reads.captures);
         let mut members = self.table.members(position).into_iter();
-        values.any(|&value| self.table.can_carry_fence(value))
+        values.any(|&value| self.table.can_carry_barrier(value))
             || members.any(|member| self.table.empties(member).next().is_some())
     }
 
@@ -364,7 +368,7 @@ pub(crate) struct Reads {
 impl Table<'_> {
     /// Whether an optimization barrier may precede the value: a tensor that is not a constant. Lowerings look for empty tensors, so those
     /// get none either.
-    pub(crate) fn can_carry_fence(&self, value: ValueIndex) -> bool {
+    pub(crate) fn can_carry_barrier(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
         let is_resident = known
             .maker

@@ -3,6 +3,7 @@
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, WalkOrder, WalkResult};
 use melior::ir::{BlockRef, OperationRef, RegionLike, ValueLike};
+use remat_ir::Attribute;
 use rustc_hash::FxHashMap;
 
 use crate::attributes::identity;
@@ -10,8 +11,32 @@ use crate::ffi::{self, OpFacts};
 use crate::types::value_type;
 use crate::{alias, effects};
 
+/// What the loops and regions of an operation say of its costs, as attributes.
+pub(crate) fn costs(op: OperationRef<'_, '_>, facts: OpFacts) -> Vec<(&'static str, Attribute)> {
+    if facts.structured {
+        let class = match (facts.contracts, facts.reduces, facts.transcendental) {
+            (true, _, _) => "contraction",
+            (_, true, _) => "reduction",
+            (_, _, true) => "transcendental",
+            (false, false, false) => "elementwise",
+        };
+        let operations = facts.iterations.max(0).saturating_mul(facts.body_ops);
+        vec![
+            ("loops", Attribute::String(class.as_bytes().to_vec())),
+            ("operations", Attribute::Int(operations)),
+        ]
+    } else if op.region_count() > 0 {
+        vec![
+            ("operations", Attribute::Int(operations(op, facts))),
+            ("workspace", Attribute::Int(temporaries(op))),
+        ]
+    } else {
+        Vec::new()
+    }
+}
+
 /// Arithmetic operations of one run: each operation inside counts as often as its loop runs, as far as that is known.
-pub(crate) fn operations(op: OperationRef<'_, '_>, facts: OpFacts) -> i64 {
+fn operations(op: OperationRef<'_, '_>, facts: OpFacts) -> i64 {
     let mut inside: i64 = 0;
     for_each_block(op, &mut |block| {
         for_each_op(block, &mut |nested| {
@@ -31,7 +56,7 @@ pub(crate) fn operations(op: OperationRef<'_, '_>, facts: OpFacts) -> i64 {
 
 /// Bytes of what the operation makes inside for its own use, at their peak: each tensor from its operation to its last reader in the block.
 /// What a block hands on at its end takes the place of a result.
-pub(crate) fn temporaries(op: OperationRef<'_, '_>) -> i64 {
+fn temporaries(op: OperationRef<'_, '_>) -> i64 {
     let mut peak = 0;
     for_each_block(op, &mut |block| peak = peak.max(block_peak(block)));
     peak

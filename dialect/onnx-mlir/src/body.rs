@@ -1,123 +1,20 @@
 //! The ops of a graph: the main one, the body of a subgraph, the body of a function.
 
-use std::rc::Rc;
-
-use remat_ir::{Graph, Op, OpId, OpKind, StorageClass, StorageId, TensorId, ValueType};
-use remat_onnx::OnnxModel;
-use remat_onnx::proto::{NodeProto, TensorProto};
+use remat_ir::{Op, OpId, OpKind, StorageClass, TensorId};
+use remat_onnx::proto::NodeProto;
 use remat_operators::operator;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::attribute::{Extra, is_graph};
 use crate::emit::{Emitter, Head, Part, Value};
-use crate::memory::Pages;
-use crate::reads::Reads;
+use crate::level::Level;
 use crate::resource::Weight;
-use crate::{ExportError, Form, call, types};
+use crate::{ExportError, Form, call};
 
 /// Ops that are written at most: functions that call each other can unfold to exponentially many.
 const MAX_OPS: u64 = 1 << 22;
 
-/// A graph that is being written, and the values it has so far.
-pub(crate) struct Level<'m> {
-    pub(crate) model: &'m OnnxModel,
-    pub(crate) graph: &'m Graph,
-    /// Where the graph stands, for locations: nothing, or the names of the nodes around it, each with `/`.
-    pub(crate) path: String,
-    /// Whether this is the main graph, whose weights become blobs.
-    pub(crate) is_main: bool,
-    values: FxHashMap<TensorId, Value>,
-    pub(crate) pages: Pages,
-    /// The value that stands for an operand that is left out, once there is one.
-    none: Option<Value>,
-    /// The recomputes so far: what they repeat, and of what.
-    repeated: FxHashSet<(OpId, Vec<Option<TensorId>>)>,
-    /// When each tensor was last read, if far reads get optimization barriers.
-    pub(crate) reads: Option<Reads>,
-}
-
-impl<'m> Level<'m> {
-    pub(crate) fn new(model: &'m OnnxModel, graph: &'m Graph, path: String, is_main: bool) -> Self {
-        Self {
-            model,
-            graph,
-            path,
-            is_main,
-            values: FxHashMap::default(),
-            pages: Pages::of(graph),
-            none: None,
-            repeated: FxHashSet::default(),
-            reads: None,
-        }
-    }
-
-    pub(crate) fn bind(&mut self, tensor: TensorId, value: Value) {
-        self.pages.is_back(tensor);
-        self.values.insert(tensor, value);
-    }
-
-    /// The value of a tensor that an op before has defined.
-    pub(crate) fn get(&self, tensor: TensorId) -> Option<&Value> {
-        self.values.get(&tensor)
-    }
-
-    /// Whether a recompute would be equal to another run of its op, if nothing set them apart.
-    pub(crate) fn is_like_another(&mut self, op: &Op) -> bool {
-        let OpKind::Recompute { of } = op.kind else {
-            return false;
-        };
-        let is_remade = |&tensor: &TensorId| {
-            let producer = self.graph.tensors[tensor].producer;
-            producer.is_some_and(|producer| matches!(self.graph.ops[producer].kind, OpKind::Recompute { .. }))
-        };
-        let reads_remade = op.reads().any(|tensor| is_remade(&tensor));
-        let is_first = self.repeated.insert((of, op.inputs.clone()));
-        !(reads_remade && is_first)
-    }
-
-    /// Forgets the values of all tensors of a storage; gives those that had one.
-    pub(crate) fn forget(&mut self, storage: StorageId) -> Vec<TensorId> {
-        let graph = self.graph;
-        let gone = self
-            .values
-            .extract_if(|&tensor, _| graph.tensors[tensor].storage == storage);
-        gone.map(|(tensor, _)| tensor).collect()
-    }
-
-    /// The tensor's name.
-    fn name(&self, tensor: TensorId) -> &'m str {
-        &self.graph.tensors[tensor].name
-    }
-
-    /// The graph's inputs and constants by name: what a body binds to values from outside.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = (&'m str, TensorId)> + use<'m> {
-        let tensors = self.graph.tensors.iter_enumerated();
-        tensors
-            .filter(|(_, tensor)| tensor.producer.is_none())
-            .map(|(id, tensor)| (tensor.name.as_str(), id))
-    }
-
-    /// Small constants of the file by name, which shapes inside bodies may depend on.
-    pub(crate) fn initializer(&self, name: &str) -> Option<&'m TensorProto> {
-        let graph = self.model.proto().graph.as_ref()?;
-        graph.initializer.iter().find(|tensor| tensor.name == name)
-    }
-
-    /// The node that an op stems from.
-    fn node(&self, op: &Op) -> Option<&'m NodeProto> {
-        let graph = self.model.proto().graph.as_ref()?;
-        graph.node.get(op.source? as usize)
-    }
-}
-
 impl<'w> Emitter<'w> {
-    /// The type of a tensor as text.
-    pub(crate) fn type_of(&self, name: &str, ty: &ValueType) -> Result<Rc<str>, ExportError> {
-        let text = types::value_type(ty, self.options.form);
-        let text = text.map_err(|why| self.unsupported(&format!("tensor `{name}`"), why))?;
-        Ok(text.into())
-    }
-
     /// Writes the constants that somebody reads and all ops.
     ///
     /// # Errors
@@ -158,48 +55,6 @@ impl<'w> Emitter<'w> {
         Ok(())
     }
 
-    /// Writes a constant. Its type follows from its values, not from what was inferred.
-    pub(crate) fn constant(
-        &mut self,
-        model: &OnnxModel,
-        tensor: &TensorProto,
-        (called, location): (&str, &str),
-        place: &str,
-        weight: Option<Weight>,
-    ) -> Result<Value, ExportError> {
-        let stated = crate::constant::stated(tensor).map_err(|why| self.unsupported(place, why))?;
-        let ty = self.type_of(called, &ValueType::tensor(stated.0, &stated.1))?;
-        if let Some(weight) = weight.filter(|_| self.resources.are_parameters)
-            && self.is_parameter(stated.0, &stated.1)
-        {
-            return self.parameter(weight, called, stated, &ty, location);
-        }
-        let key = if self.options.form == Form::Torch {
-            "torch.onnx.value"
-        } else {
-            "value"
-        };
-        let head = Head {
-            name: "onnx.Constant",
-            operands: &[],
-            results: &[ty],
-            called,
-            location,
-        };
-        let values = self.op(
-            &head,
-            Some(&mut |emitter| {
-                write!(emitter.out, "{key} = ")?;
-                emitter.dense(model, tensor, place, weight)
-            }),
-            &mut [],
-        )?;
-        values
-            .into_iter()
-            .next()
-            .ok_or_else(|| self.unsupported(place, "it has no value"))
-    }
-
     pub(crate) fn operation(&mut self, level: &mut Level<'_>, id: OpId) -> Result<(), ExportError> {
         let op = &level.graph.ops[id];
         if !op.kind.is_run() {
@@ -228,7 +83,7 @@ impl<'w> Emitter<'w> {
             self.report.recomputes += 1;
             recompute = Some(self.report.recomputes);
         }
-        self.fences(level, op, &mut operands)?;
+        self.barriers(level, op, &mut operands)?;
         if let Some(function) = call::function(level.model, node) {
             return self.call(level, op, node, function, &operands, &place);
         }

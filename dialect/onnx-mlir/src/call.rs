@@ -11,8 +11,8 @@ use remat_onnx::proto::{
 };
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 
-use crate::body::Level;
 use crate::emit::{Emitter, Value};
+use crate::level::Level;
 use crate::{ExportError, Form};
 
 /// Bodies stand inside each other this deep.

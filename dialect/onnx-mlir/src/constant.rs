@@ -5,9 +5,9 @@ use remat_onnx::OnnxModel;
 use remat_onnx::proto::TensorProto;
 
 use crate::element::{Literal, elements, literal};
-use crate::emit::{Emitter, Value};
-use crate::parameters::{self, Parameter};
-use crate::resource::Weight;
+use crate::emit::{Emitter, Head, Value};
+use crate::parameters;
+use crate::resource::{Parameter, Weight};
 use crate::{ExportError, Form, text, types};
 
 /// Tensors of up to this many elements are written as literals, which people can read and compilers fold.
@@ -25,8 +25,50 @@ pub(crate) fn stated(tensor: &TensorProto) -> Result<(ElementType, Vec<u64>), St
 }
 
 impl Emitter<'_> {
+    /// Writes a constant. Its type follows from its values, not from what was inferred.
+    pub(crate) fn constant(
+        &mut self,
+        model: &OnnxModel,
+        tensor: &TensorProto,
+        (called, location): (&str, &str),
+        place: &str,
+        weight: Option<Weight>,
+    ) -> Result<Value, ExportError> {
+        let stated = stated(tensor).map_err(|why| self.unsupported(place, why))?;
+        let ty = self.type_of(called, &ValueType::tensor(stated.0, &stated.1))?;
+        if let Some(weight) = weight.filter(|_| self.resources.are_parameters)
+            && self.is_parameter(stated.0, &stated.1)
+        {
+            return self.parameter(weight, called, stated, &ty, location);
+        }
+        let key = if self.options.form == Form::Torch {
+            "torch.onnx.value"
+        } else {
+            "value"
+        };
+        let head = Head {
+            name: "onnx.Constant",
+            operands: &[],
+            results: &[ty],
+            called,
+            location,
+        };
+        let values = self.op(
+            &head,
+            Some(&mut |emitter| {
+                write!(emitter.out, "{key} = ")?;
+                emitter.dense(model, tensor, place, weight)
+            }),
+            &mut [],
+        )?;
+        values
+            .into_iter()
+            .next()
+            .ok_or_else(|| self.unsupported(place, "it has no value"))
+    }
+
     /// Whether a tensor is large enough to stand beside the module, and of a type that the file has.
-    pub(crate) fn is_parameter(&self, element: ElementType, shape: &[u64]) -> bool {
+    fn is_parameter(&self, element: ElementType, shape: &[u64]) -> bool {
         let count = shape.iter().try_fold(1_u64, |count, &dim| count.checked_mul(dim));
         count.is_some_and(|count| count > SMALL) && parameters::dtype(element).is_some()
     }
@@ -35,7 +77,7 @@ impl Emitter<'_> {
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn parameter(
+    fn parameter(
         &mut self,
         weight: Weight,
         name: &str,

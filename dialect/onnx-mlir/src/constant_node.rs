@@ -8,8 +8,8 @@ use remat_onnx::proto::tensor_proto::DataType;
 use remat_onnx::proto::{AttributeProto, NodeProto, TensorProto};
 
 use crate::ExportError;
-use crate::body::Level;
 use crate::emit::Emitter;
+use crate::level::Level;
 use crate::resource::Weight;
 
 impl Emitter<'_> {

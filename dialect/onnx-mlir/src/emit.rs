@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::rc::Rc;
 
-use crate::module::Report;
+use remat_ir::ValueType;
+
 use crate::names::Names;
 use crate::resource::Resources;
-use crate::{ExportError, Form, Options, text};
+use crate::{ExportError, Form, Options, text, types};
 
 /// An SSA value that stands in the text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +17,21 @@ pub(crate) struct Value {
     pub(crate) name: Rc<str>,
     /// Its type.
     pub(crate) ty: Rc<str>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Ops of the graph, recomputes among them, those inside regions and inlined functions too.
+    pub ops: u64,
+    /// Recomputes.
+    pub recomputes: u64,
+    /// Optimization barriers before recomputes: fewer than recomputes if an op reads constants only, or if the form has none.
+    pub fences: u64,
+    /// Places where memory is freed.
+    pub deallocs: u64,
+    /// Bytes of the weights after the module or in a file beside it.
+    pub weights: u64,
 }
 
 /// What is written, and what is known of the text so far.
@@ -66,6 +82,13 @@ impl<'w> Emitter<'w> {
             form: self.options.form,
             why: why.into(),
         }
+    }
+
+    /// The type of a tensor as text.
+    pub(crate) fn type_of(&self, name: &str, ty: &ValueType) -> Result<Rc<str>, ExportError> {
+        let text = types::value_type(ty, self.options.form);
+        let text = text.map_err(|why| self.unsupported(&format!("tensor `{name}`"), why))?;
+        Ok(text.into())
     }
 
     /// Begins a line.
@@ -184,6 +207,20 @@ impl<'w> Emitter<'w> {
             write!(self.out, " {} : {}", names.join(", "), types.join(", "))?;
         }
         writeln!(self.out)?;
+        Ok(())
+    }
+
+    /// Ends a block with an op in generic form.
+    pub(crate) fn generic_terminator(&mut self, name: &str, values: &[Value]) -> Result<(), ExportError> {
+        let names: Vec<&str> = values.iter().map(|value| &*value.name).collect();
+        let types: Vec<&str> = values.iter().map(|value| &*value.ty).collect();
+        self.begin()?;
+        writeln!(
+            self.out,
+            "\"{name}\"({}) : ({}) -> ()",
+            names.join(", "),
+            types.join(", ")
+        )?;
         Ok(())
     }
 }

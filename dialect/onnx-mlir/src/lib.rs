@@ -17,6 +17,7 @@
 //! - What a form cannot express is an [`ExportError`] that names the node or the tensor; nothing is left out silently.
 
 mod attribute;
+mod barrier;
 mod body;
 mod call;
 mod constant;
@@ -24,8 +25,8 @@ mod constant_node;
 mod element;
 mod emit;
 mod error;
-mod fence;
 mod form;
+mod level;
 mod memory;
 mod module;
 mod names;
@@ -35,6 +36,7 @@ mod resource;
 mod text;
 mod types;
 
+pub use emit::Report;
 pub use error::ExportError;
 pub use form::{Fences, Form, Options};
-pub use module::{Report, write};
+pub use module::write;

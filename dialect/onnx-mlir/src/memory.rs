@@ -3,51 +3,11 @@
 //! An op of the graph moves a storage, and all its tensors go with it. In the text, what comes back is a new value of the tensor that owns
 //! the storage; views are made again from it when they are read.
 
-use remat_ir::{Graph, Op, OpKind, StorageId, TensorId, ValueType};
-use rustc_hash::{FxHashMap, FxHashSet};
+use remat_ir::{Op, OpKind, TensorId, ValueType};
 
-use crate::body::Level;
 use crate::emit::{Emitter, Value};
+use crate::level::Level;
 use crate::{ExportError, Form};
-
-/// The second memory as the text has it so far.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    /// The page of each storage in the second memory.
-    pages: FxHashMap<StorageId, Value>,
-    /// How many page-ins of each storage are still to come.
-    to_come: FxHashMap<StorageId, usize>,
-    /// Tensors whose memory moved to the second memory.
-    gone: FxHashSet<TensorId>,
-}
-
-impl Pages {
-    pub(crate) fn of(graph: &Graph) -> Self {
-        let mut to_come: FxHashMap<StorageId, usize> = FxHashMap::default();
-        for op in graph.ops.iter().filter(|op| op.kind == OpKind::PageIn) {
-            for tensor in op.reads() {
-                *to_come.entry(graph.tensors[tensor].storage).or_default() += 1;
-            }
-        }
-        Self {
-            pages: FxHashMap::default(),
-            to_come,
-            gone: FxHashSet::default(),
-        }
-    }
-
-    /// `tensor` has a value again.
-    pub(crate) fn is_back(&mut self, tensor: TensorId) {
-        self.gone.remove(&tensor);
-    }
-
-    /// Notes that one more page-in is done; whether it was the last one of this storage.
-    fn came_back(&mut self, storage: StorageId) -> bool {
-        let left = self.to_come.entry(storage).or_default();
-        *left = left.saturating_sub(1);
-        *left == 0
-    }
-}
 
 impl Emitter<'_> {
     /// Writes an op that says where memory goes. Only the form `remat` has words for that; the others' compilers find out by themselves where

@@ -6,27 +6,12 @@ use std::io::Write;
 use remat_ir::Graph;
 use remat_onnx::OnnxModel;
 
-use crate::body::Level;
-use crate::emit::{Emitter, Value};
+use crate::emit::{Emitter, Report, Value};
+use crate::level::Level;
 use crate::names::identifier;
 use crate::parameters;
 use crate::reads::Reads;
 use crate::{ExportError, Fences, Form, Options, text};
-
-/// What was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Report {
-    /// Ops of the graph, recomputes among them, those inside regions and inlined functions too.
-    pub ops: u64,
-    /// Recomputes.
-    pub recomputes: u64,
-    /// Optimization barriers before recomputes: fewer than recomputes if an op reads constants only, or if the form has none.
-    pub fences: u64,
-    /// Places where memory is freed.
-    pub deallocs: u64,
-    /// Bytes of the weights after the module or in a file beside it.
-    pub weights: u64,
-}
 
 /// Writes `graph`, which is that of `model` or made of it by applying a plan, as a module.
 ///
@@ -147,20 +132,6 @@ impl Emitter<'_> {
         write!(self.out, "{} = {op} {} : {} to {ty}", cast.name, value.name, value.ty)?;
         self.end(location)?;
         Ok(cast)
-    }
-
-    /// Ends a block with an op in generic form.
-    pub(crate) fn generic_terminator(&mut self, name: &str, values: &[Value]) -> Result<(), ExportError> {
-        let names: Vec<&str> = values.iter().map(|value| &*value.name).collect();
-        let types: Vec<&str> = values.iter().map(|value| &*value.ty).collect();
-        self.begin()?;
-        writeln!(
-            self.out,
-            "\"{name}\"({}) : ({}) -> ()",
-            names.join(", "),
-            types.join(", ")
-        )?;
-        Ok(())
     }
 }
 

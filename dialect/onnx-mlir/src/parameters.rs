@@ -10,7 +10,7 @@ use remat_ir::ElementType;
 use remat_onnx::OnnxModel;
 
 use crate::emit::Emitter;
-use crate::resource::{Weight, copy_values};
+use crate::resource::{Parameter, copy_values};
 use crate::{ExportError, text};
 
 /// The scope under which the module looks for its parameters.
@@ -18,21 +18,6 @@ const SCOPE: &str = "model";
 
 /// Bytes at whose multiples the data of the file begin, and tensors as long as their sizes are multiples.
 const ALIGNMENT: usize = 64;
-
-/// A weight that stands in the file.
-#[derive(Debug)]
-pub(crate) struct Parameter {
-    /// The global's name.
-    pub(crate) symbol: String,
-    /// The name in the file: that of the tensor.
-    pub(crate) key: String,
-    /// The type of the global.
-    pub(crate) ty: String,
-    pub(crate) weight: Weight,
-    pub(crate) element: ElementType,
-    pub(crate) shape: Vec<u64>,
-    pub(crate) bytes: u64,
-}
 
 /// The element type in the words of safetensors; `None` where it has none.
 pub(crate) fn dtype(element: ElementType) -> Option<&'static str> {

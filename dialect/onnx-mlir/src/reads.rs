@@ -21,7 +21,7 @@ pub(crate) struct Reads {
     /// When a tensor was made or last read.
     touched: FxHashMap<TensorId, usize>,
     /// The value of a tensor since its last barrier.
-    behind: FxHashMap<TensorId, Value>,
+    current: FxHashMap<TensorId, Value>,
 }
 
 impl Reads {
@@ -50,12 +50,12 @@ impl Reads {
     }
 
     /// From here on, `value` stands for `tensor`.
-    pub(crate) fn fenced(&mut self, tensor: TensorId, value: Value) {
-        self.behind.insert(tensor, value);
+    pub(crate) fn passed_barrier(&mut self, tensor: TensorId, value: Value) {
+        self.current.insert(tensor, value);
     }
 
     /// The value of `tensor` after its last barrier, if it has one.
     pub(crate) fn current(&self, tensor: TensorId) -> Option<&Value> {
-        self.behind.get(&tensor)
+        self.current.get(&tensor)
     }
 }

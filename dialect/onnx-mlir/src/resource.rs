@@ -1,12 +1,12 @@
-//! Weights: blobs of bytes after the module.
+//! Weights: blobs of bytes after the module, or entries of a file beside it.
 
 use std::io::{self, Read, Write};
 
+use remat_ir::ElementType;
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::TensorProto;
 
 use crate::names::Names;
-use crate::parameters::Parameter;
 use crate::{ExportError, text};
 
 /// Bytes that MLIR aligns each blob to; readers map elements of up to 16 bytes.
@@ -33,6 +33,21 @@ impl Weight {
             }
         }
     }
+}
+
+/// A weight that stands in a file beside the module.
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    /// The global's name.
+    pub(crate) symbol: String,
+    /// The name in the file: that of the tensor.
+    pub(crate) key: String,
+    /// The type of the global.
+    pub(crate) ty: String,
+    pub(crate) weight: Weight,
+    pub(crate) element: ElementType,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) bytes: u64,
 }
 
 /// The blobs that the module refers to, in the order of their first use.

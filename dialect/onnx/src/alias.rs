@@ -17,7 +17,7 @@ use onnx_protobuf::NodeProto;
 use remat_ir::{Placement, TensorId, ValueType};
 use remat_operators::operator;
 
-use crate::functions::domain;
+use crate::opsets::domain;
 
 /// Where output `index` of a node lives. `base` is the node's first input with its type, `is_graph_output` tells whether
 /// the output is one of the main graph, `is_call` whether the node calls a function of the model.

@@ -8,7 +8,7 @@ use remat_operators::{Effect, operator};
 use rustc_hash::FxHashSet;
 
 use crate::attributes::{attribute, int, subgraphs};
-use crate::functions::{Opsets, domain};
+use crate::opsets::{Opsets, domain};
 use crate::tensor::small_values;
 
 /// Values of a graph that are known to be the constant false.

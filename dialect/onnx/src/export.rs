@@ -12,13 +12,29 @@ use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sink::{self, Readers};
-use crate::{Marks, OnnxError, OnnxModel, scope};
+use crate::{Marks, OnnxError, OnnxModel, RECOMPUTE_OF, scope};
 
-/// Key in a copied node's metadata under which stands the name of the node it repeats.
-pub const RECOMPUTE_OF: &str = "remat.recompute_of";
+impl OnnxModel {
+    /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.
+    ///
+    /// # Errors
+    /// [`OnnxError::Foreign`] if `rewritten` does not come from [`OnnxModel::graph`]: an op without source, a missing or
+    /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
+    pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
+        export(self, rewritten, true)
+    }
+
+    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread get no reader: the nodes are exactly its ops.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`].
+    pub fn export_without_readers(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
+        export(self, rewritten, false)
+    }
+}
 
 /// Writes `graph` as a model; see [`OnnxModel::export_proto`]. `with_readers`: whether unread results get a reader.
-pub(crate) fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelProto, OnnxError> {
+fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelProto, OnnxError> {
     let mut exporter = Exporter::new(model, graph);
     exporter.check_outputs()?;
     let mut nodes = Vec::with_capacity(graph.ops.len());

@@ -10,11 +10,16 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use onnx_protobuf::tensor_proto::DataLocation;
 use onnx_protobuf::{GraphProto, ModelProto, NodeProto, TensorProto};
 
 use crate::OnnxError;
 use crate::attributes::subgraphs;
-use crate::tensor::is_external;
+
+/// Whether the values live in another file.
+pub(crate) fn is_external(tensor: &TensorProto) -> bool {
+    tensor.data_location.enum_value() == Ok(DataLocation::EXTERNAL)
+}
 
 /// Where the values of an external tensor are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,38 +1,16 @@
 //! Functions that the model defines itself: a call is one op.
 
-use std::collections::HashMap;
-
-use onnx_protobuf::{FunctionProto, ModelProto, NodeProto, OperatorSetIdProto};
+use onnx_protobuf::{FunctionProto, ModelProto, NodeProto};
 use remat_ir::Effects;
 use rustc_hash::FxHashMap;
 
 use crate::OnnxError;
 use crate::attributes::subgraphs;
 use crate::effects::{self, Known};
+use crate::opsets::{Opsets, domain, opsets};
 
 /// Calls may nest this deep.
 pub(crate) const MAX_CALL_DEPTH: usize = 64;
-
-/// The default domain is written as nothing or as `ai.onnx`.
-pub(crate) fn domain(text: &str) -> &str {
-    if text == "ai.onnx" { "" } else { text }
-}
-
-/// Versions of operator sets by domain. A domain that is not imported counts as version 1.
-pub(crate) type Opsets = HashMap<String, u64>;
-
-/// The imports of a model or function.
-pub(crate) fn opsets(imports: &[OperatorSetIdProto]) -> Opsets {
-    imports
-        .iter()
-        .map(|i| {
-            (
-                domain(&i.domain).to_owned(),
-                u64::try_from(i.version).unwrap_or(1).max(1),
-            )
-        })
-        .collect()
-}
 
 type Key<'m> = (&'m str, &'m str, &'m str);
 

@@ -8,8 +8,9 @@ use remat_ir::{Graph, GraphBuilder, OpKind, OpSpec, ResultSpec, TensorId, ValueT
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::effects::{self, Known};
-use crate::external::Folder;
-use crate::functions::{Functions, Opsets, domain, opsets};
+use crate::external::{self, Folder};
+use crate::functions::Functions;
+use crate::opsets::{Opsets, domain, opsets};
 use crate::order::stable_order;
 use crate::shapes::{Context, Inferred, infer};
 use crate::types::dimension_names;
@@ -158,7 +159,7 @@ fn check_given(options: &ImportOptions) -> Result<(), OnnxError> {
 }
 
 fn check_external(tensor: &onnx_protobuf::TensorProto, folder: Option<&Folder>) -> Result<(), OnnxError> {
-    if !tensor::is_external(tensor) {
+    if !external::is_external(tensor) {
         return Ok(());
     }
     let bytes = tensor::dense_type(tensor, "an initializer")?
@@ -168,7 +169,7 @@ fn check_external(tensor: &onnx_protobuf::TensorProto, folder: Option<&Folder>) 
         .unwrap_or(0);
     match folder {
         Some(folder) => folder.check(tensor, bytes),
-        None => crate::external::range(tensor).map(drop),
+        None => external::range(tensor).map(drop),
     }
 }
 

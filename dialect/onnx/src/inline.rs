@@ -9,7 +9,8 @@ use onnx_protobuf::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeP
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attributes::{subgraphs, subgraphs_mut};
-use crate::functions::{MAX_CALL_DEPTH, domain, opsets};
+use crate::functions::MAX_CALL_DEPTH;
+use crate::opsets::{domain, opsets};
 use crate::scope::all_names;
 
 /// Nodes that a model has after inlining at most; functions that call each other can unfold to exponentially many.

@@ -10,7 +10,8 @@ use std::fmt;
 use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto};
 use remat_operators::operator;
 
-use crate::RECOMPUTE_OF;
+/// Key in a copied node's metadata under which stands the name of the node it repeats.
+pub const RECOMPUTE_OF: &str = "remat.recompute_of";
 
 /// The attribute of a clone that keeps runtimes from merging it; its value differs from clone to clone.
 pub const MARK: &str = "__remat";

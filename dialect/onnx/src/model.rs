@@ -1,6 +1,6 @@
 //! A model file and the graph it holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,7 @@ use crate::external::{self, Folder};
 use crate::import::{Imported, import, known_values};
 use crate::inline::inline_functions;
 use crate::values::Tensor;
-use crate::{LostMarks, OnnxError, export, presence, save, scope, tensor, wire};
-
-/// What the file leaves open and the caller states.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ImportOptions {
-    /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
-    pub dims: BTreeMap<String, u64>,
-    /// Bytes of values whose size does not follow from their type.
-    pub sizes: BTreeMap<String, u64>,
-    /// Whether sizes may stay unknown: for a model that is inspected, not planned.
-    pub open_sizes: bool,
-}
+use crate::{ImportOptions, LostMarks, OnnxError, presence, scope, tensor, wire};
 
 /// A value that is known before the model runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -181,51 +170,6 @@ impl OnnxModel {
     /// [`OnnxError::ExternalData`] if the values lie in a file that cannot be read or is too short, [`OnnxError::BadTensor`] for strings.
     pub fn values<'m>(&'m self, tensor: &'m TensorProto) -> Result<Box<dyn Read + 'm>, OnnxError> {
         tensor::reader(tensor, self.folder.as_ref())
-    }
-
-    /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.
-    ///
-    /// # Errors
-    /// [`OnnxError::Foreign`] if `rewritten` does not come from [`OnnxModel::graph`]: an op without source, a missing or
-    /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
-    pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
-        export::export(self, rewritten, true)
-    }
-
-    /// Like [`OnnxModel::export_proto`], but results that `rewritten` leaves unread get no reader: the nodes are exactly its ops.
-    ///
-    /// # Errors
-    /// Those of [`OnnxModel::export_proto`].
-    pub fn export_without_readers(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
-        export::export(self, rewritten, false)
-    }
-
-    /// [`OnnxModel::export_proto`] as bytes.
-    ///
-    /// # Errors
-    /// Those of [`OnnxModel::export_proto`], and [`OnnxError::Unsupported`] if the result is too large for a file.
-    pub fn export(&self, rewritten: &Graph) -> Result<Vec<u8>, OnnxError> {
-        save::to_bytes(&self.export_proto(rewritten)?)
-    }
-
-    /// Writes [`OnnxModel::export_proto`] to `out`, whole or not at all.
-    ///
-    /// If `out` lies in another folder than the model, the data files of external weights are copied there. A data file
-    /// that is there already is left alone if it is equal and an error otherwise.
-    ///
-    /// # Errors
-    /// Those of [`OnnxModel::export`], [`OnnxError::Output`] if `out` is the model itself, one of its data files or no regular file,
-    /// [`OnnxError::ExternalData`] and [`OnnxError::Io`].
-    pub fn save(&self, rewritten: &Graph, out: &Path) -> Result<(), OnnxError> {
-        save::save(self, &self.export_proto(rewritten)?, out)
-    }
-
-    /// Like [`OnnxModel::save`], for a model that was changed after [`OnnxModel::export_proto`].
-    ///
-    /// # Errors
-    /// Those of [`OnnxModel::save`].
-    pub fn save_proto(&self, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
-        save::save(self, proto, out)
     }
 }
 

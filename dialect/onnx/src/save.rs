@@ -7,15 +7,46 @@ use std::path::Path;
 
 use onnx_protobuf::{Message, ModelProto, TensorProto};
 use remat_files::{OutputFile, Outputs};
+use remat_ir::Graph;
 
 use crate::external::{range, relative, tensors};
 use crate::{OnnxError, OnnxModel, wire};
+
+impl OnnxModel {
+    /// [`OnnxModel::export_proto`] as bytes.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`], and [`OnnxError::Unsupported`] if the result is too large for a file.
+    pub fn export(&self, rewritten: &Graph) -> Result<Vec<u8>, OnnxError> {
+        to_bytes(&self.export_proto(rewritten)?)
+    }
+
+    /// Writes [`OnnxModel::export_proto`] to `out`, whole or not at all.
+    ///
+    /// If `out` lies in another folder than the model, the data files of external weights are copied there. A data file
+    /// that is there already is left alone if it is equal and an error otherwise.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export`], [`OnnxError::Output`] if `out` is the model itself, one of its data files or no regular file,
+    /// [`OnnxError::ExternalData`] and [`OnnxError::Io`].
+    pub fn save(&self, rewritten: &Graph, out: &Path) -> Result<(), OnnxError> {
+        save(self, &self.export_proto(rewritten)?, out)
+    }
+
+    /// Like [`OnnxModel::save`], for a model that was changed after [`OnnxModel::export_proto`].
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::save`].
+    pub fn save_proto(&self, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
+        save(self, proto, out)
+    }
+}
 
 /// The model's bytes.
 ///
 /// # Errors
 /// [`OnnxError::Unsupported`] if they are too many for a protobuf message.
-pub(crate) fn to_bytes(proto: &ModelProto) -> Result<Vec<u8>, OnnxError> {
+fn to_bytes(proto: &ModelProto) -> Result<Vec<u8>, OnnxError> {
     let unwritable = |what: String| OnnxError::Unsupported {
         name: "the model".to_owned(),
         what,
@@ -31,7 +62,7 @@ pub(crate) fn to_bytes(proto: &ModelProto) -> Result<Vec<u8>, OnnxError> {
 }
 
 /// Writes `proto`, a descendant of `model`, to `out`; see [`OnnxModel::save`].
-pub(crate) fn save(model: &OnnxModel, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
+fn save(model: &OnnxModel, proto: &ModelProto, out: &Path) -> Result<(), OnnxError> {
     let parent = match out.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

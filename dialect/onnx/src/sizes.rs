@@ -1,12 +1,23 @@
 //! Sizes that types do not determine: those of sequences, and those that the caller states.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use remat_ir::{GraphBuilder, OpId, StorageClass, TensorId, ValueType};
 use remat_operators::operator;
 
+use crate::OnnxError;
 use crate::shapes::Inferred;
-use crate::{ImportOptions, OnnxError};
+
+/// What the file leaves open and the caller states.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ImportOptions {
+    /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
+    pub dims: BTreeMap<String, u64>,
+    /// Bytes of values whose size does not follow from their type.
+    pub sizes: BTreeMap<String, u64>,
+    /// Whether sizes may stay unknown: for a model that is inspected, not planned.
+    pub open_sizes: bool,
+}
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
 ///

@@ -4,11 +4,11 @@
 
 use std::io::Read;
 
-use onnx_protobuf::{SparseTensorProto, TensorProto, tensor_proto::DataLocation};
+use onnx_protobuf::{SparseTensorProto, TensorProto};
 use remat_ir::{ElementType, ValueType};
 
 use crate::OnnxError;
-use crate::external::Folder;
+use crate::external::{Folder, is_external};
 use crate::shapes::MAX_RANK;
 use crate::types::element;
 use crate::values::MAX_ELEMENTS;
@@ -70,11 +70,6 @@ fn stated_type(name: &str, code: i32, dims: &[i64], node: &str) -> Result<ValueT
     let ty = ValueType::tensor(element, &dims);
     ty.bytes().map_err(|error| impossible(error.to_string()))?;
     Ok(ty)
-}
-
-/// Whether the values live in another file.
-pub(crate) fn is_external(tensor: &TensorProto) -> bool {
-    tensor.data_location.enum_value() == Ok(DataLocation::EXTERNAL)
 }
 
 /// The elements of a small tensor of numbers as little-endian bytes, densely packed as in `raw_data`.

@@ -21,6 +21,7 @@ mod operands;
 mod problem;
 mod profile;
 mod time;
+mod work;
 mod workspace;
 
 pub use class::KernelClass;

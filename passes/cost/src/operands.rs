@@ -118,3 +118,8 @@ pub(crate) fn value_bytes(ty: &ValueType) -> u128 {
         Err(_) => u128::from(u64::MAX),
     }
 }
+
+/// Bits of one element.
+pub(crate) fn bits(ty: &ValueType) -> Option<u128> {
+    ty.element().map(|element| u128::from(element.bits()))
+}

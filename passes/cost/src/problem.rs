@@ -1,13 +1,14 @@
 //! From a graph and its profile to the problem that solvers see.
 
 use remat_files::shown;
-use remat_ir::{Graph, OpId, OpKind, StorageClass, StorageId, TensorId};
+use remat_ir::{Graph, OpId, OpKind, StorageClass, StorageId};
 use remat_plan::{Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
 use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typed_index_collections::TiVec;
 
-use crate::{Profile, list_names};
+use crate::list_names;
+use crate::profile::{Profile, only_constants};
 
 /// What a [`Problem`] is to be built for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -230,16 +231,6 @@ fn check_sizes(graph: &Graph, roles: &TiVec<StorageId, StorageRole>) -> Result<(
     }
     let count = names.len();
     Err(ProblemBuildError::UnknownSizes { count, names })
-}
-
-/// Whether all that an op makes is memory of the session; such an op runs once, when the model is loaded.
-pub(crate) fn only_constants(graph: &Graph, op: OpId) -> bool {
-    let created = |tensor: TensorId| {
-        let storage = &graph.storages[graph.tensors[tensor].storage];
-        storage.root == tensor && storage.class == StorageClass::Constant
-    };
-    let mut results = graph.ops[op].results().peekable();
-    results.peek().is_some() && results.all(created)
 }
 
 #[cfg(test)]

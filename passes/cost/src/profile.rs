@@ -1,15 +1,10 @@
 //! Costs per op.
 
-use remat_ir::{Graph, OpId};
+use remat_ir::{Graph, OpId, StorageClass, TensorId};
 use serde::Serialize;
 use typed_index_collections::TiVec;
 
-use crate::{
-    Device, KernelClass,
-    formula::{Work, work},
-    problem::only_constants,
-    time, workspace,
-};
+use crate::{Device, KernelClass, formula::work, time, work::Work, workspace};
 
 /// Where the costs of an op come from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -103,4 +98,14 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
 
 fn saturate(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// Whether all that an op makes is memory of the session; such an op runs once, when the model is loaded.
+pub(crate) fn only_constants(graph: &Graph, op: OpId) -> bool {
+    let created = |tensor: TensorId| {
+        let storage = &graph.storages[graph.tensors[tensor].storage];
+        storage.root == tensor && storage.class == StorageClass::Constant
+    };
+    let mut results = graph.ops[op].results().peekable();
+    results.peek().is_some() && results.all(created)
 }

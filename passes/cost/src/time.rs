@@ -3,7 +3,7 @@
 //! The roofline, `max(operations / rate, bytes / bandwidth)`, plus the time to start the kernel. On CPUs the kernel's own
 //! unfolding, packing and short loops come on top: they run before or between the arithmetic, on the same core.
 
-use crate::formula::Work;
+use crate::work::Work;
 use crate::{Device, Efficiency, KernelClass};
 
 const NS_PER_SECOND: u128 = 1_000_000_000;
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
     use crate::Peak;
-    use crate::formula::CpuDetail;
+    use crate::work::CpuDetail;
 
     /// A billion operations and a billion bytes per second, all of it reached, 16 bytes to a vector.
     fn device() -> Device {

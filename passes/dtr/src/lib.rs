@@ -20,6 +20,7 @@
 
 mod heuristic;
 mod log;
+mod options;
 mod problem_of;
 mod runtime;
 mod simulate;
@@ -28,7 +29,8 @@ mod trace;
 
 pub use heuristic::{CostTerm, Heuristic, Score, UnknownHeuristic};
 pub use log::{LogError, LogErrorKind, read as read_log};
+pub use options::{Deallocation, SimulateOptions};
 pub use problem_of::problem_of;
-pub use simulate::{Deallocation, SimulateOptions, SimulateStatus, Simulation, base_peak, simulate};
+pub use simulate::{SimulateStatus, Simulation, base_peak, simulate};
 pub use staged::{Staged, solvers};
 pub use trace::Trace;

@@ -13,7 +13,7 @@ use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVaria
 use remat_plan::Evidence;
 
 use crate::capi::Environment;
-use crate::run::{Clock, PATIENCE};
+use crate::clock::{Clock, Ended, PATIENCE};
 
 /// Length of the first slice in seconds (of deterministic time with one worker), and how much longer the next one is. Every slice
 /// repeats the presolve, so the first is long enough for most models to be solved in it, and larger models get more.
@@ -26,25 +26,6 @@ const EXACT_IN_FLOATING_POINT: i64 = 1 << 53;
 const POLL: Duration = Duration::from_millis(10);
 /// Solves shorter than this are not started.
 const SHORTEST: Duration = Duration::from_millis(5);
-
-/// Why the last slice ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
-    /// The solution is optimal.
-    Optimal,
-    /// There is no solution.
-    Infeasible,
-    /// The deadline passed.
-    TimeLimit,
-    /// As many conflicts were met as were allowed.
-    StepLimit,
-    /// The caller asked to stop.
-    Cancelled,
-    /// The library rejected the model or gave no answer. The log says why.
-    Failed,
-    /// What the library says of rounded numbers could not be shown for the exact ones.
-    Unproved,
-}
 
 /// What is known of a model after the last slice.
 #[derive(Clone, Debug)]

@@ -24,6 +24,8 @@ mod capi;
 #[cfg(feature = "cp-sat")]
 mod checkmate;
 #[cfg(feature = "cp-sat")]
+mod clock;
+#[cfg(feature = "cp-sat")]
 mod cpmodel;
 #[cfg(feature = "cp-sat")]
 mod cpsat;

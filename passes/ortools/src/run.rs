@@ -1,91 +1,18 @@
 //! What every solver of this crate does before and after its model: limits, answers that need no model, certificates.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
 use remat_plan::{
     BoundCovers, Certificate, Evidence, NodeId, OpId, OrderMode, Plan, Problem, Status, StopReason, Structure,
     lower_sequence,
 };
 use remat_solve::{Outcome, Phase, Progress, SolveControl};
 
-use crate::cpsat::Ended;
+use crate::clock::{Clock, Ended};
 use crate::scaled::{Refusal, Scaled};
-
-/// How long a library may take to stop once the caller said so; then its thread is left behind.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What a solver takes for each term of a model, the model itself included, and what it takes at least: estimated for CP-SAT with
 /// two workers, generously.
 pub(crate) const BYTES_PER_TERM: u64 = 600;
 pub(crate) const BYTES_AT_LEAST: u64 = 32 << 20;
-
-/// The caller's limits, and how much of them is left.
-pub(crate) struct Clock<'a> {
-    pub(crate) control: &'a SolveControl<'a>,
-    started: Instant,
-    /// The deadline of a part of the work; never after that of the caller.
-    deadline: Option<Instant>,
-}
-
-impl<'a> Clock<'a> {
-    fn new(control: &'a SolveControl<'a>) -> Self {
-        Self {
-            control,
-            started: Instant::now(),
-            deadline: control.deadline,
-        }
-    }
-
-    /// The same clock with a share of what is left of the time.
-    pub(crate) fn share(&self, share: f64) -> Self {
-        let part = self.left().map(|left| Instant::now() + left.mul_f64(share));
-        Self {
-            control: self.control,
-            started: self.started,
-            deadline: part,
-        }
-    }
-
-    /// When the time is over.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
-    }
-
-    /// Time until the deadline.
-    pub(crate) fn left(&self) -> Option<Duration> {
-        Some(self.deadline?.saturating_duration_since(Instant::now()))
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.left().is_some_and(|left| left.is_zero())
-    }
-
-    pub(crate) fn cancelled(&self) -> bool {
-        self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-
-    /// Why to stop now, if so.
-    pub(crate) fn ended(&self) -> Option<Ended> {
-        if self.cancelled() {
-            Some(Ended::Cancelled)
-        } else {
-            self.is_over().then_some(Ended::TimeLimit)
-        }
-    }
-
-    /// By how much the deadline may be overrun.
-    pub(crate) fn grace(&self) -> Duration {
-        let given = self.deadline.map_or(Duration::ZERO, |deadline| {
-            deadline.saturating_duration_since(self.started)
-        });
-        given.mul_f64(0.03)
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-}
 
 /// A sequence within the budget.
 #[derive(Clone, Debug)]

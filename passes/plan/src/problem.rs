@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use typed_index_collections::TiVec;
 
-use crate::{Objective, Paging, ProblemError};
+use crate::{Objective, Paging};
 
 /// Which bytes count against the budget. The mode is applied when the problem is built (sizes, roles and workspace already
 /// follow it); it is kept for the reader of a plan.
@@ -145,16 +145,6 @@ impl Problem {
     #[must_use]
     pub fn is_time_within_budget(&self) -> bool {
         self.paging.is_none() && self.deadline.is_none() && self.objective == Objective::Time
-    }
-
-    /// Reads a problem from JSON and checks it.
-    ///
-    /// # Errors
-    /// [`ProblemError`] if the text is malformed or the problem breaks one of its rules.
-    pub fn from_json(text: &str) -> Result<Self, ProblemError> {
-        let problem: Self = serde_json::from_str(text).map_err(|error| ProblemError::Json(error.to_string()))?;
-        problem.validate()?;
-        Ok(problem)
     }
 
     /// The problem as indented JSON.

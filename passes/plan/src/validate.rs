@@ -93,6 +93,16 @@ pub enum ProblemError {
 }
 
 impl Problem {
+    /// Reads a problem from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`ProblemError`] if the text is malformed or the problem breaks one of its rules.
+    pub fn from_json(text: &str) -> Result<Self, ProblemError> {
+        let problem: Self = serde_json::from_str(text).map_err(|error| ProblemError::Json(error.to_string()))?;
+        problem.validate()?;
+        Ok(problem)
+    }
+
     /// Checks the rules of this module's documentation. What was built from a graph keeps them; what was read from a file is held to the
     /// same rules, on which solvers and the checker rely.
     ///

@@ -89,12 +89,6 @@ codes! {
 }
 
 impl Code {
-    /// A text for people: the rule, its reason, a plan that breaks it, and the repair. Ends with a newline.
-    #[must_use]
-    pub fn explain(self) -> &'static str {
-        crate::explain::text(self)
-    }
-
     /// Whether the rule is about certificates.
     #[must_use]
     pub fn is_about_claims(self) -> bool {

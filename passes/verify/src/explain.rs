@@ -4,10 +4,13 @@ use crate::Code;
 
 macro_rules! texts {
     ($($code:ident)+) => {
-        /// The long text of a rule.
-        pub(crate) fn text(code: Code) -> &'static str {
-            match code {
-                $(Code::$code => include_str!(concat!("../explain/", stringify!($code), ".md")),)+
+        impl Code {
+            /// A text for people: the rule, its reason, a plan that breaks it, and the repair. Ends with a newline.
+            #[must_use]
+            pub fn explain(self) -> &'static str {
+                match self {
+                    $(Self::$code => include_str!(concat!("../explain/", stringify!($code), ".md")),)+
+                }
             }
         }
     };

@@ -1,68 +1,16 @@
 //! The replay: every step in order, every rule at its step.
 
 mod pages;
+mod state;
 
-use remat_plan::{Objective, OpId, OrderMode, Plan, Problem, Step, StorageId, StorageRole, TensorId};
-use typed_index_collections::TiVec;
+use remat_plan::{OpId, OrderMode, Plan, Problem, Step, StorageId, StorageRole, TensorId};
 
-use self::pages::Pages;
-use crate::clock::{Arrival, Clock, Span};
+use self::state::Replayer;
+pub use self::state::{Replay, StepTrace};
+use crate::clock::Span;
 use crate::memory::{Location, Memory, Missing, roots};
 use crate::rejection::Findings;
-use crate::text::Bytes;
 use crate::{Code, Rejection};
-
-/// Memory at one step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct StepTrace {
-    /// Position of the step, from 0.
-    pub step: usize,
-    /// Bytes that count while it happens.
-    pub during: u64,
-    /// Bytes of the storages that are resident afterwards.
-    pub after: u64,
-}
-
-/// The figures of a plan that keeps every rule.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Replay {
-    /// Largest number of bytes that count at a step.
-    pub peak: u64,
-    /// The first step at which the peak is reached; 0 for a plan without steps.
-    pub peak_step: usize,
-    /// Time until the last step has ended, in the unit of the problem.
-    pub duration: u64,
-    /// Time of all recomputes.
-    pub recompute_duration: u64,
-    /// Time of all transfers, which may overlap runs.
-    pub paging_duration: u64,
-    /// Energy of all runs and transfers, in picojoules.
-    pub energy: u64,
-    /// The part of it that goes into recomputes.
-    pub recompute_energy: u64,
-    /// The part of it that goes into transfers.
-    pub paging_energy: u64,
-    /// Largest number of bytes in the second memory.
-    pub second_peak: u64,
-    /// How many steps run an op again.
-    pub recomputes: usize,
-    /// Memory at each step.
-    pub trace: Vec<StepTrace>,
-    /// When each step begins and ends; for paging steps, when their transfers do.
-    pub times: Vec<Span>,
-}
-
-impl Replay {
-    /// What the problem's objective measures.
-    #[must_use]
-    pub fn objective(&self, objective: Objective) -> u64 {
-        match objective {
-            Objective::Time => self.duration,
-            Objective::Energy => self.energy,
-            Objective::Peak => self.peak,
-        }
-    }
-}
 
 /// Replays a plan and judges it by every rule but [`Code::V014`], [`Code::V015`] and [`Code::V020`], which are about files.
 ///
@@ -88,44 +36,7 @@ pub(crate) fn judge(problem: &Problem, plan: &Plan, budget: Option<u64>) -> (Rep
     (replayer.replay, replayer.findings)
 }
 
-struct Replayer<'a> {
-    problem: &'a Problem,
-    budget: Option<u64>,
-    memory: Memory<'a>,
-    clock: Clock,
-    pages: Pages,
-    /// Bytes of the resident storages.
-    resident: u64,
-    /// How often each op ran.
-    runs: TiVec<OpId, u32>,
-    /// Of the ops that create memory and ran, the last one in reference order.
-    latest: Option<OpId>,
-    /// How often each storage came or went.
-    changes: TiVec<StorageId, u64>,
-    /// The number of changes of its storage at which the loss of each tensor was reported.
-    reported: TiVec<TensorId, Option<u64>>,
-    replay: Replay,
-    findings: Findings,
-}
-
-impl<'a> Replayer<'a> {
-    fn new(problem: &'a Problem, plan: &Plan, budget: Option<u64>) -> Self {
-        Self {
-            problem,
-            budget,
-            memory: Memory::new(problem),
-            clock: Clock::default(),
-            pages: Pages::of(problem, plan),
-            resident: 0,
-            runs: TiVec::from(vec![0; problem.ops.len()]),
-            latest: None,
-            changes: TiVec::from(vec![0; problem.storages.len()]),
-            reported: TiVec::from(vec![None; problem.tensors.len()]),
-            replay: Replay::default(),
-            findings: Findings::default(),
-        }
-    }
-
+impl Replayer<'_> {
     fn step(&mut self, position: usize, step: Step) {
         let now = self.clock.now;
         let at_once = Span { start: now, end: now };
@@ -153,20 +64,6 @@ impl<'a> Replayer<'a> {
         });
         self.replay.times.push(span);
         self.note_peak(position, during);
-    }
-
-    /// Bytes in memory now.
-    fn memory_now(&self) -> u64 {
-        self.clock
-            .memory_at(self.clock.now, self.resident)
-            .unwrap_or(self.resident)
-    }
-
-    fn note_peak(&mut self, position: usize, during: u64) {
-        if during > self.replay.peak {
-            self.replay.peak = during;
-            self.replay.peak_step = position;
-        }
     }
 
     /// Runs an op; returns the bytes that count during the run, and when it happens.
@@ -309,16 +206,6 @@ impl<'a> Replayer<'a> {
         }
     }
 
-    fn check_budget(&mut self, position: usize, name: &str, during: u64) {
-        let Some(budget) = self.budget.filter(|&budget| during > budget) else {
-            return;
-        };
-        self.findings.add(Code::V006, Some(position), || {
-            let (need, budget) = (Bytes(during), Bytes(budget));
-            format!("budget exceeded at step {position} (`{name}`): need {need}, budget {budget}")
-        });
-    }
-
     fn free(&mut self, position: usize, storage: StorageId) -> (u64, Span) {
         let now = self.clock.now;
         let left_out = (self.memory_now(), Span { start: now, end: now });
@@ -341,37 +228,6 @@ impl<'a> Replayer<'a> {
             format!("step {position} frees `{name}`, which is {why}")
         });
         left_out
-    }
-
-    /// Whether the plan may free or move the storage at all.
-    fn may_give_up(&mut self, position: usize, storage: StorageId, verb: &str) -> bool {
-        let why = match self.problem.storages[storage].role {
-            StorageRole::Transient => return true,
-            StorageRole::Kept => "holds a graph output",
-            StorageRole::External => "belongs to the caller or the session",
-        };
-        let name = self.problem.storage_name(storage);
-        self.findings.add(Code::V009, Some(position), || {
-            format!("step {position} {verb} `{name}`, which {why}")
-        });
-        false
-    }
-
-    /// Takes a resident storage out of memory.
-    fn leave(&mut self, storage: StorageId, to: Location) {
-        self.memory.relocate(storage, to);
-        self.changes[storage] += 1;
-        self.resident = self.resident.saturating_sub(self.problem.storages[storage].bytes);
-    }
-
-    /// The number, or the largest one with a violation where it does not fit.
-    fn fits(&mut self, position: usize, name: &str, what: &str, value: Option<u64>) -> u64 {
-        value.unwrap_or_else(|| {
-            self.findings.add(Code::V016, Some(position), || {
-                format!("the {what} up to step {position} (`{name}`) does not fit 64 bits")
-            });
-            u64::MAX
-        })
     }
 
     fn check_deadline(&mut self) {

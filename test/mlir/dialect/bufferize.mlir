@@ -1,4 +1,4 @@
-// Fences cost nothing, what is given up is freed after its last use, and what is paged out is in memory on neither side of its absence.
+// Optimization barriers cost nothing, what is released is freed after its last use, and what is paged out is in memory on neither side of its absence.
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(%bufferize)' %s | FileCheck %s
 
 // CHECK-LABEL: func.func @recomputed

@@ -27,7 +27,7 @@ func.func @fences_in_a_row(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) 
 
 // -----
 
-// A run that nobody profits from is not kept by giving up what it made.
+// A run that nobody profits from is not kept by releasing what it made.
 // CHECK-LABEL: func.func @dead_but_for_dealloc
 // CHECK-NEXT: return
 func.func @dead_but_for_dealloc(%x: tensor<4xf32>) {
@@ -39,7 +39,7 @@ func.func @dead_but_for_dealloc(%x: tensor<4xf32>) {
 
 // -----
 
-// What is read is given up where the plan says so; arguments and effects stay as they are.
+// What is read is released where the plan says so; arguments and effects stay as they are.
 // CHECK-LABEL: func.func @dealloc_that_says_something
 func.func @dealloc_that_says_something(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: %[[E:.*]] = math.exp
@@ -60,7 +60,7 @@ func.func private @effect(tensor<4xf32>) -> tensor<4xf32>
 
 // -----
 
-// A page that nobody brings back is not made, but the tensor is given up all the same.
+// A page that nobody brings back is not made, but the tensor is released all the same.
 // CHECK-LABEL: func.func @page_that_nobody_reads
 func.func @page_that_nobody_reads(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: %[[E:.*]] = math.exp

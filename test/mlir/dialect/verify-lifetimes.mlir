@@ -24,7 +24,7 @@ func.func @another(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %f : tensor<4xf32>
 }
 
-// What is made in a loop is given up in it.
+// What is made in a loop is released in it.
 func.func @in_a_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -37,7 +37,7 @@ func.func @in_a_loop(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   return %r : tensor<4xf32>
 }
 
-// Each branch may give up on its own what another block made; no path does twice.
+// Each branch may release on its own what another block made; no path does twice.
 func.func @in_branches(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
   cf.cond_br %c, ^left, ^right
@@ -70,9 +70,9 @@ func.func @id_taken(%x: tensor<4xf32>, %c: i1) -> (tensor<4xf32>, tensor<4xf32>)
 
 func.func @read(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %0 : tensor<4xf32>
-  // expected-error@+1 {{'math.tanh' op uses what was given up}}
+  // expected-error@+1 {{'math.tanh' op uses what was released}}
   %1 = math.tanh %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
@@ -81,9 +81,9 @@ func.func @read(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @read_after_page_out(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   %p = remat.page_out %0 : tensor<4xf32>
-  // expected-error@+1 {{'func.return' op uses what was given up}}
+  // expected-error@+1 {{'func.return' op uses what was released}}
   return %0 : tensor<4xf32>
 }
 
@@ -91,9 +91,9 @@ func.func @read_after_page_out(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 func.func @twice(%x: tensor<4xf32>) {
   %0 = math.exp %x : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %0 : tensor<4xf32>
-  // expected-error@+1 {{'remat.dealloc' op uses what was given up}}
+  // expected-error@+1 {{'remat.dealloc' op uses what was released}}
   remat.dealloc %0 : tensor<4xf32>
   return
 }
@@ -103,9 +103,9 @@ func.func @twice(%x: tensor<4xf32>) {
 func.func @page_after_drop(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
   %p = remat.page_out %0 : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.page_drop %p : !remat.page<tensor<4xf32>>
-  // expected-error@+1 {{'remat.page_in' op uses what was given up}}
+  // expected-error@+1 {{'remat.page_in' op uses what was released}}
   %1 = remat.page_in %p : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
@@ -116,25 +116,25 @@ func.func @page_after_drop(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @view(%x: tensor<2x4xf32>) -> tensor<8xf32> {
   %0 = math.exp %x : tensor<2x4xf32>
   %v = tensor.collapse_shape %0 [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %0 : tensor<2x4xf32>
-  // expected-error@+1 {{'math.tanh' op uses what was given up}}
+  // expected-error@+1 {{'math.tanh' op uses what was released}}
   %1 = math.tanh %v : tensor<8xf32>
   return %1 : tensor<8xf32>
 }
 
 // -----
 
-// and giving a view up gives the tensor up, with all other views.
+// and releasing a view releases the tensor, with all other views.
 func.func @by_a_view(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
   %0 = math.exp %x : tensor<8xf32>
   %f = remat.recompute %0 id(1) : tensor<8xf32>
   %s = tensor.extract_slice %0[0] [4] [1] : tensor<8xf32> to tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %f : tensor<8xf32>
-  // expected-error@+1 {{'math.tanh' op uses what was given up}}
+  // expected-error@+1 {{'math.tanh' op uses what was released}}
   %1 = math.tanh %0 : tensor<8xf32>
-  // expected-error@+1 {{'math.sin' op uses what was given up}}
+  // expected-error@+1 {{'math.sin' op uses what was released}}
   %2 = math.sin %s : tensor<4xf32>
   return %1, %2 : tensor<8xf32>, tensor<4xf32>
 }
@@ -146,9 +146,9 @@ func.func @perhaps(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
   %1 = math.sin %x : tensor<4xf32>
   %2 = arith.select %c, %0, %1 : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %0 : tensor<4xf32>
-  // expected-error@+1 {{'func.return' op uses what was given up}}
+  // expected-error@+1 {{'func.return' op uses what was released}}
   return %2 : tensor<4xf32>
 }
 
@@ -156,10 +156,10 @@ func.func @perhaps(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
 
 func.func @in_a_region_behind(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
   %0 = math.exp %x : tensor<4xf32>
-  // expected-note@+1 {{given up here}}
+  // expected-note@+1 {{released here}}
   remat.dealloc %0 : tensor<4xf32>
   %1 = scf.if %c -> tensor<4xf32> {
-    // expected-error@+1 {{'math.tanh' op uses what was given up}}
+    // expected-error@+1 {{'math.tanh' op uses what was released}}
     %2 = math.tanh %0 : tensor<4xf32>
     scf.yield %2 : tensor<4xf32>
   } else {
@@ -171,9 +171,9 @@ func.func @in_a_region_behind(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
 // -----
 
 func.func @argument(%x: tensor<4xf32>, %p: !remat.page<tensor<4xf32>>) {
-  // expected-error@+1 {{'remat.dealloc' op gives up an argument of a block, whose memory belongs to others}}
+  // expected-error@+1 {{'remat.dealloc' op releases an argument of a block, whose memory belongs to others}}
   remat.dealloc %x : tensor<4xf32>
-  // expected-error@+1 {{'remat.page_drop' op gives up an argument of a block, whose memory belongs to others}}
+  // expected-error@+1 {{'remat.page_drop' op releases an argument of a block, whose memory belongs to others}}
   remat.page_drop %p : !remat.page<tensor<4xf32>>
   return
 }
@@ -183,7 +183,7 @@ func.func @argument(%x: tensor<4xf32>, %p: !remat.page<tensor<4xf32>>) {
 // A fence around an argument is the argument.
 func.func @fence_of_an_argument(%x: tensor<4xf32>) {
   %f = remat.recompute %x id(1) : tensor<4xf32>
-  // expected-error@+1 {{'remat.dealloc' op gives up an argument of a block, whose memory belongs to others}}
+  // expected-error@+1 {{'remat.dealloc' op releases an argument of a block, whose memory belongs to others}}
   remat.dealloc %f : tensor<4xf32>
   return
 }
@@ -196,7 +196,7 @@ func.func @again_and_again(%x: tensor<4xf32>, %n: index) {
   // expected-note@+1 {{made here}}
   %0 = math.exp %x : tensor<4xf32>
   scf.for %i = %c0 to %n step %c1 {
-    // expected-error@+1 {{'remat.dealloc' op gives up in one region what another one made, so perhaps never, or twice}}
+    // expected-error@+1 {{'remat.dealloc' op releases in one region what another one made, so perhaps never, or twice}}
     remat.dealloc %0 : tensor<4xf32>
   }
   return

@@ -42,7 +42,7 @@ func.func @destinations(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   return %b : tensor<8x8xf32>
 }
 
-// Several results: each takes memory; one that nobody reads is given up at once.
+// Several results: each takes memory; one that nobody reads is released at once.
 // CHECK-LABEL: func.func @results(
 // CHECK-SAME:    remat.peak = 768 : i64
 // CHECK:       linalg.generic {{.*}}remat.bytes = 512 : i64

@@ -1,4 +1,4 @@
-// What is large and needed early and late is given up and made again; the copy survives what usually follows.
+// What is large and needed early and late is released and made again; the copy survives what usually follows.
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=75%% remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=75%% remarks=false dealloc=false}))' %s | FileCheck %s --check-prefix=PLAIN

@@ -3,8 +3,6 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::DrawResult;
-
 /// Height of a line of names.
 pub(crate) const LINE: i32 = 20;
 /// Width of a sample.
@@ -18,6 +16,9 @@ const LETTER: i32 = 8;
 
 /// An area of pixels.
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// What drawing returns: the library has errors of many types.
+pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 /// What stands before a name.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ mod timeline;
 use plotters::prelude::*;
 use thiserror::Error;
 
-use legend::{Area, LINE, Sample, tick};
+use legend::{Area, DrawResult, LINE, Sample, tick};
 pub use timeline::{Bar, BarKind, Timeline, timeline};
 
 /// Width and height in pixels, the list of names included.
@@ -58,8 +58,6 @@ pub fn memory_against_time(title: &str, floor: f64, curves: &[Curve]) -> Result<
     draw(&mut text, title, floor, curves).map_err(|error| DrawError(error.to_string()))?;
     Ok(text)
 }
-
-pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Curves that are one line.
 struct Group<'a> {

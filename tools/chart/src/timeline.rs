@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use crate::legend::{self, Area, Sample, tick};
-use crate::{DrawError, DrawResult};
+use crate::DrawError;
+use crate::legend::{self, Area, DrawResult, Sample, tick};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1200, 560);

@@ -55,6 +55,35 @@ impl Source {
             .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
             .filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
+
+    /// The lines of a document in Markdown; those within fenced code are replaced by the mark of a fence.
+    pub(crate) fn prose(&self) -> Vec<&str> {
+        let mut fence: Option<&str> = None;
+        let line = |line| {
+            let trimmed = str::trim_start(line);
+            let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
+            match (fence, mark) {
+                (None, None) => line,
+                (None, Some(_)) => {
+                    fence = mark;
+                    "```"
+                }
+                (Some(_), _) => {
+                    if fence == mark {
+                        fence = None;
+                    }
+                    "```"
+                }
+            }
+        };
+        self.text.lines().map(line).collect()
+    }
+}
+
+/// Whether `call` stands in `line` at the start of a word.
+pub(crate) fn has_word(line: &str, call: &str) -> bool {
+    let starts = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    line.match_indices(call).any(|(at, _)| starts(at))
 }
 
 /// A broken rule.

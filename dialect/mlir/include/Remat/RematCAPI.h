@@ -19,7 +19,7 @@ MLIR_CAPI_EXPORTED void rematRegisterDialect(MlirDialectRegistry registry);
 MLIR_CAPI_EXPORTED void rematRegisterTransforms(void);
 
 /**
- * Whether a function uses nothing that its schedule has given up, and its ids are unique: what the pass `remat-verify-lifetimes` checks.
+ * Whether a function uses nothing that its schedule has released, and its ids are unique: what the pass `remat-verify-lifetimes` checks.
  * Says at the operations what is wrong. True for operations that are no functions.
  */
 MLIR_CAPI_EXPORTED bool rematVerifyLifetimes(MlirOperation function);

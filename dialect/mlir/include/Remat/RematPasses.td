@@ -56,8 +56,8 @@ def RematVerifyLifetimes : InterfacePass<"remat-verify-lifetimes", "::mlir::Func
     ```mlir
     func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
       %0 = math.exp %x : tensor<8xf32>
-      remat.dealloc %0 : tensor<8xf32>           // note: given up here
-      %1 = math.tanh %0 : tensor<8xf32>          // error: 'math.tanh' op uses what was given up
+      remat.dealloc %0 : tensor<8xf32>           // note: released here
+      %1 = math.tanh %0 : tensor<8xf32>          // error: 'math.tanh' op uses what was released
       return %1 : tensor<8xf32>
     }
     ```

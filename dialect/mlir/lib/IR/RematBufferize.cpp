@@ -1,7 +1,7 @@
 //===- RematBufferize.cpp - how `remat` bufferizes ------------------------===//
 //
-// Fences and statements about lifetime disappear; pages become buffers in the second memory. When buffers are freed is left to the
-// deallocation pipeline: it alone knows which tensors share one.
+// Optimization barriers and statements about lifetime disappear; pages become buffers in the second memory. When buffers are freed is left
+// to the deallocation pipeline: it alone knows which tensors share one.
 //
 //===----------------------------------------------------------------------===//
 

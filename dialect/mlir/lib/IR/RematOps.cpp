@@ -15,7 +15,7 @@ OpFoldResult RecomputeOp::fold(FoldAdaptor) {
   // Constants take no part in schedules, and lowerings look for them.
   if (matchPattern(getInput(), m_Constant()))
     return getInput();
-  // The id of the outer fence alone sets the copy apart.
+  // The id of the outer barrier alone sets the copy apart.
   if (auto inner = getInput().getDefiningOp<RecomputeOp>()) {
     getInputMutable().assign(inner.getInput());
     return getResult();
@@ -34,7 +34,7 @@ LogicalResult DeallocOp::canonicalize(DeallocOp op, PatternRewriter &rewriter) {
   if (!source)
     return failure();
   bool constant = matchPattern(op.getTensor(), m_Constant());
-  // A page that is brought back only to be given up: reading it has no effect that anybody sees.
+  // A page that is brought back only to be dropped: reading it has no effect that anybody sees.
   bool dead = wouldBeDeadWithoutDeallocs(source) ||
               (isa<PageInOp>(source) && llvm::all_of(source->getUsers(), llvm::IsaPred<DeallocOp>));
   if (!constant && !dead)

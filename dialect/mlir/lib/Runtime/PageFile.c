@@ -1,7 +1,7 @@
 /*===- PageFile.c - pages in a file ---------------------------------------===*/
 /*
  * One unlinked file holds all pages, in the folder $REMAT_PAGE_DIR, else $TMPDIR, else /tmp. (A folder in memory, as /tmp is on some
- * systems, saves nothing.) A page lies at an offset that no page has had before, and a hole is punched where it was given up: files are
+ * systems, saves nothing.) A page lies at an offset that no page has had before, and a hole is punched where it was released: files are
  * sparse, so the file system does the work of an allocator. Where it knows no holes, the file is cut when the last page goes.
  *
  * Nothing here is allocated on the heap, whose peak is what programs with pages promise: the table of pages is mapped.
@@ -88,7 +88,7 @@ static void open_once(void) {
 static Slot *slot_of(intptr_t page) {
   uint64_t handle = (uint64_t)page, number = handle & (SLOTS - 1), generation = (handle ^ MARK) >> SLOT_BITS;
   if (number >= used_slots || slots[number].generation != generation || generation % 2 == 0)
-    die("`%#jx` is no page, or one that was given up", (uintmax_t)handle);
+    die("`%#jx` is no page, or one that was released", (uintmax_t)handle);
   return &slots[number];
 }
 

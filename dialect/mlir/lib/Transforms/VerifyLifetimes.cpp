@@ -1,4 +1,4 @@
-//===- VerifyLifetimes.cpp - nothing is used that was given up ------------===//
+//===- VerifyLifetimes.cpp - nothing is used that was released ------------===//
 //
 // The rules, in the order of the pass's documentation: ids, uses, owners, regions. All of it is about tensors and pages as the IR has
 // them before bufferization; a value that shares its buffer with another one by definition (a view) is the same thing here.
@@ -75,34 +75,34 @@ public:
 
   LogicalResult run() {
     function.walk([&](Operation *op) {
-      if (auto fence = dyn_cast<RecomputeOp>(op))
-        verifyId(fence);
+      if (auto barrier = dyn_cast<RecomputeOp>(op))
+        verifyId(barrier);
       else if (isa<DeallocOp, PageOutOp, PageDropOp>(op))
-        verifyGivenUp(op);
+        verifyReleased(op);
     });
     return failure(broken);
   }
 
 private:
-  void verifyId(RecomputeOp fence) {
-    auto [other, isNew] = fences.try_emplace(fence.getId(), fence);
+  void verifyId(RecomputeOp barrier) {
+    auto [other, isNew] = barriers.try_emplace(barrier.getId(), barrier);
     if (!isNew)
-      fail(fence, "has an id that is taken in this function", other->second, "taken here");
+      fail(barrier, "has an id that is taken in this function", other->second, "taken here");
   }
 
-  void verifyGivenUp(Operation *op) {
+  void verifyReleased(Operation *op) {
     Value root = views.rootOf(op->getOperand(0));
-    // Constants are never in the way; giving one up says nothing.
+    // Constants are never in the way; releasing one says nothing.
     if (matchPattern(root, m_Constant()))
       return;
     for (Value name : views.namesOf(root))
       for (Operation *user : name.getUsers())
         if (dominance.properlyDominates(op, user))
-          fail(user, "uses what was given up", op, "given up here");
+          fail(user, "uses what was released", op, "released here");
     if (isa<BlockArgument>(root))
-      return fail(op, "gives up an argument of a block, whose memory belongs to others");
+      return fail(op, "releases an argument of a block, whose memory belongs to others");
     if (root.getParentRegion() != op->getParentRegion())
-      fail(op, "gives up in one region what another one made, so perhaps never, or twice", root.getDefiningOp(),
+      fail(op, "releases in one region what another one made, so perhaps never, or twice", root.getDefiningOp(),
            "made here");
   }
 
@@ -119,7 +119,7 @@ private:
   FunctionOpInterface function;
   DominanceInfo &dominance;
   Views views;
-  DenseMap<uint64_t, Operation *> fences;
+  DenseMap<uint64_t, Operation *> barriers;
   bool broken = false;
 };
 

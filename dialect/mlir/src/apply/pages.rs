@@ -5,50 +5,12 @@
 
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationRef};
 use melior::ir::{Location, Type, Value, ValueLike};
-use remat_ir::{Graph, Op, OpKind, StorageId, TensorId};
+use remat_ir::{Op, OpKind, TensorId};
 use rustc_hash::FxHashMap;
-use typed_index_collections::TiVec;
 
-use super::{Applier, build_error, key, replace_reads};
+use super::state::{Applier, build_error, key, replace_reads};
 use crate::error::ApplyError;
 use crate::ffi;
-
-/// What is in the second memory, and which values are of tensors that left.
-pub(super) struct Pages<'c> {
-    /// The page that each storage has there.
-    pages: TiVec<StorageId, Option<Value<'c, 'c>>>,
-    /// How often each storage is still to come back.
-    to_come: TiVec<StorageId, usize>,
-    /// The tensors of storages that move.
-    tensors: FxHashMap<StorageId, Vec<TensorId>>,
-    /// Whether the buffer of the tensor's value was freed.
-    stale: TiVec<TensorId, bool>,
-}
-
-impl Pages<'_> {
-    pub(super) fn of(graph: &Graph) -> Self {
-        let mut to_come: TiVec<StorageId, usize> = TiVec::from(vec![0; graph.storages.len()]);
-        let mut tensors: FxHashMap<StorageId, Vec<TensorId>> = FxHashMap::default();
-        for op in graph.ops.iter().filter(|op| op.kind == OpKind::PageIn) {
-            for tensor in op.reads() {
-                let storage = graph.tensors[tensor].storage;
-                to_come[storage] += 1;
-                tensors.entry(storage).or_default();
-            }
-        }
-        for (id, tensor) in graph.tensors.iter_enumerated() {
-            if let Some(known) = tensors.get_mut(&tensor.storage) {
-                known.push(id);
-            }
-        }
-        Self {
-            pages: TiVec::from(vec![None; graph.storages.len()]),
-            to_come,
-            tensors,
-            stale: TiVec::from(vec![false; graph.tensors.len()]),
-        }
-    }
-}
 
 impl<'c> Applier<'_, 'c> {
     /// What moves is of types that there are pages for. Asked before anything is changed.

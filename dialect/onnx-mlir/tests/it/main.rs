@@ -9,12 +9,12 @@ use remat_onnx_mlir::{Fences, Form, Options};
 use support::{feature, node, rewritten, text};
 
 #[test]
-fn the_torch_form_of_a_plan_fences_recomputes() {
+fn the_torch_form_of_a_plan_has_barriers_before_recomputes() {
     insta::assert_snapshot!(rewritten(&Options::new(Form::Torch)));
 }
 
 #[test]
-fn without_fences_the_torch_form_has_ops_of_torch_alone() {
+fn without_barriers_the_torch_form_has_ops_of_torch_alone() {
     let options = Options {
         fences: Fences::None,
         ..Options::new(Form::Torch)
@@ -30,7 +30,7 @@ fn the_onnx_mlir_form_marks_recomputes_with_an_attribute() {
 }
 
 #[test]
-fn the_remat_form_says_what_runs_again_and_what_is_given_up() {
+fn the_remat_form_says_what_runs_again_and_what_is_freed() {
     insta::assert_snapshot!(rewritten(&Options::new(Form::Remat)));
 }
 
@@ -44,13 +44,13 @@ fn what_is_away_moves_once_and_its_views_are_made_again() {
 }
 
 #[test]
-fn only_far_reads_get_fences() {
+fn only_far_reads_get_barriers() {
     assert_eq!(support::read_again_after(19).matches("flow.tensor.transfer").count(), 0);
     assert_eq!(support::read_again_after(21).matches("flow.tensor.transfer").count(), 1);
 }
 
 #[test]
-fn a_model_in_its_own_order_has_no_fences() {
+fn a_model_in_its_own_order_has_no_barriers() {
     let text = text(&feature("views"), &Options::new(Form::Torch)).expect("it is written");
     assert!(!text.contains("flow.tensor.transfer"));
 }

@@ -167,7 +167,7 @@ pub(crate) fn elements() -> OnnxModel {
     model(nodes, initializers)
 }
 
-/// A chain whose first op is given up and runs again, with what a plan makes of that.
+/// A chain whose first result is freed and recomputed, with what a plan makes of that.
 pub(crate) fn rewritten(options: &Options) -> String {
     let nodes = vec![
         node("Exp", &["x"], &["a"]),

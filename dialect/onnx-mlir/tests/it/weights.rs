@@ -1,4 +1,4 @@
-//! Weights behind the module and beside it.
+//! Weights after the module and beside it.
 
 use remat_onnx_mlir::{Form, Options, write};
 
@@ -13,7 +13,7 @@ fn weights() -> Vec<remat_onnx::proto::TensorProto> {
 }
 
 #[test]
-fn blobs_stand_behind_the_module_with_their_alignment() {
+fn blobs_stand_after_the_module_with_their_alignment() {
     let nodes = vec![node("Identity", &["odd"], &["z"]), node("Relu", &["x"], &["y"])];
     let written = text(&model(nodes, weights()), &Options::new(Form::Remat)).expect("it is written");
     let (_, blobs) = written.split_once("{-#").expect("there are blobs");

@@ -10,7 +10,7 @@ use super::value::Value;
 use super::{Inference, Scope};
 use crate::OnnxError;
 use crate::attributes::{attribute, int};
-use crate::functions::domain;
+use crate::opsets::domain;
 
 impl<'m> Inference<'m> {
     /// The outputs of a node that runs subgraphs, `None` if it is not one of the four.

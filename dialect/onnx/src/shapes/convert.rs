@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attributes::{attribute, kind};
 use crate::external::Folder;
-use crate::functions::domain;
+use crate::opsets::domain;
 use crate::tensor::{small_values, sparse_type};
 use crate::types::element;
 use crate::values::Tensor;

@@ -29,7 +29,8 @@ use rustc_hash::FxHashMap;
 
 use crate::OnnxError;
 use crate::external::Folder;
-use crate::functions::{Function, Functions, Opsets};
+use crate::functions::{Function, Functions};
+use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
 use crate::values::{Operands, Tensor, evaluate};

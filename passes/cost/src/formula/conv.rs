@@ -1,9 +1,9 @@
 //! Convolutions. Every output element of a convolution takes one multiply-add per weight of its output channel, so
 //! strides, pads, dilations and groups are all in the shapes already, and the layout of the image does not matter.
 
-use super::CpuDetail;
 use crate::KernelClass;
 use crate::operands::{Operands, product};
+use crate::work::CpuDetail;
 
 /// Weights have the output channels outermost: `M x C/group x k...`.
 pub(super) fn flops(operands: &Operands<'_>, weight: usize) -> Option<u128> {

@@ -1,8 +1,8 @@
 //! Products of matrices. Every output element takes one multiply-add per step of the inner dimension, so batches and
 //! broadcasting are in the shape of the result already.
 
-use super::CpuDetail;
 use crate::operands::Operands;
+use crate::work::CpuDetail;
 
 /// MatMul and its fused and quantized kin; the inner dimension is read off operand 0.
 pub(super) fn flops(operands: &Operands<'_>) -> Option<u128> {

@@ -1,7 +1,7 @@
 //! How often ops that walk over memory start an inner loop: what broadcasting, slicing and permuting cost on top of bytes.
 
-use super::CpuDetail;
 use crate::operands::{Operands, product, value_bytes};
+use crate::work::CpuDetail;
 
 /// Elementwise ops: the inner loop spans the trailing axes along which every operand either moves or stands still.
 pub(super) fn broadcast(operands: &Operands<'_>) -> Option<u128> {

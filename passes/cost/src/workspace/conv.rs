@@ -1,7 +1,6 @@
 //! Convolutions.
 
-use super::bits;
-use crate::operands::{Operands, product};
+use crate::operands::{Operands, bits, product};
 
 /// Elements of the buffer in which a convolution unfolds and multiplies one stretch of an image after the other: 128 columns
 /// of 128 rows (`MLAS_SGEMM_STRIDEN`, `MLAS_SGEMM_STRIDEK`).

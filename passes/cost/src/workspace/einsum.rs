@@ -1,8 +1,7 @@
 //! Einsum: operands are brought into the order of a batched matrix product, multiplied, and brought into the order asked
 //! for.
 
-use super::value_bytes;
-use crate::operands::Operands;
+use crate::operands::{Operands, value_bytes};
 
 /// The result before its axes are arranged, and copies of the operands: the second always, each once more where its axes
 /// are not in the order batch, own, summed (summed, own for the second).

@@ -12,10 +12,10 @@ mod moves;
 mod tosa;
 mod widened;
 
-use remat_ir::{Attribute, Graph, Op, ValueType};
+use remat_ir::{Attribute, Graph, Op};
 use remat_operators::{Workspace, operator};
 
-use crate::operands::{Operands, value_bytes};
+use crate::operands::{Operands, bits, value_bytes};
 
 /// Workspace of one run of `op` that a compiler allocates, whatever the device: what the importer states by the attribute `workspace`, for
 /// temporaries in regions, and what the lowering of an operator to several operations takes.
@@ -91,11 +91,6 @@ fn off_the_last_axis(operands: &Operands<'_>) -> Option<u128> {
         return None;
     }
     Some(operands.input_bytes(0).saturating_mul(2))
-}
-
-/// Bits of one element.
-fn bits(ty: &ValueType) -> Option<u128> {
-    ty.element().map(|element| u128::from(element.bits()))
 }
 
 #[cfg(test)]

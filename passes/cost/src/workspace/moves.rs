@@ -1,7 +1,6 @@
 //! Kernels that move, choose and interpolate.
 
-use super::bits;
-use crate::operands::{Operands, product, value_bytes};
+use crate::operands::{Operands, bits, product, value_bytes};
 
 /// Both branches are blended with zeros into buffers of their own: `broadcast(cond, X)` and `broadcast(cond, Y)`.
 pub(super) fn where_op(operands: &Operands<'_>) -> Option<u128> {

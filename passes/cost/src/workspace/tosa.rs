@@ -6,7 +6,7 @@
 
 use remat_operators::Workspace;
 
-use crate::operands::{Operands, product, value_bytes};
+use crate::operands::{self, Operands, product, value_bytes};
 
 /// Images are [n, h, w, c], or [n, d, h, w, c].
 pub(super) fn bytes(workspace: Workspace, operands: &Operands<'_>) -> Option<u128> {
@@ -48,7 +48,7 @@ fn window(operands: &Operands<'_>) -> Option<u128> {
 
 /// Bytes of so many elements of the image's type.
 fn of_elements(operands: &Operands<'_>, elements: u128) -> u128 {
-    let bits = operands.input(0).and_then(super::bits).unwrap_or(0);
+    let bits = operands.input(0).and_then(operands::bits).unwrap_or(0);
     elements.saturating_mul(bits).div_ceil(8)
 }
 

@@ -2,17 +2,7 @@
 
 use remat_plan::{OpId, StorageId, TensorId};
 
-use super::{Runtime, Stop};
-
-/// An op that waits for arguments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    op: OpId,
-    /// Its next missing argument, in `Runtime::missing`.
-    next: usize,
-    /// Where its missing arguments begin there.
-    start: usize,
-}
+use super::{Frame, Runtime, Stop};
 
 impl Runtime<'_> {
     /// Brings a tensor back if it is not defined.

@@ -15,7 +15,6 @@ use remat_plan::{OpId, StorageId, TensorId};
 use typed_index_collections::TiVec;
 
 use self::cost::Costs;
-use self::materialize::Frame;
 use self::pool::Pool;
 use self::rng::Rng;
 use crate::trace::{Event, Trace};
@@ -34,6 +33,16 @@ pub(crate) enum Stop {
     Thrash,
     /// The caller asked to stop.
     Interrupted,
+}
+
+/// An op that waits for arguments.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    op: OpId,
+    /// Its next missing argument, in `Runtime::missing`.
+    next: usize,
+    /// Where its missing arguments begin there.
+    start: usize,
 }
 
 /// An execution.

@@ -103,7 +103,7 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   REMAT_OPTION(tierCapacity, "tier-capacity", "what the second memory holds, 32GB for instance (default: what the device says)");
   REMAT_OPTION(objective, "objective", "what the schedule is to be good at within the budget: time, energy or peak (default: time)");
   REMAT_OPTION(deadline, "deadline", "when it has to have ended, transfers included: 1.5x or 40ms");
-  REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are given up (default: true)");
+  REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are released (default: true)");
   REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
   REMAT_MODEL_OPTIONS;
 

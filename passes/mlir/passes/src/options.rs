@@ -42,7 +42,7 @@ pub struct PassOptions {
     pub threads: usize,
     /// Seed of random choices.
     pub seed: u64,
-    /// Whether markers say where tensors are given up.
+    /// Whether markers say where tensors are released.
     pub dealloc: bool,
     /// Whether a remark says what was done.
     pub remarks: bool,

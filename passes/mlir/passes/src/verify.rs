@@ -25,11 +25,11 @@ const FREE_OF_CHARGE: Transfer = Transfer {
     energy_pj_per_byte: 0,
 };
 
-/// Replays the schedule that stands in the function: every operation in its order, a tensor given up at its `remat.dealloc` or, where there
+/// Replays the schedule that stands in the function: every operation in its order, a tensor released at its `remat.dealloc` or, where there
 /// is none, after its last reader, and away from its `remat.page_out` to its `remat.page_in`. Returns the peak.
 ///
 /// # Errors
-/// [`PassError::Schedule`] if something is read after it was given up, or the peak exceeds the budget.
+/// [`PassError::Schedule`] if something is read after it was released, or the peak exceeds the budget.
 pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64, PassError<'c>> {
     let import = ImportOptions {
         dynamic_extent: options.dynamic_extent,

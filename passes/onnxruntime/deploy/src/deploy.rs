@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::attempt::Attempt;
 use crate::clock::{Clock, LeftOut};
+use crate::error::{Rejected, Rejection};
 use crate::file::Planned;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS};
 use crate::open::{open, scratch_folder};
-use crate::rejection::{Rejected, Rejection};
 use crate::round::{Round, without_search};
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
 

@@ -69,7 +69,7 @@ impl Task<'_> {
                 (options, best) = (lean, other);
             }
         }
-        if request.arena && options.hide_shapes {
+        if request.arena && options.dynamic_shapes {
             let mut most = best.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
             for reserve in reserves(best.1.peak_bytes.min(self.fillable())) {
                 if clock.is_cancelled() {

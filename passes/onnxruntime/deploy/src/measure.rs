@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::Prediction;
 use crate::clock::{Clock, LeftOut};
-use crate::rejection::Rejection;
+use crate::error::Rejection;
 
 /// Share of the predicted peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -75,6 +75,29 @@ pub(crate) fn tolerated(predicted: u64) -> u64 {
     predicted
         .saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
         .saturating_add(TOLERANCE_BYTES)
+}
+
+impl Prediction {
+    /// Puts right what measuring showed to be too low, by more than the model of the runtime leaves out.
+    pub(crate) fn calibrate(&mut self, measured: &Measured) {
+        let simulated = self.peak_bytes;
+        let calibrated = |predicted: u64, measured: Option<u64>| {
+            measured
+                .filter(|&measured| measured > tolerated(predicted))
+                .unwrap_or(predicted)
+        };
+        self.peak_bytes = calibrated(self.peak_bytes, measured.exact);
+        self.arena_bytes = calibrated(self.arena_bytes, measured.stock);
+        self.arena_steady_bytes = calibrated(self.arena_steady_bytes, measured.stock_steady);
+        self.calibration_bytes = self.peak_bytes - simulated;
+    }
+
+    /// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
+    pub(crate) fn replace(&mut self, measured: &Measured) {
+        self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
+        self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);
+        self.arena_steady_bytes = measured.stock_steady.unwrap_or(self.arena_steady_bytes);
+    }
 }
 
 impl Check {

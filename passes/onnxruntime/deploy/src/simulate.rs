@@ -9,7 +9,6 @@ use remat_onnxruntime_sim::{
 use std::collections::HashMap;
 
 use crate::DeployError;
-use crate::measure::{Measured, tolerated};
 use remat::Model;
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
@@ -32,27 +31,6 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Puts right what measuring showed to be too low, by more than the model of the runtime leaves out.
-    pub(crate) fn calibrate(&mut self, measured: &Measured) {
-        let simulated = self.peak_bytes;
-        let calibrated = |predicted: u64, measured: Option<u64>| {
-            measured
-                .filter(|&measured| measured > tolerated(predicted))
-                .unwrap_or(predicted)
-        };
-        self.peak_bytes = calibrated(self.peak_bytes, measured.exact);
-        self.arena_bytes = calibrated(self.arena_bytes, measured.stock);
-        self.arena_steady_bytes = calibrated(self.arena_steady_bytes, measured.stock_steady);
-        self.calibration_bytes = self.peak_bytes - simulated;
-    }
-
-    /// Predicts what was measured, for a file in which the runtime fuses nodes when it loads it: of that the simulation knows nothing.
-    pub(crate) fn replace(&mut self, measured: &Measured) {
-        self.peak_bytes = measured.exact.unwrap_or(self.peak_bytes);
-        self.arena_bytes = measured.stock.unwrap_or(self.arena_bytes);
-        self.arena_steady_bytes = measured.stock_steady.unwrap_or(self.arena_steady_bytes);
-    }
-
     /// How well the file suits the arena where that is left on, the less the better: the square of the geometric mean of what the first run
     /// and later ones take.
     pub(crate) fn arena_square(&self) -> u128 {

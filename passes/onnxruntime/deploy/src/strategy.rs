@@ -81,7 +81,7 @@ impl Strategy {
     pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
         LoweringOptions {
             order,
-            hide_shapes: self.recipe().dynamic_shapes,
+            dynamic_shapes: self.recipe().dynamic_shapes,
             reserve: 0,
         }
     }

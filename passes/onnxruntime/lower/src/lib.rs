@@ -6,9 +6,9 @@
 //! | the runtime | the file |
 //! |---|---|
 //! | merges equal nodes | every clone has an attribute of its own, `__remat` (`clones`) |
-//! | fuses what has one reader only | what had more readers in the model keeps a further one (`readers`) |
-//! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`hide`) |
-//! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`readers`) |
+//! | fuses what has one reader only | what had more readers in the model keeps a further one (`anchors`) |
+//! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`dynamic_shapes`) |
+//! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`anchors`) |
 //!
 //! ONNX Runtime visits leaf nodes from last to first and runs each leaf's inputs depth-first. The order anchors are `Size` nodes appended
 //! so that this traversal yields *exactly* the planned order: nodes stand in the order of the plan, and the anchors after them in reverse.
@@ -17,12 +17,12 @@
 //! What is added are `Size` nodes (a few bytes, a microsecond each) and views. The signature of the model stays as it is, and so do
 //! the bits of its outputs.
 
+mod anchors;
 mod build;
 mod clones;
-mod hide;
+mod dynamic_shapes;
 mod lower;
 mod names;
-mod readers;
 mod schedule;
 mod zeros;
 

@@ -5,10 +5,10 @@ use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
 use remat_onnx::{Marks, OnnxError, OnnxModel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::anchors::{self, Arrangement};
 use crate::clones;
-use crate::hide::{self, Hider};
+use crate::dynamic_shapes::{self, DynamicShapes};
 use crate::names::Names;
-use crate::readers::{self, Arrangement};
 use crate::zeros::Zeros;
 
 /// The execution orders for which a file is made: in them its peak is the predicted one.
@@ -38,7 +38,7 @@ pub struct LoweringOptions {
     /// The orders that the file is made for.
     pub order: OrderHint,
     /// Whether shapes are made dynamic, which keeps the runtime from reusing buffers.
-    pub hide_shapes: bool,
+    pub dynamic_shapes: bool,
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
     /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
@@ -48,7 +48,7 @@ impl Default for LoweringOptions {
     fn default() -> Self {
         Self {
             order: OrderHint::Any,
-            hide_shapes: true,
+            dynamic_shapes: true,
             reserve: 0,
         }
     }
@@ -97,7 +97,7 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     };
     let mut guarded: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
     guarded.extend(
-        readers::with_fewer_readers(model.graph(), rewritten)
+        anchors::with_fewer_readers(model.graph(), rewritten)
             .into_iter()
             .map(str::to_owned),
     );
@@ -105,7 +105,7 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
     let mut reserve = None;
-    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.hide_shapes);
+    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.dynamic_shapes);
     if let Some(zeros) = zeros {
         if options.reserve > 0 {
             let name = names.fresh("remat_reserve");
@@ -115,7 +115,7 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
             report.reserved = options.reserve;
         }
         let block = reserve.as_deref().map(|name| (name, options.reserve));
-        (first, nodes) = hide_shapes(graph, nodes, &types, zeros, block, &mut names, &mut report);
+        (first, nodes) = make_shapes_dynamic(graph, nodes, &types, zeros, block, &mut names, &mut report);
     }
     if opset > 0 {
         let arrangement = Arrangement {
@@ -133,8 +133,8 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     Ok(Lowered { proto, report, reserve })
 }
 
-/// The nodes that hide values which are there before any node runs, and all others; `block` is taken first of all.
-fn hide_shapes(
+/// The nodes that give a dynamic shape to values which are there before any node runs, and all others; `block` is taken first of all.
+fn make_shapes_dynamic(
     graph: &mut GraphProto,
     nodes: Vec<NodeProto>,
     types: &FxHashMap<String, ValueType>,
@@ -143,19 +143,19 @@ fn hide_shapes(
     names: &mut Names,
     report: &mut LoweringReport,
 ) -> (Vec<NodeProto>, Vec<NodeProto>) {
-    let mut hider = Hider::new(graph, types, zeros);
-    let mut hidden = Vec::with_capacity(nodes.len());
+    let mut shapes = DynamicShapes::new(graph, types, zeros);
+    let mut rewritten = Vec::with_capacity(nodes.len());
     if let Some((name, bytes)) = block {
-        hidden.push(hider.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
+        rewritten.push(shapes.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
     }
     for node in nodes {
-        hider.node(node, names, &mut hidden);
+        shapes.node(node, names, &mut rewritten);
     }
-    let (first, views) = hider.finish();
-    hide::forget_stated_shapes(graph);
+    let (first, views) = shapes.finish();
+    dynamic_shapes::forget_stated_shapes(graph);
     report.hidden = views;
     report.hides_shapes = true;
-    (first, hidden)
+    (first, rewritten)
 }
 
 /// The true type of every value.

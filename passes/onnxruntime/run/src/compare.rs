@@ -1,15 +1,15 @@
 //! Two models side by side in one process of their own: time that can be trusted on a noisy machine, and the elements that differ.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::child::{Runner, Task};
-use crate::measure::{Rest, median, nanoseconds};
+use crate::runner::{Runner, Task};
 use crate::session::{Feed, Loaded};
-use crate::{Output, Runtime, RuntimeError, SessionSettings};
+use crate::time::{Rest, median, nanoseconds};
+use crate::{Output, PairOptions, Runtime, RuntimeError, SessionSettings};
 
 /// Times of two models that ran in turns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -25,17 +25,6 @@ pub struct TimeComparison {
     /// Median over the pairs of neighbouring runs: time of the second model as a multiple of the first's. What slows the machine
     /// down for longer than a run slows both, so this ratio is steadier than that of the medians.
     pub ratio: f64,
-}
-
-/// How often two models run in turns, and on what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PairOptions {
-    /// Warm runs of each, at least one.
-    pub pairs: u32,
-    /// Seed of the inputs.
-    pub seed: u64,
-    /// Time for all pairs after the first, if it is limited.
-    pub time: Option<Duration>,
 }
 
 /// Runs two models in turns in one process and compares the times of their warm runs, the first model ahead in every other pair.

@@ -4,8 +4,8 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::child::{Runner, Task};
 use crate::library::{Surroundings, candidates};
+use crate::runner::{Runner, Task};
 use crate::{ChildCommand, ChildLimits, OptimizationLevel, RuntimeError, SessionSettings};
 
 /// Longest time to load a library.

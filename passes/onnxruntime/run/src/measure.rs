@@ -1,40 +1,18 @@
 //! What a run of a model takes, measured in a process of its own: memory at its peak, time, and the bits of its outputs.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ort::session::Session;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
-use crate::child::{Runner, Task};
 use crate::meter::HeapMeter;
+use crate::runner::{Runner, Task};
 use crate::session::take;
-use crate::{Output, Provider, Runtime, RuntimeError, SessionSettings};
-
-/// How often and on what a model runs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MeasureOptions {
-    /// Warm runs after the first, at least one.
-    pub runs: u32,
-    /// Seeds of the inputs: memory and time are measured on those of the first, outputs are taken of each.
-    pub seeds: Vec<u64>,
-    /// Time for all runs but the first, if it is limited: what would not end in time is left out. Seeds
-    /// come before warm runs.
-    pub time: Option<Duration>,
-}
-
-impl Default for MeasureOptions {
-    /// Three warm runs, seed 0, however long they take.
-    fn default() -> Self {
-        Self {
-            runs: 3,
-            seeds: vec![0],
-            time: None,
-        }
-    }
-}
+use crate::time::{Rest, median, nanoseconds};
+use crate::{MeasureOptions, Output, Provider, Runtime, RuntimeError, SessionSettings};
 
 /// Most bytes that were taken at once, above those that were taken before the first run (weights and inputs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -200,38 +178,6 @@ pub(crate) fn measure_here(
         outputs: seeded,
         finite,
     })
-}
-
-/// The time for all runs but the first.
-pub(crate) struct Rest {
-    end: Option<Instant>,
-    run: Duration,
-}
-
-impl Rest {
-    /// It begins now; `run_ns` is what a run takes.
-    pub(crate) fn new(time: Option<Duration>, run_ns: u64) -> Self {
-        Self {
-            end: time.and_then(|time| Instant::now().checked_add(time)),
-            run: Duration::from_nanos(run_ns),
-        }
-    }
-
-    /// Whether another run ends in time.
-    pub(crate) fn has_room(&self) -> bool {
-        self.end.is_none_or(|end| Instant::now() + self.run <= end)
-    }
-}
-
-/// Nanoseconds since `start`.
-pub(crate) fn nanoseconds(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Sorts the times; the one in the middle, the lower of two: what disturbs a run only makes it longer.
-pub(crate) fn median(times: &mut [u64]) -> u64 {
-    times.sort_unstable();
-    times.get(times.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
 fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {

@@ -9,7 +9,7 @@ use ort::session::Session;
 use ort::session::builder::SessionBuilder;
 use remat_files::OutputFile;
 
-use crate::child::{Runner, Task};
+use crate::runner::{Runner, Task};
 use crate::{OptimizationLevel, Runtime, RuntimeError, SessionSettings};
 
 /// Config keys of the runtime (`onnxruntime_session_options_config_keys.h`).

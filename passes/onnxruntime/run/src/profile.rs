@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::child::{Runner, Task};
-use crate::events::{Event, read};
+use crate::events::{Event, ProfiledNode, read};
 use crate::inputs::{InputTensor, StoredTensor};
-use crate::measure::median;
+use crate::runner::{Runner, Task};
 use crate::session::Loaded;
+use crate::time::median;
 use crate::{Runtime, RuntimeError, SessionSettings};
 
 /// On what a model is profiled.
@@ -37,55 +37,6 @@ impl Default for ProfileOptions {
             inputs: ProfileInputs::Seeded(0),
         }
     }
-}
-
-/// Type and true shape of one result.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ProfiledOutput {
-    /// Element type in the words of ONNX, `float` for instance.
-    pub element: String,
-    /// Dimensions of the run.
-    pub shape: Vec<u64>,
-}
-
-impl ProfiledOutput {
-    /// Bytes of the elements; `None` where they have no fixed size.
-    #[must_use]
-    pub fn bytes(&self) -> Option<u64> {
-        let bits = match self.element.as_str() {
-            "double" | "int64" | "uint64" => 64,
-            "float" | "int32" | "uint32" => 32,
-            "float16" | "bfloat16" | "int16" | "uint16" => 16,
-            "bool" | "int8" | "uint8" => 8,
-            "int4" | "uint4" => 4,
-            _ => return None,
-        };
-        let elements = self
-            .shape
-            .iter()
-            .try_fold(1u64, |product, &dim| product.checked_mul(dim))?;
-        Some(elements.checked_mul(bits)?.div_ceil(8))
-    }
-}
-
-/// One node of the main graph as it ran. What runs inside of it (the body of a loop) is part of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ProfiledNode {
-    /// Name of the node; nodes without one are called `OPTYPE_INDEX` by the runtime.
-    pub name: String,
-    /// The runtime's number of the node. With optimizers off it is the place among the nodes of the file, `Constant` nodes not counted;
-    /// nodes that the runtime adds (casts, the bodies of functions) have numbers from the count of the former on.
-    pub index: usize,
-    /// Operator.
-    pub op_type: String,
-    /// What executed it, `CPUExecutionProvider` for instance.
-    pub provider: String,
-    /// Median over the warm runs, in nanoseconds. The runtime's clock counts whole microseconds.
-    pub duration_ns: u64,
-    /// Tensors among the results, in the order of the node's results; others (sequences) are not stated by the runtime.
-    pub outputs: Vec<ProfiledOutput>,
-    /// Bytes of all results, as the runtime states them.
-    pub output_bytes: u64,
 }
 
 /// A model's nodes in the order in which they ran.

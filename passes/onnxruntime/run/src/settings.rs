@@ -1,7 +1,8 @@
-//! How a session is made.
+//! How a session is made, and how often its model runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,4 +93,38 @@ impl SessionSettings {
             ..Self::exact(OptimizationLevel::All)
         }
     }
+}
+
+/// How often and on what a model runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MeasureOptions {
+    /// Warm runs after the first, at least one.
+    pub runs: u32,
+    /// Seeds of the inputs: memory and time are measured on those of the first, outputs are taken of each.
+    pub seeds: Vec<u64>,
+    /// Time for all runs but the first, if it is limited: what would not end in time is left out. Seeds
+    /// come before warm runs.
+    pub time: Option<Duration>,
+}
+
+impl Default for MeasureOptions {
+    /// Three warm runs, seed 0, however long they take.
+    fn default() -> Self {
+        Self {
+            runs: 3,
+            seeds: vec![0],
+            time: None,
+        }
+    }
+}
+
+/// How often two models run in turns, and on what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PairOptions {
+    /// Warm runs of each, at least one.
+    pub pairs: u32,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Time for all pairs after the first, if it is limited.
+    pub time: Option<Duration>,
 }

@@ -102,7 +102,7 @@ pub struct Program {
 impl Program {
     /// Hides the shapes of all results of nodes: what a runtime is left with where every shape passes through a value that
     /// is known only when the model runs.
-    pub fn hide_shapes(&mut self) {
+    pub fn make_shapes_dynamic(&mut self) {
         for value in &mut self.values {
             if value.class == ValueClass::Intermediate {
                 value.visible = Shape::Hidden;

@@ -4,7 +4,7 @@ use remat_plan::{Evidence, Problem};
 use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
-use crate::cpsat::Ended;
+use crate::clock::Ended;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Claim, Incumbent, Run};
 use crate::scaled::Refusal;

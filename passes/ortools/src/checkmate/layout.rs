@@ -206,3 +206,14 @@ pub(super) fn complete(graph: &StageGraph, held: impl Fn(usize, Node) -> bool) -
 pub(super) fn offset(count: usize) -> u32 {
     u32::try_from(count).expect("programs of more than `MAX_TERMS` terms are refused before")
 }
+
+/// How `FREE` is tied to `R` and `S`. Both have the same integer solutions, but for frees of what is no longer needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freeing {
+    /// Section 4.8 of the paper and its artifact: with `h` the number of reasons not to free, `1 - FREE <= h <= K (1 - FREE)`.
+    #[default]
+    Hazards,
+    /// In each stage, what is freed and what is held on is at most what was held or made; and where a node runs that needs `i`, `i`
+    /// was not freed before. The rows of the artifact's linear program, pairs there, summed up: a far stronger relaxation.
+    Packed,
+}

@@ -8,9 +8,9 @@ use remat_solve::{Outcome, Proves, SolveControl, Solver};
 use super::layout::Layout;
 use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
-use crate::cpsat::Ended;
+use crate::clock::{Clock, Ended};
 use crate::program::linear::{self, Relaxed};
-use crate::run::{Claim, Clock, Run};
+use crate::run::{Claim, Run};
 use crate::scaled::Refusal;
 
 /// The share of the budget that is left to rounding: `eps` of the paper is 0.1.

@@ -4,20 +4,9 @@ use remat_plan::NodeId;
 use remat_solve::stages::Node;
 
 use super::Setting;
-use super::layout::{Layout, Partition, offset};
+use super::layout::{Freeing, Layout, Partition, offset};
 use crate::ModelSize;
 use crate::program::{Literal, Program, Row, Variable};
-
-/// How `FREE` is tied to `R` and `S`. Both have the same integer solutions, but for frees of what is no longer needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Freeing {
-    /// Section 4.8 of the paper and its artifact: with `h` the number of reasons not to free, `1 - FREE <= h <= K (1 - FREE)`.
-    #[default]
-    Hazards,
-    /// In each stage, what is freed and what is held on is at most what was held or made; and where a node runs that needs `i`, `i`
-    /// was not freed before. The rows of the artifact's linear program, pairs there, summed up: a far stronger relaxation.
-    Packed,
-}
 
 /// The program within a budget in units; `None` where no stage can hold the graph outputs and its own node.
 pub(crate) fn build(setting: &Setting, budget: i64, freeing: Freeing) -> Option<(Program, Layout)> {

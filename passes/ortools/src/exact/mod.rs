@@ -8,7 +8,7 @@ use std::time::Duration;
 use remat_plan::{Evidence, NodeId, OrderMode, Plan, Problem};
 use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
-use crate::cpsat::Ended;
+use crate::clock::Ended;
 use crate::gap::first_plan;
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;

@@ -10,9 +10,9 @@ use remat_solve::{Outcome, Proves, Search, SolveControl, Solver};
 
 pub use candidates::Candidates;
 
-use crate::cpsat::Ended;
+use crate::clock::{Clock, Ended};
 use crate::program::backend::{Backend, Task};
-use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Clock, Incumbent, Run};
+use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
 use candidates::Stages;

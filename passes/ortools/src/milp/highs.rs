@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use super::Program;
 use super::highs_capi::{Highs, Outcome, Watcher};
 use super::watch::{Message, Solve, Stop};
-use crate::run::Clock;
+use crate::clock::Clock;
 
 /// What a solve stops at, apart from the clock.
 #[derive(Clone, Copy, Debug)]

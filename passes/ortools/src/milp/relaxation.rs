@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use super::highs_capi::{Highs, Outcome, Solution, Watcher};
 use super::{Program, Rows};
-use crate::cpsat::Ended;
-use crate::run::Clock;
+use crate::clock::{Clock, Ended};
 
 /// A linear program that grows.
 pub(crate) struct Relaxation {

@@ -8,8 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::highs_capi::Outcome;
-use crate::cpsat::Ended;
-use crate::run::{Clock, PATIENCE};
+use crate::clock::{Clock, Ended, PATIENCE};
 
 /// How often the clock is looked at.
 const POLL: Duration = Duration::from_millis(10);

@@ -9,7 +9,8 @@ use cp_sat::proto::SatParameters;
 use remat_plan::{BoundCovers, Evidence, NodeId, OrderMode, Problem};
 use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
-use crate::cpsat::{Ended, minimize};
+use crate::clock::Ended;
+use crate::cpsat::minimize;
 use crate::program::rounded::LARGEST;
 use crate::run::{Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};

@@ -15,10 +15,11 @@ use remat_plan::{
 use remat_solve::paging::{PagedFigures, PagingSearch, simulate};
 use remat_solve::{Domain, Outcome, Phase, Progress, Proves, SolveControl, Solver};
 
+pub use self::prices::DeadlineCovers;
 use self::prices::Prices;
 use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
-use crate::cpsat::Ended;
+use crate::clock::Ended;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Bound, Run};
 use crate::scaled::Refusal;
@@ -26,16 +27,6 @@ use crate::scaled::Refusal;
 /// What each of the searches that the program starts from may take of the time that is left, and its steps.
 const START_SHARE: f64 = 0.1;
 const START_STEPS: u64 = 20_000;
-
-/// Which times the deadline holds for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum DeadlineCovers {
-    /// Runs and transfers one after another, which is what the checker asks for without DMA, and more than it asks for with it.
-    #[default]
-    Everything,
-    /// Runs only, as in the paper's program: plans may miss the deadline of the problem by the time of their transfers.
-    Runs,
-}
 
 /// The integer program of the POET paper.
 ///

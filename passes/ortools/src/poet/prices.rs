@@ -2,12 +2,22 @@
 
 use remat_plan::{NodeId, Objective, PagingMode, Problem, StorageRole, Structure, Transfer};
 
-use super::DeadlineCovers;
 use crate::checkmate::pages::{Numbers, Pages};
 use crate::scaled::Scaled;
 
 /// Prices of one run, one transfer out and one transfer back of every node add up to about this.
 const RESOLUTION: u64 = 100_000_000;
+
+/// Which times the deadline holds for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeadlineCovers {
+    /// Runs and transfers one after another, which is what the checker asks for without DMA, and more than it asks for with it.
+    #[default]
+    Everything,
+    /// Runs only, as in the paper's program: plans may miss the deadline of the problem by the time of their transfers.
+    Runs,
+}
+
 /// How prices of the program and the objective of plans belong together.
 pub(super) struct Prices {
     /// What a price of 1 stands for; 0 where the bound of the program says nothing about the objective.

@@ -12,8 +12,8 @@ use super::rounded::LARGEST_UNPROVED;
 use super::{Program, cp};
 use remat_plan::Evidence;
 
-use crate::cpsat::{Answer, Ended};
-use crate::run::Clock;
+use crate::clock::{Clock, Ended};
+use crate::cpsat::Answer;
 
 /// What solves a 0/1 program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

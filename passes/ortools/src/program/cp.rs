@@ -9,8 +9,8 @@ use cp_sat::proto::{
 use remat_solve::SolveControl;
 
 use super::{Literal, Program, Variable};
-use crate::cpsat::{self, Answer, Ended};
-use crate::run::Clock;
+use crate::clock::{Clock, Ended};
+use crate::cpsat::{self, Answer};
 
 /// What CP-SAT is asked for.
 pub(crate) struct Search<'a> {

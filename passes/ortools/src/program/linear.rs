@@ -5,9 +5,8 @@ use remat_plan::Evidence;
 use super::proof::{self, Proof};
 use super::rounded::Countable;
 use super::{Program, mip};
-use crate::cpsat::Ended;
+use crate::clock::{Clock, Ended};
 use crate::milp::relaxation::Relaxation;
-use crate::run::Clock;
 
 /// A linear relaxation that was solved, or not.
 pub(crate) struct Relaxed {

@@ -2,9 +2,8 @@
 
 use super::rounded::{Countable, LARGEST};
 use super::{Literal, Program};
-use crate::cpsat::Ended;
+use crate::clock::{Clock, Ended};
 use crate::milp;
-use crate::run::Clock;
 
 /// Which solver works on the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@ use remat_plan::{Accounting, Objective, OrderMode, Problem};
 use remat_solve::SolveControl;
 
 use super::*;
-use crate::cpsat::Ended;
+use crate::clock::Ended;
 use crate::program::mip::{self, MipSolver};
 use crate::program::{Literal, cp, linear};
 use crate::run::Run;

@@ -1,58 +1,12 @@
 //! Paging steps: what moves between the memories, when, and what that costs.
 
-use remat_plan::{Paging, PagingMode, Plan, Problem, Step, StorageId, Transfer};
-use typed_index_collections::TiVec;
+use remat_plan::{Paging, PagingMode, StorageId, Transfer};
 
-use super::{Arrival, Replayer, Span};
+use super::state::Replayer;
 use crate::Code;
-use crate::clock::{transfer_duration, transfer_energy};
+use crate::clock::{Arrival, Span, transfer_duration, transfer_energy};
 use crate::memory::Location;
 use crate::text::Bytes;
-
-/// What the second memory holds, and when storages come from it.
-pub(super) struct Pages {
-    /// For each storage the steps that would take it out of memory, the last one first, and whether they page it out.
-    exits: TiVec<StorageId, Vec<(usize, bool)>>,
-    /// Whether the second memory has a copy of each storage.
-    copied: TiVec<StorageId, bool>,
-    /// When the last page-in of each storage has ended.
-    arrived: TiVec<StorageId, u64>,
-    /// Bytes of all copies.
-    held: u64,
-}
-
-impl Pages {
-    pub(super) fn of(problem: &Problem, plan: &Plan) -> Self {
-        let mut exits: TiVec<StorageId, Vec<(usize, bool)>> = TiVec::from(vec![Vec::new(); problem.storages.len()]);
-        for (position, step) in plan.steps.iter().enumerate().rev() {
-            if let Step::Free(storage) | Step::PageOut(storage) = *step
-                && let Some(exits) = exits.get_mut(storage)
-            {
-                exits.push((position, matches!(step, Step::PageOut(_))));
-            }
-        }
-        Self {
-            exits,
-            copied: TiVec::from(vec![false; problem.storages.len()]),
-            arrived: TiVec::from(vec![0; problem.storages.len()]),
-            held: 0,
-        }
-    }
-
-    /// When the storage is there to be read, if it was paged in.
-    pub(super) fn arrived(&self, storage: StorageId) -> u64 {
-        self.arrived[storage]
-    }
-
-    /// Whether the storage, which is in memory after the step, leaves it with a page-out.
-    fn leaves_by_page_out(&mut self, position: usize, storage: StorageId) -> bool {
-        let exits = &mut self.exits[storage];
-        while exits.last().is_some_and(|&(exit, _)| exit <= position) {
-            exits.pop();
-        }
-        exits.last().is_some_and(|&(_, is_page_out)| is_page_out)
-    }
-}
 
 impl Replayer<'_> {
     pub(super) fn page_out(&mut self, position: usize, storage: StorageId) -> (u64, Span) {

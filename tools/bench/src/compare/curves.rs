@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use remat::{ComparedRun, Finding, Overhead};
 use remat_chart::{Curve, DrawError, memory_against_time};
 
-use super::Compared;
+use super::ratios::Compared;
 
 /// The chart of one graph.
 ///

@@ -9,10 +9,11 @@ mod ratios;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use remat::CompareRequest;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
-use remat::{CompareRequest, Comparison, Model};
 
+use self::ratios::Compared;
 use crate::document::replace_in;
 use crate::graphs::{Order, graphs};
 use crate::measure::Effort;
@@ -51,13 +52,6 @@ pub(crate) struct Args {
     /// Also write the table into this document, between its marks, and the curves into the folder `comparison` beside it.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
-}
-
-/// One graph, compared.
-struct Compared {
-    name: String,
-    model: Model,
-    comparison: Comparison,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {

@@ -1,7 +1,15 @@
 //! How many times the cost of the best known plans each solver takes.
 
-use super::Compared;
+use remat::{Comparison, Model};
+
 use crate::table::Table;
+
+/// One graph, compared.
+pub(super) struct Compared {
+    pub(super) name: String,
+    pub(super) model: Model,
+    pub(super) comparison: Comparison,
+}
 
 const HEADER: &[&str] = &["graph", "solver", "plans", "to best", "worst", "to bound", "most s"];
 

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use remat::dtr::SimulateStatus;
 
-use super::{Curve, Panel};
+use super::replay::{Curve, Panel};
 use crate::panels::{self, Area, DrawResult};
 
 /// Width and height of one panel in pixels.

@@ -1,12 +1,14 @@
 //! `remat-bench dtr`: the overhead of dynamic rematerialization over memory, as Figure 2 of the DTR paper draws it.
 
 mod chart;
+mod replay;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use remat::dtr::{Heuristic, SimulateOptions, SimulateStatus, Trace, base_peak, read_log, simulate};
+use remat::dtr::{Heuristic, SimulateStatus};
 
+use self::replay::{Panel, panel};
 use crate::document::replace_in;
 use crate::table::{Form, Table};
 
@@ -34,9 +36,6 @@ pub(crate) struct Args {
     write: Option<PathBuf>,
 }
 
-/// Ratios of the base peak, in tenths.
-const TENTHS: [u32; 10] = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
-
 const HEADER: [&str; 12] = [
     "log",
     "heuristic",
@@ -51,23 +50,6 @@ const HEADER: [&str; 12] = [
     "0.2",
     "0.1",
 ];
-
-/// One log.
-struct Panel {
-    name: String,
-    /// Shares of the base peak that constants take, and constants with the largest op.
-    constants: f64,
-    floor: f64,
-    curves: Vec<Curve>,
-}
-
-/// One heuristic on one log, up to its first failure.
-struct Curve {
-    heuristic: Heuristic,
-    /// Ratio of memory and overhead.
-    points: Vec<(f64, f64)>,
-    failure: Option<(f64, SimulateStatus)>,
-}
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let heuristics = heuristics(&args.heuristics)?;
@@ -121,57 +103,6 @@ fn logs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-fn panel(path: &Path, heuristics: &[Heuristic], trials: u64) -> anyhow::Result<Panel> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let trace = read_log(&bytes).with_context(|| path.display().to_string())?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let peak = base_peak(&trace);
-    let share = |bytes: u64| bytes as f64 / peak.max(1) as f64;
-    let curves = heuristics
-        .iter()
-        .map(|&heuristic| curve(&trace, peak, heuristic, trials));
-    Ok(Panel {
-        name: name.split('.').next().unwrap_or_default().to_owned(),
-        constants: share(trace.constant_bytes()),
-        floor: share(trace.constant_bytes() + trace.bottleneck()),
-        curves: curves.collect(),
-    })
-}
-
-fn curve(trace: &Trace, peak: u64, heuristic: Heuristic, trials: u64) -> Curve {
-    let trials = if heuristic == Heuristic::Random {
-        trials.max(1)
-    } else {
-        1
-    };
-    let mut curve = Curve {
-        heuristic,
-        points: Vec::new(),
-        failure: None,
-    };
-    for tenths in TENTHS {
-        let ratio = f64::from(tenths) / 10.0;
-        let replays = (0..trials).map(|seed| {
-            let options = SimulateOptions {
-                heuristic,
-                budget: Some((ratio * peak as f64) as u64),
-                seed,
-                ..SimulateOptions::default()
-            };
-            simulate(trace, &options)
-        });
-        let replays: Vec<_> = replays.collect();
-        let failed = replays.iter().find(|replay| replay.status != SimulateStatus::Ok);
-        if let Some(failed) = failed {
-            curve.failure = Some((ratio, failed.status));
-            break;
-        }
-        let sum: f64 = replays.iter().map(|replay| replay.overhead).sum();
-        curve.points.push((ratio, sum / trials as f64));
-    }
-    curve
 }
 
 /// Rows of the table: overheads, and how the curve ends: `O` out of memory, `T` thrashing.

@@ -2,7 +2,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::prose;
 use crate::workspace::{Finding, Source, root};
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
@@ -11,7 +10,7 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
     }
     let folder = Path::new(&source.path).parent().unwrap_or(Path::new(""));
     let exists = |target: &str| normal(&folder.join(target)).is_some_and(|path| root().join(path).exists());
-    let lines = prose(&source.text);
+    let lines = source.prose();
     let broken = lines.iter().enumerate().flat_map(|(index, line)| {
         let broken = targets(line).filter(|target| !exists(target));
         broken.map(move |target| Finding::new(source, index + 1, format!("link to `{target}`, which is not there")))

@@ -1,5 +1,6 @@
 //! The invariants of the architecture, one file per rule.
 
+mod circles;
 mod dependencies;
 mod documentation;
 mod errors;
@@ -30,37 +31,9 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         writing::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| sources.iter().flat_map(rule)).collect();
+    findings.extend(circles::check(sources));
     findings.sort();
     findings
-}
-
-/// Whether `call` stands in `line` at the start of a word.
-fn has_word(line: &str, call: &str) -> bool {
-    let starts = |at: usize| !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-    line.match_indices(call).any(|(at, _)| starts(at))
-}
-
-/// The lines of a document in Markdown; those within fenced code are replaced by the mark of a fence.
-fn prose(text: &str) -> Vec<&str> {
-    let mut fence: Option<&str> = None;
-    let line = |line| {
-        let trimmed = str::trim_start(line);
-        let mark = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark));
-        match (fence, mark) {
-            (None, None) => line,
-            (None, Some(_)) => {
-                fence = mark;
-                "```"
-            }
-            (Some(_), _) => {
-                if fence == mark {
-                    fence = None;
-                }
-                "```"
-            }
-        }
-    };
-    text.lines().map(line).collect()
 }
 
 #[cfg(test)]

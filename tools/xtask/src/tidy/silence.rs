@@ -1,7 +1,6 @@
 //! Libraries return values: only tools print, read the environment and exit.
 
-use super::has_word;
-use crate::workspace::{Finding, Source};
+use crate::workspace::{Finding, Source, has_word};
 
 /// What libraries do not call.
 const CALLS: &[&str] = &[

@@ -1,13 +1,12 @@
 //! Tables in Markdown show as tables: a header, a line of dashes, and rows with as many cells as the header.
 
-use super::prose;
 use crate::workspace::{Finding, Source};
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {
     if !source.path.ends_with(".md") {
         return Vec::new();
     }
-    let lines = prose(&source.text);
+    let lines = source.prose();
     let mut findings = Vec::new();
     let mut end_of_last = None;
     let mut index = 0;

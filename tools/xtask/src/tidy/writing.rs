@@ -1,7 +1,6 @@
 //! Files are written by one routine, `remat_files`: whole or not at all, and never onto an input.
 
-use super::has_word;
-use crate::workspace::{Finding, Source};
+use crate::workspace::{Finding, Source, has_word};
 
 /// Where the routine is.
 const ROUTINE: &str = "dialect/files";

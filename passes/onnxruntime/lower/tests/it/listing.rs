@@ -35,12 +35,12 @@ fn lowered(model: &str, options: &LoweringOptions) -> String {
 }
 
 #[test]
-fn clones_are_marked_shapes_hidden_and_the_order_is_fixed() {
+fn clones_are_marked_shapes_are_dynamic_and_the_order_is_fixed() {
     insta::assert_snapshot!(lowered("features/split.onnx", &LoweringOptions::default()));
 }
 
 #[test]
-fn the_priority_order_needs_no_readers() {
+fn the_priority_order_needs_no_anchors() {
     let options = LoweringOptions {
         order: OrderHint::Priority,
         ..LoweringOptions::default()
@@ -51,13 +51,13 @@ fn the_priority_order_needs_no_readers() {
 #[test]
 fn shapes_can_be_left_to_the_runtime() {
     let options = LoweringOptions {
-        hide_shapes: false,
+        dynamic_shapes: false,
         ..LoweringOptions::default()
     };
     insta::assert_snapshot!(lowered("features/split.onnx", &options));
 }
 
 #[test]
-fn stated_shapes_are_hidden_with_the_operand_that_states_them() {
+fn stated_shapes_become_dynamic_with_the_operand_that_states_them() {
     insta::assert_snapshot!(lowered("features/views.onnx", &LoweringOptions::default()));
 }

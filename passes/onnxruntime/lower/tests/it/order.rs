@@ -32,7 +32,7 @@ fn planned(rewritten: &Rewritten) -> Vec<String> {
     readable.map(|tensor| tensor.name.clone()).collect()
 }
 
-/// Shapes are hidden in what is written.
+/// Shapes are dynamic in what is written.
 fn as_written() -> ImportOptions {
     ImportOptions {
         open_sizes: true,
@@ -104,10 +104,10 @@ fn all_models_run_in_the_order_of_the_plan() {
             continue;
         };
         recomputes += rewritten.recomputes;
-        for hide_shapes in [true, false] {
+        for dynamic_shapes in [true, false] {
             let options = LoweringOptions {
                 order: OrderHint::Any,
-                hide_shapes,
+                dynamic_shapes,
                 reserve: 1 << 20,
             };
             let lowered = lower(rewritten.onnx(), &rewritten.graph, &options).expect("it can be written");

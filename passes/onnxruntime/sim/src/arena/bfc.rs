@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ArenaSettings, Growth, RegionOrder};
+use super::settings::{ArenaSettings, Growth, RegionOrder};
 
 /// Sizes are multiples of this.
 const GRAIN: u64 = 256;

@@ -186,9 +186,9 @@ proptest! {
     }
 
     #[test]
-    fn hidden_shapes_are_never_reused(program in programs()) {
+    fn dynamic_shapes_are_never_reused(program in programs()) {
         let mut program = program;
-        program.hide_shapes();
+        program.make_shapes_dynamic();
         let order = default_order(&program);
         let allocation = allocate(&program, &order, &Settings { reuse: true });
         prop_assert!(allocation.home.iter().all(|home| !matches!(home, Home::Reuse(_) | Home::InPlace(_))));

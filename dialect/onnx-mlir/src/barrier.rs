@@ -2,21 +2,21 @@
 
 use remat_ir::{Graph, Op, OpKind, StorageClass, TensorId, ValueType};
 
-use crate::body::Level;
 use crate::emit::{Emitter, Value};
+use crate::level::Level;
 use crate::{ExportError, Form, text, types};
 
 impl Emitter<'_> {
     /// Puts optimization barriers before operands of an op if its form needs them to keep the plan.
     ///
     /// A recompute gets one before its first ranked tensor that is no constant, so that nobody merges it with the op that it
-    /// repeats: compilers fold constants, and look for them. An op without such an operand stays unfenced; it makes constants,
+    /// repeats: compilers fold constants, and look for them. An op without such an operand gets none; it makes constants,
     /// which compilers handle as such. One that reads what was recomputed itself differs from the others already, and is
     /// better fused with that. For IREE, far reads get a barrier, too ([`crate::reads`]).
     ///
     /// # Errors
     /// Those of writing.
-    pub(crate) fn fences(
+    pub(crate) fn barriers(
         &mut self,
         level: &mut Level<'_>,
         op: &Op,
@@ -27,18 +27,18 @@ impl Emitter<'_> {
             OpKind::Recompute { of } => Some(&graph.ops[of].name),
             _ => None,
         };
-        let mut wants_fence = level.is_like_another(op);
+        let mut wants_barrier = level.is_like_another(op);
         for (&input, operand) in op.inputs.iter().zip(operands) {
             let (Some(tensor), Some(value)) = (input, operand) else {
                 continue;
             };
-            if !is_fenceable(graph, tensor) {
+            if !can_carry_barrier(graph, tensor) {
                 continue;
             }
             match (self.options.form, repeated) {
-                (Form::Remat, Some(of)) if wants_fence => {
+                (Form::Remat, Some(of)) if wants_barrier => {
                     *value = self.recompute_op(value, &graph.tensors[tensor].name, op, of)?;
-                    wants_fence = false;
+                    wants_barrier = false;
                 }
                 (Form::Torch, _) => {
                     let is_static = graph.tensors[tensor].ty.known_shape().is_some();
@@ -46,15 +46,15 @@ impl Emitter<'_> {
                         continue;
                     };
                     let is_far = reads.is_far(tensor);
-                    if is_far || wants_fence {
-                        *value = self.iree_fence(value, &graph.tensors[tensor].ty, &op.name)?;
+                    if is_far || wants_barrier {
+                        *value = self.iree_barrier(value, &graph.tensors[tensor].ty, &op.name)?;
                     } else if let Some(current) = reads.current(tensor) {
                         *value = current.clone();
                     }
                     if is_far {
-                        reads.fenced(tensor, value.clone());
+                        reads.passed_barrier(tensor, value.clone());
                     }
-                    wants_fence = false;
+                    wants_barrier = false;
                 }
                 (Form::OnnxMlir | Form::Remat, _) => {}
             }
@@ -67,21 +67,21 @@ impl Emitter<'_> {
 
     /// The optimization barrier of the dialect `remat`.
     fn recompute_op(&mut self, value: &Value, called: &str, op: &Op, of: &str) -> Result<Value, ExportError> {
-        let fenced = self.value(called, &value.ty);
+        let copy = self.value(called, &value.ty);
         let (id, of) = (self.report.fences, text::string(of.as_bytes()));
-        let (name, operand, ty) = (&fenced.name, &value.name, &value.ty);
+        let (name, operand, ty) = (&copy.name, &value.name, &value.ty);
         let line = format!("{name} = remat.recompute {operand} id({id}) of({of}) : {ty}");
         self.line(&line, &op.name)?;
         self.report.fences += 1;
-        Ok(fenced)
+        Ok(copy)
     }
 
     /// The optimization barrier for IREE: a transfer to the device where the tensor already is. It lasts until all passes that merge, fuse and move ops are done,
     /// and then goes without a copy. The shape must be known.
-    fn iree_fence(&mut self, value: &Value, ty: &ValueType, location: &str) -> Result<Value, ExportError> {
+    fn iree_barrier(&mut self, value: &Value, ty: &ValueType, location: &str) -> Result<Value, ExportError> {
         // IREE's tensors have no signs.
         let builtin = types::value_type(ty, Form::Remat).map_err(|why| self.unsupported(location, why))?;
-        let (plain, fenced, back) = (
+        let (plain, moved, back) = (
             self.value("plain", &builtin),
             self.value("fenced", &builtin),
             self.value("again", &value.ty),
@@ -90,10 +90,10 @@ impl Emitter<'_> {
         self.line(&format!("{} = {to_builtin}", plain.name), location)?;
         let transfer = format!("flow.tensor.transfer {} : {builtin}", plain.name);
         self.line(
-            &format!("{} = {transfer} to #hal.device.promise<@__device_0>", fenced.name),
+            &format!("{} = {transfer} to #hal.device.promise<@__device_0>", moved.name),
             location,
         )?;
-        let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", fenced.name, back.ty);
+        let from_builtin = format!("torch_c.from_builtin_tensor {} : {builtin} -> {}", moved.name, back.ty);
         self.line(&format!("{} = {from_builtin}", back.name), location)?;
         self.report.fences += 1;
         Ok(back)
@@ -101,7 +101,7 @@ impl Emitter<'_> {
 }
 
 /// Whether a read of this tensor may get an optimization barrier: it is ranked and not a constant.
-fn is_fenceable(graph: &Graph, tensor: TensorId) -> bool {
+fn can_carry_barrier(graph: &Graph, tensor: TensorId) -> bool {
     let tensor = &graph.tensors[tensor];
     let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant
         || tensor

@@ -31,19 +31,20 @@ enum Known {
 }
 
 /// Rewrites nodes as they come.
-pub(crate) struct Hider<'t> {
+pub(crate) struct DynamicShapes<'t> {
     types: &'t FxHashMap<String, ValueType>,
     known: FxHashMap<String, Known>,
     /// Values that exist before any node runs.
     external: FxHashSet<String>,
-    hidden: FxHashMap<String, String>,
+    /// The value of dynamic shape that stands for another one.
+    replaced: FxHashMap<String, String>,
     zeros: Zeros,
     /// Nodes on values that exist before any node runs.
     first: Vec<NodeProto>,
     views: usize,
 }
 
-impl<'t> Hider<'t> {
+impl<'t> DynamicShapes<'t> {
     /// `types` has the true types of all values.
     pub(crate) fn new(graph: &GraphProto, types: &'t FxHashMap<String, ValueType>, zeros: Zeros) -> Self {
         let mut known = FxHashMap::default();
@@ -58,14 +59,14 @@ impl<'t> Hider<'t> {
             types,
             external: known.keys().cloned().collect(),
             known,
-            hidden: FxHashMap::default(),
+            replaced: FxHashMap::default(),
             zeros,
             first: Vec::new(),
             views: 0,
         }
     }
 
-    /// `node` with operands hidden where that is needed, after the nodes that hide them.
+    /// `node` with operands of dynamic shape where that is needed, after the nodes that make them.
     pub(crate) fn node(&mut self, mut node: NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
         if node.op_type == "Constant" {
             for output in &node.output {
@@ -85,7 +86,7 @@ impl<'t> Hider<'t> {
         } else if self.is_small(&node) {
             Known::Shape
         } else {
-            self.hide_operands(&mut node, names, out);
+            self.make_operands_dynamic(&mut node, names, out);
             Known::Nothing
         };
         for output in node.output.iter().filter(|name| !name.is_empty()) {
@@ -106,7 +107,7 @@ impl<'t> Hider<'t> {
         node("ConstantOfShape", &[&late], name, vec![byte_zero()])
     }
 
-    /// The nodes that come before all others, and how many values are hidden.
+    /// The nodes that come before all others, and how many values were given a dynamic shape.
     pub(crate) fn finish(self) -> (Vec<NodeProto>, usize) {
         let mut nodes = self.zeros.into_nodes();
         nodes.extend(self.first);
@@ -158,10 +159,10 @@ impl<'t> Hider<'t> {
         }
     }
 
-    fn hide_operands(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+    fn make_operands_dynamic(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
         if let Some(operand) = shape_operand(node).map(str::to_owned) {
-            let hidden = self.hidden_values(&operand, names);
-            replace(node, &operand, hidden);
+            let dynamic = self.dynamic_values(&operand, names);
+            replace(node, &operand, dynamic);
             return;
         }
         let broadcasts = row(node).broadcasts;
@@ -175,15 +176,15 @@ impl<'t> Hider<'t> {
                 Known::Value => broadcasts && self.fills(&operand, node),
             };
             if wanted {
-                let hidden = self.view(&operand, names, out);
-                replace(node, &operand, hidden);
+                let dynamic = self.view(&operand, names, out);
+                replace(node, &operand, dynamic);
             }
         }
     }
 
     /// A view of `operand` whose shape is known at run time only; `None` for scalars.
     fn view(&mut self, operand: &str, names: &mut Names, out: &mut Vec<NodeProto>) -> Option<String> {
-        if let Some(view) = self.hidden.get(operand) {
+        if let Some(view) = self.replaced.get(operand) {
             return Some(view.clone());
         }
         let rank = self.rank(operand).filter(|&rank| rank > 0)?;
@@ -194,8 +195,8 @@ impl<'t> Hider<'t> {
     }
 
     /// The same values as those of the constant vector `operand`, known at run time only.
-    fn hidden_values(&mut self, operand: &str, names: &mut Names) -> Option<String> {
-        if let Some(values) = self.hidden.get(operand) {
+    fn dynamic_values(&mut self, operand: &str, names: &mut Names) -> Option<String> {
+        if let Some(values) = self.replaced.get(operand) {
             return Some(values.clone());
         }
         let ValueType::Tensor { .. } = self.types.get(operand)? else {
@@ -223,7 +224,7 @@ impl<'t> Hider<'t> {
         } else {
             out.push(node);
         }
-        self.hidden.insert(operand.to_owned(), name);
+        self.replaced.insert(operand.to_owned(), name);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Small readers: leaves that fix the order, and that keep what must not be fused from being fused.
+//! Order anchors: small leaves that fix the order, and that keep what must not be fused from being fused.
 //!
 //! A `Size` node looks at no element and makes eight bytes. (`Shape` would do, were it not folded where the shape is known, and
 //! moved in front of a Transpose.)
@@ -14,9 +14,9 @@ use crate::schedule;
 
 /// A node that reads `value` without looking at an element, whose own result is called `name`; `None` for values without such a
 /// node in ONNX Runtime.
-pub(crate) fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
+pub(crate) fn anchor(value: &str, ty: &ValueType, name: &str) -> Option<NodeProto> {
     let op_type = match ty {
-        ValueType::Tensor { element, .. } => tensor_reader(*element)?,
+        ValueType::Tensor { element, .. } => op_type_for(*element)?,
         ValueType::Sequence(_) => "SequenceLength",
         ValueType::SparseTensor { .. } | ValueType::Optional(_) | ValueType::Map { .. } | ValueType::Unknown => {
             return None;
@@ -26,7 +26,7 @@ pub(crate) fn reader(value: &str, ty: &ValueType, name: &str) -> Option<NodeProt
 }
 
 /// The op that ONNX Runtime 1.31 has a kernel of for tensors of this type (tried out).
-fn tensor_reader(element: ElementType) -> Option<&'static str> {
+fn op_type_for(element: ElementType) -> Option<&'static str> {
     use ElementType as T;
     match element {
         // `Size` has no kernel for it.
@@ -74,61 +74,61 @@ pub(crate) fn with_fewer_readers<'g>(model: &'g Graph, rewritten: &'g Graph) -> 
     fewer
 }
 
-/// Nodes in the order of a plan, with what is needed to append readers.
+/// Nodes in the order of a plan, with what is needed to append order anchors.
 pub(crate) struct Arrangement<'a> {
     /// The true types of all values.
     pub(crate) types: &'a FxHashMap<String, ValueType>,
-    /// Values that get a reader whatever the order is.
+    /// Values that get an anchor whatever the order is.
     pub(crate) guarded: &'a FxHashSet<String>,
 }
 
 impl Arrangement<'_> {
-    /// The nodes in the order of the plan and readers after them, such that a depth-first order runs the nodes as they stand.
-    /// Returns how many readers there are.
+    /// The nodes in the order of the plan and anchors after them, such that a depth-first order runs the nodes as they stand.
+    /// Returns how many anchors there are.
     pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
-        let mut readers = self.guards(&nodes, names);
+        let mut anchors = self.guards(&nodes, names);
         let is_readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
-        let ends: Vec<bool> = readers.iter().map(|readers| !readers.is_empty()).collect();
+        let ends: Vec<bool> = anchors.iter().map(|anchors| !anchors.is_empty()).collect();
         let unreadable: Vec<bool> = nodes.iter().map(|node| !is_readable(node)).collect();
         for leaf in schedule::leaves(&sources(&nodes), &ends, &unreadable) {
-            if readers[leaf].is_empty() {
+            if anchors[leaf].is_empty() {
                 let output = nodes[leaf].output.iter().find(|output| self.is_readable(output));
-                readers[leaf].extend(output.and_then(|output| self.reader(output, names)));
+                anchors[leaf].extend(output.and_then(|output| self.anchor(output, names)));
             }
         }
-        let count = readers.iter().map(Vec::len).sum();
+        let count = anchors.iter().map(Vec::len).sum();
         let mut arranged = nodes;
-        arranged.extend(readers.into_iter().rev().flatten());
+        arranged.extend(anchors.into_iter().rev().flatten());
         (arranged, count)
     }
 
-    /// The nodes as they stand, each followed by the readers of guarded values. Returns how many readers there are.
+    /// The nodes as they stand, each followed by the anchors of guarded values. Returns how many anchors there are.
     pub(crate) fn guard(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
-        let readers = self.guards(&nodes, names);
-        let count = readers.iter().map(Vec::len).sum();
-        let followed = nodes.into_iter().zip(readers);
-        let guarded = followed.flat_map(|(node, readers)| std::iter::once(node).chain(readers));
+        let anchors = self.guards(&nodes, names);
+        let count = anchors.iter().map(Vec::len).sum();
+        let followed = nodes.into_iter().zip(anchors);
+        let guarded = followed.flat_map(|(node, anchors)| std::iter::once(node).chain(anchors));
         (guarded.collect(), count)
     }
 
-    /// The readers of guarded values, by the node that makes the value.
+    /// The anchors of guarded values, by the node that makes the value.
     fn guards(&self, nodes: &[NodeProto], names: &mut Names) -> Vec<Vec<NodeProto>> {
-        let mut readers = Vec::with_capacity(nodes.len());
+        let mut anchors = Vec::with_capacity(nodes.len());
         for node in nodes {
             let guarded = node.output.iter().filter(|output| self.guarded.contains(*output));
-            readers.push(guarded.filter_map(|output| self.reader(output, names)).collect());
+            anchors.push(guarded.filter_map(|output| self.anchor(output, names)).collect());
         }
-        readers
+        anchors
     }
 
     fn is_readable(&self, value: &str) -> bool {
         let ty = self.types.get(value);
-        ty.is_some_and(|ty| reader(value, ty, "").is_some())
+        ty.is_some_and(|ty| anchor(value, ty, "").is_some())
     }
 
-    fn reader(&self, value: &str, names: &mut Names) -> Option<NodeProto> {
+    fn anchor(&self, value: &str, names: &mut Names) -> Option<NodeProto> {
         let ty = self.types.get(value).filter(|_| self.is_readable(value))?;
-        reader(value, ty, &names.fresh(&format!("{value}{ANCHOR_SUFFIX}")))
+        anchor(value, ty, &names.fresh(&format!("{value}{ANCHOR_SUFFIX}")))
     }
 }
 
