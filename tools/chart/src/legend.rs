@@ -3,8 +3,6 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::DrawResult;
-
 /// Height of a line of names.
 pub(crate) const LINE: i32 = 20;
 /// Width of a sample.
@@ -17,7 +15,10 @@ const FONT: i32 = 14;
 const LETTER: i32 = 8;
 
 /// An area of pixels.
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// What drawing comes to.
+pub type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 /// What stands before a name.
 #[derive(Clone, Copy)]
@@ -28,6 +29,8 @@ pub(crate) enum Sample {
     Box(RGBColor),
     /// A triangle, as at the upper edge of a chart.
     Triangle,
+    /// A cross.
+    Cross(ShapeStyle),
 }
 
 /// Draws a name with its sample; `y` is the middle of the line.
@@ -35,6 +38,7 @@ pub(crate) fn entry(area: &Area<'_>, (x, y): (i32, i32), text: &str, sample: Sam
     match sample {
         Sample::Line(style) => area.draw(&PathElement::new([(x, y), (x + SAMPLE, y)], style))?,
         Sample::Box(color) => area.draw(&Rectangle::new([(x, y - 6), (x + SAMPLE, y + 6)], color.filled()))?,
+        Sample::Cross(style) => area.draw(&Cross::new((x + SAMPLE / 2, y), 5, style))?,
         Sample::Triangle => area.draw(&TriangleMarker::new((x + SAMPLE / 2, y), 5, BLACK.filled()))?,
     }
     area.draw(&Text::new(
