@@ -8,6 +8,7 @@ use remat_plan::Paging;
 use serde::{Deserialize, Serialize};
 
 use crate::KernelClass;
+use crate::time::rate_time;
 
 #[path = "device_table.rs"]
 mod table;
@@ -165,6 +166,18 @@ impl Device {
         let arithmetic = u128::from(operations) * u128::from(energy.fj_per_operation);
         let memory = u128::from(bytes) * u128::from(energy.fj_per_byte);
         u64::try_from((arithmetic.saturating_add(memory) + FJ_PER_PJ / 2) / FJ_PER_PJ).unwrap_or(u64::MAX)
+    }
+
+    /// Time of that many operations on elements of a type alone, at the share of the peak that kernels of `class` reach: nanoseconds, rounded
+    /// up. Saturates.
+    #[must_use]
+    pub fn arithmetic_ns(&self, operations: u64, element: ElementType, class: KernelClass) -> u64 {
+        let time = rate_time(
+            operations.into(),
+            self.peak.of(element),
+            self.efficiency(class).compute_permille,
+        );
+        u64::try_from(time).unwrap_or(u64::MAX)
     }
 
     /// The share of the peaks that kernels of `class` reach.

@@ -7,7 +7,6 @@
 //! What rematerialization decides on is the *ratio* of times within one model, so the model is fitted for ratios; figures
 //! in nanoseconds are of the right order only. `docs/cost-model.md` says how it was fitted and how far it is off.
 //!
-//! [`TrainingNet`] has the networks of the POET paper, problems without a model.
 //!
 //! The way of an op through the modules: its row in `remat-operators` names the formulas, `formula` counts operations and bytes
 //! ([`KernelClass`] says which efficiency applies), `time` turns them into nanoseconds, `workspace` adds kernel memory.
@@ -16,7 +15,6 @@ mod class;
 mod device;
 mod file;
 mod formula;
-mod networks;
 mod operands;
 mod problem;
 mod profile;
@@ -27,7 +25,6 @@ mod workspace;
 pub use class::KernelClass;
 pub use device::{Device, DeviceTableError, Efficiency, Energy, Peak};
 pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
-pub use networks::TrainingNet;
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};
 pub use profile::{OpCost, Profile, Provenance, analytic};
 

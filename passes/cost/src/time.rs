@@ -49,14 +49,8 @@ fn cpu_detail(work: &Work, device: &Device, efficiency: Efficiency) -> u128 {
     repacking.saturating_add(starts)
 }
 
-/// Time of that many operations alone, in nanoseconds; saturates.
-pub(crate) fn arithmetic_ns(operations: u64, per_second: u64, efficiency: Efficiency) -> u64 {
-    let time = rate_time(u128::from(operations), per_second, efficiency.compute_permille);
-    u64::try_from(time).unwrap_or(u64::MAX)
-}
-
-/// Time for `amount` at a share of `per_second`, rounded up.
-fn rate_time(amount: u128, per_second: u64, permille: u64) -> u128 {
+/// Time for `amount` at a share of `per_second` in nanoseconds, rounded up.
+pub(crate) fn rate_time(amount: u128, per_second: u64, permille: u64) -> u128 {
     let rate = u128::from(per_second).saturating_mul(u128::from(permille)).max(1);
     amount.saturating_mul(NS_PER_SECOND * PERMILLE).div_ceil(rate)
 }

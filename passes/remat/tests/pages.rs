@@ -7,9 +7,10 @@ mod training_steps;
 use std::path::Path;
 
 use remat::plan::{Objective, PagingMode, Problem, baseline};
-use remat::profile::{Device, TrainingNet};
+use remat::profile::Device;
 use remat::solver::{Domain, SolveControl, Solver};
 use remat::verify::replay;
+use remat_testing::TrainingNet;
 use training_steps::{assert_planned, training_steps};
 
 const STEPS: u64 = 1_500;

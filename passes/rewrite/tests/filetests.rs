@@ -12,7 +12,7 @@
 //! ```
 //!
 //! With `REMAT_BLESS=1` the last part is written instead of compared.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 #[path = "it/support.rs"]
 #[expect(dead_code, reason = "the tests beside these use the rest")]
@@ -23,7 +23,8 @@ use std::path::Path;
 use remat_ir::Graph;
 use remat_plan::Accounting;
 use remat_rewrite::rewrite;
-use support::{plan, problem};
+use remat_testing::plans::plan;
+use support::problem;
 
 const PLAN: &str = "// plan:";
 const REWRITTEN: &str = "// rewritten:";

@@ -9,10 +9,11 @@ mod hostile;
 mod networks;
 
 use proptest::prelude::*;
-use remat_cost::{Device, TrainingNet};
+use remat_cost::Device;
 use remat_plan::{Plan, Problem};
 use remat_schedule::{Figures, Numbering, Schedule, encode, plan_of};
 use remat_solve::{SolveControl, solvers};
+use remat_testing::TrainingNet;
 
 /// A network on a device, planned within a share of its peak.
 fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Problem, Plan, Figures) {

@@ -96,14 +96,14 @@ mod tests {
     use remat_plan::Structure;
 
     use super::*;
-    use crate::support::{Features, problems};
+    use remat_testing::random::{Features, problems};
 
     #[test]
     fn the_input_made_last_meets_the_others() {
         // Two branches of 4 and then 5 bytes meet: the ops need 9, 9 and 11 bytes themselves. But while the second branch is
         // computed from its input, the result of the first is there already.
         let ops: &[(u64, u64, &[usize])] = &[(1, 4, &[]), (1, 5, &[0]), (1, 4, &[]), (1, 5, &[2]), (1, 1, &[1, 3])];
-        let problem = crate::support::paper(ops);
+        let problem = remat_testing::net::paper(ops);
         let structure = Structure::of(&problem);
         let dag = Dag::of(&problem, &structure);
         assert_eq!(problem.bottleneck(&structure).map(|worst| worst.bytes), Some(11));

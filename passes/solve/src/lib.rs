@@ -62,8 +62,3 @@ pub use minimum::minimize_peak;
 pub use rng::Rng;
 pub use search::Search;
 pub use solver::{Domain, Outcome, Proves, Solver, solvers};
-
-#[cfg(test)]
-#[path = "../tests/support/mod.rs"]
-#[expect(dead_code, reason = "the tests in `tests/` use the rest")]
-mod support;

@@ -1,15 +1,13 @@
 //! Comparison with an exhaustive search on small problems.
 
-#[expect(dead_code, reason = "the tests beside these use the rest")]
-mod support;
-
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use remat_plan::{OrderMode, Problem, Status, Structure, TensorId};
 use remat_solve::{Search, SolveControl, Solver, minimize_peak};
+use remat_testing::net::{in_free_order, paper};
+use remat_testing::random::{Features, Views, budgeted};
 use remat_truth::{Space, least};
-use support::{Features, budgeted, in_free_order, paper};
 
 /// The least duration of any plan in the problem's order under a budget; `None` where there is no plan.
 fn exhaustive(problem: &Problem, budget: u64) -> Option<u64> {
@@ -141,7 +139,7 @@ fn what_is_called_infeasible_is_infeasible() {
 fn the_lowest_peak_is_found_on_most_small_problems() {
     let (mut lowest, mut all) = (0, 0);
     let features = Features {
-        views: false,
+        views: Views::Absent,
         ..Features::EXACT
     };
     let fixed = samples(40, features, OrderMode::Fixed);

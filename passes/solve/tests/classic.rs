@@ -2,8 +2,6 @@
 
 #[path = "support/points.rs"]
 mod points;
-#[expect(dead_code, reason = "the tests beside these use the rest")]
-mod support;
 
 use points::checked;
 use proptest::prelude::*;
@@ -11,8 +9,9 @@ use remat_plan::{Problem, StopReason, StorageRole, Structure, baseline};
 use remat_solve::classic::{Candidates, Point, Refusal, RolesError, Strategy as Classic, Walk, curve};
 use remat_solve::stages::{StageGraph, StageMatrix, Stages};
 use remat_solve::{SolveControl, Solver, solvers};
+use remat_testing::net::paper;
+use remat_testing::random::{Features, problems};
 use remat_verify::replay;
-use support::{Features, paper, problems};
 
 fn named(name: &str) -> &'static dyn Solver {
     solvers()
@@ -46,14 +45,8 @@ fn training(forward: &[(u64, u64, Vec<usize>)]) -> Problem {
         }
         let mut reads = vec![node];
         reads.extend(users.iter().flat_map(|&user| [user, 2 * loss - user]));
-        reads.sort_unstable();
-        reads.dedup();
         ops.push((2 * forward[node].0, forward[node].1, reads));
     }
-    let ops: Vec<_> = ops
-        .iter()
-        .map(|(duration, bytes, reads)| (*duration, *bytes, &reads[..]))
-        .collect();
     paper(&ops)
 }
 
@@ -177,10 +170,6 @@ fn exported_chain(length: usize) -> Problem {
         ops.push((10, 8, vec![node, gradient]));
         gradient = ops.len() - 1;
     }
-    let ops: Vec<_> = ops
-        .iter()
-        .map(|(duration, bytes, reads)| (*duration, *bytes, &reads[..]))
-        .collect();
     paper(&ops)
 }
 
@@ -201,7 +190,7 @@ fn a_training_step_as_exporters_write_it_is_recognised_and_profits() {
 
 #[test]
 fn what_is_no_chain_and_no_training_step_is_refused() {
-    let inference = paper(&[(1, 8, &[]), (1, 8, &[0]), (1, 4, &[1])]);
+    let inference = paper(&[(1, 8, &[][..]), (1, 8, &[0]), (1, 4, &[1])]);
     let diamond = training(&[(1, 1, vec![]), (1, 1, vec![0]), (1, 1, vec![0]), (1, 1, vec![1, 2])]);
     let error = curve(&diamond, Classic::Griewank).unwrap_err();
     assert_eq!(

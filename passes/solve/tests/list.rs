@@ -1,24 +1,18 @@
 //! List scheduling: the orders that it finds, and what it does not find.
 
-#[expect(dead_code, reason = "the tests beside these use the rest")]
-mod support;
-
 use proptest::prelude::*;
-use remat_plan::{Problem, Status, StopReason, baseline};
+use remat_plan::{Problem, Status, StopReason};
 use remat_solve::list::ListScheduler;
 use remat_solve::{Outcome, SolveControl, Solver};
+use remat_testing::net::{baseline_peak, in_free_order, paper};
+use remat_testing::random::{Features, budgeted};
 use remat_verify::replay;
-use support::{Features, budgeted, in_free_order, paper};
 
 /// Six large results, each of which becomes a small one, and an op that reads the small ones. In reference order the large ones come first.
 fn funnels(budget: u64) -> Problem {
     let large = (0..6).map(|_| (1, 10, Vec::new()));
     let small = (0..6).map(|node| (1, 1, vec![node]));
     let ops: Vec<(u64, u64, Vec<usize>)> = large.chain(small).chain([(1, 1, (6..12).collect())]).collect();
-    let ops: Vec<_> = ops
-        .iter()
-        .map(|(time, bytes, reads)| (*time, *bytes, reads.as_slice()))
-        .collect();
     Problem {
         budget: Some(budget),
         ..paper(&ops)
@@ -59,8 +53,7 @@ proptest! {
     #[test]
     fn the_lowest_peak_is_never_above_that_of_the_reference_order(problem in budgeted(1..25, Features::ALL)) {
         let problem = in_free_order(problem);
-        let unlimited = Problem { budget: None, ..problem.clone() };
-        let reference = replay(&unlimited, &baseline(&unlimited)).unwrap().peak;
+        let reference = baseline_peak(&problem);
         let outcome = solve(&problem);
         if outcome.plan.is_none() && outcome.certificate.status == Status::Unknown {
             prop_assert!(outcome.lowest_peak.unwrap() <= reference);

@@ -2,56 +2,32 @@
 //! it finds what an exhaustive search finds.
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
-#[expect(dead_code, reason = "the tests beside these use the rest")]
-mod support;
-
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use remat_cost::{Device, TrainingNet};
+use remat_cost::Device;
 use remat_plan::Step::{Compute, Free, PageIn, PageOut};
 use remat_plan::{Objective, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Status, StorageId, Transfer};
 use remat_solve::{SolveControl, Solver, paging, solvers};
+use remat_testing::TrainingNet;
+use remat_testing::net::baseline_peak;
+use remat_testing::random::{Features, budgeted, second_memory};
 use remat_truth::paging::least_energy;
 use remat_verify::{Replay, replay};
-use support::{Features, budgeted};
 
-/// Draws for a second memory: about as expensive as the runs of the problems, which take up to 20.
-fn second_memory() -> impl Strategy<Value = Paging> {
-    let way = (0u64..4, 100_000_000u64..4_000_000_000, 0u64..4, 0u64..3);
-    let way = way.prop_map(|(latency_ns, bytes_per_s, energy_pj, energy_pj_per_byte)| Transfer {
-        latency_ns,
-        bytes_per_s,
-        energy_pj,
-        energy_pj_per_byte,
-    });
-    let mode = prop_oneof![Just(PagingMode::Sync), Just(PagingMode::Dma)];
-    let capacity = prop::option::weighted(0.3, 0u64..20);
-    (mode, capacity, [way.clone(), way]).prop_map(|(mode, capacity, [page_out, page_in])| Paging {
-        mode,
-        capacity,
-        page_out,
-        page_in,
-    })
-}
-
-/// A problem with a budget, and perhaps a second memory, a deadline, and energies unlike the durations.
+/// A problem with a budget, and perhaps a second memory and a deadline.
 fn problem(features: Features) -> impl Strategy<Value = Problem> {
-    let paging = prop::option::weighted(0.8, second_memory());
+    let paging = prop::option::weighted(0.8, second_memory(features));
     let deadline = prop::option::weighted(0.4, 100u64..200);
     let objective = prop_oneof![Just(Objective::Time), Just(Objective::Energy)];
-    let energies = prop::collection::vec(0u64..20, 16);
-    (budgeted(4..14, features), paging, objective, deadline, energies).prop_map(
-        |(mut problem, paging, objective, deadline, energies)| {
-            problem.paging = paging;
-            problem.objective = objective;
-            problem.deadline = deadline.map(|percent| problem.total_duration() * percent / 100);
-            for (op, energy) in problem.ops.iter_mut().zip(energies) {
-                op.energy_pj = energy;
-            }
-            problem
-        },
-    )
+    (budgeted(4..14, features), paging, objective, deadline).prop_map(|(problem, paging, objective, deadline)| {
+        Problem {
+            paging,
+            objective,
+            deadline: deadline.map(|percent| problem.total_duration() * percent / 100),
+            ..problem
+        }
+    })
 }
 
 /// The figures that the checker finds for the plan of a solver, if it found one; its claims are compared.
@@ -167,7 +143,7 @@ fn the_dynamic_program_keeps_the_budget_on_chains_and_refuses_what_is_none() {
     ] {
         let mut problem = net.problem(&device);
         problem.objective = Objective::Energy;
-        let peak = replay(&problem, &remat_plan::baseline(&problem)).unwrap().peak;
+        let peak = baseline_peak(&problem);
         problem.budget = Some(peak * percent / 100);
         let found = solved(by_name("pofo"), &problem, 60_000).unwrap();
         assert!(found.peak <= peak * percent / 100);
@@ -201,7 +177,7 @@ fn capuchin_takes_far_more_energy_where_the_processor_waits_for_transfers() {
     let device = Device::preset("raspberry-pi-4-uncached").unwrap();
     let mut problem = TrainingNet::Resnet18Cifar.problem(&device);
     problem.objective = Objective::Energy;
-    let peak = replay(&problem, &remat_plan::baseline(&problem)).unwrap().peak;
+    let peak = baseline_peak(&problem);
     let mut extra = |name: &str, percent: u64| {
         problem.budget = Some(peak * percent / 100);
         let found = solved(by_name(name), &problem, 3_000).unwrap();
@@ -221,18 +197,14 @@ fn capuchin_takes_far_more_energy_where_the_processor_waits_for_transfers() {
 #[test]
 fn the_search_is_never_better_than_an_exhaustive_one_and_nearly_always_as_good() {
     let mut runner = TestRunner::deterministic();
-    let energies = prop::collection::vec(1u64..20, 8);
-    let strategy = (budgeted(4..7, Features::PAPER), second_memory(), energies);
+    let strategy = (budgeted(4..7, Features::PAPER), second_memory(Features::PAPER));
     let (mut possible, mut best) = (0, 0);
     for _ in 0..150 {
-        let (mut problem, mut paging, energies) = strategy.new_tree(&mut runner).unwrap().current();
+        let (mut problem, mut paging) = strategy.new_tree(&mut runner).unwrap().current();
         paging.capacity = None;
         problem.order = OrderMode::Fixed;
         problem.objective = Objective::Energy;
         problem.paging = Some(paging);
-        for (op, energy) in problem.ops.iter_mut().zip(energies) {
-            op.energy_pj = energy;
-        }
         let least = least_energy(&problem, problem.budget.unwrap());
         let found = solved(by_name("paging"), &problem, 15_000).map(|found| found.energy);
         if let Some(found) = found {
@@ -260,7 +232,7 @@ fn a_transfer_back_begins_early_enough_to_hide_behind_runs_where_memory_allows()
         (10, 10, &[4]),
         (10, 10, &[0, 5]),
     ];
-    let mut problem = support::paper(&ops);
+    let mut problem = remat_testing::net::paper(&ops);
     let way = Transfer {
         latency_ns: 0,
         bytes_per_s: 10_000_000_000,

@@ -15,7 +15,10 @@ const FONT: i32 = 14;
 const LETTER: i32 = 8;
 
 /// An area of pixels.
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// What drawing comes to.
+pub type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 /// What drawing returns: the library has errors of many types.
 pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
@@ -29,6 +32,8 @@ pub(crate) enum Sample {
     Box(RGBColor),
     /// A triangle, as at the upper edge of a chart.
     Triangle,
+    /// A cross.
+    Cross(ShapeStyle),
 }
 
 /// Draws a name with its sample; `y` is the middle of the line.
@@ -36,6 +41,7 @@ pub(crate) fn entry(area: &Area<'_>, (x, y): (i32, i32), text: &str, sample: Sam
     match sample {
         Sample::Line(style) => area.draw(&PathElement::new([(x, y), (x + SAMPLE, y)], style))?,
         Sample::Box(color) => area.draw(&Rectangle::new([(x, y - 6), (x + SAMPLE, y + 6)], color.filled()))?,
+        Sample::Cross(style) => area.draw(&Cross::new((x + SAMPLE / 2, y), 5, style))?,
         Sample::Triangle => area.draw(&TriangleMarker::new((x + SAMPLE / 2, y), 5, BLACK.filled()))?,
     }
     area.draw(&Text::new(

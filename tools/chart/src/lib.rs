@@ -6,7 +6,8 @@ mod timeline;
 use plotters::prelude::*;
 use thiserror::Error;
 
-use legend::{Area, DrawResult, LINE, Sample, tick};
+pub use legend::{Area, DrawResult};
+use legend::{LINE, Sample, tick};
 pub use timeline::{Bar, BarKind, Timeline, timeline};
 
 /// Width and height in pixels, the list of names included.
@@ -34,7 +35,25 @@ const COLORS: [RGBColor; 8] = [
 /// The drawing library failed, which it does not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the chart cannot be drawn: {0}")]
-pub struct DrawError(pub(crate) String);
+pub struct DrawError(String);
+
+/// A drawing of this width and height in pixels, as SVG.
+///
+/// # Errors
+/// [`DrawError`].
+pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> DrawResult) -> Result<String, DrawError> {
+    let mut text = String::new();
+    let drawn = || {
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        area.fill(&WHITE)?;
+        draw(&area)?;
+        area.present()?;
+        Ok(())
+    };
+    let drawn: DrawResult = drawn();
+    drawn.map_err(|error| DrawError(error.to_string()))?;
+    Ok(text)
+}
 
 /// One line of a chart.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,18 +64,23 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Draws added time over budgets as SVG, one line for each curve, the first one bold. `floor` is the budget in per cent below which
-/// nothing can exist.
+/// Draws added time over budgets as SVG, one line for each curve, the first one bold, and crosses, each kind in a color of its own. `floor`
+/// is the budget in per cent below which nothing can exist.
 ///
 /// Heuristics may add many times what the best plans add: where a curve leaves the chart its points lie on the upper edge, as
 /// triangles. Curves of the same points are one line with several names; a curve without points is left out.
 ///
 /// # Errors
 /// [`DrawError`].
-pub fn memory_against_time(title: &str, floor: f64, curves: &[Curve]) -> Result<String, DrawError> {
-    let mut text = String::new();
-    draw(&mut text, title, floor, curves).map_err(|error| DrawError(error.to_string()))?;
-    Ok(text)
+pub fn memory_against_time(title: &str, floor: f64, curves: &[Curve], crosses: &[Curve]) -> Result<String, DrawError> {
+    let groups = groups(curves);
+    let crosses: Vec<&Curve> = crosses.iter().filter(|kind| !kind.points.is_empty()).collect();
+    let names = groups.iter().map(|group| group.names.len()).sum::<usize>() + crosses.len() + 2;
+    let lines = u32::try_from(names).unwrap_or(u32::MAX / 100);
+    let height = lines * LINE.unsigned_abs() + FIRST_NAME.unsigned_abs() + 10;
+    svg((SIZE.0, SIZE.1.max(height)), |area| {
+        draw(area, (title, floor, top(curves)), &groups, &crosses)
+    })
 }
 
 /// Curves that are one line.
@@ -82,17 +106,23 @@ fn groups(curves: &[Curve]) -> Vec<Group<'_>> {
     groups
 }
 
-fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawResult {
-    let groups = groups(curves);
-    let lines = u32::try_from(groups.iter().map(|group| group.names.len()).sum::<usize>() + 2)?;
-    let height = lines * LINE.unsigned_abs() + FIRST_NAME.unsigned_abs() + 10;
-    let area = SVGBackend::with_string(text, (SIZE.0, SIZE.1.max(height))).into_drawing_area();
-    area.fill(&WHITE)?;
+fn draw(
+    area: &Area<'_>,
+    (title, floor, top): (&str, f64, f64),
+    groups: &[Group<'_>],
+    crosses: &[&Curve],
+) -> DrawResult {
     let (plot, names) = area.split_horizontally(SIZE.0 - NAMES);
-    let budgets = || groups.iter().flat_map(|group| group.points.iter().map(|point| point.0));
+    let crossed = || crosses.iter().flat_map(|kind| &kind.points);
+    let budgets = || {
+        groups
+            .iter()
+            .flat_map(|group| &group.points)
+            .chain(crossed())
+            .map(|point| point.0)
+    };
     let left = ((budgets().fold(floor, f64::min) - 3.0) / 10.0).floor().max(0.0) * 10.0;
     let right = budgets().fold(100.0, f64::max) + 2.0;
-    let top = top(curves);
     let mut chart = ChartBuilder::on(&plot)
         .caption(title, ("sans-serif", 20))
         .margin(15)
@@ -127,14 +157,16 @@ fn draw(text: &mut String, title: &str, floor: f64, curves: &[Curve]) -> DrawRes
                 .map(|point| TriangleMarker::new(point, 5, color(index).filled())),
         )?;
     }
+    for (index, kind) in crosses.iter().enumerate() {
+        let style = cross(index);
+        chart.draw_series(kind.points.iter().map(|&point| Cross::new(point, 5, style)))?;
+    }
     let floor = format!("floor, {floor:.1} %");
-    name_all(&names, &floor, &groups, is_cut)?;
-    area.present()?;
-    Ok(())
+    name_all(&names, &floor, groups, crosses, is_cut)
 }
 
 /// The list of names.
-fn name_all(area: &Area<'_>, floor: &str, groups: &[Group<'_>], is_cut: bool) -> DrawResult {
+fn name_all(area: &Area<'_>, floor: &str, groups: &[Group<'_>], crosses: &[&Curve], is_cut: bool) -> DrawResult {
     let mut places = (0..).map(|line| (5, FIRST_NAME + LINE * line));
     let mut name = |text: &str, sample| match places.next() {
         Some(place) => legend::entry(area, place, text, sample),
@@ -146,10 +178,18 @@ fn name_all(area: &Area<'_>, floor: &str, groups: &[Group<'_>], is_cut: bool) ->
             name(text, Sample::Line(style(index)))?;
         }
     }
+    for (index, kind) in crosses.iter().enumerate() {
+        name(&kind.name, Sample::Cross(cross(index)))?;
+    }
     if is_cut {
         name("more than the chart shows", Sample::Triangle)?;
     }
     Ok(())
+}
+
+/// Red, then black.
+fn cross(kind: usize) -> ShapeStyle {
+    [RED, BLACK][kind % 2].stroke_width(2)
 }
 
 fn color(index: usize) -> RGBColor {
@@ -194,8 +234,8 @@ mod tests {
             curve("poor", &[(90.0, 500.0)]),
             curve("nothing", &[]),
         ];
-        let svg = memory_against_time("net", 42.0, &curves).unwrap();
-        for words in ["net", "floor, 42.0 %", "auto", "poor", "added time, %"] {
+        let svg = memory_against_time("net", 42.0, &curves, &[curve("impossible", &[(40.0, 0.0)])]).unwrap();
+        for words in ["net", "floor, 42.0 %", "auto", "poor", "impossible", "added time, %"] {
             assert!(svg.contains(words), "`{words}` is not in the chart");
         }
         assert!(!svg.contains("nothing"), "it has no result");
@@ -210,7 +250,7 @@ mod tests {
     #[test]
     fn curves_of_the_same_points_are_one_line_with_both_names() {
         let both = [curve("auto", &[(90.0, 1.0)]), curve("search", &[(90.0, 1.0)])];
-        let svg = memory_against_time("net", 42.0, &both).unwrap();
+        let svg = memory_against_time("net", 42.0, &both, &[]).unwrap();
         assert!(svg.contains("auto") && svg.contains("search"));
         assert_eq!(svg.matches("<circle").count(), 1);
     }

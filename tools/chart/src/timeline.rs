@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use crate::DrawError;
-use crate::legend::{self, Area, DrawResult, Sample, tick};
+use crate::legend::{self, Area, Sample, tick};
+use crate::{DrawError, DrawResult, svg};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1200, 560);
@@ -93,14 +93,10 @@ impl BarKind {
 /// # Errors
 /// [`DrawError`].
 pub fn timeline(title: &str, timeline: &Timeline) -> Result<String, DrawError> {
-    let mut text = String::new();
-    draw(&mut text, title, timeline).map_err(|error| DrawError(error.to_string()))?;
-    Ok(text)
+    svg(SIZE, |area| draw(area, title, timeline))
 }
 
-fn draw(text: &mut String, title: &str, timeline: &Timeline) -> DrawResult {
-    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
+fn draw(area: &Area<'_>, title: &str, timeline: &Timeline) -> DrawResult {
     let (head, charts) = area.split_vertically(HEAD);
     let (lanes, memory) = charts.split_vertically(LANES);
     draw_head(&head, title, timeline)?;
@@ -110,9 +106,7 @@ fn draw(text: &mut String, title: &str, timeline: &Timeline) -> DrawResult {
         .fold(0.0, f64::max);
     let right = if last > 0.0 { last * 1.01 } else { 1.0 };
     draw_lanes(&lanes, timeline, right)?;
-    draw_memory(&memory, timeline, last, right)?;
-    area.present()?;
-    Ok(())
+    draw_memory(&memory, timeline, last, right)
 }
 
 /// The title, and the names of what there is.

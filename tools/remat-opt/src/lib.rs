@@ -12,7 +12,6 @@ mod console;
 mod document;
 mod failure;
 mod files;
-mod front_chart;
 mod interrupt;
 mod job;
 mod legacy;

@@ -1,6 +1,14 @@
-//! For tests only: tests that need something which the repository does not hold.
+//! For tests only: small problems, and tests that need something which the repository does not hold.
 //!
-//! Such tests stand in targets of their own (`harness = false` in the manifest), whose `main` lists them with what each needs:
+//! | module | holds |
+//! |---|---|
+//! | [`net`] | problems op by op, and the networks by which the documentation explains the rules |
+//! | [`plans`] | plans of them, as short texts |
+//! | [`random`] | strategies of `proptest` for random problems |
+//! | [`networks`] | the training steps of the POET paper |
+//! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
+//!
+//! Tests with needs stand in targets of their own (`harness = false` in the manifest), whose `main` lists them with what each needs:
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -15,9 +23,15 @@
 //!
 //! A test whose need is not met is reported as ignored, with the reason; where the environment variable [`REQUIRED`] names the need, it
 //! fails instead.
+#![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod need;
+pub mod net;
+pub mod networks;
+pub mod plans;
+pub mod random;
 mod trial;
 
 pub use need::{Need, REQUIRED, onnx_test_data, runtime_library, workspace};
+pub use networks::TrainingNet;
 pub use trial::{Trial, run};

@@ -1,10 +1,32 @@
 //! Answers held against the truth.
 
 use remat_plan::{BoundCovers, Certificate, OrderMode, Plan, Problem, Status};
-use remat_solve::{SolveControl, Solver};
-use remat_verify::{check_certificate, replay};
+use remat_solve::{Outcome, SolveControl, Solver};
+use remat_verify::{Replay, check_certificate, replay};
 
 use crate::{Space, least};
+
+/// The replay of an outcome's plan, if it has one.
+///
+/// # Panics
+/// If a claim is not what the checker finds.
+pub fn checked(problem: &Problem, outcome: &Outcome) -> Option<Replay> {
+    let certificate = &outcome.certificate;
+    let Some(plan) = &outcome.plan else {
+        assert_eq!(certificate.objective, None);
+        assert!(matches!(certificate.status, Status::Infeasible | Status::Unknown));
+        return None;
+    };
+    let replayed = replay(problem, plan);
+    assert!(replayed.is_ok(), "{replayed:?}");
+    let replayed = replayed.ok()?;
+    assert_eq!(certificate.objective, Some(replayed.duration));
+    assert!(certificate.bound <= replayed.duration);
+    assert!(outcome.lowest_peak.is_some_and(|peak| replayed.peak <= peak));
+    assert!(matches!(certificate.status, Status::Feasible | Status::Optimal));
+    assert_eq!(certificate.problem, problem.digest());
+    Some(replayed)
+}
 
 /// The truth about one problem, each part found when it is asked for.
 pub struct Truth<'a> {

@@ -1,10 +1,8 @@
 //! Random tiny problems in which a sum is off as soon as somebody counts in too few bits.
 
-use remat_plan::{
-    Accounting, OpId, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId, StorageRole, Structure,
-    TensorId, baseline,
-};
+use remat_plan::{Accounting, OrderMode, Problem, ProblemOp, StorageId, StorageRole, TensorId};
 use remat_solve::Rng;
+use remat_testing::net::{Net, Place, baseline_peak, least_budget, step};
 
 /// The magnitudes of sizes and durations: no number is larger than the last.
 pub const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 57];
@@ -31,28 +29,23 @@ pub fn problem(number: u64) -> Problem {
         2 if ops <= 6 => Some(3),
         _ => Some(2),
     };
-    let mut problem = Problem {
-        name: format!("tiny {number}"),
-        accounting,
-        order,
-        max_computes,
-        budget: None,
-        paging: None,
-        objective: remat_plan::Objective::Time,
-        deadline: None,
-        ops: Vec::new().into(),
-        tensors: Vec::new().into(),
-        storages: Vec::new().into(),
-    };
+    let mut net = Net::new().with(|problem| {
+        problem.name = format!("tiny {number}");
+        problem.accounting = accounting;
+        problem.order = order;
+        problem.max_computes = max_computes;
+    });
     let (sizes, durations) = (draw.scale(), draw.scale());
     let models = accounting == Accounting::Runtime;
     if models {
-        external(&mut problem);
+        let outside = |problem: &mut Problem| problem.storages[StorageId::new(0)].bytes = 1 << 57;
+        net = net.input("input").with(outside);
     }
     for _ in 0..ops {
-        add_op(&mut problem, &mut draw, models, (sizes, durations));
+        add_op(&mut net, &mut draw, models, (sizes, durations));
     }
-    problem.validate().expect("sums stay below 2^63");
+    // Sums stay below 2^63.
+    let mut problem = net.done();
     problem.budget = Some(budget(&problem, &mut draw));
     problem
 }
@@ -102,23 +95,9 @@ impl Draw {
     }
 }
 
-fn external(problem: &mut Problem) {
-    let root = problem.tensors.next_key();
-    let storage = problem.storages.push_and_get_key(ProblemStorage {
-        root,
-        bytes: 1 << 57,
-        role: StorageRole::External,
-    });
-    problem.tensors.push(ProblemTensor {
-        name: "input".to_owned(),
-        storage,
-        producer: None,
-    });
-}
-
-fn add_op(problem: &mut Problem, draw: &mut Draw, models: bool, (sizes, durations): (Scale, Scale)) {
-    let id: OpId = problem.ops.next_key();
-    let count = problem.tensors.len();
+fn add_op(net: &mut Net, draw: &mut Draw, models: bool, (sizes, durations): (Scale, Scale)) {
+    let name = format!("op{}", net.0.ops.len());
+    let count = net.0.tensors.len();
     let mut reads: Vec<TensorId> = (0..1 + draw.below(2))
         .filter(|_| count > 0)
         .map(|_| TensorId::new(count - 1 - draw.below(count.min(5))))
@@ -126,60 +105,40 @@ fn add_op(problem: &mut Problem, draw: &mut Draw, models: bool, (sizes, duration
     let base = reads.first().copied();
     reads.sort_unstable();
     reads.dedup();
-    let mut entry = ProblemOp {
-        name: format!("op{}", id.index()),
-        duration: if draw.chance(0.05) { 0 } else { draw.number(durations) },
-        energy_pj: 0,
+    let duration = if draw.chance(0.05) { 0 } else { draw.number(durations) };
+    let mut op = ProblemOp {
         workspace: if models && draw.chance(0.2) {
             draw.number(sizes)
         } else {
             0
         },
         recomputable: !(models && draw.chance(0.15)),
-        reads,
-        defines: Vec::new(),
+        ..step(&name, duration, reads)
     };
-    let mut define = |problem: &mut Problem, storage: StorageId| {
-        let name = format!("t{}", problem.tensors.len());
-        let producer = Some(id);
-        entry.defines.push(problem.tensors.push_and_get_key(ProblemTensor {
-            name,
-            storage,
-            producer,
-        }));
-    };
-    match base.filter(|_| models && draw.chance(0.15)) {
-        Some(base) => {
-            let storage = problem.tensors[base].storage;
-            define(problem, storage);
-            (entry.duration, entry.workspace) = if draw.chance(0.7) {
-                (0, 0)
-            } else {
-                (entry.duration, entry.workspace)
-            };
+    if let Some(base) = base.filter(|_| models && draw.chance(0.15)) {
+        if draw.chance(0.7) {
+            (op.duration, op.workspace) = (0, 0);
         }
-        None => {
-            for _ in 0..1 + usize::from(models && draw.chance(0.2)) {
-                let role = if models && draw.chance(0.15) {
-                    StorageRole::Kept
-                } else {
-                    StorageRole::Transient
-                };
-                let root = problem.tensors.next_key();
-                let bytes = draw.number(sizes);
-                let storage = problem.storages.push_and_get_key(ProblemStorage { root, bytes, role });
-                define(problem, storage);
-            }
-        }
+        net.add(op, [Place::View(base)]);
+        return;
     }
-    problem.ops.push(entry);
+    let results = 0..1 + usize::from(models && draw.chance(0.2));
+    let results: Vec<_> = results
+        .map(|_| {
+            let role = if models && draw.chance(0.15) {
+                StorageRole::Kept
+            } else {
+                StorageRole::Transient
+            };
+            Place::New(role, draw.number(sizes))
+        })
+        .collect();
+    net.add(op, results);
 }
 
 fn budget(problem: &Problem, draw: &mut Draw) -> u64 {
-    let least = problem
-        .bottleneck(&Structure::of(problem))
-        .map_or(0, |worst| worst.bytes);
-    let peak = remat_verify::replay(problem, &baseline(problem)).map_or(least, |replay| replay.peak);
+    let least = least_budget(problem);
+    let peak = baseline_peak(problem);
     let room = peak.saturating_sub(least);
     match draw.below(10) {
         0 => least,

@@ -1,20 +1,15 @@
 //! What every answer of every staged solver keeps to.
 
-#[path = "../../../solve/tests/support/checked.rs"]
-mod checked;
-#[path = "../../../solve/tests/support/mod.rs"]
-#[expect(dead_code, reason = "the tests of the solvers use the rest")]
-mod support;
-
 use std::sync::atomic::AtomicBool;
 
-use checked::checked;
 use proptest::prelude::*;
 use remat_dtr::{Staged, solvers};
-use remat_plan::{Problem, Status, StopReason, Structure, baseline};
+use remat_plan::{Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
+use remat_testing::net::{baseline_peak, least_budget, paper};
+use remat_testing::random::{Features, budgeted, problems};
+use remat_truth::judge::checked;
 use remat_verify::replay;
-use support::{Features, budgeted, paper, problems};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
@@ -23,7 +18,7 @@ proptest! {
     fn every_plan_passes_the_checker(problem in budgeted(1..25, Features::ALL), seed in any::<u64>()) {
         for solver in solvers() {
             let outcome = solver.solve(&problem, &SolveControl::new().seed(seed));
-            checked(&problem, &outcome)?;
+            checked(&problem, &outcome);
         }
     }
 
@@ -31,23 +26,23 @@ proptest! {
     fn the_number_of_computes_is_respected(mut problem in budgeted(5..25, Features::ALL), most in 1u32..4) {
         problem.max_computes = Some(most);
         for solver in solvers() {
-            checked(&problem, &solver.solve(&problem, &SolveControl::new()))?;
+            checked(&problem, &solver.solve(&problem, &SolveControl::new()));
         }
     }
 
     #[test]
     fn plans_of_the_papers_graphs_pass_the_checker(problem in budgeted(5..40, Features::PAPER)) {
         for solver in solvers() {
-            checked(&problem, &solver.solve(&problem, &SolveControl::new()))?;
+            checked(&problem, &solver.solve(&problem, &SolveControl::new()));
         }
     }
 
     #[test]
     fn the_baselines_peak_is_met_without_recomputation(mut problem in problems(1..25, Features::ALL)) {
-        problem.budget = Some(replay(&problem, &baseline(&problem)).expect("the baseline is valid").peak);
+        problem.budget = Some(baseline_peak(&problem));
         for solver in solvers() {
             let outcome = solver.solve(&problem, &SolveControl::new());
-            checked(&problem, &outcome)?;
+            checked(&problem, &outcome);
             prop_assert_eq!(outcome.certificate.status, Status::Optimal, "{}", solver.name());
             prop_assert_eq!(outcome.certificate.stop, StopReason::Proved);
         }
@@ -59,14 +54,14 @@ proptest! {
             let outcome = solver.solve(&problem, &SolveControl::new());
             let (None, Some(enough)) = (&outcome.plan, outcome.lowest_peak) else { continue };
             prop_assert!(problem.budget.is_some_and(|budget| budget < enough));
-            let peak = replay(&Problem { budget: None, ..problem.clone() }, &baseline(&problem)).expect("valid").peak;
+            let peak = baseline_peak(&problem);
             prop_assert!(enough <= peak);
         }
     }
 
     #[test]
     fn a_budget_below_one_op_is_infeasible_at_once(mut problem in problems(2..15, Features::ALL)) {
-        let need = problem.bottleneck(&Structure::of(&problem)).map_or(0, |worst| worst.bytes);
+        let need = least_budget(&problem);
         prop_assume!(need > 0);
         problem.budget = Some(need - 1);
         for solver in solvers() {
@@ -96,10 +91,6 @@ fn training_chain(n: usize) -> Problem {
     let mut ops: Vec<(u64, u64, Vec<usize>)> = vec![(1, 1, Vec::new())];
     ops.extend((1..n).map(|op| (1, 1, vec![op - 1])));
     ops.extend((0..n).map(|back| (1, 1, vec![n + back - 1, n - 1 - back])));
-    let ops: Vec<(u64, u64, &[usize])> = ops
-        .iter()
-        .map(|(time, bytes, reads)| (*time, *bytes, reads.as_slice()))
-        .collect();
     paper(&ops)
 }
 

@@ -1,5 +1,6 @@
 //! One strategy on its way: its model, the rounds of planning and measuring, and the best file so far.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use remat_plan::StopReason;
 use crate::clock::{Clock, Effort, LeftOut};
 use crate::file::{Planned, Task};
 use crate::measure::{Baseline, Check};
-use crate::{DeployRequest, Strategy};
+use crate::peaks::Basis;
+use crate::{DeployRequest, Prediction, Strategy};
 
 /// How often a plan is made at most: because measuring showed what the simulation leaves out, or because there is time for a better one.
 const ROUNDS: usize = 4;
@@ -36,6 +38,10 @@ pub(crate) struct Attempt {
     pub(crate) margin: u64,
     /// The best file that was measured.
     pub(crate) best: Option<(Planned, Check)>,
+    /// Whether room may be reserved for the arena.
+    pub(crate) may_reserve: bool,
+    /// What its model is predicted to take without a plan, once that was asked for.
+    without_plan: OnceCell<Prediction>,
 }
 
 impl Attempt {
@@ -49,6 +55,8 @@ impl Attempt {
             is_short: false,
             margin: 0,
             best: None,
+            may_reserve: true,
+            without_plan: OnceCell::new(),
         }
     }
 
@@ -58,6 +66,8 @@ impl Attempt {
             request,
             strategy: self.strategy,
             model: &self.model,
+            may_reserve: self.may_reserve,
+            without_plan: &self.without_plan,
         }
     }
 
@@ -110,6 +120,8 @@ impl Attempt {
         let beyond = check
             .beyond(&planned.prediction, self.margin)
             .filter(|_| request.is_bounded());
+        let (recomputes, reserved) = (planned.solution.plan.recomputes(), planned.lowered.report.reserved);
+        tracing::debug!(self.round, recomputes, reserved, predicted = planned.prediction.peak_bytes, after = ?check.after, "a file was measured");
         let is_done = beyond.is_none() && (is_settled(&planned) || !self.is_short);
         let budget = request.solve.budget.bytes(self.model.baseline().peak);
         let rank = |(planned, check): &(Planned, Check)| rank(budget, planned, check);
@@ -135,9 +147,9 @@ impl Attempt {
     }
 }
 
-/// What makes one file better than another, the higher the better: closer to the budget where that is exceeded, then faster under a budget,
-/// else lower.
-fn rank(budget: Option<u64>, planned: &Planned, check: &Check) -> Reverse<(u64, u64, u64)> {
+/// What makes one file better than another, the higher the better: closer to the budget where that is exceeded, then not known to take more
+/// than the model as it came with the arena, then faster under a budget, else lower.
+fn rank(budget: Option<u64>, planned: &Planned, check: &Check) -> Reverse<(u64, bool, u64, u64)> {
     let peak = check.after.exact.unwrap_or(planned.prediction.peak_bytes);
     let over = budget.map_or(0, |budget| peak.saturating_sub(budget));
     let duration = planned.solution.replay.duration;
@@ -146,7 +158,8 @@ fn rank(budget: Option<u64>, planned: &Planned, check: &Check) -> Reverse<(u64, 
     } else {
         (peak, duration)
     };
-    Reverse((over, first, second))
+    let is_higher = check.after.higher_with_arena(&check.before, Basis::Measured);
+    Reverse((over, is_higher.is_some(), first, second))
 }
 
 /// Whether more time would not lead to a better plan.

@@ -1,5 +1,6 @@
 //! The states of a deployment, and what leads from one to the next.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use remat::Format;
@@ -14,6 +15,7 @@ use crate::error::{Rejected, Rejection};
 use crate::file::Planned;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS};
 use crate::open::{open, scratch_folder};
+use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
@@ -180,7 +182,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// Measures a plan's file. The first of a strategy does not count.
     fn verify(&self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
         let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref()) else {
-            return Ok(State::Done(attempt, planned, None));
+            let higher = attempt
+                .task(self.request)
+                .higher_in_the_arena(&planned.prediction, &Measured::default())?;
+            let is_rejected = self.request.arena && !self.request.is_bounded() && attempt.strategy.recipe().rewrites;
+            return Ok(match higher.filter(|_| is_rejected) {
+                Some(higher) => State::Reject(attempt, higher.into()),
+                None => State::Done(attempt, planned, None),
+            });
         };
         let must_be_lower = self.request.order == OrderHint::Any;
         let work = || -> Result<_, DeployError> {
@@ -214,18 +223,37 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// Measures what there is time for, and corrects the prediction.
     fn complete(&self, attempt: Attempt, mut planned: Planned, mut check: Check) -> Result<State<'c, 'a>, DeployError> {
-        if let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref())
-            && !self.clock.is_cancelled()
-        {
-            let written = self.write(&attempt, &planned)?;
+        type Measuring<'m, 'c, 'a> = fn(&Baseline, &Bench<'c, 'a>, &Path, &mut Check) -> Result<(), Rejection>;
+        let measuring = self.bench.as_ref().zip(self.baseline.as_ref());
+        // What was measured before is enough where the call is cancelled.
+        let measured = |attempt: &Attempt, planned: &Planned, check: &mut Check, what: Measuring<'_, 'c, 'a>| {
+            let Some((bench, baseline)) = measuring.filter(|_| !self.clock.is_cancelled()) else {
+                return Ok(None);
+            };
+            let written = self.write(attempt, planned)?;
             let mut completed = check.clone();
-            match baseline.complete(bench, &written, &mut completed) {
-                Ok(()) => check = completed,
-                // What was measured before is enough.
+            match what(baseline, bench, &written, &mut completed) {
+                Ok(()) => *check = completed,
                 Err(Rejection::DoesNotRun(RuntimeError::Cancelled { .. })) => {}
-                Err(rejection) => return Ok(State::Reject(attempt, rejection)),
+                Err(rejection) => return Ok(Some(rejection)),
             }
-            self.forget_peaks(&mut check);
+            self.forget_peaks(check);
+            Ok::<_, DeployError>(None)
+        };
+        if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_arena)? {
+            return Ok(State::Reject(attempt, rejection));
+        }
+        if let Some(higher) = self.higher_in_the_arena(&attempt, &planned, &check)? {
+            let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
+            if attempt.may_reserve && planned.lowered.report.reserved > 0 && self.clock.has(took * 4) {
+                return self.without_reserve(attempt, planned, check);
+            }
+            if !self.request.is_bounded() {
+                return Ok(State::Reject(attempt, higher.into()));
+            }
+        }
+        if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_times)? {
+            return Ok(State::Reject(attempt, rejection));
         }
         // What is still above its prediction was measured on this very file. What the runtime fuses in it at load is not simulated.
         if attempt.strategy.recipe().fuses {
@@ -234,6 +262,40 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             planned.prediction.replace(&check.after);
         }
         Ok(State::Done(attempt, planned, Some(check)))
+    }
+
+    /// The same plan without room reserved for the arena, which may keep the reserve beside the regions that it makes anyway.
+    fn without_reserve(
+        &self,
+        mut attempt: Attempt,
+        planned: Planned,
+        check: Check,
+    ) -> Result<State<'c, 'a>, DeployError> {
+        attempt.may_reserve = false;
+        let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
+        let other = attempt.task(self.request).file(planned.solution.clone(), &effort)?;
+        attempt.best = Some((planned, check));
+        Ok(State::Verify(attempt, other))
+    }
+
+    /// Why a file does not suit the arena: by its measured peaks, and by its predicted ones as far as they were not measured.
+    fn higher_in_the_arena(
+        &self,
+        attempt: &Attempt,
+        planned: &Planned,
+        check: &Check,
+    ) -> Result<Option<HigherPeak>, DeployError> {
+        let is_asked_for = self.request.arena && self.request.order == OrderHint::Any;
+        if !is_asked_for || !attempt.strategy.recipe().rewrites || self.clock.is_cancelled() {
+            return Ok(None);
+        }
+        match check.after.higher_with_arena(&check.before, Basis::Measured) {
+            None if self.request.is_bounded() => Ok(None),
+            None => attempt
+                .task(self.request)
+                .higher_in_the_arena(&planned.prediction, &check.after),
+            measured => Ok(measured),
+        }
     }
 
     fn reject(&mut self, attempt: Attempt, reason: Rejection) -> State<'c, 'a> {

@@ -9,6 +9,7 @@ use remat_onnxruntime_run::RuntimeError;
 use thiserror::Error;
 
 use crate::Strategy;
+use crate::peaks::HigherPeak;
 
 /// An error of a deployment, or of a comparison of models in the runtime.
 #[derive(Debug, Error)]
@@ -130,13 +131,8 @@ pub enum Rejection {
         seed: u64,
     },
     /// The file takes more memory than the model as it came.
-    #[error("it takes {after} bytes, the model as it came {before}")]
-    HigherPeak {
-        /// Measured peak of the model as it came, in bytes.
-        before: u64,
-        /// Measured peak of the file, in bytes.
-        after: u64,
-    },
+    #[error(transparent)]
+    HigherPeak(#[from] HigherPeak),
 }
 
 /// A strategy that was rejected.

@@ -1,5 +1,6 @@
 //! A plan's file for the runtime, and what the runtime is predicted to make of it.
 
+use std::cell::OnceCell;
 use std::time::Instant;
 
 use remat::{Model, Solution};
@@ -7,6 +8,7 @@ use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHin
 use remat_solve::Activity;
 
 use crate::clock::{Effort, LeftOut};
+use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::simulate::{Prediction, simulate};
 use crate::{DeployError, DeployRequest, Strategy};
 
@@ -30,6 +32,10 @@ pub(crate) struct Task<'t> {
     pub(crate) request: &'t DeployRequest<'t>,
     pub(crate) strategy: Strategy,
     pub(crate) model: &'t Model,
+    /// Whether room may be reserved for the arena.
+    pub(crate) may_reserve: bool,
+    /// What the model is predicted to take without a plan, once that was asked for.
+    pub(crate) without_plan: &'t OnceCell<Prediction>,
 }
 
 impl Task<'_> {
@@ -45,11 +51,7 @@ impl Task<'_> {
             clock.begins(Activity::Lower, "");
             let lowered = match options {
                 Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options)?,
-                None => Lowered {
-                    proto: onnx.proto().clone(),
-                    report: LoweringReport::default(),
-                    reserve: None,
-                },
+                None => self.as_it_is()?,
             };
             clock.begins(Activity::Simulate, "");
             let prediction = simulate(model, &graph, &lowered, request.order)?;
@@ -65,12 +67,16 @@ impl Task<'_> {
                 ..options
             };
             let other = write(Some(&lean))?;
-            if other.1.peak_bytes <= best.1.peak_bytes && other.1.arena_square() <= best.1.arena_square() {
+            if other.1.peak_bytes <= best.1.peak_bytes && self.in_the_arena(&other.1)? <= self.in_the_arena(&best.1)? {
                 (options, best) = (lean, other);
             }
         }
-        if request.arena && options.dynamic_shapes {
-            let mut most = best.1.arena_square() / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE;
+        if request.arena && self.may_reserve && options.dynamic_shapes {
+            let (is_higher, square) = self.in_the_arena(&best.1)?;
+            let mut most = (
+                is_higher,
+                square / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE,
+            );
             for reserve in reserves(best.1.peak_bytes.min(self.fillable())) {
                 if clock.is_cancelled() {
                     break;
@@ -80,10 +86,10 @@ impl Task<'_> {
                     break;
                 }
                 let tried = write(Some(&LoweringOptions { reserve, ..options }))?;
-                let square = tried.1.arena_square();
-                if tried.0.report.reserved > 0 && square <= most {
+                let (is_higher, square) = self.in_the_arena(&tried.1)?;
+                if tried.0.report.reserved > 0 && (is_higher, square) <= most {
                     // Of those that are as good, the smallest.
-                    (most, best) = (square.saturating_sub(1), tried);
+                    (most, best) = ((is_higher, square.saturating_sub(1)), tried);
                 }
             }
         }
@@ -93,6 +99,47 @@ impl Task<'_> {
             lowered,
             prediction,
         })
+    }
+
+    /// The model without a plan.
+    fn as_it_is(&self) -> Result<Lowered, DeployError> {
+        Ok(Lowered {
+            proto: self.request.onnx(self.model)?.proto().clone(),
+            report: LoweringReport::default(),
+            reserve: None,
+        })
+    }
+
+    /// What the model is predicted to take without a plan.
+    ///
+    /// # Errors
+    /// [`DeployError::Onnx`] if it cannot be read back, which would be a bug.
+    pub(crate) fn without_plan(&self) -> Result<&Prediction, DeployError> {
+        if let Some(known) = self.without_plan.get() {
+            return Ok(known);
+        }
+        let Self { request, model, .. } = *self;
+        let graph = remat::rewrite(model, &Solution::baseline(model)?)?.ok_or_else(|| request.refused())?;
+        let prediction = simulate(model, &graph, &self.as_it_is()?, request.order)?;
+        Ok(self.without_plan.get_or_init(|| prediction))
+    }
+
+    /// How well a file suits the arena, the less the better: whether it takes more than the model without a plan, where the arena will be
+    /// on, then [`Prediction::arena_square`].
+    pub(crate) fn in_the_arena(&self, prediction: &Prediction) -> Result<(bool, u128), DeployError> {
+        let is_higher = self.request.arena && self.higher_in_the_arena(prediction, &Measured::default())?.is_some();
+        Ok((is_higher, prediction.arena_square()))
+    }
+
+    /// Why a file is rejected that is predicted to take more than the model without a plan where the arena is on, as far as that was not
+    /// measured.
+    pub(crate) fn higher_in_the_arena(
+        &self,
+        prediction: &Prediction,
+        measured: &Measured,
+    ) -> Result<Option<HigherPeak>, DeployError> {
+        let [before, after] = [self.without_plan()?, prediction].map(|prediction| prediction.arena_peaks(measured));
+        Ok(after.higher_with_arena(&before, Basis::Predicted))
     }
 
     /// Bytes that are filled in the time that a reserve may take.

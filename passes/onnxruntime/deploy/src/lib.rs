@@ -26,8 +26,8 @@
 //!        |  prediction   | best file             |
 //!        |               v                       v
 //!        |           Complete ------------->  Reject
-//!        |           (measure)             (rejection)
-//!        |               |                       |
+//!        |           (measure)  more with  (rejection)
+//!        |               |      the arena        |
 //!        |               v                       |
 //!        |             Done: the output is       |
 //!        |             written                   |
@@ -36,6 +36,10 @@
 //!
 //! What the runtime makes of a file is first simulated ([`Prediction`]), then measured ([`Check`]). Without a runtime at hand nothing is fused and
 //! nothing measured: Verify leads to Done.
+//!
+//! With the arena on and no budget in bytes, a file that takes more than the model as it came is rejected too: by what was measured, or where
+//! there is no time or no runtime to measure it, by what is predicted of both. A budget is about the peak with the arena off; under one,
+//! files that take no more with the arena are preferred, and none is rejected for it.
 //!
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
@@ -48,6 +52,7 @@ mod file;
 mod given;
 mod measure;
 mod open;
+mod peaks;
 mod profile;
 mod request;
 mod round;
@@ -58,7 +63,8 @@ pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use error::{DeployError, Rejected, Rejection};
 pub use given::{open_for_plan, order_for_plan};
-pub use measure::{Check, Measured};
+pub use measure::Check;
+pub use peaks::{Basis, HigherPeak, Measured, Peak};
 pub use profile::{ProfileRequest, measured_profile};
 pub use remat_onnxruntime_lower::OrderHint;
 pub use request::{DeployRequest, Deployment, Profiler};

@@ -1,5 +1,6 @@
 //! A written file beside the model it came from, both measured in the runtime.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use serde::Serialize;
 use crate::Prediction;
 use crate::clock::{Clock, LeftOut};
 use crate::error::Rejection;
+use crate::peaks::{Basis, HigherPeak, Measured, Peak};
 
 /// Share of the predicted peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -33,20 +35,12 @@ pub(crate) const MEASUREMENTS: u32 = 6;
 /// Share of the limit, as a divisor, for all runs after the first of one process.
 const FURTHER_RUNS: u32 = 20;
 
+/// The same with the arena, of the time left.
+const FURTHER_RUNS_WITH_ARENA: u32 = 4;
+
 /// What a process has beyond the limit before anything is known of the model: a multiple of what is expected, and this.
 const GRACE: Duration = Duration::from_secs(30);
 const PATIENCE: u32 = 20;
-
-/// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct Measured {
-    /// Memory arena and memory pattern off.
-    pub exact: Option<u64>,
-    /// Arena and pattern on, as they are where nothing is set: the first run.
-    pub stock: Option<u64>,
-    /// The same: later runs.
-    pub stock_steady: Option<u64>,
-}
 
 /// Two models, measured under every optimization and the default order.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -103,11 +97,7 @@ impl Prediction {
 impl Check {
     /// Takes the peaks out of what was written, which were not measured as it is meant to run.
     pub(crate) fn forget_peaks(&mut self, why: &str) {
-        self.after = Measured {
-            exact: None,
-            stock: None,
-            stock_steady: None,
-        };
+        self.after = Measured::default();
         self.unmeasured = Some(why.to_owned());
     }
 
@@ -136,6 +126,8 @@ pub(crate) struct Bench<'b, 'a> {
 pub(crate) struct Baseline {
     /// Arena and pattern off.
     exact: Measurement,
+    /// Arena and pattern on, once that was measured.
+    stock: OnceCell<Measurement>,
     /// What the process took that measured it.
     took: Duration,
 }
@@ -166,11 +158,12 @@ impl Bench<'_, '_> {
         runner: &Runner<'_>,
         model: &Path,
         settings: &SessionSettings,
+        further_runs: Option<Duration>,
     ) -> Result<Measurement, RuntimeError> {
         let options = MeasureOptions {
             runs: 1,
             seeds: SEEDS.to_vec(),
-            time: self.further_runs(),
+            time: further_runs,
         };
         measure(runner, model, settings, &options)
     }
@@ -181,6 +174,11 @@ impl Bench<'_, '_> {
         self.clock.limit().map(|limit| limit / FURTHER_RUNS)
     }
 
+    /// The same with the arena, where later runs take more than the first one: they must not be left out where there is time.
+    fn further_runs_with_arena(&self) -> Option<Duration> {
+        Some(self.further_runs()?.max(self.clock.left()? / FURTHER_RUNS_WITH_ARENA))
+    }
+
     /// Measures the model as it came.
     ///
     /// # Errors
@@ -188,7 +186,7 @@ impl Bench<'_, '_> {
     pub(crate) fn baseline(&self) -> Result<Baseline, RuntimeError> {
         let started = Instant::now();
         let [exact, _] = self.settings();
-        let work = || self.measure(&self.first_runner(), self.input, &exact);
+        let work = || self.measure(&self.first_runner(), self.input, &exact, self.further_runs());
         let exact = self.clock.apart(
             Activity::Measure,
             &format!("1/{MEASUREMENTS}, the model as it came"),
@@ -196,6 +194,7 @@ impl Bench<'_, '_> {
         )?;
         Ok(Baseline {
             exact,
+            stock: OnceCell::new(),
             took: started.elapsed(),
         })
     }
@@ -222,7 +221,7 @@ impl Baseline {
         must_be_lower: bool,
     ) -> Result<Check, Rejection> {
         let [settings, _] = bench.settings();
-        let after = bench.measure(&bench.runner(self.took), written, &settings);
+        let after = bench.measure(&bench.runner(self.took), written, &settings, bench.further_runs());
         let after = after.map_err(Rejection::DoesNotRun)?;
         same_bits(&self.exact, &after)?;
         let first = |measured: &Measurement| measured.peaks.as_ref().ok().map(|peaks| peaks.first);
@@ -231,12 +230,17 @@ impl Baseline {
             && must_be_lower
             && after > tolerated(before)
         {
-            return Err(Rejection::HigherPeak { before, after });
+            let higher = HigherPeak {
+                which: Peak::ArenaOff,
+                basis: Basis::Measured,
+                before,
+                after,
+            };
+            return Err(higher.into());
         }
         let exact = |exact| Measured {
             exact,
-            stock: None,
-            stock_steady: None,
+            ..Measured::default()
         };
         Ok(Check {
             before: exact(before_peak),
@@ -249,36 +253,43 @@ impl Baseline {
         })
     }
 
-    /// Adds to a check what there is time for: memory where nothing is set, and times.
-    pub(crate) fn complete(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Rejection> {
+    /// Adds memory to a check where nothing is set, if there is time for it.
+    pub(crate) fn with_arena(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Rejection> {
         let clock = bench.clock;
-        let [exact, stock] = bench.settings();
+        let [_, stock] = bench.settings();
         if check.seeds < SEEDS.len() {
             clock.leave_out(LeftOut::FurtherSeeds);
         }
         if clock.has(self.took * 2) {
             let runner = bench.runner(self.took);
-            let both = [(3, bench.input), (4, written)].map(|(place, model)| {
-                clock.begins(
-                    Activity::Measure,
-                    &format!("{place}/{MEASUREMENTS}, with the memory arena"),
-                );
-                bench.measure(&runner, model, &stock)
-            });
-            let [before, after] = both;
-            let (before, after) = (
-                before.map_err(Rejection::DoesNotRun)?,
-                after.map_err(Rejection::DoesNotRun)?,
-            );
-            same_bits(&before, &after)?;
-            for (side, measured) in [(&mut check.before, &before), (&mut check.after, &after)] {
-                let peaks = measured.peaks.as_ref().ok();
-                side.stock = peaks.map(|peaks| peaks.first);
-                side.stock_steady = peaks.and_then(|peaks| peaks.steady);
-            }
+            let measure = |place: u32, model| {
+                let detail = format!("{place}/{MEASUREMENTS}, with the memory arena");
+                clock.begins(Activity::Measure, &detail);
+                bench
+                    .measure(&runner, model, &stock, bench.further_runs_with_arena())
+                    .map_err(Rejection::DoesNotRun)
+            };
+            let before = match self.stock.get() {
+                Some(known) => known,
+                None => {
+                    let measured = measure(3, bench.input)?;
+                    self.stock.get_or_init(|| measured)
+                }
+            };
+            let after = measure(4, written)?;
+            same_bits(before, &after)?;
+            check.before.take_arena(before);
+            check.after.take_arena(&after);
         } else {
             clock.leave_out(LeftOut::ArenaPeaks);
         }
+        Ok(())
+    }
+
+    /// Adds times to a check, as far as there is time for them.
+    pub(crate) fn with_times(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Rejection> {
+        let clock = bench.clock;
+        let [exact, stock] = bench.settings();
         match self.in_turns(bench, written, &stock, 5)? {
             Some(times) => {
                 (check.time_ratio, check.before_ns) = (Some(times.ratio), times.base_median_ns);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use remat::{LoadOptions, Model, SaveError};
+use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_cost::ProfileFile;
 use remat_onnx::{ImportOptions, OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
@@ -86,12 +86,10 @@ const CAST_NAMES: &str = "InsertedPrecisionFreeCast_";
 
 /// The model at `path`, or a copy in which no value has a name that the runtime may give again.
 fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
-    let io = |source| remat::Error::Io {
-        action: "read",
-        path: path.clone(),
-        source,
-    };
-    let bytes = std::fs::read(&path).map_err(io)?;
+    let bytes = std::fs::read(&path).map_err(|source| {
+        let path = path.clone();
+        remat::Error::from(ReadError::Io { path, source })
+    })?;
     if !bytes
         .windows(CAST_NAMES.len())
         .any(|window| window == CAST_NAMES.as_bytes())
@@ -125,15 +123,8 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
 
 fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
     let path = scratch.join(name);
-    match std::fs::create_dir_all(&path) {
-        Ok(()) => Ok(path),
-        Err(source) => Err(remat::Error::Io {
-            action: "write",
-            path,
-            source,
-        }
-        .into()),
-    }
+    std::fs::create_dir_all(&path).map_err(|source| remat::Error::from(SaveError::io(&path)(source)))?;
+    Ok(path)
 }
 
 /// A model that is looked at, not planned.

@@ -30,7 +30,8 @@ pub struct DeployRequest<'a> {
     pub profile: Option<&'a Profiler<'a>>,
     /// The execution orders for which the peak is predicted.
     pub order: OrderHint,
-    /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it.
+    /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it, and without a budget a file
+    /// is rejected that takes more than the model as it came.
     pub arena: bool,
     /// Whether what was written is measured.
     pub measure: bool,
@@ -115,5 +116,19 @@ impl Deployment {
         let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
         let predicted = self.budget.unwrap_or(u64::MAX).min(self.prediction.peak_bytes);
         (measured > tolerated(predicted)).then_some(predicted)
+    }
+
+    /// Whether the peak of the first run with the memory arena was measured.
+    #[must_use]
+    pub fn arena_is_measured(&self) -> bool {
+        self.check.as_ref().is_some_and(|check| check.after.stock.is_some())
+    }
+
+    /// Whether the peak of later runs with the memory arena was measured.
+    #[must_use]
+    pub fn arena_steady_is_measured(&self) -> bool {
+        self.check
+            .as_ref()
+            .is_some_and(|check| check.after.stock_steady.is_some())
     }
 }

@@ -135,7 +135,7 @@ impl<'c, 'a> Round<'c, 'a> {
             let other = task.file(solution, &self.effort)?;
             let is_as_good = other.prediction.peak_bytes <= highest
                 && other.solution.replay.duration <= best.solution.replay.duration;
-            if is_as_good && other.prediction.arena_square() < best.prediction.arena_square() {
+            if is_as_good && task.in_the_arena(&other.prediction)? < task.in_the_arena(&best.prediction)? {
                 best = other;
             }
         }

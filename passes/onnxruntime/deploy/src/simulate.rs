@@ -9,6 +9,7 @@ use remat_onnxruntime_sim::{
 use std::collections::HashMap;
 
 use crate::DeployError;
+use crate::peaks::Measured;
 use remat::Model;
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
@@ -35,6 +36,15 @@ impl Prediction {
     /// and later ones take.
     pub(crate) fn arena_square(&self) -> u128 {
         u128::from(self.arena_bytes) * u128::from(self.arena_steady_bytes)
+    }
+
+    /// The peaks with the arena, as a measurement would have them; without those that were measured.
+    pub(crate) fn arena_peaks(&self, measured: &Measured) -> Measured {
+        Measured {
+            exact: None,
+            stock: measured.stock.is_none().then_some(self.arena_bytes),
+            stock_steady: measured.stock_steady.is_none().then_some(self.arena_steady_bytes),
+        }
     }
 }
 

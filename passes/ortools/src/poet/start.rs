@@ -131,10 +131,11 @@ impl Start<'_> {
 
 #[cfg(test)]
 mod tests {
-    use remat_cost::{Device, TrainingNet};
+    use remat_cost::Device;
     use remat_plan::Objective;
     use remat_solve::paging::{PagingSearch, simulate};
     use remat_solve::{SolveControl, Solver};
+    use remat_testing::TrainingNet;
 
     use super::*;
     use crate::checkmate::{Freeing, model};

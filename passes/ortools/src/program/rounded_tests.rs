@@ -1,6 +1,6 @@
 use proptest::prelude::*;
-use remat_plan::{Accounting, Objective, OrderMode, Problem};
 use remat_solve::SolveControl;
+use remat_testing::net::Net;
 
 use super::*;
 use crate::clock::Ended;
@@ -113,19 +113,7 @@ fn cost(program: &Program, values: &[i64]) -> i64 {
 
 /// A call without limits.
 fn with_run<T>(work: impl FnOnce(&Run<'_>) -> T) -> T {
-    let problem = Problem {
-        name: "none".into(),
-        accounting: Accounting::Paper,
-        order: OrderMode::Fixed,
-        max_computes: None,
-        budget: None,
-        paging: None,
-        objective: Objective::Time,
-        deadline: None,
-        ops: Vec::new().into(),
-        tensors: Vec::new().into(),
-        storages: Vec::new().into(),
-    };
+    let problem = Net::new().done();
     work(&Run::new("none", &problem, &SolveControl::new()))
 }
 

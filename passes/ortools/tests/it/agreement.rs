@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 use remat_ortools::{Candidates, Gap, Moccasin};
-use remat_plan::{BoundCovers, OrderMode, Plan, Problem, Status, Step};
+use remat_plan::{BoundCovers, OpId, OrderMode, Plan, Problem, Status, Step};
 use remat_solve::{SolveControl, Solver};
 
-use crate::answers::solve;
-use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_testing::net::{Net, Place, at_most_twice, fan, kept, transient, with_budget};
+
+use crate::answers::{models, paper, solve};
 use remat_truth::sequences as brute;
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
@@ -37,8 +38,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_models_find_the_optimum_of_graphs_as_in_the_papers(ops in paper_ops(6), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn both_models_find_the_optimum_of_graphs_as_in_the_papers(problem in paper(6), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         assert_proved(&GAP, &problem, optimum);
         assert_proved(&HIGHS, &problem, optimum);
@@ -47,21 +48,21 @@ proptest! {
     }
 
     #[test]
-    fn every_solution_of_the_intervals_is_a_plan(ops in any_ops(7), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn every_solution_of_the_intervals_is_a_plan(problem in models(7), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let (_, report) = Moccasin::NEW.solve_with_report(&problem, &SolveControl::new());
         prop_assert_eq!(report.unread, 0);
     }
 
     #[test]
-    fn growing_sets_end_at_the_optimum(ops in paper_ops(6), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn growing_sets_end_at_the_optimum(problem in paper(6), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         assert_proved(&Gap::NEW, &problem, brute::stage_form(&problem));
     }
 
     #[test]
-    fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(ops in any_ops(6), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(problem in models(6), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         for solver in [&GAP as &dyn Solver, &HIGHS, &SCIP, &Moccasin::NEW] {
             let (outcome, duration) = solve(solver, &problem);
@@ -72,15 +73,15 @@ proptest! {
     }
 
     #[test]
-    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(ops in paper_ops(5), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(problem in paper(5), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         problem.max_computes = None;
         assert_proved(&GAP, &problem, brute::stage_form(&problem));
     }
 
     #[test]
-    fn a_limit_of_three_is_kept_and_used(ops in paper_ops(6), budget in 0u64..40) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn a_limit_of_three_is_kept_and_used(problem in paper(6), budget in 0u64..40) {
+        let mut problem = with_budget(problem, budget);
         problem.max_computes = Some(3);
         let optimum = brute::stage_form(&problem);
         assert_proved(&GAP, &problem, optimum);
@@ -88,8 +89,8 @@ proptest! {
     }
 
     #[test]
-    fn smaller_sets_never_beat_larger_ones(ops in any_ops(8), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn smaller_sets_never_beat_larger_ones(problem in models(8), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let of = |candidates| solve(&Gap::NEW.only(candidates), &problem).1.unwrap_or(u64::MAX);
         let all = of(Candidates::AllStages);
         prop_assert!(of(Candidates::Excess(2)) >= of(Candidates::Uses(2)));
@@ -102,8 +103,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn in_free_order_intervals_find_the_optimum_over_all_orders(ops in paper_ops(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn in_free_order_intervals_find_the_optimum_over_all_orders(problem in paper(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
         let (outcome, duration) = solve(&Moccasin::NEW, &problem);
         prop_assert_eq!(duration, brute::any_order(&problem), "{:?}\n{:?}", outcome.certificate, problem);
@@ -111,8 +112,8 @@ proptest! {
     }
 
     #[test]
-    fn in_free_order_ops_of_all_kinds_are_ordered_rightly(ops in any_ops(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn in_free_order_ops_of_all_kinds_are_ordered_rightly(problem in models(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
         let (outcome, duration) = solve(&Moccasin::NEW, &problem);
         prop_assert_eq!(duration, brute::any_order(&problem), "{:?}\n{:?}", outcome.certificate, problem);
@@ -120,12 +121,11 @@ proptest! {
 
     /// A model that allowed too much would drop runs that are needed; one that asked too much would keep runs that are not.
     #[test]
-    fn every_recompute_of_an_optimal_plan_is_needed(ops in paper_ops(7), budget in 0u64..60) {
-        let mut ops = ops;
-        for op in &mut ops {
+    fn every_recompute_of_an_optimal_plan_is_needed(mut problem in paper(7), budget in 0u64..60) {
+        for op in &mut problem.ops {
             op.duration += 1;
         }
-        let problem = with_budget(problem(&ops), budget);
+        let problem = with_budget(problem, budget);
         let Some(plan) = solve(&GAP, &problem).0.plan else { return Ok(()) };
         for (position, step) in plan.steps.iter().enumerate() {
             if matches!(step, Step::Recompute(_)) {
@@ -149,57 +149,46 @@ fn a_fan_is_solved_alike_by_both() {
     }
 }
 
-/// One op whose result is read at the end, past the peak of two others: it has to be made again when `limit` is the budget.
-fn made_again(first: Op, limit: u64) -> Problem {
-    let mut ops = vec![first];
-    let count = ops[0].results.len();
-    ops.push(Op::plain(1, 6, &[0]));
-    ops.push(Op::plain(1, 6, &[count]));
-    ops.push(Op::plain(1, 1, &[0, count + 1]));
-    let mut problem = problem(&ops);
-    problem.budget = Some(limit);
-    problem
+/// One op whose first result is read at the end, past the peak of two others: it has to be made again when `limit` is the budget.
+fn made_again(results: &[(&str, Place<&str>)], workspace: u64, limit: u64) -> Problem {
+    let net = Net::new()
+        .op("first", FIRST, &[], results)
+        .with(|problem| problem.ops[OpId::new(0)].workspace = workspace)
+        .op("large", 1, &["a"], &[("b", transient(6))])
+        .op("larger", 1, &["b"], &[("c", transient(6))])
+        .op("last", 1, &["a", "c"], &[("d", transient(1))])
+        .with(|problem| problem.budget = Some(limit));
+    at_most_twice(net.done())
 }
 
+/// What the first op takes.
+const FIRST: u64 = 5;
+
 /// With `enough` bytes the first op can run again, with one byte less it cannot.
-fn assert_limit(first: &Op, enough: u64) {
+fn assert_limit(results: &[(&str, Place<&str>)], workspace: u64, enough: u64) {
     for order in [OrderMode::Fixed, OrderMode::Free] {
         let solvers: &[&dyn Solver] = match order {
             OrderMode::Fixed => &[&GAP, &HIGHS, &SCIP, &Moccasin::NEW],
             OrderMode::Free => &[&Moccasin::NEW],
         };
         for &solver in solvers {
-            let mut problem = made_again(first.clone(), enough);
+            let mut problem = made_again(results, workspace, enough);
             problem.order = order;
-            let once = problem.total_duration();
-            assert_eq!(
-                solve(solver, &problem).1,
-                Some(once + first.duration),
-                "{} {order:?}",
-                solver.name()
-            );
+            let longer = Some(problem.total_duration() + FIRST);
+            assert_eq!(solve(solver, &problem).1, longer, "{} {order:?}", solver.name());
             problem.budget = Some(enough - 1);
-            let (outcome, _) = solve(solver, &problem);
-            assert_eq!(
-                outcome.certificate.status,
-                Status::Infeasible,
-                "{} {order:?}",
-                solver.name()
-            );
+            let status = solve(solver, &problem).0.certificate.status;
+            assert_eq!(status, Status::Infeasible, "{} {order:?}", solver.name());
         }
     }
 }
 
 #[test]
 fn workspace_counts_when_an_op_runs_again() {
-    let mut first = Op::plain(5, 4, &[]);
-    first.workspace = 3;
-    assert_limit(&first, 6 + 4 + 3);
+    assert_limit(&[("a", transient(4))], 3, 6 + 4 + 3);
 }
 
 #[test]
-fn the_twin_of_a_graph_output_counts_when_an_op_runs_again() {
-    let mut first = Op::plain(5, 4, &[]);
-    first.results.push((3, remat_plan::StorageRole::Kept));
-    assert_limit(&first, 3 + 6 + 4 + 3);
+fn the_duplicate_of_a_graph_output_counts_when_an_op_runs_again() {
+    assert_limit(&[("a", transient(4)), ("y", kept(3))], 0, 3 + 6 + 4 + 3);
 }

@@ -1,7 +1,25 @@
-//! Answers that the checker has replayed.
+//! Random problems, and answers that the checker has replayed.
 
+use proptest::prelude::Strategy;
 use remat_plan::{BoundCovers, Problem, Status};
 use remat_solve::{Outcome, SolveControl, Solver};
+use remat_testing::net::at_most_twice;
+use remat_testing::random::{Features, problems};
+
+/// Random problems of up to so many ops, each of which may run twice.
+pub(crate) fn random(ops: usize, features: Features) -> impl Strategy<Value = Problem> {
+    problems(3..=ops, features).prop_map(at_most_twice)
+}
+
+/// Those in the setting of the papers.
+pub(crate) fn paper(ops: usize) -> impl Strategy<Value = Problem> {
+    random(ops, Features::PAPER)
+}
+
+/// Those with everything that an exhaustive search over scheduled ops sees.
+pub(crate) fn models(ops: usize) -> impl Strategy<Value = Problem> {
+    random(ops, Features::EXACT)
+}
 
 /// Solves, has the plan replayed, and returns its duration.
 pub(crate) fn solve(solver: &dyn Solver, problem: &Problem) -> (Outcome, Option<u64>) {

@@ -2,11 +2,13 @@
 
 use proptest::prelude::*;
 use remat_ortools::{CheckmateIlp, CheckmateLp, Freeing, Partition, Refusal};
-use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, StorageRole};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Search, SolveControl, Solver};
 
-use crate::answers::{assert_honest, solve};
-use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_testing::net::{self, Net, at_most_twice, fan, kept, transient, with_budget};
+use remat_testing::random::Features;
+
+use crate::answers::{assert_honest, models, paper, random, solve};
 use remat_truth::sequences as brute;
 
 const ROUNDINGS: [CheckmateLp; 4] = [
@@ -37,8 +39,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_program_finds_the_best_plan_in_stage_form(ops in paper_ops(6), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn the_program_finds_the_best_plan_in_stage_form(problem in paper(6), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         for ilp in programs() {
             let (outcome, duration) = solve(&ilp, &problem);
@@ -50,20 +52,17 @@ proptest! {
     }
 
     #[test]
-    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(ops in paper_ops(5), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(problem in paper(5), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         problem.max_computes = None;
         prop_assert_eq!(solve(&CheckmateIlp::NEW, &problem).1, brute::stage_form(&problem));
     }
 
     #[test]
     fn ops_of_all_kinds_with_one_result_are_planned_as_well_as_trying_everything_does(
-        mut ops in any_ops(6), budget in 0u64..100
+        problem in random(6, Features { results: 1, ..Features::EXACT }), budget in 0u64..100
     ) {
-        for op in &mut ops {
-            op.results.truncate(1);
-        }
-        let problem = with_budget(problem(&ops), budget);
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         for ilp in [CheckmateIlp::NEW, packed(CheckmateIlp::NEW), packed(CheckmateIlp::ON_CP_SAT)] {
             let (outcome, duration) = solve(&ilp, &problem);
@@ -72,8 +71,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_claimed_of_ops_with_several_results_that_does_not_hold(ops in any_ops(6), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn nothing_is_claimed_of_ops_with_several_results_that_does_not_hold(problem in models(6), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         assert_honest(&CheckmateIlp::NEW, &problem, optimum);
         for lp in ROUNDINGS {
@@ -82,8 +81,8 @@ proptest! {
     }
 
     #[test]
-    fn the_linear_relaxation_bounds_the_program_and_its_plans_are_plans(ops in paper_ops(12), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn the_linear_relaxation_bounds_the_program_and_its_plans_are_plans(problem in paper(12), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let (_, optimum) = solve(&packed(CheckmateIlp::NEW), &problem);
         for lp in ROUNDINGS {
             let (outcome, duration) = solve(&lp, &problem);
@@ -95,8 +94,8 @@ proptest! {
     }
 
     #[test]
-    fn a_warm_start_changes_nothing_about_the_optimum(ops in paper_ops(9), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn a_warm_start_changes_nothing_about_the_optimum(problem in paper(9), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let start = Search.solve(&problem, &SolveControl::new().step_limit(20_000)).plan;
         let mut control = SolveControl::new();
         control.warm_start = start.as_ref();
@@ -107,8 +106,8 @@ proptest! {
     }
 
     #[test]
-    fn without_a_frontier_first_runs_may_change_places(ops in paper_ops(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn without_a_frontier_first_runs_may_change_places(problem in paper(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         let advancing = brute::stage_form(&problem).unwrap_or(u64::MAX);
         problem.order = OrderMode::Free;
         let any = brute::any_order(&problem).unwrap_or(u64::MAX);
@@ -125,17 +124,15 @@ proptest! {
 /// The second result of the second op takes nothing, so that a plan may hold it without the first; the program cannot.
 #[test]
 fn a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set() {
-    let mut double = Op::plain(5, 4, &[]);
-    double.results.push((0, StorageRole::Transient));
-    let mut problem = problem(&[
-        Op::plain(1, 3, &[]),
-        double,
-        Op::plain(1, 6, &[1]),
-        Op::plain(1, 1, &[3]),
-        Op::plain(1, 8, &[4]),
-        Op::plain(1, 1, &[2, 4, 0]),
-    ]);
-    problem.budget = Some(10);
+    let net = Net::new()
+        .op("first", 1, &[], &[("a", transient(3))])
+        .op("double", 5, &[], &[("b", transient(4)), ("empty", transient(0))])
+        .op("large", 1, &["b"], &[("c", transient(6))])
+        .op("small", 1, &["c"], &[("d", transient(1))])
+        .op("largest", 1, &["d"], &[("e", transient(8))])
+        .op("last", 1, &["empty", "d", "a"], &[("f", transient(1))])
+        .with(|problem| (problem.order, problem.budget) = (OrderMode::Fixed, Some(10)));
+    let problem = at_most_twice(net.done());
     let once = problem.total_duration();
     assert_eq!(brute::stage_form(&problem), Some(once + 1));
     let (outcome, duration) = solve(&CheckmateIlp::NEW, &problem);
@@ -175,10 +172,14 @@ fn rounding_at_random_depends_on_the_seed_only() {
 
 #[test]
 fn a_program_that_is_too_large_is_refused_before_it_is_built() {
-    let ops: Vec<Op> = (0..2000usize)
-        .map(|index| Op::plain(1, 1, &[index / 2, index.saturating_sub(1)]))
-        .collect();
-    let problem = with_budget(problem(&ops), 50);
+    let reads = |index: usize| {
+        [index / 2, index.wrapping_sub(1)]
+            .into_iter()
+            .filter(|&read| read < index)
+            .collect()
+    };
+    let ops: Vec<(u64, u64, Vec<usize>)> = (0..2000).map(|index| (1, 1, reads(index))).collect();
+    let problem = with_budget(at_most_twice(net::paper(&ops)), 50);
     for solver in [&CheckmateIlp::NEW as &dyn Solver, &CheckmateLp::NEW] {
         let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
         assert_eq!(
@@ -215,14 +216,15 @@ fn stages_without_a_frontier_are_refused_where_they_do_not_fit() {
     free.order = OrderMode::Free;
     assert!(!refused(every, &free));
     assert!(!refused(last, &free));
-    let mut fork = problem(&[Op::plain(1, 1, &[]), Op::plain(1, 1, &[0]), Op::plain(1, 1, &[0])]);
-    fork.order = OrderMode::Free;
+    let chain = || {
+        Net::new()
+            .op("a", 1, &[], &[("a", transient(1))])
+            .op("b", 1, &["a"], &[("b", transient(1))])
+    };
+    let fork = at_most_twice(chain().op("c", 1, &["a"], &[("c", transient(1))]).done());
     assert!(refused(last, &fork) && !refused(every, &fork));
-    let mut kept = Op::plain(1, 1, &[0]);
-    kept.results[0].1 = StorageRole::Kept;
-    let mut kept = problem(&[Op::plain(1, 1, &[]), kept]);
-    kept.order = OrderMode::Free;
-    assert!(refused(every, &kept));
+    let output = at_most_twice(chain().op("c", 1, &["b"], &[("y", kept(1))]).done());
+    assert!(refused(every, &output));
 }
 
 #[test]
@@ -244,14 +246,15 @@ fn a_flag_and_a_deadline_stop_the_relaxation() {
 /// HiGHS finds the best solution here without telling of it as an improvement.
 #[test]
 fn the_solution_at_the_end_counts_where_it_was_not_told_of_before() {
-    let mut problem = problem(&[
-        Op::plain(0, 2, &[]),
-        Op::plain(0, 2, &[0]),
-        Op::plain(3, 1, &[1]),
-        Op::plain(0, 4, &[1]),
-        Op::plain(5, 3, &[3, 0]),
-        Op::plain(0, 7, &[1, 2]),
-    ]);
+    let ops: &[(u64, u64, &[usize])] = &[
+        (0, 2, &[]),
+        (0, 2, &[0]),
+        (3, 1, &[1]),
+        (0, 4, &[1]),
+        (5, 3, &[3, 0]),
+        (0, 7, &[1, 2]),
+    ];
+    let mut problem = at_most_twice(net::paper(ops));
     problem.budget = Some(11);
     let (outcome, duration) = solve(&CheckmateIlp::NEW, &problem);
     assert_eq!(duration, Some(problem.total_duration()));

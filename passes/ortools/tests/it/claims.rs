@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use remat_ortools::{Candidates, Gap, Moccasin, Refusal};
-use remat_plan::{
-    BoundCovers, OrderMode, Paging, PagingMode, Problem, Status, StopReason, TensorId, Transfer, baseline,
-};
+use remat_plan::{BoundCovers, OpId, OrderMode, Problem, Status, StopReason, Structure, baseline};
 use remat_solve::{SolveControl, Solver};
 
-use crate::nets::{Op, any_ops, baseline_peak, fan, problem, with_budget};
+use remat_testing::net::{Net, Place, at_most_twice, baseline_peak, fan, paging, paper, transient, with_budget};
+
+use crate::answers::models;
 use remat_truth::sequences as brute;
 
 fn all_stages() -> Gap {
@@ -18,12 +18,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_plan_that_a_bound_covers_beats_it(ops in any_ops(6), budget in 0u64..100, view_duration in 0u64..3, view_workspace in 0u64..3) {
-        let mut ops = ops;
-        for op in ops.iter_mut().filter(|op| op.results.is_empty()) {
-            (op.duration, op.workspace) = (view_duration, view_workspace);
+    fn no_plan_that_a_bound_covers_beats_it(mut problem in models(6), budget in 0u64..100, view_duration in 0u64..3, view_workspace in 0u64..3) {
+        let structure = Structure::of(&problem);
+        for (_, view) in problem.ops.iter_mut_enumerated().filter(|(op, _)| structure.is_lazy(*op)) {
+            (view.duration, view.workspace) = (view_duration, view_workspace);
         }
-        let problem = with_budget(problem(&ops), budget);
+        let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
         for solver in [&all_stages() as &dyn Solver, &Moccasin::NEW, &Gap::NEW] {
             let certificate = solver.solve(&problem, &SolveControl::new()).certificate;
@@ -61,22 +61,10 @@ fn in_free_order_a_bound_on_one_order_is_not_one_on_all() {
     assert!(certificate.bound_covers == BoundCovers::CandidateSet || certificate.bound == problem.total_duration());
 }
 
-const WAY: Transfer = Transfer {
-    latency_ns: 0,
-    bytes_per_s: 1,
-    energy_pj: 0,
-    energy_pj_per_byte: 0,
-};
-
 #[test]
 fn where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only() {
     let mut problem = with_budget(fan(), 30);
-    problem.paging = Some(Paging {
-        mode: PagingMode::Sync,
-        capacity: None,
-        page_out: WAY,
-        page_in: WAY,
-    });
+    problem.paging = Some(paging());
     let certificate = all_stages().solve(&problem, &SolveControl::new()).certificate;
     assert_eq!(certificate.bound_covers, BoundCovers::CandidateSet);
 }
@@ -109,14 +97,10 @@ fn a_budget_below_the_largest_op_is_infeasible_in_every_plan_of_the_order() {
 
 #[test]
 fn sums_beyond_what_cp_sat_counts_are_refused_with_the_reason() {
-    let huge = problem(&[
-        Op::plain(1, (1 << 61) + 1, &[]),
-        Op::plain(1, 1 << 60, &[0]),
-        Op::plain(1, 3, &[0, 1]),
-    ]);
+    let ops: &[(u64, u64, &[usize])] = &[(1, (1 << 61) + 1, &[]), (1, 1 << 60, &[0]), (1, 3, &[0, 1])];
     let huge = Problem {
         budget: Some((1 << 62) - 1),
-        ..huge
+        ..at_most_twice(paper(ops))
     };
     let refusal = Gap::model_size(&huge, Candidates::Uses(1)).unwrap_err();
     assert!(matches!(refusal, Refusal::Range { what: "sizes", .. }), "{refusal}");
@@ -147,25 +131,18 @@ fn durations_beyond_32_bits_are_counted_in_their_common_unit() {
 
 #[test]
 fn a_model_that_runs_views_at_their_readers_denies_no_plan_that_runs_them_before() {
-    // The third op looks into the second result and reads the first one, which has to be gone when the fourth op runs.
-    let view = Op {
-        results: Vec::new(),
-        ..Op::plain(0, 0, &[1, 0])
-    };
-    let mut last = Op::plain(3, 2, &[2]);
-    last.workspace = 5;
-    let mut second = Op::plain(12, 4, &[]);
-    second.workspace = 4;
-    let mut problem = problem(&[Op::plain(7, 7, &[]), second, view, last]);
-    let (operand, base) = (
-        problem.tensors[TensorId::new(0)].storage,
-        problem.tensors[TensorId::new(1)].storage,
-    );
-    let reader = problem.ops.iter_mut().nth(2).unwrap();
-    reader.reads = vec![TensorId::new(0), TensorId::new(1)];
-    assert_ne!(operand, base);
-    problem.tensors[TensorId::new(2)].storage = base;
-    problem.budget = Some(12);
+    // The view reads a result that has to be gone when the last op runs.
+    let net = Net::new()
+        .op("first", 7, &[], &[("operand", transient(7))])
+        .op("second", 12, &[], &[("base", transient(4))])
+        .op("view", 0, &["operand", "base"], &[("v", Place::View("base"))])
+        .op("last", 3, &["v"], &[("y", transient(2))])
+        .with(|problem| {
+            problem.ops[OpId::new(1)].workspace = 4;
+            problem.ops[OpId::new(3)].workspace = 5;
+            (problem.order, problem.budget) = (OrderMode::Fixed, Some(12));
+        });
+    let problem = at_most_twice(net.done());
     assert!(remat_truth::least(&problem, remat_truth::Space::FixedOrder).is_some());
     for solver in crate::solvers_for_time() {
         let certificate = solver.solve(&problem, &SolveControl::new()).certificate;

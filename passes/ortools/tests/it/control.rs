@@ -8,7 +8,7 @@ use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin};
 use remat_plan::{OpId, Plan, Status, StopReason, Structure, lower_sequence};
 use remat_solve::{Observer, Progress, SolveControl, Solver};
 
-use crate::nets::{Op, fan, problem, with_budget};
+use remat_testing::net::{at_most_twice, fan, paper, with_budget};
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
@@ -60,14 +60,14 @@ fn without_time_there_is_no_claim_beyond_the_trivial_one() {
 
 /// A long chain with skips: more than a moment's work for CP-SAT.
 fn hard() -> remat_plan::Problem {
-    let ops: Vec<Op> = (0..120)
+    let ops: Vec<(u64, u64, Vec<usize>)> = (0..120)
         .map(|index: usize| {
             let reads = [index.wrapping_sub(1), index * 7 / 11, index * 3 / 5];
-            let reads: Vec<usize> = reads.into_iter().filter(|&read| read < index).collect();
-            Op::plain(1 + index as u64 * 37 % 41, 1 + index as u64 * 53 % 61, &reads)
+            let reads = reads.into_iter().filter(|&read| read < index).collect();
+            (1 + index as u64 * 37 % 41, 1 + index as u64 * 53 % 61, reads)
         })
         .collect();
-    with_budget(problem(&ops), 30)
+    with_budget(at_most_twice(paper(&ops)), 30)
 }
 
 #[test]

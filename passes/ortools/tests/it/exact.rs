@@ -2,55 +2,58 @@
 
 use proptest::prelude::*;
 use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
-use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
+use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason, TensorId};
 use remat_solve::{Search, SolveControl, Solver};
 
-use crate::answers::assert_honest;
-use crate::nets::{Op, any_ops, fan, paper_ops, problem, with_budget};
+use remat_testing::net::{self, at_most_twice, fan, with_budget};
+
+use crate::answers::{assert_honest, models, paper};
 use remat_truth::sequences as brute;
 
-/// The ops with every other one also reading what the one before makes, so that many plans have their order forced on them.
-fn chain(mut ops: Vec<Op>) -> Vec<Op> {
-    for (index, op) in ops.iter_mut().enumerate().skip(1) {
+/// The problem in which two of three ops also read what the one before makes, so that many plans have their order forced on them.
+fn chain(mut problem: Problem) -> Problem {
+    for (index, op) in problem.ops.iter_mut().enumerate() {
         if index % 3 > 0 {
-            op.reads.push(index - 1);
+            op.reads.push(TensorId::new(index - 1));
+            op.reads.sort_unstable();
+            op.reads.dedup();
         }
     }
-    ops
+    problem
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_plan_in_fixed_order_beats_the_bound(ops in paper_ops(5), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn no_plan_in_fixed_order_beats_the_bound(problem in paper(5), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
     #[test]
-    fn no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(5), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds(problem in models(5), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
     #[test]
-    fn in_free_order_no_plan_at_all_beats_the_bound(ops in paper_ops(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&chain(ops)), budget);
+    fn in_free_order_no_plan_at_all_beats_the_bound(problem in paper(4), budget in 0u64..60) {
+        let mut problem = with_budget(chain(problem), budget);
         problem.order = OrderMode::Free;
         assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
     #[test]
-    fn in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds(ops in any_ops(4), budget in 0u64..60) {
-        let mut problem = with_budget(problem(&ops), budget);
+    fn in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds(problem in models(4), budget in 0u64..60) {
+        let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
         assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
     #[test]
-    fn the_bound_is_none_above_what_other_models_find(ops in paper_ops(9), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn the_bound_is_none_above_what_other_models_find(problem in paper(9), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let gap = Gap::NEW.only(Candidates::AllStages).solve(&problem, &SolveControl::new()).certificate;
         let optimum = gap.objective;
         let exact = Exact.solve(&problem, &SolveControl::new()).certificate;
@@ -59,8 +62,8 @@ proptest! {
     }
 
     #[test]
-    fn the_plan_is_no_worse_than_that_of_the_search(ops in paper_ops(9), budget in 0u64..100) {
-        let problem = with_budget(problem(&ops), budget);
+    fn the_plan_is_no_worse_than_that_of_the_search(problem in paper(9), budget in 0u64..100) {
+        let problem = with_budget(problem, budget);
         let searched = Search.solve(&problem, &SolveControl::new().step_limit(20_000));
         let mut control = SolveControl::new();
         control.warm_start = searched.plan.as_ref();
@@ -92,11 +95,9 @@ fn most_small_plans_are_proved_the_best_in_fixed_order() {
 
 /// `y` of the large `x` has to be made again before the large `v`, although `v` comes first.
 fn out_of_order() -> Problem {
-    let (u, v, x) = (Op::plain(1, 1, &[]), Op::plain(1, 5, &[0]), Op::plain(1, 5, &[]));
-    let y = Op::plain(1, 1, &[2]);
-    let large = Op::plain(1, 7, &[]);
-    let last = Op::plain(1, 1, &[1, 3]);
-    let mut problem = problem(&[u, v, x, y, large, last]);
+    let [u, v, x]: [(u64, u64, &[usize]); 3] = [(1, 1, &[]), (1, 5, &[0]), (1, 5, &[])];
+    let [y, large, last]: [(u64, u64, &[usize]); 3] = [(1, 1, &[2]), (1, 7, &[]), (1, 1, &[1, 3])];
+    let mut problem = at_most_twice(net::paper(&[u, v, x, y, large, last]));
     problem.budget = Some(7);
     problem
 }

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
+use remat_testing::net::{baseline_peak, fan, with_budget};
 use remat_truth::sequences as brute;
 
-use crate::answers::solve;
-use crate::nets::{Op, baseline_peak, fan, paper_ops, problem, with_budget};
+use crate::answers::{paper, solve};
 
 /// A graph of `tests/data` in fixed order, under the accounting of the papers.
 fn graph(name: &str, budget: u64) -> Problem {
@@ -51,14 +51,12 @@ fn assert_true(solver: &dyn Solver, problem: &Problem, truth: Truth) {
     }
 }
 
-/// The ops with sizes of that magnitude and no common divisor.
-fn enlarged(mut ops: Vec<Op>, magnitude: u64, noise: &[u64]) -> Vec<Op> {
-    for (op, noise) in ops.iter_mut().zip(noise) {
-        for (bytes, _) in &mut op.results {
-            *bytes = *bytes * magnitude + noise % magnitude;
-        }
+/// The problem with sizes of that magnitude and no common divisor.
+fn enlarged(mut problem: Problem, magnitude: u64, noise: &[u64]) -> Problem {
+    for (storage, noise) in problem.storages.iter_mut().zip(noise) {
+        storage.bytes = storage.bytes * magnitude + noise % magnitude;
     }
-    ops
+    problem
 }
 
 /// The largest is more than CP-SAT counts in most problems, and then refused.
@@ -75,12 +73,12 @@ proptest! {
 
     #[test]
     fn no_solver_says_what_is_not_true_of_sizes_of_any_magnitude(
-        ops in paper_ops(5),
+        problem in paper(5),
         magnitude in prop::sample::select(&MAGNITUDES[..]),
         noise in prop::collection::vec(any::<u64>(), 5),
         budget in 0u64..100,
     ) {
-        let problem = with_budget(problem(&enlarged(ops, magnitude, &noise)), budget);
+        let problem = with_budget(enlarged(problem, magnitude, &noise), budget);
         let truth = Truth { fixed: brute::fixed_order(&problem), stages: brute::stage_form(&problem) };
         for solver in crate::solvers_for_time() {
             assert_true(solver, &problem, truth);
@@ -89,12 +87,12 @@ proptest! {
 
     #[test]
     fn every_exact_solver_settles_small_problems_of_any_size(
-        ops in paper_ops(6),
+        problem in paper(6),
         magnitude in prop::sample::select(&MAGNITUDES[..]),
         noise in prop::collection::vec(any::<u64>(), 6),
         budget in 0u64..100,
     ) {
-        let problem = with_budget(problem(&enlarged(ops, magnitude, &noise)), budget);
+        let problem = with_budget(enlarged(problem, magnitude, &noise), budget);
         let optimum = brute::stage_form(&problem);
         let [gap, on_highs, on_scip] = &ALL_STAGES;
         let others: [&dyn Solver; 4] = [&CheckmateIlp::NEW, &CheckmateIlp::ON_SCIP, &CheckmateIlp::ON_CP_SAT, &Moccasin::NEW];

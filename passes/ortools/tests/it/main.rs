@@ -9,7 +9,6 @@ mod claims;
 mod control;
 mod exact;
 mod large;
-mod nets;
 mod poet;
 mod sizes;
 

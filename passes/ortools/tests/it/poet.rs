@@ -5,14 +5,16 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use remat_cost::{Device, TrainingNet};
+use remat_cost::Device;
 use remat_ortools::{CheckmateIlp, DeadlineCovers, Poet};
 use remat_plan::{Objective, OpId, Paging, PagingMode, Problem, Status, StopReason, Transfer};
 use remat_solve::paging::PagingSearch;
 use remat_solve::{SolveControl, Solver};
+use remat_testing::TrainingNet;
 use remat_verify::{Code, Replay, replay};
 
-use crate::nets::{Op, problem, with_budget};
+use remat_testing::net::{at_most_twice, paper};
+use remat_testing::random::{Features, budgeted};
 use remat_truth::paging::least_energy;
 
 /// A second memory that costs so many picojoules for each byte and way, and a nanosecond for each byte.
@@ -33,38 +35,11 @@ fn second_memory(out_pj: u64, in_pj: u64) -> Paging {
 
 /// Chains with skips, energies, a budget and a second memory.
 fn paged() -> impl Strategy<Value = Problem> {
-    let op = (
-        1u64..20,
-        1u64..9,
-        prop::collection::vec(any::<prop::sample::Index>(), 1..3),
-    );
-    let energies = prop::collection::vec(1u64..30, 8);
-    (prop::collection::vec(op, 4..7), energies, 0u64..100, (0u64..4, 0u64..4)).prop_map(
-        |(draws, energies, hundredths, (out, back))| {
-            let ops: Vec<Op> = draws
-                .iter()
-                .enumerate()
-                .map(|(id, (duration, bytes, reads))| {
-                    let mut reads: Vec<usize> = if id == 0 {
-                        Vec::new()
-                    } else {
-                        reads.iter().map(|read| id - 1 - read.index(id)).collect()
-                    };
-                    reads.sort_unstable();
-                    reads.dedup();
-                    Op::plain(*duration, *bytes, &reads)
-                })
-                .collect();
-            let mut problem = with_budget(problem(&ops), hundredths);
-            problem.max_computes = None;
-            problem.objective = Objective::Energy;
-            problem.paging = Some(second_memory(out, back));
-            for (op, energy) in problem.ops.iter_mut().zip(energies) {
-                op.energy_pj = energy;
-            }
-            problem
-        },
-    )
+    (budgeted(4..7, Features::PAPER), (0u64..4, 0u64..4)).prop_map(|(problem, (out, back))| Problem {
+        objective: Objective::Energy,
+        paging: Some(second_memory(out, back)),
+        ..problem
+    })
 }
 
 fn checked(solver: &dyn Solver, problem: &Problem) -> Option<Replay> {
@@ -126,17 +101,11 @@ fn without_a_second_memory_and_with_time_as_the_objective_it_is_checkmate() {
     }
 }
 
-/// A value that is dear to make is needed again behind one that fills the budget. There is a stage between the two, since the program
+/// A value that is expensive to make is needed again behind one that fills the budget. There is a stage between the two, since the program
 /// moves out only what is in memory throughout a stage.
-fn dear() -> Problem {
-    let ops = [
-        Op::plain(100, 4, &[]),
-        Op::plain(1, 1, &[]),
-        Op::plain(1, 9, &[]),
-        Op::plain(1, 1, &[2]),
-        Op::plain(1, 1, &[0, 3]),
-    ];
-    let mut problem = problem(&ops);
+fn expensive() -> Problem {
+    let ops: &[(u64, u64, &[usize])] = &[(100, 4, &[]), (1, 1, &[]), (1, 9, &[]), (1, 1, &[2]), (1, 1, &[0, 3])];
+    let mut problem = at_most_twice(paper(ops));
     problem.budget = Some(11);
     problem.objective = Objective::Energy;
     problem.paging = Some(second_memory(1, 1));
@@ -145,8 +114,8 @@ fn dear() -> Problem {
 }
 
 #[test]
-fn what_is_dear_to_make_is_moved_and_the_deadline_counts_transfers() {
-    let mut problem = dear();
+fn what_is_expensive_to_make_is_moved_and_the_deadline_counts_transfers() {
+    let mut problem = expensive();
     let found = checked(&Poet::NEW, &problem).unwrap();
     // Four bytes out and back.
     assert_eq!((found.energy, found.duration), (50 + 8, 104 + 8));
@@ -168,7 +137,7 @@ fn what_is_dear_to_make_is_moved_and_the_deadline_counts_transfers() {
 
 #[test]
 fn a_plan_that_exceeds_the_capacity_is_not_taken() {
-    let mut problem = dear();
+    let mut problem = expensive();
     problem.paging.as_mut().unwrap().capacity = Some(4);
     assert!(checked(&Poet::NEW, &problem).is_some());
     problem.deadline = Some(104 + 8);

@@ -4,19 +4,14 @@
 use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize, Partition, Refusal};
 use remat_plan::{OrderMode, Problem};
 
-use crate::nets::{Op, problem, with_budget};
+use remat_testing::net::{at_most_twice, paper, with_budget};
 
 /// A chain in which every op also reads the result before the last.
 fn ladder(nodes: usize) -> Problem {
-    let reads = |index: usize| {
-        [index.wrapping_sub(1), index.wrapping_sub(2)]
-            .into_iter()
-            .filter(move |&read| read < index)
-    };
-    let ops: Vec<Op> = (0..nodes)
-        .map(|index| Op::plain(1, 1, &reads(index).collect::<Vec<_>>()))
+    let ops: Vec<_> = (0..nodes)
+        .map(|index| (1, 1, Vec::from_iter(index.saturating_sub(2)..index)))
         .collect();
-    with_budget(problem(&ops), 50)
+    with_budget(at_most_twice(paper(&ops)), 50)
 }
 
 #[test]
@@ -58,7 +53,7 @@ fn in_free_order_the_domain_is_one_event_for_every_run() {
 
 #[test]
 fn more_intervals_than_can_be_numbered_are_refused() {
-    let apart = problem(&[Op::plain(1, 1, &[]), Op::plain(1, 1, &[])]);
+    let apart = paper(&[(1, 1, []), (1, 1, [])]);
     for mut problem in [ladder(10), apart] {
         problem.max_computes = Some(u32::MAX);
         let refusal = Moccasin::NEW.model_size(&problem).unwrap_err();

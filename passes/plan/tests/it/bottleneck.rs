@@ -1,11 +1,11 @@
 //! The bound that is read off the problem, against all plans of small problems.
 
 use proptest::prelude::*;
-use proptest::sample::Index;
-use remat_plan::{Infeasible, OpId, OrderMode, Problem, StorageRole, Structure, lower_sequence};
+use remat_plan::{Infeasible, OpId, OrderMode, Problem, Structure, lower_sequence};
+use remat_testing::random::{Features, in_either_order, problems};
 use remat_verify::replay;
 
-use crate::net::{Net, Place, example, kept, op, transient};
+use remat_testing::net::{Net, Place, example, kept, op, transient};
 
 fn bottleneck(problem: &Problem) -> u64 {
     problem
@@ -58,54 +58,9 @@ fn extend(
     }
 }
 
-#[derive(Clone, Debug)]
-struct RandomOp {
-    reads: Vec<Index>,
-    kind: u8,
-    bytes: u64,
-    workspace: u64,
-}
-
-fn random_problem() -> impl Strategy<Value = Problem> {
-    let op = (
-        prop::collection::vec(any::<Index>(), 0..3),
-        0u8..8,
-        1u64..20,
-        prop_oneof![3 => Just(0), 1 => 1u64..20],
-    );
-    let op = op.prop_map(|(reads, kind, bytes, workspace)| RandomOp {
-        reads,
-        kind,
-        bytes,
-        workspace,
-    });
-    (prop::collection::vec(op, 1..6), any::<bool>()).prop_map(|(ops, fixed)| {
-        let mut net = Net::new().input("t");
-        for (id, random) in ops.iter().enumerate() {
-            let tensors: Vec<String> = net.0.tensors.iter().map(|tensor| tensor.name.clone()).collect();
-            let mut reads: Vec<&str> = random.reads.iter().map(|at| at.get(&tensors).as_str()).collect();
-            reads.sort_unstable();
-            reads.dedup();
-            let place = match (random.kind, reads.first()) {
-                (0 | 1, Some(base)) => Place::View(base),
-                (2, _) => kept(random.bytes),
-                (3, _) => Place::New(StorageRole::External, random.bytes),
-                _ => transient(random.bytes),
-            };
-            net = net
-                .op(&format!("op{id}"), 1, &reads, &[(&format!("t{id}"), place)])
-                .with(|problem| {
-                    problem.ops[OpId::new(id)].workspace = random.workspace;
-                    problem.order = if fixed { OrderMode::Fixed } else { OrderMode::Free };
-                });
-        }
-        net.done()
-    })
-}
-
 proptest! {
     #[test]
-    fn no_plan_has_a_peak_below_the_bottleneck(problem in random_problem()) {
+    fn no_plan_has_a_peak_below_the_bottleneck(problem in in_either_order(problems(1..6, Features::RULES))) {
         prop_assert!(bottleneck(&problem) <= lowest_peak(&problem, 1));
     }
 }

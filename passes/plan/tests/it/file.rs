@@ -6,7 +6,8 @@ use remat_plan::{
     Problem, Setup, Status, StepKind, StopReason, StorageId,
 };
 
-use crate::net::{PLAIN, RECOMPUTING, example, file, plan};
+use remat_testing::net::example;
+use remat_testing::plans::{PLAIN, RECOMPUTING, file, plan};
 
 fn setup(problem: &Problem) -> Setup {
     Setup {
@@ -17,7 +18,7 @@ fn setup(problem: &Problem) -> Setup {
             name: "mine".to_owned(),
             figures: Some(serde_json::json!({ "vector_bytes": 4 })),
         }),
-        paging: Some(crate::net::paging()),
+        paging: Some(remat_testing::net::paging()),
         ..Setup::default()
     }
 }
@@ -65,7 +66,7 @@ fn what_is_written_is_read_back() {
 fn names_stand_for_the_ids_of_every_kind_of_step() {
     let problem = example()
         .with(|problem| {
-            problem.paging = Some(crate::net::paging());
+            problem.paging = Some(remat_testing::net::paging());
         })
         .done();
     let steps = "compute conv, recompute conv, page_out a, page_in a, free a";

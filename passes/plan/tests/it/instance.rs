@@ -2,7 +2,7 @@
 
 use remat_plan::{Instance, NodeId, Problem, ProblemOp, StorageRole, Structure};
 
-use crate::net::{Net, Place, kept, op, storage, transient};
+use remat_testing::net::{Net, Place, kept, op, storage, transient};
 
 fn instance(problem: &Problem) -> Instance {
     Instance::of(problem, &Structure::of(problem))

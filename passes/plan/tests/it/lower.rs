@@ -1,9 +1,11 @@
 //! Sequences become plans: views run on demand, storages are freed after their last use.
 
-use remat_plan::{LowerError, OpId, Plan, PlanFile, Problem, StorageRole, Structure, baseline, lower_sequence};
+use remat_plan::{
+    LowerError, OpId, Plan, PlanFile, Problem, StorageRole, Structure, TensorId, baseline, lower_sequence,
+};
 use remat_verify::replay;
 
-use crate::net::{Net, Place, example, kept, op, transient};
+use remat_testing::net::{Net, Place, example, kept, op, step, transient};
 
 /// The plan of a sequence of op names.
 fn lowered(problem: &Problem, sequence: &str) -> Result<Plan, LowerError> {
@@ -111,39 +113,12 @@ fn an_op_before_what_it_reads_is_an_error_even_through_a_view() {
 fn long_chains_of_views_do_not_overflow_the_stack() {
     const LENGTH: usize = 100_000;
     let mut net = Net::new().input("x").op("a", 1, &["x"], &[("t0", transient(8))]);
-    // Added by hand: looking every name up would take quadratic time.
-    let (base, storage) = {
-        let tensor = net.0.tensors.last_key().unwrap();
-        (tensor, net.0.tensors[tensor].storage)
-    };
-    let mut last = base;
+    // By ids: looking every name up would take quadratic time.
     for index in 1..=LENGTH {
-        let producer = Some(net.0.ops.next_key());
-        let next = net.0.tensors.push_and_get_key(remat_plan::ProblemTensor {
-            name: format!("t{index}"),
-            storage,
-            producer,
-        });
-        net.0.ops.push(remat_plan::ProblemOp {
-            name: format!("view{index}"),
-            duration: 0,
-            energy_pj: 0,
-            workspace: 0,
-            recomputable: true,
-            reads: vec![last],
-            defines: vec![next],
-        });
-        last = next;
+        let last = TensorId::new(index);
+        net.add(step(&format!("view{index}"), 0, vec![last]), [Place::View(last)]);
     }
-    let end = net.0.ops.push_and_get_key(remat_plan::ProblemOp {
-        name: "end".into(),
-        duration: 1,
-        energy_pj: 0,
-        workspace: 0,
-        recomputable: true,
-        reads: vec![last],
-        defines: Vec::new(),
-    });
+    let end = net.add(step("end", 1, vec![TensorId::new(LENGTH + 1)]), []);
     let problem = net.done();
     let structure = Structure::of(&problem);
     assert_eq!(structure.scheduled().count(), 2);

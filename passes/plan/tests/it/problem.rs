@@ -2,7 +2,7 @@
 
 use remat_plan::{OpId, Problem, ProblemError, StorageId, StorageRole, TensorId};
 
-use crate::net::{Net, example, op, storage, tensor, transient};
+use remat_testing::net::{Net, example, op, storage, tensor, transient};
 
 fn error(change: impl FnOnce(&mut Problem)) -> ProblemError {
     Problem::from_json(&example().with(change).0.to_json()).unwrap_err()
@@ -13,7 +13,7 @@ fn a_problem_is_read_back_with_and_without_limits() {
     let limited = example().with(|problem| {
         problem.budget = Some(300);
         problem.max_computes = Some(2);
-        problem.paging = Some(crate::net::paging());
+        problem.paging = Some(remat_testing::net::paging());
     });
     for problem in [example().done(), limited.done(), Net::new().done()] {
         assert_eq!(Problem::from_json(&problem.to_json()), Ok(problem));
@@ -32,7 +32,7 @@ fn the_digest_follows_every_field() {
         |problem| problem.ops[OpId::new(0)].energy_pj += 1,
         |problem| problem.deadline = Some(300),
         |problem| problem.objective = remat_plan::Objective::Energy,
-        |problem| problem.paging = Some(crate::net::paging()),
+        |problem| problem.paging = Some(remat_testing::net::paging()),
     ];
     for change in changes {
         assert_ne!(problem.digest(), example().with(change).done().digest());
@@ -225,7 +225,7 @@ fn fields_that_a_problem_does_not_have_are_refused_with_their_place() {
 #[test]
 fn a_second_memory_needs_a_bus_that_moves_something_and_times_and_energies_that_fit() {
     let with = |change: fn(&mut remat_plan::Paging)| {
-        let mut paging = crate::net::paging();
+        let mut paging = remat_testing::net::paging();
         change(&mut paging);
         example().with(|problem| problem.paging = Some(paging)).0.validate()
     };

@@ -3,7 +3,7 @@
 use remat_plan::{OpId, Problem, Structure, lower_sequence, prune_sequence};
 use remat_verify::replay;
 
-use crate::net::{Net, example, kept, op, transient};
+use remat_testing::net::{Net, example, kept, op, transient};
 
 fn pruned(problem: &Problem, sequence: &str) -> String {
     let structure = Structure::of(problem);

@@ -69,6 +69,18 @@ impl ComparedRun {
         self.finding.solution()
     }
 
+    /// Whether there is a plan, and if not why, in a word or two.
+    #[must_use]
+    pub fn found(&self) -> &'static str {
+        match &self.finding {
+            Finding::Plan(_) => "yes",
+            Finding::Impossible { .. } => "impossible",
+            Finding::NotFound { .. } if self.refused => "refused",
+            Finding::NotFound { .. } => "no",
+            Finding::Untried => "not tried",
+        }
+    }
+
     fn duration(&self) -> Option<u64> {
         self.solution().map(|solution| solution.replay.duration)
     }
@@ -108,6 +120,18 @@ pub struct Beaten {
 }
 
 impl Comparison {
+    /// Each solver's name with its plans as points: the budget as a share of the model's peak, and the added time, both in per cent.
+    pub fn curves(&self, model: &Model) -> impl Iterator<Item = (&'static str, Vec<(f64, f64)>)> {
+        let peak = model.baseline().peak.max(1) as f64;
+        self.solvers.iter().map(move |solver| {
+            let runs = self.budgets.iter().zip(&solver.runs);
+            let point = |(&(_, bytes), run): (&(BudgetSpec, u64), &ComparedRun)| {
+                Some((100.0 * bytes as f64 / peak, run.solution()?.overhead.percent()))
+            };
+            (solver.name, runs.filter_map(point).collect())
+        })
+    }
+
     /// Duration of the shortest plan that any solver found under a budget.
     #[must_use]
     pub fn best(&self, budget: usize) -> Option<u64> {

@@ -61,7 +61,7 @@ impl Overhead {
 }
 
 /// A plan that passed the checker.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Solution {
     /// The problem with the budget that was solved for.
     pub problem: Problem,

@@ -4,7 +4,8 @@ use remat_ir::{GraphBuilder, OpSpec};
 use remat_plan::Accounting;
 use remat_rewrite::rewrite;
 
-use crate::support::{plan, problem, vector};
+use crate::support::{problem, vector};
+use remat_testing::plans::plan;
 
 #[test]
 fn sizes_that_types_leave_open_are_copied() {

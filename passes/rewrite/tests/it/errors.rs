@@ -4,7 +4,8 @@ use remat_ir::{Effects, GraphError};
 use remat_plan::{Accounting, OpId, Plan, Problem, Step, StorageId};
 use remat_rewrite::{RewriteError, rewrite};
 
-use crate::support::{RECOMPUTING, example, plan, problem};
+use crate::support::{example, problem};
+use remat_testing::plans::{RECOMPUTING, plan};
 
 fn runtime_problem() -> Problem {
     problem(&example(), Accounting::Runtime, |_| 0)

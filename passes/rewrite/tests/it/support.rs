@@ -1,10 +1,8 @@
-//! Problems from graphs, and plans from short texts.
+//! Problems from graphs.
 
 use remat_ir::{ElementType, Graph, GraphBuilder, Op, OpKind, OpSpec, StorageClass, StorageId, TensorId, ValueType};
-use remat_plan::{
-    Accounting, OpId, OrderMode, Paging, PagingMode, Plan, Problem, ProblemOp, ProblemStorage, ProblemTensor, Step,
-    StorageRole, Transfer,
-};
+use remat_plan::{Accounting, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
+use remat_testing::net::{Net, paging};
 
 /// A vector of single-precision numbers.
 pub(crate) fn vector(elements: u64) -> ValueType {
@@ -49,60 +47,16 @@ pub(crate) fn problem(graph: &Graph, accounting: Accounting, workspace: impl Fn(
         bytes: storage.bytes.unwrap(),
         role: role(id),
     });
-    let problem = Problem {
+    let net = Net(Problem {
         name: graph.name.clone(),
         accounting,
-        order: OrderMode::Free,
-        max_computes: None,
-        budget: None,
         paging: Some(paging()),
-        objective: remat_plan::Objective::Time,
-        deadline: None,
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages: storages.collect(),
-    };
-    problem.validate().unwrap();
-    problem
-}
-
-/// A second memory that the processor moves to and from at once.
-fn paging() -> Paging {
-    let way = Transfer {
-        latency_ns: 0,
-        bytes_per_s: u64::MAX,
-        energy_pj: 0,
-        energy_pj_per_byte: 0,
-    };
-    Paging {
-        mode: PagingMode::Sync,
-        capacity: None,
-        page_out: way,
-        page_in: way,
-    }
-}
-
-/// A plan from `compute a, recompute b, free c, page_out d, page_in d`.
-pub(crate) fn plan(problem: &Problem, text: &str) -> Plan {
-    let op = |name: &str| OpId::new(problem.ops.iter().position(|op| op.name == name).unwrap());
-    let storage = |name: &str| {
-        let named = |id: &StorageId| problem.storage_name(*id) == name;
-        problem.storages.keys().find(named).unwrap()
-    };
-    let step = |step: &str| {
-        let (kind, name) = step.trim().split_once(' ').unwrap();
-        match kind {
-            "compute" => Step::Compute(op(name)),
-            "recompute" => Step::Recompute(op(name)),
-            "free" => Step::Free(storage(name)),
-            "page_out" => Step::PageOut(storage(name)),
-            "page_in" => Step::PageIn(storage(name)),
-            _ => panic!("no step `{step}`"),
-        }
-    };
-    Plan {
-        steps: text.split(',').map(step).collect(),
-    }
+        ..Net::new().0
+    });
+    net.done()
 }
 
 /// `conv`: x, w -> a; `flat`: a -> v, a view; `gemm`: v -> b; `relu`: b -> c; `add`: v, c -> y.
@@ -123,10 +77,6 @@ pub(crate) fn example() -> Graph {
     builder.output(y);
     builder.finish()
 }
-
-/// The valid plan for [`example`] with a recompute.
-pub(crate) const RECOMPUTING: &str = "compute conv, compute flat, compute gemm, free a, compute relu, free b, recompute conv, \
-     recompute flat, compute add, free a, free c";
 
 /// The peak of the storages that the run owns, from the ops of a rewritten graph alone. `workspace` is given the op.
 pub(crate) fn peak(graph: &Graph, workspace: impl Fn(&Op) -> u64) -> u64 {

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use remat_cost::TrainingNet;
 use remat_schedule::{FormatError, Schedule, Step, encode};
+use remat_testing::TrainingNet;
 
 use super::hostile::{broken, sealed};
 use super::{any_plan, linear, planned};

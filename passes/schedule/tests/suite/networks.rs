@@ -1,8 +1,8 @@
 //! Schedules of the networks of the POET paper.
 
-use remat_cost::TrainingNet;
 use remat_plan::{Step, StorageId};
 use remat_schedule::{Figures, Schedule, WriteError, encode, plan_of};
+use remat_testing::TrainingNet;
 
 use super::{linear, planned};
 

@@ -132,12 +132,12 @@ mod tests {
     use remat_plan::Structure;
 
     use super::*;
-    use crate::support::paper;
+    use remat_testing::net::paper;
 
     /// 0 -> 1 -> {2, 3} -> 4 -> 5, a loss 6 and its mirror image.
     fn diamond() -> (StageGraph, Roles) {
         let problem = paper(&[
-            (1, 5, &[]),
+            (1, 5, &[][..]),
             (1, 5, &[0]),
             (1, 5, &[1]),
             (1, 5, &[1]),

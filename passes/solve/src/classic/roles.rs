@@ -154,7 +154,7 @@ mod tests {
     use remat_plan::Structure;
 
     use super::*;
-    use crate::support::paper;
+    use remat_testing::net::paper;
 
     fn roles(ops: &[(u64, u64, &[usize])]) -> Result<Roles, RolesError> {
         let problem = paper(ops);

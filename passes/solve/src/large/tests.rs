@@ -18,7 +18,7 @@ use crate::descent::Descent;
 use crate::rng::Rng;
 use crate::sequence::EventId;
 use crate::state::State;
-use crate::support::{Features, budgeted, problems};
+use remat_testing::random::{Features, budgeted, problems};
 
 fn dag_of(problem: &Problem) -> Dag {
     Dag::of(problem, &Structure::of(problem))
@@ -182,7 +182,7 @@ proptest! {
 fn the_peak_is_lowered_as_far_as_the_duration_allows() {
     // The first value is large and used again at the end; dropping it in between costs one more run of it.
     let ops: &[(u64, u64, &[usize])] = &[(1, 5, &[]), (1, 5, &[0]), (1, 5, &[1]), (1, 1, &[2]), (1, 1, &[0, 3])];
-    let problem = crate::support::paper(ops);
+    let problem = remat_testing::net::paper(ops);
     let peak = |limit: i64| {
         let dag = dag_of(&problem);
         dag.unscaled(lower(&problem, limit, 10_000).1.peak)
@@ -195,7 +195,7 @@ fn the_peak_is_lowered_as_far_as_the_duration_allows() {
 #[test]
 fn many_insertions_at_one_place_spread_the_events_out() {
     let ops: Vec<(u64, u64, &[usize])> = vec![(1, 1, &[]), (1, 1, &[0]), (1, 1, &[1])];
-    let problem = crate::support::paper(&ops);
+    let problem = remat_testing::net::paper(&ops);
     let dag = dag_of(&problem);
     let mut timeline = Timeline::of(&dag, 2, &reference(&dag));
     let last = *timeline.runs(NodeId::new(2)).last().expect("it ran");
@@ -209,7 +209,7 @@ fn many_insertions_at_one_place_spread_the_events_out() {
 #[test]
 fn a_recompute_at_the_end_of_the_sequence_comes_and_goes() {
     let ops: Vec<(u64, u64, &[usize])> = vec![(1, 3, &[]), (1, 5, &[0]), (1, 1, &[0])];
-    let problem = crate::support::paper(&ops);
+    let problem = remat_testing::net::paper(&ops);
     let dag = dag_of(&problem);
     let mut timeline = Timeline::of(&dag, 4, &[0, 1, 2, 1].map(NodeId::new));
     let last = *timeline.runs(NodeId::new(1)).last().expect("it ran");
@@ -225,7 +225,7 @@ fn a_recompute_at_the_end_of_the_sequence_comes_and_goes() {
 fn list_scheduling_keeps_to_the_graph_and_takes_the_cheap_branch_first() {
     // A large value and a small one are made of one input each, and used together: the large one is made last.
     let ops: &[(u64, u64, &[usize])] = &[(1, 9, &[]), (1, 1, &[]), (1, 9, &[0]), (1, 1, &[1]), (1, 1, &[2, 3])];
-    let mut problem = crate::support::paper(ops);
+    let mut problem = remat_testing::net::paper(ops);
     problem.order = OrderMode::Free;
     let dag = dag_of(&problem);
     assert_eq!(super::order::forward(&dag), [1, 3, 0, 2, 4].map(NodeId::new));

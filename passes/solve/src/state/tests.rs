@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use remat_plan::{Structure, ValueId};
 
 use super::*;
-use crate::support::{Features, problems};
+use remat_testing::random::{Features, problems};
 
 /// Memory at each position, straight from the definition.
 fn memory_by_definition(dag: &Dag, nodes: &[NodeId]) -> Vec<i32> {

@@ -3,8 +3,9 @@
 use remat_plan::{Certificate, OrderMode, PlanFile, Problem};
 use remat_verify::{CheckError, Code, check_file};
 
-use crate::net::{example, file, op, paging, plan, transient};
 use crate::oracle;
+use remat_testing::net::{example, op, paging, transient};
+use remat_testing::plans::{file, plan};
 
 /// The network as every text draws it.
 const NETWORK: &str = "
@@ -137,6 +138,6 @@ fn the_network_of_the_texts_has_the_figures_they_state() {
         let replay = remat_verify::replay(&problem, &plan(&problem, steps)).unwrap();
         (replay.peak, replay.duration)
     };
-    assert_eq!(figures(crate::net::PLAIN), (400, 41));
-    assert_eq!(figures(crate::net::RECOMPUTING), (300, 52));
+    assert_eq!(figures(remat_testing::plans::PLAIN), (400, 41));
+    assert_eq!(figures(remat_testing::plans::RECOMPUTING), (300, 52));
 }

@@ -3,7 +3,8 @@
 use remat_plan::Plan;
 use remat_verify::{replay, resident_at};
 
-use crate::net::{Net, RECOMPUTING, example, op, plan, storage, transient};
+use remat_testing::net::{Net, example, op, storage, transient};
+use remat_testing::plans::{RECOMPUTING, plan};
 
 #[test]
 fn resident_storages_and_workspace_add_up_to_the_trace() {
@@ -11,7 +12,7 @@ fn resident_storages_and_workspace_add_up_to_the_trace() {
         .with(|problem| {
             let gemm = op(problem, "gemm");
             problem.ops[gemm].workspace = 7;
-            problem.paging = Some(crate::net::paging());
+            problem.paging = Some(remat_testing::net::paging());
         })
         .done();
     let paged = RECOMPUTING.replace("free a, compute relu", "page_out a, compute relu, page_in a, free a");

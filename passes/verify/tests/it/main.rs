@@ -5,6 +5,5 @@ mod corpus;
 mod explain;
 mod inspect;
 mod mutation;
-mod net;
 mod oracle;
 mod rules;

@@ -4,110 +4,22 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use remat_plan::{
-    Event, OpId, OrderMode, Paging, PagingMode, Plan, Problem, Step, StorageId, StorageRole, Structure, Transfer,
-    lower_events,
-};
+use remat_plan::{Event, OpId, Paging, PagingMode, Plan, Problem, Step, StorageId, Structure, lower_events};
+use remat_testing::random::{Features, in_either_order, problems, second_memory};
 use remat_verify::{Code, replay};
 
-use crate::net::{Net, Place};
 use crate::oracle;
-
-#[derive(Clone, Debug)]
-struct RandomOp {
-    reads: Vec<Index>,
-    /// For each result: its kind, its size, and which operand it looks into if it is a view.
-    results: Vec<(u8, u64, Index)>,
-    workspace: u64,
-    recomputable: bool,
-    duration: u64,
-    energy: u64,
-}
-
-fn random_op() -> impl Strategy<Value = RandomOp> {
-    let results = prop::collection::vec((0u8..10, 0u64..50, any::<Index>()), 1..4);
-    (
-        prop::collection::vec(any::<Index>(), 0..4),
-        results,
-        prop_oneof![Just(0), 0u64..40],
-        prop::bool::weighted(0.8),
-        0u64..20,
-        0u64..20,
-    )
-        .prop_map(|(reads, results, workspace, recomputable, duration, energy)| RandomOp {
-            reads,
-            results,
-            workspace,
-            recomputable,
-            duration,
-            energy,
-        })
-}
-
-/// One way of the bus; a byte takes up to some nanoseconds, not always a whole number of them.
-fn random_way() -> impl Strategy<Value = Transfer> {
-    let speed = prop_oneof![Just(1_000_000_000u64), 300_000_000u64..5_000_000_000];
-    (0u64..30, speed, 0u64..9, 0u64..4).prop_map(|(latency_ns, bytes_per_s, energy_pj, energy_pj_per_byte)| Transfer {
-        latency_ns,
-        bytes_per_s,
-        energy_pj,
-        energy_pj_per_byte,
-    })
-}
-
-fn random_paging() -> impl Strategy<Value = Paging> {
-    let mode = prop_oneof![1 => Just(PagingMode::Sync), 2 => Just(PagingMode::Dma)];
-    let capacity = prop::option::weighted(0.3, 0u64..100);
-    (mode, capacity, random_way(), random_way()).prop_map(|(mode, capacity, page_out, page_in)| Paging {
-        mode,
-        capacity,
-        page_out,
-        page_in,
-    })
-}
 
 /// Problems with several results, views, graph outputs, constants, workspace and ops that are not recomputable.
 fn random_problem() -> impl Strategy<Value = Problem> {
-    let ops = prop::collection::vec(random_op(), 1..9);
     let most = prop::option::weighted(0.3, 1u32..3);
-    let paging = prop::option::weighted(0.7, random_paging());
-    (ops, any::<bool>(), most, paging).prop_map(|(ops, fixed, most, paging)| build(&ops, fixed, most, paging))
-}
-
-fn build(ops: &[RandomOp], fixed: bool, most: Option<u32>, paging: Option<Paging>) -> Problem {
-    let mut net = Net::new().input("x");
-    for (id, op) in ops.iter().enumerate() {
-        let tensors: Vec<String> = net.0.tensors.iter().map(|tensor| tensor.name.clone()).collect();
-        let mut reads: Vec<&str> = op.reads.iter().map(|at| at.get(&tensors).as_str()).collect();
-        reads.sort_unstable();
-        reads.dedup();
-        let names: Vec<String> = (0..op.results.len()).map(|result| format!("t{id}.{result}")).collect();
-        let place = |&(kind, bytes, base): &(u8, u64, Index)| match kind {
-            0 => Place::New(StorageRole::Kept, bytes),
-            1 => Place::New(StorageRole::External, bytes),
-            2..5 if !reads.is_empty() => Place::View(reads[base.index(reads.len())]),
-            _ => Place::New(StorageRole::Transient, bytes),
-        };
-        let results: Vec<(&str, Place<'_>)> = names
-            .iter()
-            .map(String::as_str)
-            .zip(op.results.iter().map(place))
-            .collect();
-        net = net
-            .op(&format!("op{id}"), op.duration, &reads, &results)
-            .with(|problem| {
-                let entry = problem.ops.last_mut().unwrap();
-                entry.workspace = op.workspace;
-                entry.recomputable = op.recomputable;
-                entry.energy_pj = op.energy;
-            });
-    }
-    let with_limits = net.with(|problem| {
-        problem.order = if fixed { OrderMode::Fixed } else { OrderMode::Free };
-        problem.max_computes = most;
-        problem.paging = paging;
-    });
-    with_limits.done()
+    let paging = prop::option::weighted(0.7, second_memory(Features::RULES));
+    let problem = in_either_order(problems(1..9, Features::RULES));
+    (problem, most, paging).prop_map(|(problem, max_computes, paging)| Problem {
+        max_computes,
+        paging,
+        ..problem
+    })
 }
 
 /// The reference order with recomputes and page-ins inserted where they can be lowered.
@@ -284,7 +196,7 @@ proptest! {
     #[test]
     fn a_plan_that_keeps_the_budget_without_dma_keeps_it_with_dma_and_takes_no_longer(
         mut problem in random_problem(),
-        paging in random_paging(),
+        paging in second_memory(Features::RULES),
         again in prop::collection::vec(any::<(Index, Index, bool)>(), 0..8),
     ) {
         problem.max_computes = None;

@@ -3,7 +3,8 @@
 use remat_plan::{Objective, OrderMode, Plan, Problem, Step, StorageId, StorageRole};
 use remat_verify::{CheckError, Code, MAX_VIOLATIONS, Rejection, check_file, replay};
 
-use crate::net::{self, Net, PLAIN, Place, RECOMPUTING, example, file, kept, op, plan, storage, transient};
+use remat_testing::net::{self, Net, Place, example, kept, op, storage, transient};
+use remat_testing::plans::{PLAIN, RECOMPUTING, file, plan};
 
 /// The codes of a plan's violations, each once; none for a valid plan.
 fn codes(problem: &Problem, steps: &str) -> Vec<Code> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use remat::{ComparedRun, Finding, Overhead};
+use remat::Overhead;
 use remat_chart::{Curve, DrawError, memory_against_time};
 
 use super::ratios::Compared;
@@ -15,17 +15,12 @@ pub(super) fn svg(compared: &Compared) -> Result<String, DrawError> {
     let baseline = compared.model.baseline().peak;
     let share = |bytes: u64| 100.0 * bytes as f64 / baseline.max(1) as f64;
     let comparison = &compared.comparison;
-    let curve = |solver: &remat::ComparedSolver| {
-        let points = comparison.budgets.iter().zip(&solver.runs);
-        let point =
-            |(&(_, bytes), run): (&(_, u64), &ComparedRun)| Some((share(bytes), run.solution()?.overhead.percent()));
-        Curve {
-            name: solver.name.to_owned(),
-            points: points.filter_map(point).collect(),
-        }
-    };
-    let curves: Vec<_> = comparison.solvers.iter().map(curve).collect();
-    memory_against_time(&compared.name, share(comparison.floor), &curves)
+    let curves = comparison.curves(&compared.model).map(|(name, points)| Curve {
+        name: name.to_owned(),
+        points,
+    });
+    let curves: Vec<Curve> = curves.collect();
+    memory_against_time(&compared.name, share(comparison.floor), &curves, &[])
 }
 
 /// Every run, one a line; figures are empty where there is no plan.
@@ -57,20 +52,10 @@ pub(super) fn csv(all: &[Compared]) -> String {
                     text,
                     "{name},{budget},{},{},{figures},{seconds:.3}",
                     solver.name,
-                    word(run)
+                    run.found()
                 );
             }
         }
     }
     text
-}
-
-fn word(run: &ComparedRun) -> &'static str {
-    match &run.finding {
-        Finding::Plan(_) => "yes",
-        Finding::Impossible { .. } => "impossible",
-        Finding::NotFound { .. } if run.refused => "refused",
-        Finding::NotFound { .. } => "no",
-        Finding::Untried => "not tried",
-    }
 }

@@ -2,9 +2,10 @@
 
 use plotters::prelude::*;
 use remat::dtr::SimulateStatus;
+use remat_chart::{Area, DrawError, DrawResult};
 
 use super::replay::{Curve, Panel};
-use crate::panels::{self, Area, DrawResult};
+use crate::panels;
 
 /// Width and height of one panel in pixels.
 const PANEL: (u32, u32) = (440, 320);
@@ -16,7 +17,7 @@ const RANGE: std::ops::Range<f64> = 0.98..2.0;
 ///
 /// # Errors
 /// If the drawing library fails, which it does not in memory.
-pub(super) fn svg(panels: &[Panel]) -> anyhow::Result<String> {
+pub(super) fn svg(panels: &[Panel]) -> Result<String, DrawError> {
     panels::svg(panels, PANEL, draw_panel)
 }
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use plotters::prelude::*;
+use remat_chart::{Area, DrawError, DrawResult};
 
 use super::published::{Figures, Row};
 use crate::measure::{Improvement, Run};
-use crate::panels::{self, Area, DrawResult};
+use crate::panels;
 
 /// Width and height of one panel in pixels.
 const PANEL: (u32, u32) = (440, 300);
@@ -63,7 +64,7 @@ pub(super) fn csv(panels: &[Panel]) -> String {
 ///
 /// # Errors
 /// If the drawing library fails, which it does not in memory.
-pub(super) fn svg(panels: &[Panel]) -> anyhow::Result<String> {
+pub(super) fn svg(panels: &[Panel]) -> Result<String, DrawError> {
     let found = |panel: &&Panel| panel.runs.iter().any(|(_, improvements)| !improvements.is_empty());
     let panels: Vec<&Panel> = panels.iter().filter(found).collect();
     panels::svg(&panels, PANEL, |area, panel| draw_panel(area, panel))

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use remat::plan::{Objective, PagingMode, parse_duration};
-use remat::profile::{Device, TrainingNet};
+use remat::profile::Device;
+use remat_testing::TrainingNet;
 
 use self::trial::{Setting, Trial};
 use crate::document::replace_in;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use remat::plan::{Objective, OrderMode, PagingMode, Problem, Structure, baseline};
-use remat::profile::{Device, TrainingNet};
+use remat::profile::Device;
 use remat::solver::SolveControl;
 use remat::verify::Replay;
 use remat::{LoadOptions, Model, SecondMemory};
+use remat_testing::TrainingNet;
 
 /// A training step on a device.
 pub(super) struct Setting {

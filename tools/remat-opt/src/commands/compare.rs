@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use comfy_table::Table;
 use remat::plan::parse_duration;
-use remat::{COMPARISON_FORMAT, CompareRequest, ComparedRun, Comparison, ComparisonFile, Finding, Model, Overhead};
+use remat::{COMPARISON_FORMAT, CompareRequest, Comparison, ComparisonFile, Model, Overhead};
 use remat_chart::Curve;
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -160,7 +160,7 @@ fn table(model: &Model, comparison: &Comparison) -> Table {
                 row.resize(7, String::new());
             }
             row.push(format!("{:.3}", run.elapsed.as_secs_f64()));
-            row.push(state(run).to_owned());
+            row.push(run.found().to_owned());
             table.add_row(row);
         }
     }
@@ -176,35 +176,18 @@ fn overhead(model: &Model, duration: u64) -> String {
 }
 
 /// What is known about a run, in a word.
-fn state(run: &ComparedRun) -> &'static str {
-    match &run.finding {
-        Finding::Untried => "not tried",
-        Finding::Plan(_) => "yes",
-        Finding::Impossible { .. } => "impossible",
-        Finding::NotFound { .. } if run.refused => "refused",
-        Finding::NotFound { .. } => "no",
-    }
-}
-
 fn svg(model: &Model, comparison: &Comparison) -> anyhow::Result<String> {
     let share = |bytes: u64| units::percent(bytes, model.baseline().peak);
-    let curves: Vec<_> = comparison
-        .solvers
-        .iter()
-        .map(|solver| {
-            let points = comparison.budgets.iter().zip(&solver.runs);
-            Curve {
-                name: solver.name.to_owned(),
-                points: points
-                    .filter_map(|(&(_, bytes), run)| Some((share(bytes), run.solution()?.overhead.percent())))
-                    .collect(),
-            }
-        })
-        .collect();
+    let curves = comparison.curves(model).map(|(name, points)| Curve {
+        name: name.to_owned(),
+        points,
+    });
+    let curves: Vec<Curve> = curves.collect();
     let title = format!("{}: solvers side by side", model.problem().name);
     Ok(remat_chart::memory_against_time(
         &title,
         share(comparison.floor),
         &curves,
+        &[],
     )?)
 }

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use remat::plan::{Accounting, Certificate, parse_duration};
 use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
+use remat_chart::{Curve, DrawError};
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
 use crate::document::Body;
 use crate::progress::Line;
-use crate::{console, files, front_chart, units};
+use crate::{console, files, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -142,8 +143,7 @@ impl Arguments for SweepArgs {
         save(&front)?;
         line.finish();
         if let Some(path) = &self.svg {
-            let svg = front_chart::svg(&model, &front)?;
-            files::write(path, svg)?;
+            files::write(path, svg(&model, &front)?)?;
         }
         let took = started.elapsed();
         console::report(
@@ -153,6 +153,39 @@ impl Arguments for SweepArgs {
             front.require_plan().map_err(Into::into),
         )
     }
+}
+
+/// The front as a chart: plans as points of a falling line, budgets without one as crosses on the axis.
+fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
+    let share = |bytes: u64| units::percent(bytes, model.baseline().peak);
+    let solutions = front.points.iter().filter_map(|point| point.solution());
+    let plans = solutions.map(|solution| (share(solution.replay.peak), solution.overhead.percent()));
+    let plans = Curve {
+        name: format!("plans of `{}`", front.solver),
+        // The last one is without rematerialization.
+        points: plans.chain([(100.0, 0.0)]).collect(),
+    };
+    let crosses = |name: &str, wanted: fn(&Finding) -> bool| Curve {
+        name: name.to_owned(),
+        points: front
+            .points
+            .iter()
+            .filter(|point| wanted(&point.finding))
+            .filter_map(|point| Some((share(point.budget?), 0.0)))
+            .collect(),
+    };
+    let title = format!("{}: memory against time", model.problem().name);
+    remat_chart::memory_against_time(
+        &title,
+        share(front.floor),
+        &[plans],
+        &[
+            crosses("impossible", |finding| matches!(finding, Finding::Impossible { .. })),
+            crosses("not found in the limits", |finding| {
+                matches!(finding, Finding::NotFound { .. })
+            }),
+        ],
+    )
 }
 
 fn read_front(path: &Path) -> anyhow::Result<FrontFile> {

@@ -8,6 +8,8 @@ const FOLDERS: &[&str] = &[
     concat!("/ho", "me/"),
     concat!("/ro", "ot/"),
     concat!("/Us", "ers/"),
+    // What `tempfile` names its folders.
+    concat!("/tm", "p/.tmp"),
 ];
 
 pub(super) fn check(source: &Source) -> Vec<Finding> {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use remat::onnx::proto::{Message, ModelProto};
 use remat::{LoadOptions, Model, Solution, Target};
 use remat_onnxruntime_lower::{LoweringOptions, lower};
 use remat_onnxruntime_run::{OptimizationLevel, Output, Runtime, RuntimeError, SessionSettings, run_seeded};
+use remat_testing::{runtime_library, workspace};
 
 /// The levels at which bits are compared: what stands in the file, and what users get.
 pub(crate) const LEVELS: [OptimizationLevel; 2] = [OptimizationLevel::Off, OptimizationLevel::All];
@@ -34,34 +35,16 @@ impl WrittenFor {
     }
 }
 
-pub(crate) fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+/// The runtime, loaded once.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: LazyLock<Runtime> =
+        LazyLock::new(|| Runtime::load(&runtime_library()).expect("the library that is here can be loaded"));
+    &RUNTIME
 }
 
-/// The runtime, loaded once; `None`, with the reason printed, where it is not here.
-pub(crate) fn runtime() -> Option<&'static Runtime> {
-    static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-    let load = || {
-        let fetched = workspace().join("third_party/onnxruntime/lib/libonnxruntime.so");
-        let library = std::env::var_os("REMAT_ORT_LIBRARY").map_or(fetched, PathBuf::from);
-        if !library.exists() {
-            eprintln!(
-                "skipped: ONNX Runtime is not at {} (run third_party/fetch.sh)",
-                library.display()
-            );
-            return None;
-        }
-        Some(Runtime::load(&library).expect("the library that is here can be loaded"))
-    };
-    RUNTIME.get_or_init(load).as_ref()
-}
-
-/// The models of a folder, sorted by name.
-pub(crate) fn models(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        eprintln!("skipped: there are no models at {}", folder.display());
-        return Vec::new();
-    };
+/// The models of a folder of the repository, or beside it, sorted by name.
+pub(crate) fn models(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(workspace().join(folder)).expect("the folder is there");
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     paths.sort();

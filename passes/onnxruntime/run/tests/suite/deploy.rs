@@ -10,16 +10,18 @@ use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
-use crate::common::{runtime, workspace};
+use remat_testing::workspace;
+
+use crate::common::runtime;
 use crate::measure::child_program;
 
-fn host() -> Option<Host> {
-    let runtime = runtime()?;
-    Some(Host {
+pub(crate) fn host() -> Host {
+    let runtime = runtime();
+    Host {
         library: runtime.library().to_owned(),
         version: runtime.version().to_owned(),
         child: child_program(),
-    })
+    }
 }
 
 fn unet() -> PathBuf {
@@ -33,7 +35,7 @@ fn deployed(input: &Path, output: &Path, budget: &str, host: Option<&Host>) -> R
     deployed_within(input, output, budget, host, &control)
 }
 
-fn deployed_within(
+pub(crate) fn deployed_within(
     input: &Path,
     output: &Path,
     budget: &str,
@@ -59,9 +61,8 @@ fn deployed_within(
     deploy(&request, host, control)
 }
 
-#[test]
-fn what_is_predicted_is_what_is_measured() {
-    let Some(host) = host() else { return };
+pub(crate) fn what_is_predicted_is_what_is_measured() {
+    let host = host();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     for name in ["unet_tiny_train", "mlp_tiny_train"] {
@@ -91,20 +92,23 @@ fn what_is_predicted_is_what_is_measured() {
     }
 }
 
-#[test]
-fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
+pub(crate) fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let found = deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((found.strategy, found.check), (Strategy::Plain, None));
     assert!(found.lowering.clones > 0 && found.prediction.peak_bytes > 0);
-    let Some(runtime) = runtime() else { return };
-    let run = |model: &Path| run_seeded(runtime, model, &SessionSettings::exact(OptimizationLevel::Off), 5);
+}
+
+pub(crate) fn what_is_written_without_the_runtime_computes_the_same() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
+    let run = |model: &Path| run_seeded(runtime(), model, &SessionSettings::exact(OptimizationLevel::Off), 5);
     assert_eq!(run(&unet()).expect("it runs"), run(&out).expect("it runs"));
 }
 
-#[test]
-fn a_budget_that_cannot_be_met_leaves_no_file() {
+pub(crate) fn a_budget_that_cannot_be_met_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let error = deployed(&unet(), &out, "1%", None).expect_err("no plan takes so little");
@@ -115,17 +119,15 @@ fn a_budget_that_cannot_be_met_leaves_no_file() {
     assert!(!out.exists());
 }
 
-#[test]
-fn only_models_run_in_the_runtime() {
+pub(crate) fn only_models_run_in_the_runtime() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let graph = workspace().join("test/cli/training_chain.json");
     let error = deployed(&graph, &folder.path().join("out.onnx"), "75%", None).expect_err("it is no model");
     assert!(matches!(error, DeployError::NotForRuntime { .. }), "{error}");
 }
 
-#[test]
-fn at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told() {
-    let Some(host) = host() else { return };
+pub(crate) fn at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told() {
+    let host = host();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let control = SolveControl::new().time_limit(Duration::from_millis(50));
@@ -137,9 +139,8 @@ fn at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told()
     assert!(found.left_out.contains(&LeftOut::ArenaPeaks), "{:?}", found.left_out);
 }
 
-#[test]
-fn a_cancelled_deployment_leaves_no_file() {
-    let Some(host) = host() else { return };
+pub(crate) fn a_cancelled_deployment_leaves_no_file() {
+    let host = host();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let stop = AtomicBool::new(true);
@@ -152,9 +153,8 @@ fn a_cancelled_deployment_leaves_no_file() {
     assert!(!out.exists());
 }
 
-#[test]
-fn an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_beyond() {
-    let Some(host) = host() else { return };
+pub(crate) fn an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_beyond() {
+    let host = host();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
     let model = workspace().join("test/cli/infinite_loop.onnx");

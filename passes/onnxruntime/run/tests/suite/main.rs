@@ -1,13 +1,7 @@
 //! Rewritten models compute the same bits in ONNX Runtime, whatever the runtime does to them when it loads them.
-//!
-//! Needs the runtime's library (`third_party/fetch.sh` brings it; `REMAT_ORT_LIBRARY` names another); without it the tests say
-//! so and pass, because the default build must work on a machine that has nothing but cargo.
-#![expect(
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "the helpers of tests fail and speak like tests"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod arena;
 mod bits;
 mod common;
 mod deploy;
@@ -15,3 +9,107 @@ mod features;
 mod measure;
 mod profile;
 mod stress;
+
+use std::process::ExitCode;
+
+use remat_testing::{Need, run, trial};
+
+fn main() -> ExitCode {
+    run([
+        trial!(
+            arena::own_models_take_no_more_with_the_arena_than_they_did,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            arena::larger_models_take_no_more_with_the_arena_than_they_did,
+            Need::OnnxRuntime,
+            Need::Models
+        ),
+        trial!(
+            bits::own_models_at_their_lowest_peak_compute_the_same_bits,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            bits::larger_models_at_their_lowest_peak_compute_the_same_bits,
+            Need::OnnxRuntime,
+            Need::Models
+        ),
+        trial!(bits::different_inputs_give_different_bits, Need::OnnxRuntime),
+        trial!(bits::a_missing_library_is_an_error),
+        trial!(bits::a_missing_model_is_an_error, Need::OnnxRuntime),
+        trial!(deploy::what_is_predicted_is_what_is_measured, Need::OnnxRuntime),
+        trial!(deploy::without_the_runtime_the_model_itself_is_written_and_nothing_measured),
+        trial!(
+            deploy::what_is_written_without_the_runtime_computes_the_same,
+            Need::OnnxRuntime
+        ),
+        trial!(deploy::a_budget_that_cannot_be_met_leaves_no_file),
+        trial!(deploy::only_models_run_in_the_runtime),
+        trial!(
+            deploy::at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told,
+            Need::OnnxRuntime
+        ),
+        trial!(deploy::a_cancelled_deployment_leaves_no_file, Need::OnnxRuntime),
+        trial!(
+            deploy::an_original_that_never_ends_is_an_error_within_the_limit_and_what_is_granted_beyond,
+            Need::OnnxRuntime
+        ),
+        trial!(features::each_feature_is_recomputed),
+        trial!(
+            features::each_feature_survives_the_recompute_of_what_it_touches,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            measure::two_measurements_of_one_model_agree_in_memory_and_bits,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            measure::an_arena_takes_more_than_the_tensors_and_keeps_it,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            measure::times_of_a_model_and_itself_are_about_the_same,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            measure::a_model_that_cannot_be_loaded_and_a_child_that_dies_are_errors,
+            Need::OnnxRuntime
+        ),
+        trial!(measure::elements_that_differ_are_counted, Need::OnnxRuntime),
+        trial!(
+            measure::the_optimized_model_computes_the_same_and_has_the_same_signature,
+            Need::OnnxRuntime
+        ),
+        trial!(measure::a_provider_that_the_library_lacks_is_named, Need::OnnxRuntime),
+        trial!(measure::a_model_that_never_ends_is_stopped_and_named, Need::OnnxRuntime),
+        trial!(
+            measure::runs_that_do_not_fit_into_the_time_are_left_out_but_for_the_first,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            profile::every_op_of_every_feature_has_a_time_under_its_name,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            profile::every_op_of_larger_models_has_a_time_under_its_name,
+            Need::OnnxRuntime,
+            Need::Models
+        ),
+        trial!(profile::fused_nodes_are_profiled_at_higher_levels, Need::OnnxRuntime),
+        trial!(profile::inputs_can_be_given_and_must_fit, Need::OnnxRuntime),
+        trial!(profile::what_is_no_library_of_the_runtime_is_named_in_the_error),
+        trial!(
+            stress::features_survive_random_recomputes_in_random_order,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            stress::training_steps_survive_random_recomputes_in_random_order,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            stress::larger_models_survive_random_recomputes,
+            Need::OnnxRuntime,
+            Need::Models
+        ),
+    ])
+}

@@ -10,7 +10,9 @@ use remat_onnxruntime_run::{
     Surroundings, profile,
 };
 
-use crate::common::{Facts, models, runtime, workspace};
+use remat_testing::workspace;
+
+use crate::common::{Facts, models, runtime};
 use crate::measure::{child_program, runner};
 
 fn request(facts: &Facts) -> ProfileRequest {
@@ -30,7 +32,7 @@ fn request(facts: &Facts) -> ProfileRequest {
 
 /// The library that the tests use.
 fn host() -> Host {
-    let library = runtime().expect("the caller looked").library();
+    let library = runtime().library();
     let surroundings = Surroundings {
         named: Some(library.to_owned()),
         ..Surroundings::default()
@@ -77,30 +79,21 @@ fn lacks(path: &Path) -> Vec<String> {
     lacks
 }
 
-#[test]
-fn every_op_of_every_feature_has_a_time_under_its_name() {
-    if runtime().is_none() {
-        return;
-    }
-    let paths = models(&workspace().join("test/models/features"));
+pub(crate) fn every_op_of_every_feature_has_a_time_under_its_name() {
+    let paths = models("test/models/features");
     let lacks: Vec<String> = paths.iter().flat_map(|path| lacks(path)).collect();
     assert!(lacks.is_empty(), "{lacks:#?}");
 }
 
-#[test]
-fn every_op_of_larger_models_has_a_time_under_its_name() {
-    if runtime().is_none() {
-        return;
-    }
-    let mut paths = models(&workspace().join("test/models"));
-    paths.extend(models(&workspace().join("../shared/models")));
+pub(crate) fn every_op_of_larger_models_has_a_time_under_its_name() {
+    let mut paths = models("test/models");
+    paths.extend(models("../shared/models"));
     let lacks: Vec<String> = paths.iter().flat_map(|path| lacks(path)).collect();
     assert!(lacks.is_empty(), "{lacks:#?}");
 }
 
-#[test]
-fn fused_nodes_are_profiled_at_higher_levels() {
-    let Some(runtime) = runtime() else { return };
+pub(crate) fn fused_nodes_are_profiled_at_higher_levels() {
+    let runtime = runtime();
     let model = workspace().join("test/models/features/function_calls.onnx");
     let nodes = |level| {
         let found = profile(
@@ -116,9 +109,8 @@ fn fused_nodes_are_profiled_at_higher_levels() {
     assert!(off.iter().all(|node| node.provider == "CPUExecutionProvider"));
 }
 
-#[test]
-fn inputs_can_be_given_and_must_fit() {
-    let Some(runtime) = runtime() else { return };
+pub(crate) fn inputs_can_be_given_and_must_fit() {
+    let runtime = runtime();
     let model = workspace().join("test/models/features/views.onnx");
     let run = |tensor: InputTensor| {
         let options = ProfileOptions {
@@ -163,8 +155,7 @@ fn inputs_can_be_given_and_must_fit() {
     }
 }
 
-#[test]
-fn what_is_no_library_of_the_runtime_is_named_in_the_error() {
+pub(crate) fn what_is_no_library_of_the_runtime_is_named_in_the_error() {
     let surroundings = Surroundings {
         named: Some("no/such/library.so".into()),
         ..Surroundings::default()

@@ -7,7 +7,7 @@ use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
 use remat::{Model, Overhead, Solution};
 use remat_onnxruntime_run::{OptimizationLevel, Output, optimize};
 
-use crate::common::{Facts, WrittenFor, assert_same, models, original, runtime, workspace};
+use crate::common::{Facts, WrittenFor, assert_same, models, original, runtime};
 use crate::measure::{child_program, runner};
 
 /// A sequence is at most so many times as long as the list of ops.
@@ -122,35 +122,34 @@ fn stressed(model: &Model, seed: u64, any_order: bool) -> Solution {
 struct Subject {
     path: PathBuf,
     target: WrittenFor,
-    before: Option<Vec<Vec<Output>>>,
+    before: Vec<Vec<Output>>,
 }
 
 /// The model itself, for any runtime; and what the runtime fuses it to, for the runtime.
-fn subjects(path: &Path, folder: &Path, facts: &Facts) -> Vec<Subject> {
-    let mut subjects = vec![Subject {
+fn subjects(path: &Path, folder: &Path, facts: &Facts) -> [Subject; 2] {
+    let runtime = runtime();
+    let own = Subject {
         path: path.to_owned(),
         target: WrittenFor::AnyRuntime,
-        before: runtime().map(|runtime| original(runtime, path, &facts.options)),
-    }];
-    if let Some(runtime) = runtime() {
-        let fused = folder.join("fused.onnx");
-        let level = OptimizationLevel::Extended;
-        optimize(&runner(&child_program(), runtime.library()), path, level, &fused)
-            .unwrap_or_else(|error| panic!("{error}"));
-        // Under every optimization the bits are those of the model itself.
-        let mut before = original(runtime, &fused, &facts.options);
-        before[1] = original(runtime, path, &facts.options).swap_remove(1);
-        subjects.push(Subject {
-            path: fused,
-            target: WrittenFor::OnnxRuntime,
-            before: Some(before),
-        });
-    }
-    subjects
+        before: original(runtime, path, &facts.options),
+    };
+    let fused = folder.join("fused.onnx");
+    let level = OptimizationLevel::Extended;
+    optimize(&runner(&child_program(), runtime.library()), path, level, &fused)
+        .unwrap_or_else(|error| panic!("{error}"));
+    // Under every optimization the bits are those of the model itself.
+    let mut before = original(runtime, &fused, &facts.options);
+    before[1] = original(runtime, path, &facts.options).swap_remove(1);
+    let fused = Subject {
+        path: fused,
+        target: WrittenFor::OnnxRuntime,
+        before,
+    };
+    [own, fused]
 }
 
 /// Checks so many random plans per model; returns how many recomputes all of them have.
-fn assert_stress(folder: &Path, plans: u64) -> usize {
+fn assert_stress(folder: &str, plans: u64) -> usize {
     let mut recomputes = 0;
     for path in models(folder) {
         let temporary = tempfile::tempdir().expect("a temporary folder");
@@ -167,28 +166,23 @@ fn assert_stress(folder: &Path, plans: u64) -> usize {
                 recomputes += solution.plan.recomputes();
                 let saved = subject.target.save(&model, &solution, &out);
                 saved.unwrap_or_else(|error| panic!("{what}: {error}"));
-                if let (Some(runtime), Some(before)) = (runtime(), &subject.before) {
-                    assert_same(runtime, before, &out, &facts.options, &what);
-                }
+                assert_same(runtime(), &subject.before, &out, &facts.options, &what);
             }
         }
     }
     recomputes
 }
 
-#[test]
-fn features_survive_random_recomputes_in_random_order() {
-    let recomputes = assert_stress(&workspace().join("test/models/features"), 12);
+pub(crate) fn features_survive_random_recomputes_in_random_order() {
+    let recomputes = assert_stress("test/models/features", 12);
     assert!(recomputes > 3_000, "only {recomputes} recomputes");
 }
 
-#[test]
-fn training_steps_survive_random_recomputes_in_random_order() {
-    let recomputes = assert_stress(&workspace().join("test/models"), 4);
+pub(crate) fn training_steps_survive_random_recomputes_in_random_order() {
+    let recomputes = assert_stress("test/models", 4);
     assert!(recomputes > 700, "only {recomputes} recomputes");
 }
 
-#[test]
-fn larger_models_survive_random_recomputes() {
-    assert_stress(&workspace().join("../shared/models"), 1);
+pub(crate) fn larger_models_survive_random_recomputes() {
+    assert_stress("../shared/models", 1);
 }

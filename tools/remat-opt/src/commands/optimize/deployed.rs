@@ -60,16 +60,14 @@ fn lowering(found: &Deployment) -> String {
 /// What the simulation of the runtime says.
 fn predicted(found: &Deployment) -> Vec<String> {
     let prediction = &found.prediction;
+    let first = in_the_arena(prediction.arena_bytes, found.arena_is_measured());
+    let later = in_the_arena(prediction.arena_steady_bytes, found.arena_steady_is_measured());
     let mut lines = vec![
         format!(
             "predicted {} in ONNX Runtime with the memory arena off",
             bytes(prediction.peak_bytes)
         ),
-        format!(
-            "          {} with the memory arena, first run; {} in later runs",
-            bytes(prediction.arena_bytes),
-            bytes(prediction.arena_steady_bytes)
-        ),
+        format!("          {first} with the memory arena, first run; {later} in later runs"),
     ];
     if prediction.calibration_bytes > 0 {
         lines.push(format!(
@@ -81,6 +79,12 @@ fn predicted(found: &Deployment) -> Vec<String> {
         lines.push("          nodes do not run quite in the order of the plan".to_owned());
     }
     lines
+}
+
+/// A predicted peak with the arena, which is a guess until it is measured: a region more doubles it.
+fn in_the_arena(predicted: u64, is_measured: bool) -> String {
+    let mark = if is_measured { "" } else { " (predicted, not measured)" };
+    bytes(predicted) + mark
 }
 
 fn measured(check: &Check) -> Vec<String> {

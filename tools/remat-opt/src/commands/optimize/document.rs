@@ -64,8 +64,12 @@ struct InRuntime {
     promised_peak_bytes: u64,
     /// Predicted peak of the first run with the memory arena on.
     promised_arena_bytes: u64,
+    /// Whether that peak was measured on this file; else it is predicted only.
+    arena_is_measured: bool,
     /// Predicted peak of later runs with the memory arena on.
     promised_arena_steady_bytes: u64,
+    /// Whether that peak was measured on this file; else it is predicted only.
+    arena_steady_is_measured: bool,
     /// How much of the predicted peak was added after a measurement.
     learned_bytes: u64,
     /// Whether nodes run in the order of the plan.
@@ -141,7 +145,9 @@ impl Report {
                 abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
                 promised_peak_bytes: found.prediction.peak_bytes,
                 promised_arena_bytes: found.prediction.arena_bytes,
+                arena_is_measured: found.arena_is_measured(),
                 promised_arena_steady_bytes: found.prediction.arena_steady_bytes,
+                arena_steady_is_measured: found.arena_steady_is_measured(),
                 learned_bytes: found.prediction.calibration_bytes,
                 follows_plan: found.prediction.follows_plan,
                 hides_shapes: found.lowering.hides_shapes,

@@ -11,11 +11,12 @@ mod convolutional;
 mod layer;
 mod transformer;
 
-use remat_ir::{OpId, StorageId, TensorId};
-use remat_plan::{Accounting, Objective, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
+use remat_cost::{Device, KernelClass};
+use remat_ir::ElementType;
+use remat_plan::Problem;
 
 use self::layer::{Layer, Layers};
-use crate::{Device, KernelClass, time};
+use crate::net::paper;
 
 /// Bytes of an element.
 const ELEMENT: u64 = 4;
@@ -86,39 +87,20 @@ impl TrainingNet {
     #[must_use]
     pub fn problem(self, device: &Device) -> Problem {
         let layers = self.layers();
-        let efficiency = device.efficiency(KernelClass::Conv);
-        let op = |(id, layer): (usize, &Layer)| ProblemOp {
-            name: layer.name.clone(),
-            duration: time::arithmetic_ns(layer.operations, device.peak.bits32, efficiency),
-            energy_pj: device.energy_pj(layer.operations, 0),
-            workspace: 0,
-            recomputable: true,
-            reads: layer.reads.iter().map(|&read| TensorId::new(read)).collect(),
-            defines: vec![TensorId::new(id)],
-        };
-        let tensor = |(id, layer): (usize, &Layer)| ProblemTensor {
-            name: format!("{}:0", layer.name),
-            storage: StorageId::new(id),
-            producer: Some(OpId::new(id)),
-        };
-        let storage = |(id, layer): (usize, &Layer)| ProblemStorage {
-            root: TensorId::new(id),
-            bytes: layer.elements() * ELEMENT,
-            role: StorageRole::Transient,
-        };
-        Problem {
-            name: self.name().to_owned(),
-            accounting: Accounting::Paper,
-            order: OrderMode::Fixed,
-            max_computes: None,
-            budget: None,
-            paging: device.second_memory,
-            objective: Objective::Time,
-            deadline: None,
-            ops: layers.iter().enumerate().map(op).collect(),
-            tensors: layers.iter().enumerate().map(tensor).collect(),
-            storages: layers.iter().enumerate().map(storage).collect(),
+        let time = |layer: &Layer| device.arithmetic_ns(layer.operations, ElementType::Float32, KernelClass::Conv);
+        let ops: Vec<_> = layers
+            .iter()
+            .map(|layer| (time(layer), layer.elements() * ELEMENT, &layer.reads))
+            .collect();
+        let mut problem = paper(&ops);
+        self.name().clone_into(&mut problem.name);
+        problem.paging = device.second_memory;
+        for ((op, tensor), layer) in problem.ops.iter_mut().zip(&mut problem.tensors).zip(&layers) {
+            op.name.clone_from(&layer.name);
+            op.energy_pj = device.energy_pj(layer.operations, 0);
+            tensor.name = format!("{}:0", layer.name);
         }
+        problem
     }
 
     /// Forward layers, then gradients.

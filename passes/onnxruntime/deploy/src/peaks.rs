@@ -1,0 +1,137 @@
+//! Peaks of a model in the runtime, and when one is higher than another.
+
+use std::fmt;
+
+use remat_onnxruntime_run::Measurement;
+use schemars::JsonSchema;
+use serde::Serialize;
+use thiserror::Error;
+
+/// Share of a peak with the arena, as a divisor, and bytes by which another one is no higher: what a run takes beside the arena's regions.
+const BESIDE_ARENA_SHARE: u64 = 200;
+const BESIDE_ARENA_BYTES: u64 = 1 << 16;
+
+/// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
+pub struct Measured {
+    /// Memory arena and memory pattern off.
+    pub exact: Option<u64>,
+    /// Arena and pattern on, as they are where nothing is set: the first run.
+    pub stock: Option<u64>,
+    /// The same: later runs.
+    pub stock_steady: Option<u64>,
+}
+
+impl Measured {
+    /// The first peak with the arena that is higher than that of `before`.
+    pub(crate) fn higher_with_arena(&self, before: &Self, basis: Basis) -> Option<HigherPeak> {
+        let runs = [
+            (Peak::FirstRun, before.stock, self.stock),
+            (Peak::LaterRuns, before.stock_steady, self.stock_steady),
+        ];
+        runs.into_iter().find_map(|(which, before, after)| {
+            let (before, after) = (before?, after?);
+            let limit = before.saturating_add(before / BESIDE_ARENA_SHARE + BESIDE_ARENA_BYTES);
+            (after > limit).then_some(HigherPeak {
+                which,
+                basis,
+                before,
+                after,
+            })
+        })
+    }
+
+    /// Takes over the peaks of a model that ran with the arena.
+    pub(crate) fn take_arena(&mut self, measured: &Measurement) {
+        let peaks = measured.peaks.as_ref().ok();
+        self.stock = peaks.map(|peaks| peaks.first);
+        self.stock_steady = peaks.and_then(|peaks| peaks.steady);
+    }
+}
+
+/// A peak that is higher than that of the model as it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("it takes {after} bytes {which}, the model as it came {before}{basis}")]
+pub struct HigherPeak {
+    /// Which peak is higher.
+    pub which: Peak,
+    /// Whether the two were measured or only predicted.
+    pub basis: Basis,
+    /// Peak of the model as it came, in bytes.
+    pub before: u64,
+    /// Peak of the file, in bytes.
+    pub after: u64,
+}
+
+/// A peak of a model in the runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Peak {
+    /// With the memory arena off.
+    ArenaOff,
+    /// The first run with the memory arena on.
+    FirstRun,
+    /// Later runs with the memory arena on.
+    LaterRuns,
+}
+
+impl fmt::Display for Peak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ArenaOff => "with the memory arena off",
+            Self::FirstRun => "with the memory arena in the first run",
+            Self::LaterRuns => "with the memory arena in later runs",
+        })
+    }
+}
+
+/// Where the figures of a comparison are from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Basis {
+    /// Both models ran.
+    Measured,
+    /// The runtime was simulated on both.
+    Predicted,
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Measured => "",
+            Self::Predicted => " (predicted, not measured)",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn peaks(first: u64, later: Option<u64>) -> Measured {
+        Measured {
+            exact: None,
+            stock: Some(first),
+            stock_steady: later,
+        }
+    }
+
+    #[test]
+    fn a_region_more_is_a_reason_to_reject_and_tables_of_the_runtime_are_none() {
+        let before = peaks(31 * MIB, Some(31 * MIB));
+        let why = |after: Measured| Some(after.higher_with_arena(&before, Basis::Measured)?.to_string());
+        assert_eq!(why(peaks(31 * MIB + 90_000, Some(15 * MIB))), None);
+        let first = why(peaks(32 * MIB, Some(15 * MIB))).unwrap();
+        assert!(first.contains("first run"), "{first}");
+        let later = why(peaks(16 * MIB, Some(33 * MIB))).unwrap();
+        assert!(later.contains("later runs"), "{later}");
+        assert_eq!(why(peaks(16 * MIB, None)), None, "what is not known is no reason");
+    }
+
+    #[test]
+    fn that_a_figure_is_predicted_only_is_said() {
+        let rejection = peaks(2 * MIB, None).higher_with_arena(&peaks(MIB, None), Basis::Predicted);
+        let text = rejection.unwrap().to_string();
+        assert!(text.ends_with("(predicted, not measured)"), "{text}");
+    }
+}
