@@ -20,9 +20,6 @@ pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// What drawing comes to.
 pub type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
-/// What drawing returns: the library has errors of many types.
-pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
-
 /// What stands before a name.
 #[derive(Clone, Copy)]
 pub(crate) enum Sample {
