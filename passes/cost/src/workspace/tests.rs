@@ -1,6 +1,6 @@
 //! The formulas against what was measured.
 
-use remat_ir::{Attribute, ElementType, GraphBuilder, OpSpec};
+use remat_ir::{Attribute, ElementType, GraphBuilder, OpSpec, ValueType};
 
 use super::*;
 
