@@ -93,7 +93,7 @@ impl Annealing {
 }
 
 /// Makes a random change; it is appended to `log`. No change where the draw offers none.
-fn propose(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+pub(crate) fn propose(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
     let draw = rng.unit();
     if state.recomputes().is_empty() || draw < 0.45 {
         add(state, chain, log, rng);

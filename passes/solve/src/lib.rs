@@ -30,6 +30,9 @@
 
 mod anneal;
 mod any_order;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bench;
 mod claim;
 pub mod classic;
 mod cleanup;

@@ -160,7 +160,13 @@ impl Annealing {
 }
 
 /// Makes a random change of recomputes; it is appended to `log`. No change where the draw offers none.
-fn propose(timeline: &mut Timeline<'_>, frame: &mut Frame, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+pub(crate) fn propose(
+    timeline: &mut Timeline<'_>,
+    frame: &mut Frame,
+    chain: Chain,
+    log: &mut Vec<Edit>,
+    rng: &mut Rng,
+) {
     let draw = rng.unit();
     let event = if draw < 0.45 {
         None
