@@ -4,8 +4,8 @@ use remat_plan::{NodeId, Problem};
 
 use crate::control::Phase;
 use crate::descent::Descent;
-use crate::search::{Found, Rank, Run};
-use crate::strategy::Worker;
+use crate::search::{Rank, Run};
+use crate::strategy::{Found, Worker};
 use crate::{Outcome, SolveControl};
 
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.

@@ -10,7 +10,7 @@ use crate::claim::Call;
 use crate::control::{MAX_THREADS, Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
-use crate::strategy::{Best, Worker};
+use crate::strategy::{Best, Found, Worker};
 use crate::{Outcome, SolveControl, Solver};
 
 /// Local search over sequences, in fixed order over those in which first runs follow the reference order.
@@ -46,18 +46,6 @@ impl Solver for Search {
     fn searches(&self) -> bool {
         true
     }
-}
-
-/// What one thread hands back.
-pub(crate) struct Found {
-    /// The best sequence within the budget.
-    pub(crate) best: Option<Best>,
-    /// Whether it proved that there is no plan.
-    pub(crate) impossible: bool,
-    /// The lowest peak of any sequence, in units.
-    pub(crate) lowest_peak: i32,
-    pub(crate) stop: StopReason,
-    pub(crate) steps: u64,
 }
 
 /// What makes one answer better than another.

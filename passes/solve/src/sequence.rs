@@ -79,6 +79,11 @@ pub(crate) struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
+    /// Where an event stands when all are spread out: every third place is empty.
+    fn spread_place(index: usize) -> usize {
+        1 + index + index / 2
+    }
+
     /// A valid sequence of nodes under a budget in units.
     pub(crate) fn of(dag: &'a Dag, budget: i32, nodes: &[NodeId]) -> Self {
         let mut sequence = Self {
@@ -121,12 +126,12 @@ impl<'a> Sequence<'a> {
         self.recomputes.clear();
         self.index.clear();
         self.events.clear();
-        self.events.resize(places::spread_place(nodes.len()) + 1, EventId::NONE);
+        self.events.resize(Self::spread_place(nodes.len()) + 1, EventId::NONE);
         self.frame = 0..self.events.len();
         let dag = self.dag;
         for (index, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
-            let place = places::spread_place(index);
+            let place = Self::spread_place(index);
             self.place[event] = place as u32;
             self.events[place] = event;
             for &value in dag.needs(node) {

@@ -1,11 +1,8 @@
-//! What a solver is, what it can do, what it returns, and which there are in this crate.
+//! What a solver is, what it can do, and what it returns.
 
 use remat_plan::{Certificate, Plan, Problem};
 
-use crate::classic::Classic;
-use crate::list::ListScheduler;
-use crate::paging::PagingSearch;
-use crate::{Search, SolveControl};
+use crate::SolveControl;
 
 /// An algorithm for the rematerialization problem.
 ///
@@ -96,13 +93,4 @@ pub struct Outcome {
     pub lowest_peak: Option<u64>,
     /// What each of its parts answered, where the solver calls others; their claims have to agree with all of their plans.
     pub parts: Vec<Self>,
-}
-
-/// All solvers of this crate.
-pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    let search: &'static dyn Solver = &Search;
-    let classic = Classic::ALL.iter().map(|solver| solver as &dyn Solver);
-    let paging = PagingSearch::ALL.iter().map(|solver| solver as &dyn Solver);
-    let list: &'static dyn Solver = &ListScheduler;
-    std::iter::once(search).chain(classic).chain([list]).chain(paging)
 }

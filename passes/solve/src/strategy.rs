@@ -14,7 +14,6 @@ use crate::frame::{Frame, Tools};
 use crate::lns::Neighbourhood;
 use crate::repair::RepairOptions;
 use crate::rng::Rng;
-use crate::search::Found;
 use crate::sequence::{Edit, EventId, Sequence};
 
 /// Steps of each half of the first round of improvement.
@@ -35,6 +34,18 @@ const ANNEALING_SHARE: f64 = 0.7;
 const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
+
+/// What one thread hands back.
+pub(crate) struct Found {
+    /// The best sequence within the budget.
+    pub(crate) best: Option<Best>,
+    /// Whether it proved that there is no plan.
+    pub(crate) impossible: bool,
+    /// The lowest peak of any sequence, in units.
+    pub(crate) lowest_peak: i32,
+    pub(crate) stop: StopReason,
+    pub(crate) steps: u64,
+}
 
 /// A sequence to come back to.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use remat_plan::Problem;
 
-use super::work;
+use super::work::{self, Method};
 use crate::{Domain, Outcome, SolveControl, Solver};
 
 /// Search over sequences with recomputes and transfers, for time or energy, under budget, deadline and capacity of the second memory.
@@ -17,16 +17,6 @@ pub struct PagingSearch {
     name: &'static str,
     describe: &'static str,
     method: Method,
-}
-
-/// How a schedule is sought.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Method {
-    Both,
-    Pages,
-    Runs,
-    Capuchin,
-    Pofo,
 }
 
 impl PagingSearch {

@@ -15,7 +15,6 @@ use super::pofo::pofo;
 use super::repair::{Budgeted, cleanup, repair};
 use super::sequence::{Item, every_node_once, lower, raise};
 use super::simulate::simulate;
-use super::solver::Method;
 use crate::control::Meter;
 use crate::{Call, Outcome, Phase, Rng, Search, SolveControl, Solver};
 
@@ -34,6 +33,16 @@ const SLOW_SHARE: f64 = 0.5;
 const LATE_SHARE: f64 = 0.8;
 /// How often greedy additions are tried with random choices, before annealing.
 const NOISY_STARTS: usize = 4;
+
+/// How a schedule is sought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Method {
+    Both,
+    Pages,
+    Runs,
+    Capuchin,
+    Pofo,
+}
 
 /// What the whole search does before it begins.
 const PARTS: [Method; 4] = [Method::Capuchin, Method::Pofo, Method::Pages, Method::Runs];

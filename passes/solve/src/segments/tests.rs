@@ -12,7 +12,7 @@ use crate::SolveControl;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::descent::Descent;
-use crate::search::Found;
+use crate::strategy::Found;
 use crate::strategy::{Best, Worker};
 use remat_testing::net::paper;
 use remat_testing::random::{Features, budgeted, problems};

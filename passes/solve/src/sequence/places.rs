@@ -9,11 +9,6 @@ const BLOCK: usize = 256;
 /// How far from its place an insertion looks for an empty one before all events are spread out again.
 const REACH: usize = 256;
 
-/// Where an event stands when all are spread out: every third place is empty.
-pub(super) fn spread_place(index: usize) -> usize {
-    1 + index + index / 2
-}
-
 impl Sequence<'_> {
     /// Puts an event that stands nowhere right in front of another one, or at the end.
     pub(super) fn put(&mut self, event: EventId, next: EventId, memory: i32) {
@@ -71,14 +66,14 @@ impl Sequence<'_> {
     fn spread(&mut self) {
         let (events, memory) = (std::mem::take(&mut self.events), std::mem::take(&mut self.memory));
         let old_frame = self.frame.clone();
-        let places = spread_place(self.count) + 1;
+        let places = Sequence::spread_place(self.count) + 1;
         let mut frame = 0..places;
         let old_places = events.len();
         self.events.resize(places, EventId::NONE);
         self.memory.resize(places, EMPTY);
         let mut spread = 0;
         for (old, (event, memory)) in events.into_iter().zip(memory).enumerate() {
-            let at = spread_place(spread);
+            let at = Sequence::spread_place(spread);
             if old == old_frame.start && old > 0 {
                 frame.start = at;
             }
