@@ -1,5 +1,6 @@
 //! A model on the bench: imported, profiled, turned into a problem, its baseline replayed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use remat_cost::{Device, ProblemOptions, Profile};
@@ -41,6 +42,7 @@ pub struct Model {
     baseline: Replay,
     setup: Option<Setup>,
     room: Option<Room>,
+    measured_sizes: BTreeMap<String, u64>,
 }
 
 impl Model {
@@ -141,6 +143,7 @@ impl Model {
                 baseline_plan,
                 baseline,
                 setup: None,
+                measured_sizes: BTreeMap::new(),
                 room: None,
             }),
             Err(rejection) => {
@@ -162,6 +165,19 @@ impl Model {
         self.setup = Some(setup_of(options, device, &self.problem));
         self.room = Room::of(device, options.device_memory, self.external_bytes());
         self
+    }
+
+    /// Notes sizes that follow from no file and were measured in a run, in bytes by tensor.
+    #[must_use]
+    pub fn with_measured_sizes(mut self, sizes: BTreeMap<String, u64>) -> Self {
+        self.measured_sizes = sizes;
+        self
+    }
+
+    /// Sizes that follow from no file and were measured in a run, in bytes by tensor.
+    #[must_use]
+    pub fn measured_sizes(&self) -> &BTreeMap<String, u64> {
+        &self.measured_sizes
     }
 
     /// Notes that the model is what this runtime made of the input.

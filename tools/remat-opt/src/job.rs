@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use remat::onnx::ImportOptions;
+use remat::onnx::{ImportOptions, OnnxError};
 use remat::plan::PlanFile;
 use remat::profile::ProfileFile;
 use remat::solver::Activity;
-use remat::{LoadOptions, Model};
-use remat_onnxruntime_deploy::DeployError;
+use remat::{LoadOptions, Model, ReadError};
+use remat_onnxruntime_deploy::{DeployError, open_model};
 use remat_onnxruntime_run::Host;
 
 use crate::args::{LoadArgs, RuntimeArgs};
@@ -126,7 +126,16 @@ impl<'a> Job<'a> {
     pub(crate) fn open(&mut self, plan: Option<&PlanFile>) -> anyhow::Result<Model> {
         self.measure()?;
         let model = match plan {
-            None => Model::open(self.input, &self.load)?,
+            None => match Model::open(self.input, &self.load) {
+                // What the data decides can be measured.
+                Err(remat::Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { dims, .. })))
+                    if dims.is_empty() && self.find_runtime().is_ok() =>
+                {
+                    let runtime = self.host.as_ref().map(|host| (host, limits(None)));
+                    open_model(self.input, &self.load, runtime)?
+                }
+                other => other?,
+            },
             Some(plan) => {
                 if plan.setup.as_ref().is_some_and(|setup| setup.fused_by.is_some()) {
                     // Without a runtime, the library says what it is needed for.

@@ -9,6 +9,7 @@ use remat_plan::PlanFile;
 
 use crate::DeployError;
 use crate::open::open_fused;
+use crate::sizes::open_model;
 
 /// Opens a model as it was read when the plan was made. Of `options`, what is set must not contradict the plan. `runtime` is where models run, and how
 /// long they may, for plans that are about the graph which it makes of the model.
@@ -23,7 +24,7 @@ pub fn open_for_plan(
 ) -> Result<Model, DeployError> {
     let load = options.for_plan(plan)?;
     let Some(by) = plan.setup.as_ref().and_then(|setup| setup.fused_by.as_ref()) else {
-        return Ok(Model::open(path, &load)?);
+        return open_model(path, &load, runtime);
     };
     let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
     open_fused(runtime, path, &load)

@@ -57,6 +57,7 @@ mod profile;
 mod request;
 mod round;
 mod simulate;
+mod sizes;
 mod strategy;
 
 pub use clock::LeftOut;
@@ -69,4 +70,5 @@ pub use profile::{ProfileRequest, measured_profile};
 pub use remat_onnxruntime_lower::OrderHint;
 pub use request::{DeployRequest, Deployment, Profiler};
 pub use simulate::Prediction;
+pub use sizes::open_model;
 pub use strategy::Strategy;

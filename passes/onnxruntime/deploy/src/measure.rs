@@ -143,9 +143,15 @@ impl Bench<'_, '_> {
 
     /// What runs models of which nothing is known yet.
     pub(crate) fn first_runner(&self) -> Runner<'_> {
+        let (host, limits) = self.first_runtime();
+        host.runner(limits)
+    }
+
+    /// The same, as runtime and limits.
+    pub(crate) fn first_runtime(&self) -> (&Host, ChildLimits<'_>) {
         let grace = self.expected.saturating_mul(PATIENCE).saturating_add(GRACE);
         let time = self.clock.limit().map(|limit| limit.saturating_add(grace));
-        self.host.runner(self.clock.child(time))
+        (self.host, self.clock.child(time))
     }
 
     /// What runs models when the original is known.

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::clock::Clock;
 use crate::measure::Bench;
+use crate::sizes::open_model;
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; with a `bench`, the runtime fuses its nodes first.
@@ -36,7 +37,7 @@ pub(crate) fn open(
         load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
     }
     clock.begins(Activity::Import, "");
-    let model = Model::open(&path, &load)?;
+    let model = open_model(&path, &load, bench.map(Bench::first_runtime))?;
     Ok(match bench {
         Some(bench) => model.fused_by(runtime_name(bench.host)),
         None => model,
@@ -54,7 +55,7 @@ pub(crate) fn open_fused(
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let path = fuse(&host.runner(limits), input, input, scratch.path())?;
-    Ok(Model::open(&path, load)?.fused_by(runtime_name(host)))
+    Ok(open_model(&path, load, Some((host, limits)))?.fused_by(runtime_name(host)))
 }
 
 /// A folder for files on the way, which goes with the value.

@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use remat::plan::{Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, open_model};
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
@@ -26,7 +26,7 @@ use crate::console;
 use crate::files::{self, Files};
 use crate::job::Job;
 use crate::progress::Line;
-use crate::runtime::expected;
+use crate::runtime::{expected, limits};
 
 fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();
@@ -191,7 +191,11 @@ fn deploy(
         profile: load.profile.clone().filter(|_| plan.is_none()),
         ..load.clone()
     };
-    let model = Model::open(job.input, &as_it_came)?;
+    let model = open_model(
+        job.input,
+        &as_it_came,
+        job.host.as_ref().map(|host| (host, limits(None))),
+    )?;
     job.files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
     let (written, other) = match args.output.as_deref() {

@@ -69,6 +69,15 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             units::count(solution.problem.ops.len(), "op"),
         ),
     ];
+    let measured = model.measured_sizes();
+    if let Some(first) = measured.keys().next() {
+        lines.push(format!(
+            "sizes     {} measured in a run, because the data decides them (`{}`{}): other inputs may need more",
+            units::count(measured.len(), "result"),
+            shown(first),
+            if measured.len() > 1 { ", .." } else { "" },
+        ));
+    }
     let problem = &solution.problem;
     lines.extend(paging_lines(solution, &time));
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {

@@ -1,0 +1,80 @@
+//! Sizes that the data decides: where the runtime is there, one run on made-up inputs measures them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use remat::{Error, LoadOptions, Model, ReadError};
+use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
+use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, ProfileOptions, SessionSettings};
+
+use crate::DeployError;
+use crate::profile::{ProfileRequest, measured_profile};
+
+/// Opens a model. Sizes of results that follow neither from the file nor from `load`, because the data decides them (`NonZero`, loops), are
+/// those of a run on inputs of seed 0, if there is a `runtime` to run it; the model says which ([`Model::measured_sizes`]).
+///
+/// # Errors
+/// Those of [`Model::open`], and [`DeployError::Runtime`] if the model does not run.
+pub fn open_model(
+    path: &Path,
+    load: &LoadOptions,
+    runtime: Option<(&Host, ChildLimits<'_>)>,
+) -> Result<Model, DeployError> {
+    let error = match Model::open(path, load) {
+        Ok(model) => return Ok(model),
+        Err(error) => error,
+    };
+    let Some(((host, limits), unknown)) = runtime.zip(decided_by_data(&error)) else {
+        return Err(error.into());
+    };
+    tracing::info!(tensors = unknown.len(), "sizes that the data decides are measured");
+    let sizes = measured(host, limits, path, load, &unknown)?;
+    if sizes.is_empty() {
+        return Err(error.into());
+    }
+    let mut settled = load.clone();
+    settled.sizes.extend(sizes.clone());
+    Ok(Model::open(path, &settled)?.with_measured_sizes(sizes))
+}
+
+/// The results whose size is unknown although every input is known.
+fn decided_by_data(error: &Error) -> Option<BTreeSet<String>> {
+    match error {
+        Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { tensors, dims, .. })) if dims.is_empty() => {
+            Some(tensors.iter().cloned().collect())
+        }
+        _ => None,
+    }
+}
+
+/// What these results took in a run, in bytes.
+fn measured(
+    host: &Host,
+    limits: ChildLimits<'_>,
+    path: &Path,
+    load: &LoadOptions,
+    wanted: &BTreeSet<String>,
+) -> Result<BTreeMap<String, u64>, DeployError> {
+    let looked_at = ImportOptions {
+        dims: load.dims.clone(),
+        sizes: load.sizes.clone(),
+        open_sizes: true,
+    };
+    let model = OnnxModel::open(path, &looked_at)?;
+    let request = ProfileRequest {
+        settings: SessionSettings {
+            dims: load.dims.clone(),
+            ..SessionSettings::exact(OptimizationLevel::Off)
+        },
+        options: ProfileOptions {
+            runs: 1,
+            ..ProfileOptions::default()
+        },
+        device: String::new(),
+        date: None,
+    };
+    let profile = measured_profile(host, limits, path, &model, &request)?;
+    let outputs = profile.ops.into_iter().flat_map(|record| record.outputs);
+    let sizes = outputs.filter_map(|output| Some((output.tensor, output.bytes?)));
+    Ok(sizes.filter(|(tensor, _)| wanted.contains(tensor)).collect())
+}
