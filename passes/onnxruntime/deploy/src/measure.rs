@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use remat_onnxruntime_run::{
-    Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError, SessionSettings,
-    TimeComparison, compare_time, measure,
+    ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError,
+    SessionSettings, TimeComparison, compare_time, measure,
 };
 use remat_solve::Activity;
 use schemars::JsonSchema;
