@@ -125,10 +125,10 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return Ok(State::Open);
         }
         let started = Instant::now();
-        let bench = self.bench.as_ref().filter(|_| recipe.fuses);
+        let bench = self.bench.as_ref();
         let opened = match self.opened.take().filter(|_| !recipe.fuses) {
             Some(model) => Ok(model),
-            None => open(self.request, bench, self.clock, self.scratch.path()),
+            None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
         };
         match opened {
             Ok(model) => {

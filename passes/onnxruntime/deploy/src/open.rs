@@ -16,16 +16,17 @@ use crate::measure::Bench;
 use crate::sizes::open_model;
 use crate::{DeployError, DeployRequest};
 
-/// Opens the input; with a `bench`, the runtime fuses its nodes first.
+/// Opens the input; if it `fuses`, the runtime fuses its nodes first.
 pub(crate) fn open(
     request: &DeployRequest<'_>,
     bench: Option<&Bench<'_, '_>>,
+    fuses: bool,
     clock: &Clock<'_>,
     scratch: &Path,
 ) -> Result<Model, DeployError> {
     let mut path = request.input.to_owned();
     let mut load = request.load.clone();
-    if let Some(bench) = bench {
+    if let Some(bench) = bench.filter(|_| fuses) {
         // A data file is called after it, and goes to the folder of the output.
         let runner = bench.first_runner();
         path = clock.apart(Activity::Fuse, "", || {
@@ -38,7 +39,7 @@ pub(crate) fn open(
     }
     clock.begins(Activity::Import, "");
     let model = open_model(&path, &load, bench.map(Bench::first_runtime))?;
-    Ok(match bench {
+    Ok(match bench.filter(|_| fuses) {
         Some(bench) => model.fused_by(runtime_name(bench.host)),
         None => model,
     })

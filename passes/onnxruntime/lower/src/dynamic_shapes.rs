@@ -161,7 +161,7 @@ impl<'t> DynamicShapes<'t> {
 
     fn make_operands_dynamic(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
         if let Some(operand) = shape_operand(node).map(str::to_owned) {
-            let dynamic = self.dynamic_values(&operand, names);
+            let dynamic = self.dynamic_values(&operand, names, out);
             replace(node, &operand, dynamic);
             return;
         }
@@ -194,8 +194,8 @@ impl<'t> DynamicShapes<'t> {
         Some(name)
     }
 
-    /// The same values as those of the constant vector `operand`, known at run time only.
-    fn dynamic_values(&mut self, operand: &str, names: &mut Names) -> Option<String> {
+    /// The same values as those of the vector `operand`, which constants make, known at run time only.
+    fn dynamic_values(&mut self, operand: &str, names: &mut Names, out: &mut Vec<NodeProto>) -> Option<String> {
         if let Some(values) = self.replaced.get(operand) {
             return Some(values.clone());
         }
@@ -207,11 +207,7 @@ impl<'t> DynamicShapes<'t> {
         let length = usize::try_from(length).ok().filter(|&length| length > 0)?;
         let zeros = self.zeros.vector(length, names);
         let name = names.fresh(&format!("{operand}__late"));
-        self.insert(
-            node("Add", &[operand, &zeros], &name, Vec::new()),
-            operand,
-            &mut Vec::new(),
-        );
+        self.insert(node("Add", &[operand, &zeros], &name, Vec::new()), operand, out);
         Some(name)
     }
 

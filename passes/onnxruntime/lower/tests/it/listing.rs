@@ -1,6 +1,10 @@
 //! What is written, line by line.
 
-use remat::onnx::proto::{GraphProto, NodeProto};
+use remat::onnx::proto::{
+    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+    tensor_shape_proto, type_proto,
+};
+use remat::onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{LoweringOptions, OrderHint, lower};
 
 use crate::support::{Rewritten, models};
@@ -60,4 +64,98 @@ fn shapes_can_be_left_to_the_runtime() {
 #[test]
 fn stated_shapes_become_dynamic_with_the_operand_that_states_them() {
     insta::assert_snapshot!(lowered("features/views.onnx", &LoweringOptions::default()));
+}
+
+/// A tensor of `values`, 64-bit integers.
+fn integers(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: name.to_owned(),
+        data_type: 7,
+        dims: vec![i64::try_from(values.len()).expect("it is short")],
+        int64_data: values.to_vec(),
+        ..TensorProto::default()
+    }
+}
+
+fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
+    NodeProto {
+        op_type: op.to_owned(),
+        name: output.to_owned(),
+        input: inputs.iter().map(|&name| name.to_owned()).collect(),
+        output: vec![output.to_owned()],
+        ..NodeProto::default()
+    }
+}
+
+/// A vector of single-precision numbers.
+fn vector(name: &str, length: i64) -> ValueInfoProto {
+    let dim = tensor_shape_proto::Dimension {
+        value: Some(tensor_shape_proto::dimension::Value::DimValue(length)),
+        ..tensor_shape_proto::Dimension::default()
+    };
+    let shape = TensorShapeProto {
+        dim: vec![dim],
+        ..TensorShapeProto::default()
+    };
+    let tensor = type_proto::Tensor {
+        elem_type: 1,
+        shape: Some(shape).into(),
+        ..type_proto::Tensor::default()
+    };
+    let ty = TypeProto {
+        value: Some(type_proto::Value::TensorType(tensor)),
+        ..TypeProto::default()
+    };
+    ValueInfoProto {
+        name: name.to_owned(),
+        type_: Some(ty).into(),
+        ..ValueInfoProto::default()
+    }
+}
+
+#[test]
+fn a_stated_shape_that_nodes_compute_from_constants_becomes_dynamic_after_them() {
+    let nodes = vec![
+        node("Mul", &["rows", "factor"], "shape"),
+        node("Expand", &["x", "shape"], "wide"),
+        node("Exp", &["wide"], "y"),
+    ];
+    let graph = GraphProto {
+        name: "g".to_owned(),
+        node: nodes,
+        input: vec![vector("x", 64)],
+        output: vec![vector("y", 64)],
+        initializer: vec![integers("rows", &[100, 64]), integers("factor", &[3, 1])],
+        ..GraphProto::default()
+    };
+    let opset = OperatorSetIdProto {
+        version: 18,
+        ..OperatorSetIdProto::default()
+    };
+    let proto = ModelProto {
+        ir_version: 8,
+        opset_import: vec![opset],
+        graph: Some(graph).into(),
+        ..ModelProto::default()
+    };
+    let model = OnnxModel::from_proto(proto, &ImportOptions::default()).expect("it is a model");
+    let lowered = lower(&model, model.graph(), &LoweringOptions::default()).expect("it can be written");
+    let graph = lowered.proto.graph.get_or_default();
+    let at = |op: &str, operand: &str| {
+        let found = graph
+            .node
+            .iter()
+            .position(|node| node.op_type == op && node.input.iter().any(|name| name == operand));
+        found.unwrap_or_else(|| panic!("no {op} reads `{operand}`:\n{}", listing(graph)))
+    };
+    let late = &graph.node[at("Add", "shape")].output[0];
+    assert!(at("Mul", "rows") < at("Add", "shape") && at("Add", "shape") < at("Expand", late));
+    OnnxModel::from_proto(
+        lowered.proto.clone(),
+        &ImportOptions {
+            open_sizes: true,
+            ..ImportOptions::default()
+        },
+    )
+    .expect("every value is made");
 }
