@@ -15,6 +15,7 @@ use thiserror::Error;
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
+use crate::registry::unknown_solver;
 use crate::{
     Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solver_named, solvers,
 };
@@ -266,7 +267,7 @@ fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solve
         }
     }
     if chosen.is_empty() {
-        return Err(SolveError::unknown_solver(&names[0]).into());
+        return Err(unknown_solver(&names[0]).into());
     }
     Ok((chosen, skipped))
 }
