@@ -119,7 +119,7 @@ impl MaxBatch {
 /// any more: the answer is the largest size that was found before, or that fits without one.
 ///
 /// # Errors
-/// What `open` says of the size 1; [`Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
+/// What `open` says of the size 1; [`enum@Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
 /// That a size does not fit is no error.
 pub fn max_batch(
     open: &dyn Fn(u64) -> Result<Model, Error>,

@@ -211,7 +211,7 @@ impl Comparison {
 /// or before it was cancelled, stays [`Finding::Untried`]. A warm start is ignored.
 ///
 /// # Errors
-/// [`Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
+/// [`enum@Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
 /// `Internal` if the checker rejects a plan, or the plan of one solver refutes what another one claims. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
     let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
