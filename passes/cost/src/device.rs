@@ -8,7 +8,6 @@ use remat_plan::Paging;
 use serde::{Deserialize, Serialize};
 
 use crate::KernelClass;
-use crate::time::rate_time;
 
 #[path = "device_table.rs"]
 mod table;
@@ -18,6 +17,9 @@ use table::{KnownDevices, from_figures, to_figures};
 
 /// The device table: figures of vendors and fitted efficiencies, each with its source.
 const TABLE: &str = include_str!("devices.toml");
+
+const NS_PER_SECOND: u128 = 1_000_000_000;
+const PERMILLE: u128 = 1_000;
 
 static DEVICES: LazyLock<Vec<Device>> =
     LazyLock::new(|| table::parse(TABLE, &KnownDevices::default()).expect("the device table is part of the program"));
@@ -197,6 +199,12 @@ impl Default for Device {
     fn default() -> Self {
         Self::preset(Self::DEFAULT).expect("the device table has the default preset")
     }
+}
+
+/// Time for `amount` at a share of `per_second` in nanoseconds, rounded up.
+pub(crate) fn rate_time(amount: u128, per_second: u64, permille: u64) -> u128 {
+    let rate = u128::from(per_second).saturating_mul(u128::from(permille)).max(1);
+    amount.saturating_mul(NS_PER_SECOND * PERMILLE).div_ceil(rate)
 }
 
 #[cfg(test)]

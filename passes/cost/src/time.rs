@@ -3,12 +3,11 @@
 //! The roofline, `max(operations / rate, bytes / bandwidth)`, plus the time to start the kernel. On CPUs the kernel's own
 //! unfolding, packing and short loops come on top: they run before or between the arithmetic, on the same core.
 
+use crate::device::rate_time;
 use crate::work::Work;
 use crate::{Device, Efficiency, KernelClass};
 
-const NS_PER_SECOND: u128 = 1_000_000_000;
 const PS_PER_NS: u128 = 1_000;
-const PERMILLE: u128 = 1_000;
 
 /// Time of one run in nanoseconds; saturates.
 pub(crate) fn duration_ns(work: &Work, device: &Device) -> u64 {
@@ -47,12 +46,6 @@ fn cpu_detail(work: &Work, device: &Device, efficiency: Efficiency) -> u128 {
     let repacking = rate_time(bytes, device.memory_bytes_per_s, efficiency.memory_permille);
     let starts = work.detail.runs.saturating_mul(u128::from(efficiency.run_ps)) / PS_PER_NS;
     repacking.saturating_add(starts)
-}
-
-/// Time for `amount` at a share of `per_second` in nanoseconds, rounded up.
-pub(crate) fn rate_time(amount: u128, per_second: u64, permille: u64) -> u128 {
-    let rate = u128::from(per_second).saturating_mul(u128::from(permille)).max(1);
-    amount.saturating_mul(NS_PER_SECOND * PERMILLE).div_ceil(rate)
 }
 
 #[cfg(test)]

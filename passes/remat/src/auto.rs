@@ -6,7 +6,6 @@ use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
 use remat_solve::paging::PagingSearch;
 use remat_solve::{Domain, Outcome, Proves, Search, SolveControl, Solver};
 
-use crate::registry::parts;
 use crate::solution::prune;
 
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
@@ -86,6 +85,12 @@ impl Solver for Auto {
     fn searches(&self) -> bool {
         true
     }
+}
+
+/// Every solver of this build that does not call others of this list.
+pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
+    let parts = remat_solve::solvers().chain(remat_ortools::solvers());
+    parts.chain(remat_dtr::solvers())
 }
 
 /// The search with paging, from the best plan of the quick solvers that keeps all limits.

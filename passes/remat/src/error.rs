@@ -96,3 +96,11 @@ pub(crate) fn quoted(names: &[String]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
 }
+
+/// Bytes exactly, and from a kibibyte on also in the unit that fits.
+pub(crate) fn exact(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} ({bytes} bytes)", bytesize::ByteSize(bytes).display().iec())
+}

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use remat_cost::Device;
 use remat_plan::{Deadline, Objective, PagingMode, Problem};
-
-use crate::{Error, SetupError};
 
 /// What a plan is to be good at within its budget. The default is least time without deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,30 +37,6 @@ pub enum SecondMemory {
         /// Bytes it holds; absent: what the device says.
         capacity: Option<u64>,
     },
-}
-
-impl SecondMemory {
-    /// Lets plans use the second memory that the problem has already, else that of the device.
-    pub(crate) fn apply(self, problem: &mut Problem, device: Option<&Device>) -> Result<(), Error> {
-        let Self::Used { mode, capacity } = self else {
-            problem.paging = None;
-            return Ok(());
-        };
-        let found = problem.paging.or_else(|| device?.second_memory);
-        let Some(mut paging) = found else {
-            let with_one = Device::presets().iter().filter(|device| device.second_memory.is_some());
-            let known: Vec<_> = with_one.map(|device| format!("`{}`", device.name)).collect();
-            return Err(SetupError::NoSecondMemory {
-                device: device.map(|device| device.name.clone()),
-                known: known.join(", "),
-            }
-            .into());
-        };
-        paging.mode = mode;
-        paging.capacity = capacity.or(paging.capacity);
-        problem.paging = Some(paging);
-        Ok(())
-    }
 }
 
 impl fmt::Display for SecondMemory {

@@ -51,7 +51,7 @@ mod watch;
 
 pub use auto::Auto;
 pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, NoBatch, max_batch};
-pub use check::{PlanError, check_plan};
+pub use check::{PlanError, Setting, check_plan};
 pub use compare::{
     Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
     RunRecord, compare,
@@ -60,15 +60,15 @@ pub use error::{Error, ErrorKind};
 pub use finding::{Finding, FindingKind, NoPlans};
 pub use goal::{Goal, SecondMemory};
 pub use input::{Format, ReadError, extension, read, read_text};
-pub use model::{ExternalBytes, Model};
+pub use model::Model;
 pub use options::{LoadOptions, SetupError};
-pub use refusal::{LowestPeak, Refusal, explained};
+pub use refusal::{explained, solve_or_explain};
 pub use registry::{default_solver, renamed, solver_named, solvers};
-pub use room::{DeviceMemory, Room};
+pub use room::{DeviceMemory, ExternalBytes, Room};
 pub use save::{Output, SaveError, Target, rewrite, save};
 pub use schedule::check_schedule;
-pub use setup::{Setting, contradiction};
-pub use solution::{BugReport, Overhead, Solution, SolveError, SolveRequest, solve, solve_for, solve_or_explain};
+pub use setup::contradiction;
+pub use solution::{BugReport, LowestPeak, Overhead, Refusal, Solution, SolveError, SolveRequest, solve, solve_for};
 pub use sweep::{
     Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest, sweep,
 };

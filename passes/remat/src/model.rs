@@ -11,16 +11,7 @@ use remat_verify::{Replay, replay};
 
 use crate::input::{read, read_text};
 use crate::setup::setup_of;
-use crate::{BugReport, Error, Format, LoadOptions, ReadError, Room, SolveError};
-
-/// Memory that no peak counts: it belongs to the caller or to the session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExternalBytes {
-    /// Inputs of the graph.
-    pub inputs: u64,
-    /// Weights and other constants.
-    pub constants: u64,
-}
+use crate::{BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SolveError};
 
 /// What the problem was made from.
 #[derive(Debug)]
@@ -69,9 +60,7 @@ impl Model {
                 let mut problem = Problem::from_json(&read_text(path)?)?;
                 problem.budget = None;
                 problem.order = options.order.unwrap_or(problem.order);
-                if let Some(second) = options.second_memory {
-                    second.apply(&mut problem, None)?;
-                }
+                options.apply_second_memory(&mut problem, None)?;
                 Ok(Self::finish(Source::Problem, None, problem)?.read_with(options, None))
             }
             Format::Log => {
@@ -121,9 +110,7 @@ impl Model {
         let read = remat_nodelink::read(bytes)?;
         let mut problem = remat_cost::paper_problem(&read.graph, &read.durations)?;
         problem.order = options.order.unwrap_or(OrderMode::Fixed);
-        if let Some(second) = options.second_memory {
-            second.apply(&mut problem, None)?;
-        }
+        options.apply_second_memory(&mut problem, None)?;
         problem.max_computes = options.max_computes;
         Ok(Self::finish(Source::NodeLink(read.graph), None, problem)?.read_with(options, None))
     }
@@ -320,8 +307,6 @@ fn problem_of(graph: &Graph, options: &LoadOptions, device: &Device) -> Result<(
         alignment: None,
     };
     let mut problem = remat_cost::problem(graph, &profile, &problem_options)?;
-    if let Some(second) = options.second_memory {
-        second.apply(&mut problem, Some(device))?;
-    }
+    options.apply_second_memory(&mut problem, Some(device))?;
     Ok((problem, profile))
 }

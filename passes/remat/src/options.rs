@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use remat_cost::{Device, ProfileFile};
 use remat_files::shown;
-use remat_plan::{Accounting, OrderMode};
+use remat_plan::{Accounting, OrderMode, Problem};
 use thiserror::Error;
 
 use crate::error::quoted;
@@ -98,6 +98,31 @@ impl LoadOptions {
         let known = devices.into_iter().map(|device| device.name).collect();
         let name = name.to_owned();
         Err(SetupError::UnknownDevice { name, known }.into())
+    }
+
+    /// Lets plans of the problem use the second memory that it has already, else that of the device, as the options say.
+    pub(crate) fn apply_second_memory(&self, problem: &mut Problem, device: Option<&Device>) -> Result<(), SetupError> {
+        let (mode, capacity) = match self.second_memory {
+            None => return Ok(()),
+            Some(SecondMemory::Unused) => {
+                problem.paging = None;
+                return Ok(());
+            }
+            Some(SecondMemory::Used { mode, capacity }) => (mode, capacity),
+        };
+        let found = problem.paging.or_else(|| device?.second_memory);
+        let Some(mut paging) = found else {
+            let with_one = Device::presets().iter().filter(|device| device.second_memory.is_some());
+            let known: Vec<_> = with_one.map(|device| format!("`{}`", device.name)).collect();
+            return Err(SetupError::NoSecondMemory {
+                device: device.map(|device| device.name.clone()),
+                known: known.join(", "),
+            });
+        };
+        paging.mode = mode;
+        paging.capacity = capacity.or(paging.capacity);
+        problem.paging = Some(paging);
+        Ok(())
     }
 
     /// The sizes that the caller states, and those that were seen when the model was profiled.

@@ -2,7 +2,8 @@
 
 use remat_solve::Solver;
 
-use crate::{Auto, Error, SolveError};
+use crate::auto::{Auto, parts};
+use crate::{Error, SolveError};
 
 /// Names that solvers had in an earlier release, with today's. They are understood for one release more.
 const OLD_NAMES: [(&str, &str); 22] = [
@@ -35,12 +36,6 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     std::iter::once(default_solver()).chain(parts())
 }
 
-/// Every solver of this build that does not call others of this list.
-pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
-    let parts = remat_solve::solvers().chain(remat_ortools::solvers());
-    parts.chain(remat_dtr::solvers())
-}
-
 /// The solver to use unless told otherwise.
 #[must_use]
 pub fn default_solver() -> &'static dyn Solver {
@@ -55,7 +50,15 @@ pub fn solver_named(name: &str) -> Result<&'static dyn Solver, Error> {
     let wanted = renamed(name).unwrap_or(name);
     solvers()
         .find(|solver| solver.name() == wanted)
-        .ok_or_else(|| SolveError::unknown_solver(name).into())
+        .ok_or_else(|| unknown_solver(name).into())
+}
+
+/// The error of a name that no solver has.
+pub(crate) fn unknown_solver(name: &str) -> SolveError {
+    SolveError::UnknownSolver {
+        name: name.to_owned(),
+        known: solvers().map(|solver| solver.name().to_owned()).collect(),
+    }
 }
 
 /// Today's name of a solver that had this one in an earlier release; absent for all other names.

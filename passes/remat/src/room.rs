@@ -3,10 +3,17 @@
 use std::fmt;
 
 use remat_cost::Device;
-use remat_plan::BudgetSpec;
 
-use crate::refusal::exact;
-use crate::{Error, ExternalBytes, Model, SolveError, SolveRequest};
+use crate::error::exact;
+
+/// Memory that no peak counts: it belongs to the caller or to the session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExternalBytes {
+    /// Inputs of the graph.
+    pub inputs: u64,
+    /// Weights and other constants.
+    pub constants: u64,
+}
 
 /// The memory that a plan's peak is held against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,40 +86,4 @@ impl fmt::Display for Room {
         }
         write!(f, ", of which {}", taken.join(" and "))
     }
-}
-
-impl SolveRequest {
-    /// The request on the device that the model was read for: where the model does not fit as it is, what the device leaves becomes the
-    /// budget of `auto`. With `none` nothing is held against the device.
-    ///
-    /// # Errors
-    /// [`SolveError::BeyondDevice`] for a budget above what the device leaves.
-    pub fn on_device(&self, model: &Model) -> Result<Self, Error> {
-        let mut request = self.clone();
-        let baseline = model.baseline().peak;
-        let Some(room) = model.room().filter(|room| baseline > room.bytes()) else {
-            return Ok(request);
-        };
-        match self.budget {
-            BudgetSpec::Auto => request.budget = BudgetSpec::Bytes(room.bytes()),
-            BudgetSpec::Share(_) | BudgetSpec::Bytes(_) => {
-                let budget = self.budget.bytes(baseline).unwrap_or(baseline);
-                check(room, "the budget", budget)?;
-            }
-            BudgetSpec::Min | BudgetSpec::None => {}
-        }
-        Ok(request)
-    }
-}
-
-/// Refuses what is above the room.
-pub(crate) fn check(room: &Room, what: &'static str, bytes: u64) -> Result<(), SolveError> {
-    if bytes <= room.bytes() {
-        return Ok(());
-    }
-    Err(SolveError::BeyondDevice {
-        what,
-        bytes,
-        room: room.clone(),
-    })
 }

@@ -161,7 +161,7 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
 /// model or its data files.
 ///
 /// # Errors
-/// [`Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
+/// [`enum@Error`] of kind `Input` if the file cannot be written or the format does not fit the input.
 pub fn save(model: &Model, solution: &Solution, target: &Target, path: &Path) -> Result<(), Error> {
     let output = Output::of(path, model.format())?;
     let mut files = Outputs::default();

@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use remat_cost::{Device, OpRecord, PROFILE_FORMAT, ProfileFile};
 use remat_plan::{Accounting, DeviceRecord, Objective, OrderMode, PlanFile, Problem, Setup};
 
-use crate::{Error, Goal, LoadOptions, PlanError, SecondMemory, SetupError};
+use crate::{Error, Goal, LoadOptions, PlanError, SecondMemory, Setting, SetupError};
 
 /// What `problem`, which was read with `options`, is to be built from again.
 pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: &Problem) -> Setup {
@@ -26,51 +26,6 @@ pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: 
         durations_ns: measured().map(|op| (op.node.clone(), op.duration_ns)).collect(),
         workspace_bytes: measured().filter_map(workspace).collect(),
         paging: problem.paging,
-    }
-}
-
-/// Something that a plan was made with and that the caller may set, too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Setting {
-    /// [`LoadOptions::accounting`].
-    Accounting,
-    /// [`LoadOptions::order`].
-    Order,
-    /// [`LoadOptions::max_computes`].
-    MaxComputes,
-    /// [`LoadOptions::device`].
-    Device,
-    /// [`LoadOptions::device_file`].
-    DeviceFile,
-    /// [`LoadOptions::dims`].
-    Dim,
-    /// [`LoadOptions::sizes`].
-    Size,
-    /// [`LoadOptions::second_memory`].
-    Paging,
-    /// [`Goal::objective`].
-    Objective,
-    /// [`Goal::deadline`].
-    Deadline,
-    /// The execution orders that a file for ONNX Runtime is made for.
-    OrderHint,
-}
-
-impl Display for Setting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Accounting => "the accounting",
-            Self::Order => "the order",
-            Self::MaxComputes => "the limit on runs of one op",
-            Self::Device => "the device",
-            Self::DeviceFile => "the table of devices with",
-            Self::Dim => "the dimension",
-            Self::Size => "the size",
-            Self::Paging => "paging",
-            Self::Objective => "the objective",
-            Self::Deadline => "the deadline",
-            Self::OrderHint => "the execution order",
-        })
     }
 }
 

@@ -145,6 +145,13 @@ impl Cli {
     }
 }
 
+/// The script is for the command line as a whole, so it is asked for here.
+impl Arguments for CompletionsArgs {
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        self.print(Cli::command())
+    }
+}
+
 /// Puts files in the place of paths that stand for stdin and stdout.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ fn handle(mut signals: signal_hook::iterator::Signals) {
 #[cfg(unix)]
 fn end() -> ! {
     crate::progress::clear();
-    tell("interrupted");
+    crate::console::write_stderr("interrupted\n");
     leave()
 }
 
@@ -72,10 +72,4 @@ pub(crate) fn leave() -> ! {
     remat_files::remove_pending();
     crate::scratch::remove();
     signal_hook::low_level::exit(status_of(SIGNAL.load(Ordering::SeqCst)).into())
-}
-
-/// A line on stderr; that nobody reads it any more is no reason to fail.
-pub(crate) fn tell(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -3,22 +3,26 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use remat::onnx::{ImportOptions, OnnxError};
+use remat::onnx::{ImportOptions, OnnxError, OnnxModel};
 use remat::plan::PlanFile;
 use remat::profile::ProfileFile;
 use remat::solver::Activity;
 use remat::{LoadOptions, Model, ReadError};
-use remat_onnxruntime_deploy::{DeployError, open_model};
-use remat_onnxruntime_run::Host;
+use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile, open_model};
+use remat_onnxruntime_run::{Host, OptimizationLevel, ProfileOptions, SessionSettings};
 
 use crate::args::{LoadArgs, RuntimeArgs};
-use crate::commands::profile;
 use crate::files::Files;
+use crate::machine;
 use crate::progress::Line;
 use crate::runtime::limits;
 
 /// What a run of a model is expected to take of which nothing is known.
 const UNKNOWN_RUN: Duration = Duration::from_secs(10);
+/// A model that is measured may take this multiple of the time that is expected.
+const PATIENCE: u32 = 5;
+/// Beyond that, the time it may take in any case.
+const LEAST: Duration = Duration::from_secs(30);
 
 /// A file that the command line may name, and what to call it.
 pub(crate) type Named<'a> = (&'static str, Option<&'a PathBuf>);
@@ -104,19 +108,31 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Measures the ops of a model, which has the dimensions and sizes of the input. Loading and running it once is expected to take
-    /// `expected`.
+    /// Measures the ops of a model, which has the dimensions and sizes of the input, on inputs of seed 0. Loading and running it once is
+    /// expected to take `expected`.
     ///
     /// # Errors
     /// If there is no ONNX Runtime, or it cannot run the model.
     pub(crate) fn profile_of(&self, model: &Path, expected: Duration) -> Result<ProfileFile, DeployError> {
+        let host = self.host.as_ref().ok_or(DeployError::NoRuntime)?;
         let import = ImportOptions {
             dims: self.load.dims.clone(),
             sizes: self.load.sizes.clone(),
             open_sizes: true,
         };
-        let host = self.host.as_ref().ok_or(DeployError::NoRuntime)?;
-        profile::measured(host, expected, model, &import)
+        let opened = OnnxModel::open(model, &import)?;
+        let request = ProfileRequest {
+            settings: SessionSettings {
+                dims: import.dims,
+                ..SessionSettings::exact(OptimizationLevel::Off)
+            },
+            options: ProfileOptions::default(),
+            device: machine::processor(),
+            date: machine::today(),
+        };
+        let runs = request.options.runs.saturating_add(1);
+        let limits = limits(Some(LEAST + expected.saturating_mul(runs.saturating_mul(PATIENCE))));
+        measured_profile(host, limits, model, &opened, &request)
     }
 
     /// Opens the input; with a plan as it was read when the plan was made, and options that the plan contradicts are refused.

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod console;
 mod document;
+mod documents;
 mod failure;
 mod files;
 mod interrupt;
@@ -60,7 +61,7 @@ pub fn run() -> ExitCode {
     #[cfg(unix)]
     if interrupt::status().is_some() {
         if status == ExitCode::SUCCESS {
-            interrupt::tell("interrupted: this is the best that was found until then");
+            console::write_stderr("interrupted: this is the best that was found until then\n");
         }
         interrupt::leave();
     }
@@ -76,5 +77,5 @@ pub fn command() -> clap::Command {
 /// The JSON schema of everything that `--format json` prints, by the name of its form.
 #[must_use]
 pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
-    document::schemas()
+    documents::schemas()
 }

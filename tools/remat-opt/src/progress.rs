@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use remat::plan::Plan;
 use remat::solver::{Activity, Doing, Observer, Progress};
 
-use crate::units;
+use crate::{console, units};
 
 /// How often a line is looked at where there is no terminal; what takes less than that is silent.
 const LOOK: Duration = Duration::from_secs(1);
@@ -182,7 +182,7 @@ impl Shared {
                 return;
             }
             if state.doing != written.0 || written.1.elapsed() >= AGAIN {
-                crate::interrupt::tell(&self.text(&state));
+                console::write_stderr(&(self.text(&state) + "\n"));
                 written = (state.doing.clone(), Instant::now());
             }
         }

@@ -26,7 +26,7 @@ pub struct Features {
 pub enum Views {
     /// None.
     Absent,
-    /// Each from an op of its own, which takes no time and may run again.
+    /// Each from an op of its own, which reads nothing else, takes no time and may run again.
     Free,
     /// Each from an op of its own: lazy ones, and such that may not run again.
     Apart,
@@ -137,6 +137,9 @@ fn build(draws: Vec<Draw>, features: Features) -> Problem {
             Place::New(role, bytes) => Place::New(role, bytes),
         };
         let results: Vec<Place<TensorId>> = draw.results.into_iter().map(place).collect();
+        if let (Views::Free, [Place::View(base)]) = (features.views, &results[..]) {
+            reads = vec![*base];
+        }
         let name = format!("op{number}");
         net.add(ProblemOp { name, reads, ..draw.op }, results);
     }

@@ -16,6 +16,8 @@ use remat_plan::Plan;
 use remat_solve::{Activity, Doing, SolveControl};
 use thiserror::Error;
 
+pub use self::trial::BatchFinding;
+
 use self::interval::largest;
 use self::trial::{Attempt, Task};
 use crate::solution::longest;
@@ -53,52 +55,6 @@ pub struct BatchRequest {
     pub time_per_size: Option<Duration>,
     /// Sizes above are not tried.
     pub largest: u64,
-}
-
-/// What is known about one size.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum BatchFinding {
-    /// It fits without rematerialization.
-    Baseline,
-    /// It fits with a plan that adds no more time than allowed.
-    Plan {
-        /// Peak in bytes.
-        peak: u64,
-        /// Duration.
-        duration: u64,
-    },
-    /// No plan exists that fits and adds no more time than allowed.
-    Impossible {
-        /// Who says so, and why.
-        reason: String,
-    },
-    /// No plan was found; there may be one.
-    NotFound {
-        /// Which limit ended the search, or how far the best plan is off.
-        reason: String,
-    },
-    /// The model cannot be read with this size.
-    Unreadable {
-        /// What is wrong.
-        reason: String,
-    },
-}
-
-impl BatchFinding {
-    /// Whether the size fits.
-    #[must_use]
-    pub fn fits(&self) -> bool {
-        matches!(self, Self::Baseline | Self::Plan { .. })
-    }
-
-    /// Why it does not fit.
-    #[must_use]
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Baseline | Self::Plan { .. } => None,
-            Self::Impossible { reason } | Self::NotFound { reason } | Self::Unreadable { reason } => Some(reason),
-        }
-    }
 }
 
 /// One size that was tried.
@@ -163,7 +119,7 @@ impl MaxBatch {
 /// any more: the answer is the largest size that was found before, or that fits without one.
 ///
 /// # Errors
-/// What `open` says of the size 1; [`Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
+/// What `open` says of the size 1; [`enum@Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
 /// That a size does not fit is no error.
 pub fn max_batch(
     open: &dyn Fn(u64) -> Result<Model, Error>,

@@ -1,13 +1,58 @@
-//! One attempt at one size.
+//! One attempt at one size, and what is known of the size then.
 
 use std::sync::atomic::Ordering;
 
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::{Observer, Progress, SolveControl};
 
-use super::BatchFinding;
 use crate::watch::Guard;
 use crate::{Error, ErrorKind, Model, Overhead, Solution, SolveRequest, solve};
+
+/// What is known about one size.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BatchFinding {
+    /// It fits without rematerialization.
+    Baseline,
+    /// It fits with a plan that adds no more time than allowed.
+    Plan {
+        /// Peak in bytes.
+        peak: u64,
+        /// Duration.
+        duration: u64,
+    },
+    /// No plan exists that fits and adds no more time than allowed.
+    Impossible {
+        /// Who says so, and why.
+        reason: String,
+    },
+    /// No plan was found; there may be one.
+    NotFound {
+        /// Which limit ended the search, or how far the best plan is off.
+        reason: String,
+    },
+    /// The model cannot be read with this size.
+    Unreadable {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl BatchFinding {
+    /// Whether the size fits.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        matches!(self, Self::Baseline | Self::Plan { .. })
+    }
+
+    /// Why it does not fit.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Baseline | Self::Plan { .. } => None,
+            Self::Impossible { reason } | Self::NotFound { reason } | Self::Unreadable { reason } => Some(reason),
+        }
+    }
+}
 
 /// What came of an attempt.
 pub(super) enum Attempt {

@@ -15,6 +15,7 @@ use thiserror::Error;
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
+use crate::registry::unknown_solver;
 use crate::{
     Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solver_named, solvers,
 };
@@ -210,7 +211,7 @@ impl Comparison {
 /// or before it was cancelled, stays [`Finding::Untried`]. A warm start is ignored.
 ///
 /// # Errors
-/// [`Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
+/// [`enum@Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
 /// `Internal` if the checker rejects a plan, or the plan of one solver refutes what another one claims. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
     let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
@@ -266,7 +267,7 @@ fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solve
         }
     }
     if chosen.is_empty() {
-        return Err(SolveError::unknown_solver(&names[0]).into());
+        return Err(unknown_solver(&names[0]).into());
     }
     Ok((chosen, skipped))
 }

@@ -1,13 +1,15 @@
-//! Why a search ends without a plan, or without one that may be used.
+//! Why a search ends without a plan, or without one that may be used, and what is known of a budget that is refused.
+
+use std::fmt;
 
 use remat_files::shown;
-use remat_plan::{BoundCovers, Certificate, Infeasible, Plan, Problem, StopReason};
+use remat_plan::{BoundCovers, BudgetSpec, Certificate, Infeasible, Plan, Problem, StopReason};
 use remat_verify::Rejection;
 use thiserror::Error;
 
-use crate::error::quoted;
-use crate::refusal::exact;
-use crate::{ErrorKind, Overhead, Refusal, Room};
+use super::overhead::Overhead;
+use crate::error::{exact, quoted};
+use crate::{ErrorKind, Room};
 
 /// An answer of ours that the checker rejected, with the problem it answers.
 #[derive(Debug)]
@@ -111,13 +113,6 @@ pub enum SolveError {
 }
 
 impl SolveError {
-    pub(crate) fn unknown_solver(name: &str) -> Self {
-        Self::UnknownSolver {
-            name: name.to_owned(),
-            known: crate::solvers().map(|solver| solver.name().to_owned()).collect(),
-        }
-    }
-
     /// Which of the documented outcomes this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -151,5 +146,151 @@ fn kind_text(covers: BoundCovers) -> &'static str {
         BoundCovers::FixedOrder => "it covers the plans whose first runs keep the order of the model",
         BoundCovers::StageForm => "it covers the plans in stage form, in which reruns keep the order of the model",
         BoundCovers::CandidateSet => "it covers the plans that its model can express",
+    }
+}
+
+/// The lowest peak that a plan is known for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LowestPeak {
+    /// The peak in bytes.
+    pub bytes: u64,
+    /// The op that runs at the peak, where it is known.
+    pub op: Option<String>,
+    /// Whether it is proved that no plan has a lower peak.
+    pub proved: bool,
+}
+
+/// A budget that is refused.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Why: [`SolveError::Infeasible`], [`SolveError::ProvedInfeasible`], [`SolveError::NoPlanOfItsKind`] or [`SolveError::NoPlan`].
+    pub cause: SolveError,
+    /// The budget in bytes.
+    pub budget: u64,
+    /// What shares are of: the peak of running every op once in reference order.
+    pub baseline: u64,
+    /// The op that needs most by itself; absent where there are no ops.
+    pub op: Option<String>,
+    /// What it needs: no plan takes less.
+    pub need: u64,
+    /// The lowest peak known.
+    pub lowest: Option<LowestPeak>,
+    /// The device whose memory is the budget.
+    pub room: Option<Room>,
+    /// What to ask for instead; absent where nothing is known to work.
+    pub retry: Option<BudgetSpec>,
+}
+
+impl Refusal {
+    /// Bytes exactly, in the unit that fits, and in per cent of the baseline.
+    fn bytes(&self, bytes: u64) -> String {
+        let exact = exact(bytes);
+        if self.baseline == 0 {
+            return exact;
+        }
+        let permille = u128::from(bytes) * 1_000 / u128::from(self.baseline);
+        format!("{exact}, {}.{} %", permille / 10, permille % 10)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let budget = self.bytes(self.budget);
+        match &self.cause {
+            SolveError::Infeasible(_) => write!(f, "no plan can meet the budget of {budget}")?,
+            SolveError::ProvedInfeasible { claim, .. } => {
+                let is_fixed = claim.bound_covers == BoundCovers::FixedOrder;
+                let order = if is_fixed { " in the given order" } else { "" };
+                write!(
+                    f,
+                    "no plan{order} can meet the budget of {budget}: `{}` proved it",
+                    claim.solver
+                )?;
+            }
+            SolveError::NoPlan { stop, .. } => {
+                write!(f, "no plan within the budget of {budget} was found: {}", ended(*stop))?;
+            }
+            other => write!(f, "{other}")?,
+        }
+        if let Some(room) = &self.room {
+            write!(f, "; {room}")?;
+        }
+        write!(f, "; the model takes {} as it is", exact(self.baseline))?;
+        if let Some(op) = &self.op {
+            let need = self.bytes(self.need);
+            let missing = self.need.saturating_sub(self.budget);
+            match missing {
+                0 => write!(f, ", op `{op}` alone needs {need}")?,
+                _ => write!(f, ", op `{op}` alone needs {need}: {} more", exact(missing))?,
+            }
+        }
+        if let Some(lowest) = &self.lowest {
+            write!(
+                f,
+                "; the lowest peak {} is {}",
+                lowest.found(),
+                self.bytes(lowest.bytes)
+            )?;
+            if let Some(op) = lowest.op.as_ref().filter(|op| self.op.as_ref() != Some(op)) {
+                write!(f, ", at op `{op}`")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LowestPeak {
+    fn found(&self) -> &'static str {
+        if self.proved {
+            "of all plans"
+        } else {
+            "found (there may be a lower one)"
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn ended(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::TimeLimit => "the time limit was reached",
+        StopReason::StepLimit => "the step limit was reached",
+        StopReason::MemoryLimit => "the memory limit was reached",
+        StopReason::Cancelled => "the search was interrupted",
+        StopReason::Converged | StopReason::Proved => "the search came to its end",
+        StopReason::Refused => "the solver cannot work on this problem",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_tells_budget_need_and_lowest_peak_in_bytes_and_per_cent() {
+        let cause = SolveError::NoPlan {
+            budget: 300,
+            reached: 600,
+            stop: StopReason::StepLimit,
+        };
+        let refusal = Refusal {
+            cause,
+            budget: 300,
+            baseline: 1_000,
+            op: Some("conv".to_owned()),
+            need: 400,
+            room: None,
+            lowest: Some(LowestPeak {
+                bytes: 600,
+                op: None,
+                proved: false,
+            }),
+            retry: Some(BudgetSpec::Min),
+        };
+        assert_eq!(
+            refusal.to_string(),
+            "no plan within the budget of 300 bytes, 30.0 % was found: the step limit was reached; the model takes 1000 bytes as it is, \
+             op `conv` alone needs 400 bytes, 40.0 %: 100 bytes more; the lowest peak found (there may be a lower one) is 600 bytes, 60.0 %"
+        );
     }
 }

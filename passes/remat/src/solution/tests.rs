@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use remat_plan::{Evidence, Step};
+use remat_plan::{Certificate, Evidence, OrderMode, Step};
 
 use super::*;
 use crate::{ErrorKind, LoadOptions};

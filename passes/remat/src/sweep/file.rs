@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use remat_files::{DocumentError, document, shown};
+use remat_files::document;
 use remat_plan::{Accounting, BoundCovers, BudgetSpec, Evidence, OrderMode, PlanFile};
 use remat_solve::SolveControl;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::front::{Front, FrontPoint, KnownBound};
-use super::{SweepError, SweepRequest};
+use super::request::{FrontFileError, SweepError, SweepRequest};
 use crate::finding::{Finding, FindingKind, millis};
 use crate::save::write;
 use crate::{Error, Model, check_plan};
@@ -115,24 +114,6 @@ impl PointRecord {
             evidence,
         })
     }
-}
-
-/// Why a front cannot be continued.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FrontFileError {
-    /// The text is not a front.
-    #[error(transparent)]
-    Document(#[from] DocumentError),
-    /// The front belongs to another model, or to the same one read with other options.
-    #[error("the front belongs to the problem {found} (model `{model}`), but this is the problem {expected}", found = shown(.found), model = shown(.model), expected = shown(.expected))]
-    OtherProblem {
-        /// Digest in the file.
-        found: String,
-        /// Name of the model in the file.
-        model: String,
-        /// Digest of the model at hand.
-        expected: String,
-    },
 }
 
 impl FrontFile {

@@ -2,7 +2,7 @@
 
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
 
-use super::SweepError;
+use super::request::SweepError;
 use crate::claims::Claims;
 use crate::finding::NoPlans;
 use crate::solution::accept;

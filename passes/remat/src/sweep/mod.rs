@@ -6,47 +6,19 @@
 
 mod file;
 mod front;
+mod request;
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use remat_plan::{BudgetSpec, Plan};
 use remat_solve::{Activity, Doing, SolveControl};
-use thiserror::Error;
 
-pub use file::{Effort, FRONT_FORMAT, FrontFile, FrontFileError, PointRecord};
+pub use file::{Effort, FRONT_FORMAT, FrontFile, PointRecord};
 pub use front::{Front, FrontPoint};
+pub use request::{FrontFileError, SweepError, SweepRequest};
 
-use crate::{Error, ErrorKind, Finding, Model, NoPlans, SolveRequest, solve};
-
-/// Why a sweep has no result.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SweepError {
-    /// A budget that does not stand for a number of bytes.
-    #[error("`{budget}` is no budget to sweep over: name shares, sizes or `min`")]
-    Budget {
-        /// The budget.
-        budget: BudgetSpec,
-    },
-    /// The front to continue does not fit.
-    #[error(transparent)]
-    File(#[from] FrontFileError),
-    /// No budget has a plan.
-    #[error(transparent)]
-    NoPlans(#[from] NoPlans),
-}
-
-/// What is asked of a sweep.
-#[derive(Clone, Debug)]
-pub struct SweepRequest {
-    /// The budgets, in any order: shares, bytes, and at most one `min`.
-    pub budgets: Vec<BudgetSpec>,
-    /// Name of the solver.
-    pub solver: String,
-    /// Longest time for one budget, both visits together.
-    pub time_per_budget: Option<Duration>,
-}
+use crate::{Error, ErrorKind, Finding, Model, SolveRequest, solve};
 
 /// Finds a plan for each budget.
 ///

@@ -1,9 +1,6 @@
 //! `remat-opt completions`: a completion script for a shell.
 
-use clap::{Args, CommandFactory};
-
-use crate::args::Arguments;
-use crate::cli::Cli;
+use clap::{Args, Command};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -12,10 +9,14 @@ pub(crate) struct CompletionsArgs {
     shell: clap_complete::Shell,
 }
 
-impl Arguments for CompletionsArgs {
-    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+impl CompletionsArgs {
+    /// Prints the script for this command line.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn print(&self, mut command: Command) -> anyhow::Result<()> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "remat-opt", &mut script);
+        clap_complete::generate(self.shell, &mut command, "remat-opt", &mut script);
         crate::console::write(&String::from_utf8_lossy(&script))
     }
 }

@@ -12,7 +12,6 @@ pub(crate) mod reduce;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod verify;
-pub(crate) mod verify_models;
 
 use std::path::Path;
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use remat::onnx::{ImportOptions, OnnxModel, TensorFile};
+use remat::onnx::{OnnxModel, TensorFile};
 use remat::profile::{OpRecord, ProfileFile};
 use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
-use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile};
-use remat_onnxruntime_run::{Host, InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
+use remat_onnxruntime_deploy::{ProfileRequest, measured_profile};
+use remat_onnxruntime_run::{InputTensor, OptimizationLevel, ProfileInputs, ProfileOptions, SessionSettings};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,11 +22,6 @@ use crate::document::Body;
 use crate::files::{self, Files};
 use crate::progress::Line;
 use crate::{console, machine, runtime, units};
-
-/// A model may take this multiple of the time that is expected.
-const PATIENCE: u32 = 5;
-/// Beyond that, the time it may take in any case.
-const LEAST: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
@@ -156,28 +151,6 @@ impl Arguments for ProfileArgs {
             Ok(()),
         )
     }
-}
-
-/// The profile of a model on inputs of seed 0, for `--profile measured`. A run of it is expected to take `expected`.
-pub(crate) fn measured(
-    host: &Host,
-    expected: Duration,
-    input: &Path,
-    import: &ImportOptions,
-) -> Result<ProfileFile, DeployError> {
-    let model = OnnxModel::open(input, import)?;
-    let request = ProfileRequest {
-        settings: SessionSettings {
-            dims: import.dims.clone(),
-            ..SessionSettings::exact(OptimizationLevel::Off)
-        },
-        options: ProfileOptions::default(),
-        device: machine::processor(),
-        date: machine::today(),
-    };
-    let runs = request.options.runs.saturating_add(1);
-    let limits = runtime::limits(Some(LEAST + expected.saturating_mul(runs.saturating_mul(PATIENCE))));
-    measured_profile(host, limits, input, &model, &request)
 }
 
 /// The tensors in `input_N.pb`. The N-th input is the N-th of the model's inputs that are no weights.

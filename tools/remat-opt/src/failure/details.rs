@@ -11,6 +11,7 @@ use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::pipeline::pipeline;
 use super::similar::similar;
 use crate::again;
 
@@ -197,7 +198,7 @@ impl UnknownName {
                 Heuristic::NAMES.map(str::to_owned).to_vec(),
             ));
         }
-        let (what, name, known) = match super::pipeline(error)? {
+        let (what, name, known) = match pipeline(error)? {
             Error::Solve(SolveError::UnknownSolver { name, known }) => ("solver", name, known),
             Error::Setup(SetupError::UnknownDevice { name, known }) => ("device", name, known),
             Error::Read(ReadError::Onnx(OnnxError::UnknownDim { name, known })) => ("dimension", name, known),
@@ -262,7 +263,7 @@ impl Details {
         if let Some(error) = error.downcast_ref().and_then(Self::of_deployment) {
             return Some(error);
         }
-        match super::pipeline(error)? {
+        match pipeline(error)? {
             Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { tensors, dims, .. })) => Some(Self::UnknownSizes {
                 tensors: tensors.clone(),
                 dims: dims.clone(),
@@ -348,7 +349,7 @@ pub(super) fn node(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::ModelsDiffer { output, .. }) = error.downcast_ref() {
         return Some(output.clone());
     }
-    let name = match super::pipeline(error)? {
+    let name = match pipeline(error)? {
         Error::Solve(SolveError::Infeasible(infeasible)) => &infeasible.op,
         Error::Solve(SolveError::Refused(refusal)) => return refusal.op.clone(),
         Error::Plan(PlanError::File(PlanFileError::UnknownNode { node, .. })) => node,

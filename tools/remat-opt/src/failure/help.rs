@@ -5,6 +5,7 @@ use remat::plan::StopReason;
 use remat::{Error, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 
+use super::pipeline::pipeline;
 use crate::console::streams;
 
 /// A sentence or two; `None` where the message says all there is.
@@ -12,7 +13,7 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::FusedPlan { .. }) = error.downcast_ref() {
         return Some("install it, or name it with `--ort-library`".to_owned());
     }
-    let text = match super::pipeline(error)? {
+    let text = match pipeline(error)? {
         Error::Read(error) => reading(error)?,
         Error::Plan(PlanError::OtherModel { .. }) => {
             "name the model that the plan was made for, or make a plan for this one".to_owned()

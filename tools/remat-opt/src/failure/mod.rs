@@ -4,6 +4,7 @@ mod bug;
 mod details;
 mod flags;
 mod help;
+mod pipeline;
 mod similar;
 mod usage;
 
@@ -21,6 +22,7 @@ pub(crate) use details::{Details, UnknownName, ViolationRecord};
 pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
+use self::pipeline::pipeline;
 use crate::args::ReportFormat;
 use crate::console;
 
@@ -59,14 +61,6 @@ fn has_lines(error: &anyhow::Error) -> bool {
         return true;
     }
     matches!(pipeline(error), Some(Error::Plan(PlanError::Rejected(_))))
-}
-
-/// The error of the pipeline that it is, also where a deployment met it.
-pub(crate) fn pipeline(error: &anyhow::Error) -> Option<&Error> {
-    match error.downcast_ref() {
-        Some(DeployError::Pipeline(error)) => Some(error),
-        _ => error.downcast_ref(),
-    }
 }
 
 /// The documented outcome of an error of a library, and its message, which is whole.

@@ -11,8 +11,7 @@ use remat::{Format, SolveRequest, Target};
 use remat_onnxruntime_deploy::OrderHint;
 
 use crate::args::{
-    Arguments, Choice, GOAL, GoalArgs, INPUT, Inputs, LoadArgs, MLIR, OUTPUT, OutputPath, RUNTIME, ReportArgs, SEARCH,
-    SWITCH, SearchArgs, named,
+    Choice, GOAL, GoalArgs, INPUT, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -200,7 +199,7 @@ impl OptimizeArgs {
     }
 
     /// What is written to stdout, as an extension.
-    fn output_form(&self) -> anyhow::Result<&'static str> {
+    pub(super) fn output_form(&self) -> anyhow::Result<&'static str> {
         let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
         match (&self.input, self.output_format) {
             (_, Some(_)) if !is_streamed => {
@@ -214,21 +213,6 @@ impl OptimizeArgs {
             }),
             _ => Ok("json"),
         }
-    }
-}
-
-impl Arguments for OptimizeArgs {
-    fn inputs(&mut self) -> Inputs<'_> {
-        self.load.inputs(self.input.iter_mut().chain(&mut self.plan))
-    }
-
-    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
-        let form = self.output_form()?;
-        named([(&mut self.output, form), (&mut self.emit_plan, "json")])
-    }
-
-    fn run(&self, quiet: bool) -> anyhow::Result<()> {
-        super::run(self, quiet)
     }
 }
 

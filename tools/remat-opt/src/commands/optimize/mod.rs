@@ -21,12 +21,27 @@ pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
 
 use self::args::TargetArg;
-use crate::args::ReportFormat;
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
 use crate::console;
 use crate::files::{self, Files};
 use crate::job::Job;
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
+
+impl Arguments for OptimizeArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        self.load.inputs(self.input.iter_mut().chain(&mut self.plan))
+    }
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        let form = self.output_form()?;
+        named([(&mut self.output, form), (&mut self.emit_plan, "json")])
+    }
+
+    fn run(&self, quiet: bool) -> anyhow::Result<()> {
+        run(self, quiet)
+    }
+}
 
 fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let started = Instant::now();

@@ -12,7 +12,8 @@ use remat_onnxruntime_run::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::verify::VerifyArgs;
+use super::args::VerifyArgs;
+use crate::commands::warn_of_lost_marks;
 use crate::document::Body;
 use crate::job::Job;
 use crate::progress::Line;
@@ -83,7 +84,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         };
         job.files
             .reads("a data file of a model", model.files().iter().map(AsRef::as_ref))?;
-        super::warn_of_lost_marks(&model);
+        warn_of_lost_marks(&model);
     }
     let settings = args
         .session
@@ -107,7 +108,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     line.finish();
     let outcome = outcome(pair, &found);
     let report = || Report::new(pair, &host.version, &settings, &found);
-    super::verify::save_report(args, report(), &outcome)?;
+    args.save_report(report(), &outcome)?;
     console::report(&args.report, || text(pair, &found), report, outcome)
 }
 

@@ -1,73 +1,13 @@
-//! Given plans, which the checker replays, and why they are refused.
+//! Given plans, which the checker replays.
 
-use remat_plan::{PlanFile, PlanFileError, Step};
-use remat_schedule::{FormatError, WriteError};
+mod error;
+
+use remat_plan::{PlanFile, Step};
 use remat_verify::{CheckError, Rejection};
-use thiserror::Error;
 
-use crate::{Error, Model, Setting, Solution};
+pub use error::{PlanError, Setting};
 
-/// Why a given plan is refused.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The plan file does not fit the model.
-    #[error(transparent)]
-    File(#[from] PlanFileError),
-    /// The file is no schedule for devices.
-    #[error("not a schedule that can be read: {0}")]
-    ScheduleFormat(#[from] FormatError),
-    /// The plan has no schedule, or the schedule is that of another model.
-    #[error(transparent)]
-    Schedule(#[from] WriteError),
-    /// The plan breaks a rule.
-    #[error(transparent)]
-    Rejected(#[from] Rejection),
-    /// The plan breaks rules because it is one for another model.
-    #[error(
-        "the plan is for another model, `{plan_model}` (graph {plan_graph}); this one is `{model}` (graph {graph})"
-    )]
-    OtherModel {
-        /// Name of the plan's model.
-        plan_model: String,
-        /// Digest of its graph.
-        plan_graph: String,
-        /// Name of the model at hand.
-        model: String,
-        /// Digest of its graph.
-        graph: String,
-        /// The rules that the plan breaks here.
-        rejection: Box<Rejection>,
-    },
-    /// A setting that the plan contradicts.
-    #[error("{setting} `{given}` contradicts the plan, which was made with {plan}")]
-    Contradiction {
-        /// The setting.
-        setting: Setting,
-        /// Its value.
-        given: String,
-        /// What the plan says.
-        plan: String,
-    },
-    /// The plan moves storages, and the model was read without a second memory.
-    #[error("the plan moves results {moves} times, to a second memory or back, and does not say which one")]
-    Pages {
-        /// Its steps that move something.
-        moves: usize,
-    },
-}
-
-impl PlanError {
-    /// The rules that the plan breaks.
-    #[must_use]
-    pub fn rejection(&self) -> Option<&Rejection> {
-        match self {
-            Self::Rejected(rejection) => Some(rejection),
-            Self::OtherModel { rejection, .. } => Some(rejection),
-            _ => None,
-        }
-    }
-}
+use crate::{Error, Model, Solution};
 
 /// Replays a plan that was read from a file.
 ///

@@ -1,61 +1,23 @@
 //! `remat-opt verify`: replays a plan with the independent checker, or runs a rewritten model beside its original.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod args;
+mod models;
 
-use clap::Args;
-use remat::plan::{Step, parse_duration};
+use remat::plan::Step;
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
-use remat_files::document::to_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Inputs, LoadArgs, OUTPUT, OutputPath, RUNTIME, ReportArgs, SessionArgs, named};
-use crate::document::{Body, Document};
-use crate::failure::{FailureBody, ViolationRecord};
+pub(crate) use args::VerifyArgs;
+pub(crate) use models::Report as ModelsReport;
+
+use crate::args::{Arguments, Inputs, OutputPath, named};
+use crate::document::Body;
+use crate::failure::ViolationRecord;
 use crate::job::Job;
 use crate::{console, files, units};
-
-#[derive(Debug, Args)]
-pub(crate) struct VerifyArgs {
-    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`); `-` for stdin.
-    #[arg(value_name = "MODEL")]
-    pub(super) input: PathBuf,
-    /// Plan to replay (`.json`, `.sched`), or rewritten model to run (`.onnx`); `-` for stdin.
-    ///
-    /// A plan is replayed under its own accounting and budget. With a rewritten model, both models run in ONNX Runtime on the same inputs:
-    /// their outputs are compared bit by bit, and memory and time are measured.
-    #[arg(value_name = "PLAN|REWRITTEN")]
-    pub(super) plan: PathBuf,
-    /// Also write the report here, as JSON.
-    #[arg(short, long, alias = "emit-report", value_name = "REPORT", help_heading = OUTPUT)]
-    pub(super) output: Option<PathBuf>,
-    /// For plans: also draw runs, transfers and memory over time here, as SVG.
-    #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
-    pub(super) svg: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) load: LoadArgs,
-    #[command(flatten)]
-    pub(super) report: ReportArgs,
-    #[command(flatten)]
-    pub(super) session: SessionArgs,
-    /// Warm runs of each model.
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
-    pub(super) runs: u32,
-    /// Longest time for one process that runs the models.
-    ///
-    /// One for the second model also ends after a multiple of what the first one took.
-    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, help_heading = RUNTIME)]
-    pub(super) time_limit: Duration,
-    /// Seed of the first inputs.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RUNTIME)]
-    pub(super) seed: u64,
-    /// How many seeds to compare outputs for, counted up from the first.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
-    pub(super) seeds: u32,
-}
 
 /// What the checker found.
 #[derive(Default, Serialize, JsonSchema)]
@@ -119,7 +81,7 @@ impl Arguments for VerifyArgs {
         let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
         let extension = remat::extension(&self.plan);
         if extension == "onnx" {
-            return super::verify_models::run(self, job, quiet);
+            return models::run(self, job, quiet);
         }
         let (model, result) = if extension == "sched" {
             let model = job.open(None)?;
@@ -143,25 +105,18 @@ impl Arguments for VerifyArgs {
                 };
                 let report = || Report::rejected(&rejection);
                 let finding = Err(finding.into());
-                save_report(self, report(), &finding)?;
+                self.save_report(report(), &finding)?;
                 // In words, the error says it all.
                 return console::report(&self.report, String::new, report, finding);
             }
         };
-        save_report(self, Report::valid(&solution), &Ok(()))?;
+        self.save_report(Report::valid(&solution), &Ok(()))?;
         if let Some(path) = &self.svg {
             let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
             files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
         }
         console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
     }
-}
-
-/// Writes the report where `--output` names a file.
-pub(super) fn save_report<B: Body>(args: &VerifyArgs, body: B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
-    let Some(path) = &args.output else { return Ok(()) };
-    let failure = outcome.as_ref().err().map(FailureBody::of);
-    files::write(path, to_json(&Document::new(body, failure)))
 }
 
 fn text(solution: &Solution) -> String {

@@ -1,0 +1,61 @@
+//! The arguments of `remat-opt verify`, whatever it verifies.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use remat::plan::parse_duration;
+use remat_files::document::to_json;
+
+use crate::args::{LoadArgs, OUTPUT, RUNTIME, ReportArgs, SessionArgs};
+use crate::document::{Body, Document};
+use crate::failure::FailureBody;
+use crate::files;
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Model (`.onnx`), node-link graph (`.json`) or saved problem (`.json`); `-` for stdin.
+    #[arg(value_name = "MODEL")]
+    pub(super) input: PathBuf,
+    /// Plan to replay (`.json`, `.sched`), or rewritten model to run (`.onnx`); `-` for stdin.
+    ///
+    /// A plan is replayed under its own accounting and budget. With a rewritten model, both models run in ONNX Runtime on the same inputs:
+    /// their outputs are compared bit by bit, and memory and time are measured.
+    #[arg(value_name = "PLAN|REWRITTEN")]
+    pub(super) plan: PathBuf,
+    /// Also write the report here, as JSON.
+    #[arg(short, long, alias = "emit-report", value_name = "REPORT", help_heading = OUTPUT)]
+    pub(super) output: Option<PathBuf>,
+    /// For plans: also draw runs, transfers and memory over time here, as SVG.
+    #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
+    pub(super) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) report: ReportArgs,
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
+    /// Warm runs of each model.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = RUNTIME)]
+    pub(super) runs: u32,
+    /// Longest time for one process that runs the models.
+    ///
+    /// One for the second model also ends after a multiple of what the first one took.
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration, help_heading = RUNTIME)]
+    pub(super) time_limit: Duration,
+    /// Seed of the first inputs.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = RUNTIME)]
+    pub(super) seed: u64,
+    /// How many seeds to compare outputs for, counted up from the first.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNTIME)]
+    pub(super) seeds: u32,
+}
+
+impl VerifyArgs {
+    /// Writes the report where `--output` names a file.
+    pub(super) fn save_report<B: Body>(&self, body: B, outcome: &anyhow::Result<()>) -> anyhow::Result<()> {
+        let Some(path) = &self.output else { return Ok(()) };
+        let failure = outcome.as_ref().err().map(FailureBody::of);
+        files::write(path, to_json(&Document::new(body, failure)))
+    }
+}
