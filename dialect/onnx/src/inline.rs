@@ -188,7 +188,12 @@ impl Inliner<'_> {
             attributes: attributes(call, function),
         };
         let mut nodes: Vec<NodeProto> = function.node.clone();
-        nodes.iter_mut().for_each(|node| renamer.node(node));
+        for (index, node) in nodes.iter_mut().enumerate() {
+            if node.name.is_empty() {
+                node.name = format!("{}_{index}", node.op_type);
+            }
+            renamer.node(node);
+        }
         nodes.extend(
             copies
                 .into_iter()

@@ -147,7 +147,8 @@ impl<'a> Job<'a> {
                 Err(remat::Error::Read(ReadError::Onnx(OnnxError::UnknownSizes { dims, .. })))
                     if dims.is_empty() && self.find_runtime().is_ok() =>
                 {
-                    let runtime = self.host.as_ref().map(|host| (host, limits(None)));
+                    let time = LEAST + UNKNOWN_RUN.saturating_mul(2 * PATIENCE);
+                    let runtime = self.host.as_ref().map(|host| (host, limits(Some(time))));
                     open_model(self.input, &self.load, runtime)?
                 }
                 other => other?,

@@ -14,7 +14,7 @@ use crate::profile::{ProfileRequest, measured_profile};
 /// those of a run on inputs of seed 0, if there is a `runtime` to run it; the model says which ([`Model::measured_sizes`]).
 ///
 /// # Errors
-/// Those of [`Model::open`], and [`DeployError::Runtime`] if the model does not run.
+/// Those of [`Model::open`], also where the model does not run.
 pub fn open_model(
     path: &Path,
     load: &LoadOptions,
@@ -28,10 +28,15 @@ pub fn open_model(
         return Err(error.into());
     };
     tracing::info!(tensors = unknown.len(), "sizes that the data decides are measured");
-    let sizes = measured(host, limits, path, load, &unknown)?;
-    if sizes.is_empty() {
-        return Err(error.into());
-    }
+    let sizes = match measured(host, limits, path, load, &unknown) {
+        Ok(sizes) if !sizes.is_empty() => sizes,
+        Ok(_) => return Err(error.into()),
+        // What is wrong with the model says the error of the import better.
+        Err(why) => {
+            tracing::warn!("sizes that the data decides were not measured: {why}");
+            return Err(error.into());
+        }
+    };
     let mut settled = load.clone();
     settled.sizes.extend(sizes.clone());
     Ok(Model::open(path, &settled)?.with_measured_sizes(sizes))
