@@ -3,7 +3,8 @@
 use remat_plan::{Instance, NodeId, OpId, Problem, StorageId, StorageRole, Structure};
 use thiserror::Error;
 
-/// Position of an op among the scheduled ops, in reference order.
+/// Position of an op among the scheduled ops, in reference order. It is a number, not an id, because stages have the same ones: node `t`
+/// runs first in stage `t`, and matrices are indexed by both. [`StageGraph::op`] says which op it is.
 pub type Node = usize;
 
 /// The largest number of stages: a pair of matrices then takes 100 MB.
