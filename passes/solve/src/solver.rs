@@ -52,7 +52,7 @@ pub trait Solver: Send + Sync {
         false
     }
 
-    /// Whether its plans for [`Domain::Time`] are those of [`Search`] or no worse, so that what [`minimize_peak`](crate::minimize_peak)
+    /// Whether its plans for [`Domain::Time`] are those of [`Search`](crate::Search) or no worse, so that what [`minimize_peak`](crate::minimize_peak)
     /// finds counts as its own.
     fn searches(&self) -> bool {
         false
