@@ -27,8 +27,8 @@ pub struct KnownValue {
 
 /// An ONNX model with its main graph imported.
 ///
-/// The file's own content is kept whole, but that calls of its functions are replaced by their nodes: exporting changes the list of nodes
-/// and adds to the list of value types, nothing else.
+/// The file's own content is kept whole: exporting changes the list of nodes and adds to the list of value types, nothing
+/// else.
 #[derive(Debug)]
 pub struct OnnxModel {
     pub(crate) proto: ModelProto,
@@ -73,7 +73,6 @@ impl OnnxModel {
             why: error.to_string(),
         })?;
         presence::keep_zeros(&mut proto);
-        inline_functions(&mut proto);
         Self::finish(proto, folder, path, options)
     }
 
@@ -109,10 +108,18 @@ impl OnnxModel {
         &self.graph
     }
 
-    /// The file's content as it was read, calls of its functions replaced by their nodes.
+    /// The file's content as it was read.
     #[must_use]
     pub fn proto(&self) -> &ModelProto {
         &self.proto
+    }
+
+    /// The file's content with every call of its own functions replaced by their nodes, as far as that is possible.
+    #[must_use]
+    pub fn inlined(&self) -> ModelProto {
+        let mut proto = self.proto.clone();
+        inline_functions(&mut proto);
+        proto
     }
 
     /// How many of the nodes that a rewritten model states are missing.

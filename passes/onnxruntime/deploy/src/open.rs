@@ -75,7 +75,7 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         Err(RuntimeError::Save { .. }) => {
             let model = OnnxModel::open(input, &looked_at())?;
             let inlined = folder_in(scratch, "inlined")?.join(name);
-            model.save_proto(model.proto(), &inlined)?;
+            model.save_proto(&model.inlined(), &inlined)?;
             optimize(&inlined)?;
         }
         other => other?,
