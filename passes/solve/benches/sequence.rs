@@ -1,4 +1,4 @@
-//! What the moves of the local search cost, and what a search of so many steps costs.
+//! What the moves of the local search cost, in both layouts of a sequence, and what a search of so many steps costs.
 //!
 //! `cargo bench -p remat-solve --features bench`. Figures of one run compare with each other; those of two runs only on an idle machine.
 
@@ -10,7 +10,7 @@ use remat_plan::{
     Accounting, Objective, OpId, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId, StorageRole,
     Structure, TensorId, baseline,
 };
-use remat_solve::bench::Subject;
+use remat_solve::bench::{Layout, Subject};
 use remat_solve::{Rng, Search, SolveControl, Solver, measure};
 
 const SIZES: [usize; 3] = [100, 1_000, 10_000];
@@ -68,31 +68,33 @@ fn training_step(ops: usize, order: OrderMode) -> Problem {
 }
 
 fn moves(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("sequence");
-    group.warm_up_time(Duration::from_millis(300));
-    group.measurement_time(Duration::from_secs(1)).sample_size(20);
-    for size in SIZES {
-        let subject = Subject::of(&training_step(size, OrderMode::Free));
-        let mut driver = subject.driver();
-        // Nodes all over the graph, none more often than others.
-        let mut turn = 0;
-        let mut next = || {
-            turn = (turn + 7919) % size;
-            turn
-        };
-        group.bench_function(BenchmarkId::new("build", size), |b| b.iter(|| driver.load()));
-        group.bench_function(BenchmarkId::new("move and undo", size), |b| {
-            b.iter(|| black_box(driver.relocate(next())));
-        });
-        group.bench_function(BenchmarkId::new("insert and remove", size), |b| {
-            b.iter(|| black_box(driver.insert(next())));
-        });
-        driver.repair();
-        group.bench_function(BenchmarkId::new("propose and undo", size), |b| {
-            b.iter(|| black_box(driver.propose()));
-        });
+    for (name, layout) in [("dense", Layout::Dense), ("gapped", Layout::Gapped)] {
+        let mut group = criterion.benchmark_group(name);
+        group.warm_up_time(Duration::from_millis(300));
+        group.measurement_time(Duration::from_secs(1)).sample_size(20);
+        for size in SIZES {
+            let subject = Subject::of(&training_step(size, OrderMode::Free));
+            let mut driver = subject.driver(layout);
+            // Nodes all over the graph, none more often than others.
+            let mut turn = 0;
+            let mut next = || {
+                turn = (turn + 7919) % size;
+                turn
+            };
+            group.bench_function(BenchmarkId::new("build", size), |b| b.iter(|| driver.load()));
+            group.bench_function(BenchmarkId::new("move and undo", size), |b| {
+                b.iter(|| black_box(driver.relocate(next())));
+            });
+            group.bench_function(BenchmarkId::new("insert and remove", size), |b| {
+                b.iter(|| black_box(driver.insert(next())));
+            });
+            driver.repair();
+            group.bench_function(BenchmarkId::new("propose and undo", size), |b| {
+                b.iter(|| black_box(driver.propose()));
+            });
+        }
+        group.finish();
     }
-    group.finish();
 }
 
 fn search(criterion: &mut Criterion) {

@@ -1,22 +1,23 @@
-//! Simulated annealing of a segment or of the whole sequence, with a price on excess memory that adapts.
+//! Simulated annealing with a price on excess memory that adapts.
 
-use crate::chain::Chain;
+use remat_plan::ValueId;
+
 use crate::dag::Dag;
-use crate::frame::{Frame, Tools};
-use crate::moves::propose;
+use crate::order::propose_move;
 use crate::price::{Price, Units};
-use crate::sequence::{Edit, Sequence};
+use crate::repair::{Chain, insert_chain};
+use crate::rng::Rng;
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
-/// Share of the first temperature that is the last one where memory alone counts, as a divisor: short durations do not matter there.
-const MELTED: f64 = 300.0;
+/// Temperature at the end, in short durations.
+const COLD: f64 = 0.01;
 
-/// How an annealing begins and ends, and what it pays for excess. Units are those of the problem: its mean duration and mean size.
+/// How an annealing begins, and what it pays for excess. Units are those of the problem: its mean duration and mean size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Schedule {
     /// Temperature at the beginning, in mean durations.
     pub(crate) hot: f64,
-    /// Temperature at the end, in short durations, where the price of excess adapts; else it is a share of that at the beginning.
-    pub(crate) cold: f64,
     /// Mean sizes of excess that cost as much as one mean duration.
     pub(crate) excess: f64,
     /// Whether the price of excess adapts, or stays as it is.
@@ -26,164 +27,198 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// From a good sequence to better ones nearby.
-    pub(crate) const NEAR: Self = Self {
+    /// Fixed order: from a good sequence to better ones nearby.
+    pub(crate) const FIXED: Self = Self {
         hot: 0.05,
-        cold: 0.01,
         excess: 10.0,
         adapts: true,
-        moves: 0.5,
+        moves: 0.0,
     };
-    /// From a sequence within the budget to better ones in another order. The cheapest recomputes settle last.
-    pub(crate) const FAR: Self = Self {
-        hot: 1.5,
-        cold: 0.002,
-        moves: 0.3,
-        ..Self::NEAR
-    };
-    /// The way into a tight budget: excess is expensive, so that memory alone counts, and at first what is resident may change a lot.
-    pub(crate) const MELT: Self = Self {
-        hot: 40.0,
-        excess: 0.05,
-        adapts: false,
-        ..Self::NEAR
-    };
-    /// The same, so hot that at first recomputes cost nothing.
-    pub(crate) const WIDE: Self = Self {
-        hot: 300.0,
-        moves: 0.4,
-        ..Self::MELT
-    };
-
-    /// The same from another temperature.
-    pub(crate) const fn from(self, hot: f64) -> Self {
-        Self { hot, ..self }
-    }
 }
 
-/// What an annealing is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Aim {
-    /// To bring the excess down to this; over as soon as it is.
-    Excess(i64),
-    /// The least duration without excess, or one that is short enough; starts without excess.
-    Duration(i64),
-}
-
-/// The steps over which an annealing cools down: from the first one on so many.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub(crate) begin: u64,
-    pub(crate) steps: u64,
-}
-
-/// Annealing of a frame: minimises `duration + price * excess`.
+/// Annealing of a sequence: minimises `duration + price * excess`.
 ///
 /// The [price](Price) of excess adapts where the schedule says so. The temperature falls geometrically with the share of the steps
 /// that are used up; nothing depends on the clock.
 pub(crate) struct Annealing {
-    units: Units,
-    schedule: Schedule,
-    chain: Chain,
-    /// Of an excess, where it adapts; it goes on from frame to frame.
+    hot: f64,
+    cold: f64,
     price: Price,
-    trial: Vec<Edit>,
+    adapts: bool,
+    moves: f64,
+    chain: Chain,
     log: Vec<Edit>,
 }
 
 impl Annealing {
     /// An annealing with temperatures and price fitting the problem.
-    pub(crate) fn new(dag: &Dag) -> Self {
+    pub(crate) fn new(dag: &Dag, schedule: Schedule, chain: Chain) -> Self {
         let units = Units::of(dag);
         Self {
-            units,
-            schedule: Schedule::NEAR,
-            chain: Chain::SHORT,
-            price: Price::new(units, Schedule::NEAR.excess),
-            trial: Vec::new(),
+            hot: schedule.hot * units.duration,
+            cold: COLD * units.short,
+            price: Price::new(units, schedule.excess),
+            adapts: schedule.adapts,
+            moves: schedule.moves,
+            chain,
             log: Vec::new(),
         }
     }
 
-    /// From now on anneals like this, with chains up to this.
-    pub(crate) fn set(&mut self, schedule: Schedule, chain: Chain) {
-        (self.schedule, self.chain) = (schedule, chain);
-        self.price = Price::new(self.units, schedule.excess);
-    }
-
-    /// Anneals the frame to the end of the span, or until the aim is reached. The sequence is not worse after than before.
-    pub(crate) fn run(
-        &mut self,
-        sequence: &mut Sequence<'_>,
-        frame: &mut Frame,
-        aim: Aim,
-        span: Span,
-        tools: &mut Tools<'_, '_>,
-    ) {
-        let (allowed, goal) = match aim {
-            Aim::Excess(excess) => (excess, None),
-            Aim::Duration(goal) => (0, Some(goal)),
-        };
-        let rank = |sequence: &Sequence<'_>| (sequence.excess().max(allowed), sequence.duration());
-        let mut best = rank(sequence);
-        self.log.clear();
-        while sequence.steps - span.begin < span.steps {
-            let within = sequence.excess() <= allowed;
-            let reached = within && goal.is_none_or(|goal| sequence.duration() <= goal);
-            if reached || tools.meter.is_over(sequence.steps) {
-                break;
-            }
-            let progress = (sequence.steps - span.begin) as f64 / span.steps as f64;
-            if self.step(sequence, frame, allowed, progress, tools) && rank(sequence) < best {
-                best = rank(sequence);
-                self.log.clear();
-            }
-        }
-        sequence.undo_to(&mut self.log, 0);
-    }
-
-    /// One move. Returns whether the sequence changed.
-    fn step(
-        &mut self,
-        sequence: &mut Sequence<'_>,
-        frame: &mut Frame,
-        allowed: i64,
-        progress: f64,
-        tools: &mut Tools<'_, '_>,
-    ) -> bool {
-        if self.schedule.adapts {
+    /// One move; `progress` in `[0, 1]` is the share of the annealing that is over. Returns whether the state changed.
+    pub(crate) fn step(&mut self, state: &mut State<'_>, progress: f64, rng: &mut Rng) -> bool {
+        if self.adapts {
             self.price.adapt(progress);
         }
-        let (duration, excess) = (sequence.duration(), sequence.excess());
-        self.trial.clear();
-        sequence.steps += 1;
-        propose(
-            sequence,
-            frame,
-            self.schedule.moves,
-            self.chain,
-            &mut self.trial,
-            tools.rng,
-        );
-        if self.trial.is_empty() {
+        let (duration, excess) = (state.duration(), state.excess());
+        self.log.clear();
+        state.steps += 1;
+        if self.moves > 0.0 && rng.chance(self.moves) {
+            propose_move(state, &mut self.log, rng);
+        } else {
+            propose(state, self.chain, &mut self.log, rng);
+        }
+        if self.log.is_empty() {
             return false;
         }
-        let change = (sequence.duration() - duration) as f64 + self.price.value * (sequence.excess() - excess) as f64;
-        let hot = self.schedule.hot * self.units.duration;
-        let cold = if self.schedule.adapts {
-            self.schedule.cold * self.units.short
-        } else {
-            hot / MELTED
-        };
-        let temperature = hot * (cold / hot).powf(progress);
-        let accepted = change <= 0.0 || tools.rng.chance((-change / temperature).exp());
-        if accepted {
-            frame.recomputes.extend(self.trial.iter().filter_map(Edit::inserted));
-            self.log.append(&mut self.trial);
-        } else {
-            sequence.undo_to(&mut self.trial, 0);
+        let change = (state.duration() - duration) as f64 + self.price.value * (state.excess() - excess) as f64;
+        let temperature = self.hot * (self.cold / self.hot).powf(progress);
+        let accepted = change <= 0.0 || rng.chance((-change / temperature).exp());
+        if !accepted {
+            state.undo_to(&mut self.log, 0);
         }
-        self.price.count(sequence.excess() > allowed);
+        self.price.count(state.excess() > 0);
         accepted
     }
+}
+
+/// Makes a random change; it is appended to `log`. No change where the draw offers none.
+pub(crate) fn propose(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let draw = rng.unit();
+    if state.recomputes().is_empty() || draw < 0.45 {
+        add(state, chain, log, rng);
+        return;
+    }
+    let event = state.recomputes()[rng.below(state.recomputes().len())];
+    if draw < 0.72 {
+        drop(state, event, log, rng);
+    } else if draw < 0.86 {
+        log.push(state.remove(event));
+        add(state, chain, log, rng);
+    } else {
+        shift(state, event, log, rng);
+    }
+}
+
+/// Recomputes a value that is resident and unused at a position above the budget, or anywhere if there is none.
+fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) {
+    if state.is_full() {
+        return;
+    }
+    let length = state.sequence().len();
+    let mut position = rng.below(length);
+    if state.excess() > 0 {
+        for _ in 0..24 {
+            if state.memory()[position] > state.budget() {
+                break;
+            }
+            position = rng.below(length);
+        }
+    }
+    let dag = state.dag();
+    for attempt in 0..16 {
+        // Far back anything may be resident, close by much is.
+        let back = if attempt % 2 == 0 {
+            1 + rng.below(position.max(1))
+        } else {
+            rng.nearby(position as f64)
+        };
+        let event = state.event_at(position.saturating_sub(back));
+        let node = state.node_of(event);
+        let values = dag.values(node);
+        if values.len() == 0 || !state.may_run_again(node) {
+            continue;
+        }
+        let value = dag.value(node, rng.below(values.len()));
+        if state.place_of(state.end_of(event, value)) <= position {
+            continue;
+        }
+        let Some(next) = state.next_use(value, position).map(|event| state.place_of(event)) else {
+            continue;
+        };
+        if next > position {
+            let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
+            let chain = if revival > 0.0 { chain } else { Chain::NONE };
+            insert_chain(state, node, next, chain, &mut |_| rng.chance(revival), log);
+            return;
+        }
+    }
+}
+
+/// Removes a recompute, sometimes with the recomputes of its inputs that nothing else needs.
+fn drop(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let (dag, node) = (state.dag(), state.node_of(event));
+    let position = state.place_of(event);
+    log.push(state.remove(event));
+    if !rng.chance(0.3) {
+        return;
+    }
+    for &value in dag.needs(node) {
+        let Some(serving) = state.serving(value, position) else {
+            continue;
+        };
+        let producer = dag.producer(value);
+        let unused = dag
+            .values(producer)
+            .all(|value| state.end_of(serving, value) == serving);
+        if unused && state.runs(producer)[0] != serving {
+            log.push(state.remove(serving));
+        }
+    }
+}
+
+/// Moves a recompute between its neighbouring runs: before the use ahead of it, behind its first use, or a little.
+fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut Rng) {
+    let (dag, node) = (state.dag(), state.node_of(event));
+    let position = state.place_of(event);
+    let runs = state.runs(node);
+    let index = state.run_index(event);
+    let first = state.place_of(runs[index - 1]) + 1;
+    // Positions as they are without the event; the end of the sequence is no place for a recompute.
+    let next_run = runs.get(index + 1).map(|&run| state.place_of(run));
+    let last = next_run.unwrap_or(state.sequence().len() - 1) - 1;
+    let values = dag.values(node);
+    if values.len() == 0 {
+        return;
+    }
+    let value = dag.value(node, rng.below(values.len()));
+    let goal = match rng.below(3) {
+        0 => state
+            .last_use(value, first - 1, position)
+            .map(|event| state.place_of(event)),
+        1 => behind_first_use(state, value, position, rng),
+        _ => {
+            let distance = rng.nearby(40.0);
+            Some(if rng.chance(0.5) {
+                position.saturating_sub(distance)
+            } else {
+                position + distance
+            })
+        }
+    };
+    let Some(goal) = goal.filter(|&goal| goal >= first && goal <= last && goal != position) else {
+        return;
+    };
+    log.push(state.remove(event));
+    log.push(Edit::Inserted(state.insert(node, goal)));
+}
+
+/// Right before the first use of a recompute at `position`, or right before the second.
+fn behind_first_use(state: &State<'_>, value: ValueId, position: usize, rng: &mut Rng) -> Option<usize> {
+    let first = state.place_of(state.next_use(value, position + 1)?);
+    if rng.chance(0.5) {
+        return Some(first - 1);
+    }
+    let second = state.place_of(state.next_use(value, first + 1)?);
+    Some(second - 1)
 }

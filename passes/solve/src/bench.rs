@@ -1,19 +1,23 @@
-//! What `benches/sequence.rs` drives: the moves of the search. No part of the interface.
-
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+//! What `benches/sequence.rs` drives: sequences in both layouts. No part of the interface.
 
 use remat_plan::{NodeId, Problem, Structure};
 
-use crate::SolveControl;
-use crate::chain::Chain;
-use crate::control::Meter;
+use crate::anneal;
 use crate::dag::Dag;
-use crate::frame::{Frame, Tools};
-use crate::moves::propose;
-use crate::repair::{Repair, RepairOptions};
+pub use crate::large::bench::Driver;
+use crate::large::bench::Gapped;
+use crate::repair::{Chain, Repair, RepairOptions};
 use crate::rng::Rng;
-use crate::sequence::{Edit, EventId, Sequence};
+use crate::state::{Edit, State};
+
+/// Where the events of a sequence stand.
+#[derive(Clone, Copy, Debug)]
+pub enum Layout {
+    /// One beside the other.
+    Dense,
+    /// With room in between.
+    Gapped,
+}
 
 /// A problem as the search sees it.
 pub struct Subject {
@@ -32,88 +36,62 @@ impl Subject {
 
     /// The reference order of the problem, to make changes in.
     #[must_use]
-    pub fn driver(&self) -> Driver<'_> {
-        let nodes: Vec<NodeId> = self.dag.nodes().collect();
-        Driver {
-            sequence: Sequence::of(&self.dag, self.budget, &nodes),
-            frame: Frame::default(),
-            log: Vec::new(),
-            rng: Rng::new(0, 0),
+    pub fn driver(&self, layout: Layout) -> Box<dyn Driver + '_> {
+        match layout {
+            Layout::Dense => Box::new(Dense(State::new(&self.dag, self.budget), Vec::new(), Rng::new(0, 0))),
+            Layout::Gapped => Box::new(Gapped::of(&self.dag, self.budget)),
         }
     }
 }
 
-/// Changes of a sequence; each but [`Driver::repair`] leaves the sequence as it was and returns an excess.
-pub struct Driver<'a> {
-    sequence: Sequence<'a>,
-    frame: Frame,
-    log: Vec<Edit>,
-    rng: Rng,
-}
+struct Dense<'a>(State<'a>, Vec<Edit>, Rng);
 
-impl Driver<'_> {
-    /// Builds the sequence anew from the reference order.
-    pub fn load(&mut self) {
-        self.sequence.load_reference();
+impl Driver for Dense<'_> {
+    fn load(&mut self) {
+        self.0.load_reference();
     }
 
-    /// Moves the first run of a node as far ahead as it may, and back.
-    pub fn relocate(&mut self, node: usize) -> i64 {
-        let event = self.sequence.runs(NodeId::new(node))[0];
-        let next = self.sequence.next_event(self.sequence.window(event).end - 1);
-        if next == EventId::NONE || self.sequence.next_event(self.sequence.place_of(event) + 1) == next {
+    fn relocate(&mut self, node: usize) -> i64 {
+        let event = self.0.runs(NodeId::new(node))[0];
+        let window = self.0.window(event);
+        if *window.end() == self.0.place_of(event) {
             return 0;
         }
-        self.log.push(self.sequence.relocate(event, next));
-        self.undone()
+        self.1.push(self.0.move_to(event, *window.end()));
+        let excess = self.0.excess();
+        self.0.undo_to(&mut self.1, 0);
+        excess
     }
 
-    /// Runs a node once more before the last use of its first value, and takes it out.
-    pub fn insert(&mut self, node: usize) -> i64 {
-        let node = NodeId::new(node);
-        let event = self.sequence.runs(node)[0];
-        let end = self.sequence.end_of(event, self.sequence.dag().value(node, 0));
+    fn insert(&mut self, node: usize) -> i64 {
+        let event = self.0.runs(NodeId::new(node))[0];
+        let value = self.0.dag().value(NodeId::new(node), 0);
+        let end = self.0.end_of(event, value);
         if end == event {
             return 0;
         }
-        self.log.push(Edit::Inserted(self.sequence.insert(node, end)));
-        self.undone()
+        let inserted = self.0.insert(NodeId::new(node), self.0.place_of(end));
+        let excess = self.0.excess();
+        self.0.remove(inserted);
+        excess
     }
 
-    /// Proposes a change as annealing does, and takes it back.
-    pub fn propose(&mut self) -> i64 {
-        propose(
-            &mut self.sequence,
-            &mut self.frame,
-            0.0,
-            Chain::SHORT,
-            &mut self.log,
-            &mut self.rng,
-        );
-        self.undone()
-    }
-
-    /// Adds recomputes until the budget holds.
-    pub fn repair(&mut self) {
-        let (control, done) = (SolveControl::new(), AtomicBool::new(false));
-        let mut meter = Meter::new(&control, &done, Instant::now(), self.sequence.dag().len());
+    fn repair(&mut self) {
+        let control = crate::SolveControl::new().step_limit(u64::MAX);
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let mut meter = crate::control::Meter::new(&control, &done, std::time::Instant::now(), self.0.dag().len());
         let options = RepairOptions {
             max_steps: 20_000,
             ..RepairOptions::GREEDY
         };
-        let mut tools = Tools {
-            rng: &mut self.rng,
-            meter: &mut meter,
-        };
-        Repair::default().run(&mut self.sequence, &[], options, &mut tools, &mut self.log);
-        self.log.clear();
-        let whole = 0..self.sequence.len();
-        self.frame.set(&mut self.sequence, whole);
+        Repair::default().run(&mut self.0, options, &mut self.2, &mut meter, &mut self.1);
+        self.1.clear();
     }
 
-    fn undone(&mut self) -> i64 {
-        let excess = self.sequence.excess();
-        self.sequence.undo_to(&mut self.log, 0);
+    fn propose(&mut self) -> i64 {
+        anneal::propose(&mut self.0, Chain::SHORT, &mut self.1, &mut self.2);
+        let excess = self.0.excess();
+        self.0.undo_to(&mut self.1, 0);
         excess
     }
 }

@@ -122,13 +122,13 @@ impl Dag {
         self.local[node]
     }
 
-    /// What the first run leaves for good.
+    /// What the first run leaves behind for good.
     #[inline]
     pub(crate) fn kept(&self, node: NodeId) -> i32 {
         self.kept[node]
     }
 
-    /// What all nodes leave for good.
+    /// What all nodes leave behind for good.
     #[inline]
     pub(crate) fn kept_total(&self) -> i32 {
         self.kept_total

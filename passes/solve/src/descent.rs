@@ -1,36 +1,18 @@
 //! The way to a low peak: from looser budgets to tighter ones, each search starting from what the one before found.
 
-use crate::anneal::Schedule;
-use crate::chain::Chain;
+use crate::best::Best;
 use crate::control::Phase;
-use crate::repair::RepairOptions;
-use crate::strategy::{Best, Worker};
+use crate::repair::{Chain, RepairOptions};
+use crate::strategy::Worker;
 
 /// Steps per node spent on a budget before a looser one is tried; grows when all are stuck.
 const FIRST_EFFORT: u64 = 100;
+/// Share of the way to the lowest conceivable peak that the first stage goes, as a divisor.
+const STAGES: i32 = 4;
+/// The same for the smallest stage.
+const SMALLEST_STAGES: i32 = 512;
 /// Longest way back of a recompute before stages become smaller.
 const DEEP_ENOUGH: usize = 12;
-
-/// How far stages go: shares of the way to the target, as divisors.
-struct Stages {
-    first: i32,
-    smallest: i32,
-    /// After the smallest failed.
-    again: i32,
-}
-
-impl Stages {
-    const OF_SMALL: Self = Self {
-        first: 4,
-        smallest: 512,
-        again: 4,
-    };
-    const OF_LARGE: Self = Self {
-        first: 16,
-        smallest: 2_048,
-        again: 256,
-    };
-}
 
 /// Where a descent leads.
 #[derive(Clone, Copy, Debug)]
@@ -58,35 +40,31 @@ impl Worker<'_> {
             share,
             last_step,
         };
-        self.sequence.load_reference();
+        self.state.load_reference();
         let lowest = self.descend(descent, Phase::Feasibility);
-        self.sequence.set_budget(budget);
-        self.sequence.load(&lowest.sequence);
+        self.state.set_budget(budget);
+        self.state.load(&lowest.sequence);
         self.repair(RepairOptions::GREEDY, Phase::Feasibility);
     }
 
-    /// Lowers the peak from that of the sequence, stage by stage. Returns the sequence of the lowest peak.
+    /// Lowers the peak from that of the state, stage by stage. Returns the sequence of the lowest peak.
     ///
     /// A stage asks for a budget somewhat below the peak reached so far. If it fails, recomputes may reach further back; if they
     /// reach far, the next stage asks for half as much; if the smallest fails, stages grow again and every one may take twice
-    /// the steps. On a large graph, where stages are smaller, chains grow with the ways to repair a segment only.
+    /// the steps.
     pub(crate) fn descend(&mut self, descent: Descent, phase: Phase) -> Best {
-        let mut lowest = Best::of(&self.sequence);
+        let mut lowest = Best::of(&self.state);
         self.lowest_peak = self.lowest_peak.min(lowest.peak);
-        let stages = if self.is_large {
-            Stages::OF_LARGE
-        } else {
-            Stages::OF_SMALL
-        };
-        let part = |peak: i32, divisor: i32| ((peak - descent.target) / divisor).max(1);
-        let mut stage = part(lowest.peak, stages.first);
+        let first_stage = |peak: i32| ((peak - descent.target) / STAGES).max(1);
+        let smallest_stage = |peak: i32| ((peak - descent.target) / SMALLEST_STAGES).max(1);
+        let mut stage = first_stage(lowest.peak);
         let mut effort = FIRST_EFFORT * self.dag.len() as u64;
-        self.last_improvement = self.sequence.steps;
+        self.last_improvement = self.state.steps;
         self.on_the_way = true;
         while lowest.peak > descent.target
             && !self.meter_is_over()
-            && !self.meter.used_up(descent.share, self.sequence.steps)
-            && self.sequence.steps < descent.last_step
+            && !self.meter.used_up(descent.share, self.state.steps)
+            && self.state.steps < descent.last_step
         {
             let budget = (lowest.peak - stage).max(descent.target);
             if self.attempt(&lowest, budget, descent, effort) {
@@ -94,17 +72,17 @@ impl Worker<'_> {
                     lowest = best;
                 }
                 self.lowest_peak = self.lowest_peak.min(lowest.peak);
-                self.last_improvement = self.sequence.steps;
+                self.last_improvement = self.state.steps;
                 if descent.announce {
                     self.improved(&lowest, phase);
                 }
-                stage = (stage + stage / 2).min(part(lowest.peak, stages.first)).max(1);
-            } else if !self.is_large && self.chain.depth < DEEP_ENOUGH {
+                stage = (stage + stage / 2).min(first_stage(lowest.peak)).max(1);
+            } else if self.chain.depth < DEEP_ENOUGH {
                 self.chain = self.chain.longer();
-            } else if stage > part(lowest.peak, stages.smallest) {
+            } else if stage > smallest_stage(lowest.peak) {
                 stage /= 2;
             } else {
-                stage = part(lowest.peak, stages.again);
+                stage = first_stage(lowest.peak);
                 effort = effort.saturating_mul(2);
                 self.chain = self.chain.longer();
             }
@@ -118,40 +96,23 @@ impl Worker<'_> {
     /// Searches from a sequence for one within a tighter budget that is short enough; on success it is the best one.
     fn attempt(&mut self, from: &Best, budget: i32, descent: Descent, effort: u64) -> bool {
         self.best = None;
-        self.sequence.set_budget(budget);
-        self.sequence.load(&from.sequence);
-        if self.is_large {
-            let last_step = |steps: u64| steps.saturating_add(effort).min(descent.last_step);
-            if self.reach_by_segments(last_step(self.sequence.steps)) {
-                self.improve_by_segments(descent.max_duration, last_step(self.sequence.steps));
-                self.note(Phase::Feasibility);
-            }
-            return self.is_short_enough(descent);
-        }
+        self.state.set_budget(budget);
+        self.state.load(&from.sequence);
         let goal = std::mem::replace(&mut self.goal, descent.max_duration);
         let options = RepairOptions {
             chain: self.chain,
             max_steps: 5 * effort,
             ..RepairOptions::GREEDY
         };
-        let schedule = if self.dag.is_free() {
-            Schedule::FAR
-        } else {
-            Schedule::NEAR
-        };
         if !self.repair(options, Phase::Feasibility) {
-            self.sequence.load(&from.sequence);
-            self.anneal(schedule, effort, Phase::Feasibility);
+            self.state.load(&from.sequence);
+            self.anneal(effort, Phase::Feasibility);
         }
         if self.best.is_some() {
             self.search_neighbourhoods(effort / 2);
-            self.anneal(schedule, effort / 2, Phase::Feasibility);
+            self.anneal(effort / 2, Phase::Feasibility);
         }
         self.goal = goal;
-        self.is_short_enough(descent)
-    }
-
-    fn is_short_enough(&self, descent: Descent) -> bool {
         self.best
             .as_ref()
             .is_some_and(|best| best.duration <= descent.max_duration)

@@ -96,7 +96,6 @@ mod tests {
     use remat_plan::Structure;
 
     use super::*;
-    use crate::sequence::Sequence;
     use remat_testing::random::{Features, problems};
 
     #[test]
@@ -116,7 +115,7 @@ mod tests {
         fn the_bound_is_between_one_op_and_the_reference_order(problem in problems(1..20, Features::PAPER), sets in 0usize..50) {
             let structure = Structure::of(&problem);
             let dag = Dag::of(&problem, &structure);
-            let peak = Sequence::of(&dag, i32::MAX, &dag.nodes().collect::<Vec<_>>()).peak();
+            let peak = crate::state::State::new(&dag, i32::MAX).peak();
             let least = problem.bottleneck(&structure).map_or(0, |worst| worst.bytes);
             let mut left = sets;
             let bound = lowest_peak_of_any_plan(&dag, || { left = left.saturating_sub(1); left > 0 });

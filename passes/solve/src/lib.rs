@@ -9,21 +9,16 @@
 //! them in between. One file holds one part of it, in the order in which a search meets them:
 //!
 //! 1. `dag`: the problem in flat arrays and scaled units;
-//! 2. `sequence`: a sequence and the memory at each of its places, kept current while runs come, go and move; `frame`: a segment
-//!    of it, or the whole, that is worked on;
-//! 3. `chain`: a recompute and the recomputes of its dead inputs;
-//! 4. `repair`: recomputes are added, cheapest first, until the budget holds;
-//! 5. `cleanup`: recomputes that became superfluous go;
-//! 6. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
-//! 7. `anneal`: simulated annealing with a `price` on excess memory; `moves`: the changes that it proposes;
-//! 8. `descent`: the peak is lowered stage by stage; `any_order`: what the search does in free order;
-//! 9. `segments`: the search segment by segment on very large graphs; on smaller ones it finds a first sequence where the direct way
-//!    fails;
-//! 10. `strategy`: what one thread does with its time; `search` and `minimum`: the solver, and the same with the budget as the objective.
-//!
-//! There is one form of a sequence for graphs of all sizes, with room between its runs. Where runs stand one beside the other, inserting
-//! and removing one takes 1.3 times as long on 100 nodes, 2.2 times on 1,000 and 4.4 times on 10,000; moving one takes as long on 100 nodes
-//! and 1.6 times as long on 10,000; building a sequence is a tenth faster at most. `benches/sequence.rs` measures these moves.
+//! 2. `sequence`: a sequence and the memory at each of its places, kept current while runs come, go and move; `state`: the same where
+//!    events stand one beside the other;
+//! 3. `repair`: recomputes are added, cheapest first, until the budget holds;
+//! 4. `cleanup`: recomputes that became superfluous go;
+//! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
+//! 6. `anneal`: simulated annealing with a `price` on excess memory;
+//! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
+//! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective;
+//! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
+//!    fails.
 //!
 //! # The second memory
 //! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
@@ -31,14 +26,14 @@
 //!
 //! # The classics
 //! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
-//! which [`stages`] provides for solvers that work on its matrices.
+//! which [`stages`] provides for whoever works on its matrices.
 
 mod anneal;
 mod any_order;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
-mod chain;
+mod best;
 mod claim;
 pub mod classic;
 mod cleanup;
@@ -47,22 +42,22 @@ mod curve;
 mod dag;
 mod descent;
 mod floor;
-mod frame;
+mod large;
 pub mod list;
 mod lns;
 mod measure;
 mod minimum;
-mod moves;
+mod order;
 pub mod paging;
 mod price;
 mod registry;
 mod repair;
 mod rng;
 mod search;
-mod segments;
 mod sequence;
 mod solver;
 pub mod stages;
+mod state;
 mod strategy;
 
 pub use claim::Call;

@@ -1,10 +1,11 @@
 //! Large neighbourhood search: some recomputes are removed together, and the budget is restored another way.
 
 use crate::cleanup::cleanup;
-use crate::frame::Tools;
+use crate::control::Meter;
 use crate::repair::{Repair, RepairOptions};
 use crate::rng::Rng;
-use crate::sequence::{Edit, EventId, Sequence};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// The most recomputes removed at once.
 const MAX_REMOVED: usize = 8;
@@ -18,42 +19,42 @@ pub(crate) struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// One step from a sequence within its budget to another whose duration is larger by `slack` at most. Returns whether the sequence
-    /// changed; if not, it is as before.
-    pub(crate) fn step(&mut self, sequence: &mut Sequence<'_>, slack: i64, tools: &mut Tools<'_, '_>) -> bool {
-        let before = sequence.duration();
+    /// One step from a feasible state to another whose duration is larger by `slack` at most. Returns whether the state changed;
+    /// if not, it is as before.
+    pub(crate) fn step(&mut self, state: &mut State<'_>, slack: i64, rng: &mut Rng, meter: &mut Meter<'_>) -> bool {
+        let before = state.duration();
         self.log.clear();
-        self.choose(sequence, tools.rng);
+        self.choose(state, rng);
         for index in 0..self.buffer.len() {
-            let edit = sequence.remove(self.buffer[index]);
+            let edit = state.remove(self.buffer[index]);
             self.log.push(edit);
         }
         if self.log.is_empty() {
             return false;
         }
         let options = RepairOptions {
-            noise: [0.15, 0.4, 0.8][tools.rng.below(3)],
+            noise: [0.15, 0.4, 0.8][rng.below(3)],
             duration_limit: before + slack + 1,
             ..RepairOptions::GREEDY
         };
-        let repaired = self.repair.run(sequence, &[], options, tools, &mut self.log);
+        let repaired = self.repair.run(state, options, rng, meter, &mut self.log);
         if repaired {
             // A little above the limit, superfluous recomputes may make up for it.
-            if sequence.duration() <= before + slack + before / 500 {
-                cleanup(sequence, &mut self.buffer, &mut self.log);
+            if state.duration() <= before + slack + before / 500 {
+                cleanup(state, &mut self.buffer, &mut self.log);
             }
-            if sequence.duration() <= before + slack {
+            if state.duration() <= before + slack {
                 return true;
             }
         }
-        sequence.undo_to(&mut self.log, 0);
+        state.undo_to(&mut self.log, 0);
         false
     }
 
     /// Lists the recomputes to remove: any, those near one in time, or those that span one position.
-    fn choose(&mut self, sequence: &Sequence<'_>, rng: &mut Rng) {
+    fn choose(&mut self, state: &State<'_>, rng: &mut Rng) {
         self.buffer.clear();
-        let recomputes = sequence.recomputes();
+        let recomputes = state.recomputes();
         if recomputes.is_empty() {
             return;
         }
@@ -64,9 +65,9 @@ impl Neighbourhood {
                 shuffle_front(&mut self.buffer, count, rng);
             }
             1 => {
-                let centre = sequence.place_of(recomputes[rng.below(recomputes.len())]);
+                let centre = state.place_of(recomputes[rng.below(recomputes.len())]);
                 self.buffer.extend_from_slice(recomputes);
-                let distance = |&event: &EventId| (sequence.place_of(event).abs_diff(centre), event);
+                let distance = |&event: &EventId| (state.place_of(event).abs_diff(centre), event);
                 if count < self.buffer.len() {
                     self.buffer.select_nth_unstable_by_key(count, distance);
                     self.buffer.truncate(count);
@@ -74,15 +75,12 @@ impl Neighbourhood {
                 self.buffer.sort_unstable_by_key(distance);
             }
             _ => {
-                let position = rng.below(sequence.len());
+                let position = rng.below(state.sequence().len());
                 let spans = |&event: &EventId| {
-                    let node = sequence.node_of(event);
-                    let previous = sequence.runs(node)[sequence.run_index(event) - 1];
-                    let mut ends = sequence
-                        .dag()
-                        .values(node)
-                        .map(|value| sequence.end_of(previous, value));
-                    sequence.place_of(event) > position && ends.any(|end| sequence.place_of(end) < position)
+                    let node = state.node_of(event);
+                    let previous = state.runs(node)[state.run_index(event) - 1];
+                    let mut ends = state.dag().values(node).map(|value| state.end_of(previous, value));
+                    state.place_of(event) > position && ends.any(|end| state.place_of(end) < position)
                 };
                 self.buffer.extend(recomputes.iter().copied().filter(spans));
                 shuffle_front(&mut self.buffer, count, rng);

@@ -5,7 +5,8 @@ use remat_plan::{NodeId, Problem};
 use crate::control::Phase;
 use crate::descent::Descent;
 use crate::search::{Rank, Run};
-use crate::strategy::{Found, Worker};
+use crate::strategy::Found;
+use crate::strategy::{LARGE, Worker};
 use crate::{Outcome, SolveControl};
 
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
@@ -35,23 +36,16 @@ pub fn minimize_peak(problem: &Problem, longest: Option<u64>, control: &SolveCon
 }
 
 impl Worker<'_> {
-    pub(crate) fn minimize_peak(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
-        // A budget below every peak, so that what is far from it counts when an order is chosen.
-        self.sequence.set_budget(descent.target);
-        if let Some(start) = start {
-            self.sequence.load(start);
-            if self.sequence.duration() > descent.max_duration {
-                self.sequence.load_reference();
-            }
+    fn minimize_peak(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
+        if self.dag.len() > LARGE {
+            return self.minimize_peak_of_large(descent, start);
         }
-        if self.is_large {
-            self.load_list_orders();
-            let lowest = self.descend(descent, Phase::Feasibility);
-            self.sequence.set_budget(lowest.peak);
-            self.sequence.load(&lowest.sequence);
-            self.best = Some(lowest);
-            self.improve_by_segments(self.goal, u64::MAX);
-            return self.found();
+        self.state.set_budget(i32::MAX);
+        if let Some(start) = start {
+            self.state.load(start);
+            if self.state.duration() > descent.max_duration {
+                self.state.load_reference();
+            }
         }
         let descent = Descent {
             target: self.floor().max(descent.target),
@@ -63,13 +57,32 @@ impl Worker<'_> {
         } else {
             self.descend(descent, Phase::Feasibility)
         };
-        self.sequence.set_budget(lowest.peak);
+        self.state.set_budget(lowest.peak);
         self.best = Some(lowest);
         if self.dag.is_free() {
             self.improve_in_any_order();
         } else {
             self.improve(1.0);
         }
+        self.found()
+    }
+
+    /// The same where there are too many nodes to work on all of them at once.
+    fn minimize_peak_of_large(&mut self, descent: Descent, start: Option<&[NodeId]>) -> Found {
+        // Starts with a budget below every peak, so that what is far from it counts when an order is chosen.
+        let mut large = self.large(descent.target, start);
+        if large.best().duration > descent.max_duration {
+            large = self.large(descent.target, None);
+        }
+        large.descend(descent, &mut self.meter, |large| {
+            let lowest = large.best();
+            self.last_improvement = large.steps();
+            (self.report)(&lowest, large.steps(), Phase::Feasibility);
+        });
+        self.best = Some(large.best());
+        self.improve_large(&mut large);
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        self.state.steps = large.steps();
         self.found()
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::dag::Dag;
 
-/// Looks at the share of sequences above the budget come after so many proposals.
+/// Looks at the share of states above the budget come after so many proposals.
 const ADAPT_EVERY: u32 = 256;
 /// Factor by which the price of excess changes then.
 const ADAPT_BY: f64 = 1.02;
-/// The share of sequences above the budget that is steered towards, at the beginning and at the end.
+/// The share of states above the budget that is steered towards, at the beginning and at the end.
 const OVER_BUDGET: (f64, f64) = (0.7, 0.4);
 
 /// Recomputing what takes no time has this price too, so that long chains of free recomputes are not preferred.
@@ -41,7 +41,7 @@ impl Units {
     }
 }
 
-/// The price of excess. It rises while more sequences than wished are above the budget and falls otherwise, so that the walk stays at the
+/// The price of excess. It rises while more states than wished are above the budget and falls otherwise, so that the walk stays at the
 /// border of what is allowed, where the short sequences are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
@@ -55,13 +55,22 @@ impl Price {
     /// A price at which so many mean sizes of excess cost as much as one mean duration.
     pub(crate) fn new(units: Units, excess: f64) -> Self {
         Self {
-            value: units.duration / (excess * units.bytes),
+            value: Self::at(units, excess),
             proposals: 0,
             over_budget: 0,
         }
     }
 
-    /// Counts a sequence that was proposed.
+    /// Starts from another price; what was counted since the last look stays.
+    pub(crate) fn reset(&mut self, units: Units, excess: f64) {
+        self.value = Self::at(units, excess);
+    }
+
+    fn at(units: Units, excess: f64) -> f64 {
+        units.duration / (excess * units.bytes)
+    }
+
+    /// Counts a state that was proposed.
     pub(crate) fn count(&mut self, is_over_budget: bool) {
         self.over_budget += u32::from(is_over_budget);
     }

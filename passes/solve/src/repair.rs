@@ -2,21 +2,43 @@
 
 use remat_plan::NodeId;
 
-use crate::chain::{Chain, insert_chain};
-use crate::frame::Tools;
+use crate::control::Meter;
 use crate::price::least_price;
 use crate::rng::Rng;
-use crate::sequence::{Edit, EventId, Sequence};
+use crate::sequence::EventId;
+use crate::state::{Droppable, Edit, State};
 
-/// Places to both sides of the worst one at which excess is counted.
-const REACH: usize = 4_000;
-/// Places above the budget whose excess is looked at one by one; of more, the sums are.
-const MAX_SINGLE: usize = 256;
+/// How far a recompute reaches back: dead inputs are recomputed before it, and their dead inputs before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chain {
+    /// Longest way back; 0: the recompute only, its dead inputs live on instead.
+    pub(crate) depth: usize,
+    /// About the largest number of runs.
+    pub(crate) length: usize,
+}
+
+impl Chain {
+    /// The recompute itself.
+    pub(crate) const NONE: Self = Self { depth: 0, length: 1 };
+    /// Enough unless memory is very tight.
+    pub(crate) const SHORT: Self = Self { depth: 3, length: 12 };
+
+    /// Enough to begin with where memory is very tight.
+    pub(crate) const LONG: Self = Self { depth: 6, length: 48 };
+
+    /// Reaches further.
+    pub(crate) fn longer(self) -> Self {
+        Self {
+            depth: (2 * self.depth).min(64),
+            length: (4 * self.length).min(4096),
+        }
+    }
+}
 
 /// How a repair chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepairOptions {
-    /// 0: always the worst place and the lowest price; up to 1: prices are lowered at random by up to this share.
+    /// 0: always the worst position and the lowest price; up to 1: prices are lowered at random by up to this share.
     pub(crate) noise: f64,
     /// Gives up once the duration reaches this.
     pub(crate) duration_limit: i64,
@@ -24,10 +46,8 @@ pub(crate) struct RepairOptions {
     pub(crate) max_steps: u64,
     /// The longest chains that are tried.
     pub(crate) chain: Chain,
-    /// How many places without a useful action are tried before giving up.
+    /// How many positions without a useful action are tried before giving up.
     pub(crate) tries: usize,
-    /// How many actions are tried for one place.
-    pub(crate) actions: usize,
 }
 
 impl RepairOptions {
@@ -38,17 +58,7 @@ impl RepairOptions {
         max_steps: u64::MAX,
         chain: Chain::SHORT,
         tries: 8,
-        actions: usize::MAX,
     };
-
-    /// The factor of a price.
-    fn luck(self, rng: &mut Rng) -> f64 {
-        if self.noise > 0.0 {
-            1.0 - self.noise * rng.unit()
-        } else {
-            1.0
-        }
-    }
 }
 
 /// An action that may lower the excess: run `node` again right before `before`.
@@ -60,7 +70,7 @@ struct Candidate {
     before: EventId,
 }
 
-/// The best action found for a place.
+/// The best action found for a position.
 #[derive(Clone, Copy)]
 struct Choice {
     score: f64,
@@ -72,55 +82,50 @@ struct Choice {
 /// Repairs sequences; holds the buffers.
 #[derive(Default)]
 pub(crate) struct Repair {
-    /// The places above the budget within reach of the worst one of the frame, and the sums of the excess before each and after the last.
     over: Vec<u32>,
-    sums: Vec<i64>,
     candidates: Vec<Candidate>,
     trial: Vec<Edit>,
 }
 
 impl Repair {
-    /// Adds recomputes until no place of the frame exceeds the budget; changes are appended to `log`. `entering` are the runs before the
-    /// frame whose values are resident at its beginning. Returns whether it succeeded.
+    /// Adds recomputes until no position exceeds the budget; changes are appended to `log`. Returns whether it succeeded.
     ///
-    /// At the worst place every value that is resident and unused there could be dropped after its last use and recomputed
+    /// At the worst position every value that is resident and unused there could be dropped after its last use and recomputed
     /// before its next. The actions are tried in the order of an optimistic price, duration over the most excess they can
     /// remove, until it reaches the best exact score found, duration over excess removed. An action may also recompute inputs
     /// that are dead by then, up to some depth.
     pub(crate) fn run(
         &mut self,
-        sequence: &mut Sequence<'_>,
-        entering: &[EventId],
+        state: &mut State<'_>,
         options: RepairOptions,
-        tools: &mut Tools<'_, '_>,
+        rng: &mut Rng,
+        meter: &mut Meter<'_>,
         log: &mut Vec<Edit>,
     ) -> bool {
-        let least = least_price(sequence.dag());
+        let least = least_price(state.dag());
         let mut failures = 0;
-        let last_step = sequence.steps.saturating_add(options.max_steps);
-        while sequence.excess() > 0 {
-            let Some(worst) = sequence.worst() else {
-                return true;
-            };
-            sequence.steps += sequence.frame.len() as u64 / 256;
-            let spent = sequence.duration() >= options.duration_limit || sequence.steps >= last_step;
-            if spent || tools.meter.is_over(sequence.steps) || sequence.is_full() {
+        let last_step = state.steps.saturating_add(options.max_steps);
+        while state.excess() > 0 {
+            state.steps += state.sequence().len() as u64 / 256;
+            let spent = state.duration() >= options.duration_limit || state.steps >= last_step;
+            if spent || meter.is_over(state.steps) || state.is_full() {
                 return false;
             }
-            self.look_around(sequence, worst);
-            let at_worst = failures == 0 && (options.noise <= 0.0 || tools.rng.chance(0.5));
-            let place = if at_worst {
+            let worst = self.find_excess(state);
+            let at_worst = failures == 0 && (options.noise <= 0.0 || rng.chance(0.5));
+            let position = if at_worst {
                 worst
             } else {
-                self.over[tools.rng.below(self.over.len())] as usize
+                self.over[rng.below(self.over.len())] as usize
             };
-            self.collect(sequence, entering, place, least, options, tools.rng);
-            if let Some(choice) = self.choose(sequence, least, options, tools) {
+            self.collect(state, position, least, options.noise, rng);
+            if let Some(choice) = self.choose(state, least, options, rng, meter) {
+                let position = state.place_of(choice.before);
                 let chain = Chain {
                     depth: choice.depth,
                     ..options.chain
                 };
-                insert_chain(sequence, choice.node, choice.before, chain, &mut |_| true, log);
+                insert_chain(state, choice.node, position, chain, &mut |_| true, log);
                 failures = 0;
             } else {
                 failures += 1;
@@ -132,87 +137,60 @@ impl Repair {
         true
     }
 
-    /// Lists the places above the budget around the worst one.
-    fn look_around(&mut self, sequence: &Sequence<'_>, worst: usize) {
+    /// Lists the positions above the budget and returns the worst one.
+    fn find_excess(&mut self, state: &State<'_>) -> usize {
         self.over.clear();
-        self.sums.clear();
-        let (start, end) = (worst.saturating_sub(REACH), sequence.len().min(worst + REACH));
-        let mut sum = 0;
-        for (place, &memory) in (start..).zip(&sequence.memory()[start..end]) {
-            if memory > sequence.budget() {
-                self.over.push(place as u32);
-                self.sums.push(sum);
-                sum += i64::from(memory - sequence.budget());
+        let (mut worst, mut most) = (0, i32::MIN);
+        for (position, &memory) in state.memory().iter().enumerate() {
+            if memory > state.budget() {
+                self.over.push(position as u32);
+                if memory > most {
+                    (worst, most) = (position, memory);
+                }
             }
         }
-        self.sums.push(sum);
+        worst
     }
 
-    /// Lists what could be dropped across a place, by ascending price.
-    fn collect(
-        &mut self,
-        sequence: &Sequence<'_>,
-        entering: &[EventId],
-        place: usize,
-        least: f64,
-        options: RepairOptions,
-        rng: &mut Rng,
-    ) {
+    /// Lists what could be dropped across a position, by ascending price.
+    fn collect(&mut self, state: &State<'_>, position: usize, least: f64, noise: f64, rng: &mut Rng) {
         self.candidates.clear();
-        let dag = sequence.dag();
-        let inside = (sequence.frame.start..place).map(|place| sequence.event_at(place));
-        let present = |&event: &EventId| event != EventId::NONE;
-        for event in entering.iter().copied().chain(inside).filter(present) {
-            let node = sequence.node_of(event);
-            for value in dag.values(node) {
-                if sequence.place_of(sequence.end_of(event, value)) <= place || !sequence.may_run_again(node) {
-                    continue;
-                }
-                let Some(before) = sequence.next_use(value, place) else {
-                    continue;
-                };
-                let next = sequence.place_of(before);
-                let gain = if next == place {
-                    0
+        let dag = state.dag();
+        for Droppable {
+            event,
+            node,
+            before,
+            next,
+        } in state.droppable(position)
+        {
+            let gain = self.most_gain(state, event, next);
+            if gain > 0 {
+                let price = (dag.again(node) as f64 + least) / gain as f64;
+                let price = if noise > 0.0 {
+                    price * (1.0 - noise * rng.unit())
                 } else {
-                    self.most_gain(sequence, event, next)
+                    price
                 };
-                if gain > 0 {
-                    let luck = options.luck(rng);
-                    let price = (dag.again(node) as f64 + least) / gain as f64 * luck;
-                    self.candidates.push(Candidate { price, node, before });
-                }
+                self.candidates.push(Candidate { price, node, before });
             }
         }
-        let order = |a: &Candidate, b: &Candidate| a.price.total_cmp(&b.price);
-        if self.candidates.len() > options.actions {
-            self.candidates.select_nth_unstable_by(options.actions, order);
-            self.candidates.truncate(options.actions);
-        }
-        self.candidates.sort_by(|a, b| order(a, b).then(a.node.cmp(&b.node)));
+        self.candidates.sort_by(|a, b| a.price.total_cmp(&b.price));
     }
 
-    /// The most excess that running the node of `event` again before place `next` can remove by itself.
-    fn most_gain(&self, sequence: &Sequence<'_>, event: EventId, next: usize) -> i64 {
-        let dag = sequence.dag();
+    /// The most excess that running the node of `event` again before position `next` can remove by itself.
+    fn most_gain(&self, state: &State<'_>, event: EventId, next: usize) -> i64 {
+        let dag = state.dag();
         let mut gain = 0;
-        for value in dag.values(sequence.node_of(event)) {
-            if sequence.place_of(sequence.end_of(event, value)) < next {
+        for value in dag.values(state.node_of(event)) {
+            if state.place_of(state.end_of(event, value)) < next {
                 continue;
             }
-            let last = sequence
-                .last_use(value, sequence.place_of(event), next)
-                .unwrap_or(event);
-            let from = sequence.place_of(last);
-            let first = self.over.partition_point(|&place| place as usize <= from);
-            let after = self.over.partition_point(|&place| (place as usize) < next).max(first);
-            let bytes = i64::from(dag.bytes(value));
-            gain += if after - first > MAX_SINGLE {
-                (self.sums[after] - self.sums[first]).min(i64::from((after - first) as u32) * bytes)
-            } else {
-                let single = self.sums[first..=after].windows(2).map(|pair| pair[1] - pair[0]);
-                single.map(|excess| excess.min(bytes)).sum()
-            };
+            let last = state.last_use(value, state.place_of(event), next).unwrap_or(event);
+            let from = state.place_of(last) as u32;
+            let first = self.over.partition_point(|&p| p <= from);
+            for &p in self.over[first..].iter().take_while(|&&p| (p as usize) < next) {
+                gain += i64::from(dag.bytes(value).min(state.memory()[p as usize] - state.budget()));
+            }
         }
         gain
     }
@@ -220,29 +198,33 @@ impl Repair {
     /// Tries the candidates and returns the action with the best exact score.
     fn choose(
         &mut self,
-        sequence: &mut Sequence<'_>,
+        state: &mut State<'_>,
         least: f64,
         options: RepairOptions,
-        tools: &mut Tools<'_, '_>,
+        rng: &mut Rng,
+        meter: &mut Meter<'_>,
     ) -> Option<Choice> {
-        let (duration, excess) = (sequence.duration(), sequence.excess());
+        let (duration, excess) = (state.duration(), state.excess());
         let mut best: Option<Choice> = None;
         for candidate in &self.candidates {
             let Candidate { price, node, before } = *candidate;
-            if best.is_some_and(|best| price >= best.score) || tools.meter.is_over(sequence.steps) {
+            if best.is_some_and(|best| price >= best.score) || meter.is_over(state.steps) {
                 break;
             }
-            let luck = options.luck(tools.rng);
+            let luck = if options.noise > 0.0 {
+                1.0 - options.noise * rng.unit()
+            } else {
+                1.0
+            };
             let mut length = 0;
-            // Every depth while it is small, then ever larger steps.
-            let depths = std::iter::successors(Some(0), |&depth| Some(depth + 1 + depth / 4));
-            for depth in depths.take_while(|&depth| depth <= options.chain.depth) {
+            for depth in 0..=options.chain.depth {
+                let position = state.place_of(before);
                 let chain = Chain { depth, ..options.chain };
-                insert_chain(sequence, node, before, chain, &mut |_| true, &mut self.trial);
+                insert_chain(state, node, position, chain, &mut |_| true, &mut self.trial);
                 let inserted = self.trial.len();
-                let removed = excess - sequence.excess();
-                let price = (sequence.duration() - duration) as f64 + least;
-                sequence.undo_to(&mut self.trial, 0);
+                let removed = excess - state.excess();
+                let price = (state.duration() - duration) as f64 + least;
+                state.undo_to(&mut self.trial, 0);
                 if removed > 0 {
                     let score = price / removed as f64 * luck;
                     if best.is_none_or(|best| score < best.score) {
@@ -262,4 +244,53 @@ impl Repair {
         }
         best
     }
+}
+
+/// Runs `node` again before the event at `position`. Inputs that are dead by then come back too where the chain reaches,
+/// `revive` agrees and they may run again; other dead inputs live on to the new run.
+pub(crate) fn insert_chain(
+    state: &mut State<'_>,
+    node: NodeId,
+    position: usize,
+    chain: Chain,
+    revive: &mut impl FnMut(NodeId) -> bool,
+    log: &mut Vec<Edit>,
+) {
+    let limit = log.len() + chain.length;
+    insert_links(state, node, position, chain.depth, revive, log, limit);
+}
+
+/// Returns the number of runs inserted.
+fn insert_links(
+    state: &mut State<'_>,
+    node: NodeId,
+    position: usize,
+    depth: usize,
+    revive: &mut impl FnMut(NodeId) -> bool,
+    log: &mut Vec<Edit>,
+    limit: usize,
+) -> usize {
+    let mut inserted = 0;
+    if depth > 0 {
+        let dag = state.dag();
+        for &value in dag.needs(node) {
+            if log.len() >= limit {
+                break;
+            }
+            let here = position + inserted;
+            let Some(serving) = state.serving(value, here) else {
+                continue;
+            };
+            let end = state.place_of(state.end_of(serving, value));
+            // Dead, and for longer than since the step before; what this chain made lives on.
+            let dead = end + 1 < here && end < position;
+            let producer = dag.producer(value);
+            if dead && state.may_run_again(producer) && revive(producer) {
+                inserted += insert_links(state, producer, here, depth - 1, revive, log, limit);
+            }
+        }
+    }
+    let event = state.insert(node, position + inserted);
+    log.push(Edit::Inserted(event));
+    inserted + 1
 }

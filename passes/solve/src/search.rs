@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use remat_plan::{NodeId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
 
+use crate::best::Best;
 use crate::claim::Call;
 use crate::control::{MAX_THREADS, Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
-use crate::strategy::{Best, Found, Worker};
+use crate::strategy::{Found, Worker};
 use crate::{Outcome, SolveControl, Solver};
 
 /// Local search over sequences, in fixed order over those in which first runs follow the reference order.

@@ -1,13 +1,9 @@
 //! A sequence of runs and the memory it takes, kept current while runs come, go and move.
 //!
-//! Events stand in *places*, a third of which are empty at first: an insertion moves the events up to the nearest empty place only.
-//! So a change costs that and the places between the ends of lives that change, not the length of the sequence.
+//! There is one sequence for graphs of all sizes. What differs is the [`Layout`]: in `state` events stand one beside the other, in
+//! `large::timeline` there is room between them.
 
-mod edit;
 mod lives;
-mod places;
-
-use std::ops::Range;
 
 use pulp::Arch;
 use remat_plan::{NodeId, ValueId};
@@ -16,7 +12,6 @@ use typed_index_collections::{TiVec, ti_vec};
 
 use crate::curve;
 use crate::dag::{Dag, MAX_RUNS_PER_NODE};
-pub(crate) use edit::Edit;
 
 remat_ir::dense_id!(
     /// An event: one run of one node in a sequence. Ids are reused, always for the same node.
@@ -28,29 +23,38 @@ impl EventId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// No index among the recomputes.
-const NOWHERE: u32 = u32::MAX;
 /// Memory of an empty place: below every budget, whatever crosses it.
-const EMPTY: i32 = -(1 << 30);
+pub(crate) const EMPTY: i32 = -(1 << 30);
+
+/// Where the events of a sequence stand.
+pub(crate) trait Layout: Default {
+    /// The place of an event when a sequence is loaded.
+    fn place(index: usize) -> usize;
+
+    /// Number of places of so many events when a sequence is loaded.
+    fn places(count: usize) -> usize;
+
+    /// Takes note that the memory of these places changed; not called for none.
+    fn changed(&mut self, places: std::ops::Range<usize>);
+
+    /// Takes note of a new sequence of so many places, and of the events in it that are not first runs.
+    fn loaded(&mut self, places: usize, recomputes: Vec<EventId>);
+}
 
 /// A sequence of runs in which first runs stand in some topological order; as long as none is moved, in that which was loaded.
 ///
 /// An *instance* is a value made by one event. It serves all uses of the value up to the next event of its producer, and is
-/// resident from its own step to the last of these uses. Places order the events; the memory at a place is what is resident while
-/// its event runs. Events change their places when they are spread out again, so nothing but [`Sequence::frame`] may remember a place
-/// across an insertion.
-pub(crate) struct Sequence<'a> {
-    dag: &'a Dag,
+/// resident from its own step to the last of these uses. *Places* order the events; the memory at a place is what is resident while
+/// its event runs.
+pub(crate) struct Sequence<'a, L> {
+    pub(crate) dag: &'a Dag,
     budget: i32,
     /// The event at each place, or [`EventId::NONE`].
-    events: Vec<EventId>,
+    pub(crate) events: Vec<EventId>,
     /// Bytes resident at each place; of empty ones a very negative number.
-    memory: Vec<i32>,
-    /// Per block of places an upper bound of its largest memory, and whether it may be too large.
-    largest: Vec<i32>,
-    stale: Vec<bool>,
+    pub(crate) memory: Vec<i32>,
     /// Per event: its place.
-    place: TiVec<EventId, u32>,
+    pub(crate) place: TiVec<EventId, u32>,
     /// Per event: the node it runs.
     node: TiVec<EventId, NodeId>,
     /// Per event: index of its first instance in `end`.
@@ -61,29 +65,19 @@ pub(crate) struct Sequence<'a> {
     runs: TiVec<NodeId, SmallVec<[EventId; 4]>>,
     /// Per node: removed events, the last one first to be used again.
     spare: TiVec<NodeId, SmallVec<[EventId; 2]>>,
-    /// The events that are not first runs, in no particular order.
-    recomputes: Vec<EventId>,
-    /// Per event: its index in `recomputes`.
-    index: TiVec<EventId, u32>,
     /// Number of events in the sequence.
     count: usize,
     duration: i64,
-    excess: i64,
+    pub(crate) excess: i64,
     /// Places whose change of excess can be summed in `i32`.
     chunk: usize,
     arch: Arch,
-    /// The places worked on, all of them when a sequence is loaded; kept current when events are spread out.
-    pub(crate) frame: Range<usize>,
+    pub(crate) layout: L,
     /// Steps taken, for limits: one per change; scans of the sequence add their share.
     pub(crate) steps: u64,
 }
 
-impl<'a> Sequence<'a> {
-    /// Where an event stands when all are spread out: every third place is empty.
-    fn spread_place(index: usize) -> usize {
-        1 + index + index / 2
-    }
-
+impl<'a, L: Layout> Sequence<'a, L> {
     /// A valid sequence of nodes under a budget in units.
     pub(crate) fn of(dag: &'a Dag, budget: i32, nodes: &[NodeId]) -> Self {
         let mut sequence = Self {
@@ -91,22 +85,18 @@ impl<'a> Sequence<'a> {
             budget,
             events: Vec::new(),
             memory: Vec::new(),
-            largest: Vec::new(),
-            stale: Vec::new(),
             place: TiVec::new(),
             node: TiVec::new(),
             instances: TiVec::new(),
             end: Vec::new(),
             runs: ti_vec![SmallVec::new(); dag.len()],
             spare: ti_vec![SmallVec::new(); dag.len()],
-            recomputes: Vec::new(),
-            index: TiVec::new(),
             count: 0,
             duration: 0,
             excess: 0,
             chunk: (i32::MAX / dag.largest_change().max(1)).clamp(1, 256) as usize,
             arch: Arch::new(),
-            frame: 0..0,
+            layout: L::default(),
             steps: 0,
         };
         sequence.load(nodes);
@@ -123,15 +113,13 @@ impl<'a> Sequence<'a> {
         self.spare.iter_mut().for_each(SmallVec::clear);
         self.duration = 0;
         self.count = nodes.len();
-        self.recomputes.clear();
-        self.index.clear();
         self.events.clear();
-        self.events.resize(Self::spread_place(nodes.len()) + 1, EventId::NONE);
-        self.frame = 0..self.events.len();
+        self.events.resize(L::places(nodes.len()), EventId::NONE);
         let dag = self.dag;
+        let mut recomputes = Vec::new();
         for (index, &node) in nodes.iter().enumerate() {
             let event = self.new_event(node);
-            let place = Self::spread_place(index);
+            let place = L::place(index);
             self.place[event] = place as u32;
             self.events[place] = event;
             for &value in dag.needs(node) {
@@ -144,19 +132,13 @@ impl<'a> Sequence<'a> {
                 self.duration += dag.duration(node);
             } else {
                 self.duration += dag.again(node);
-                self.list(event);
+                recomputes.push(event);
             }
             self.runs[node].push(event);
         }
-        self.renew_blocks();
+        self.layout.loaded(self.events.len(), recomputes);
         self.sum_memory();
         self.steps += nodes.len() as u64 / 16 + 1;
-    }
-
-    /// Goes back to the reference order without recomputes.
-    pub(crate) fn load_reference(&mut self) {
-        let nodes: Vec<NodeId> = self.dag.nodes().collect();
-        self.load(&nodes);
     }
 
     fn sum_memory(&mut self) {
@@ -195,13 +177,12 @@ impl<'a> Sequence<'a> {
     }
 
     /// An event of a node that stands nowhere yet.
-    fn new_event(&mut self, node: NodeId) -> EventId {
+    pub(crate) fn new_event(&mut self, node: NodeId) -> EventId {
         if let Some(event) = self.spare[node].pop() {
             return event;
         }
         let event = self.node.push_and_get_key(node);
         self.place.push(0);
-        self.index.push(NOWHERE);
         self.instances.push(self.end.len() as u32);
         self.end.extend(self.dag.values(node).map(|_| event));
         event
@@ -209,45 +190,19 @@ impl<'a> Sequence<'a> {
 
     /// Adds to the memory of the places `from..to` and keeps the excess current.
     #[inline]
-    fn add_memory(&mut self, from: usize, to: usize, bytes: i32) {
+    pub(crate) fn add_memory(&mut self, from: usize, to: usize, bytes: i32) {
         if from >= to || bytes == 0 {
             return;
         }
         let memory = &mut self.memory[from..to];
         self.excess += curve::add(self.arch, memory, bytes, self.budget, self.chunk);
-        self.mark_stale(from..to);
+        self.layout.changed(from..to);
     }
 
     /// What an event at a place of this memory exceeds the budget by.
     #[inline]
-    fn over(&self, memory: i32) -> i64 {
+    pub(crate) fn over(&self, memory: i32) -> i64 {
         over(memory, self.budget)
-    }
-
-    /// An event is a recompute from now on.
-    fn list(&mut self, event: EventId) {
-        self.index[event] = self.recomputes.len() as u32;
-        self.recomputes.push(event);
-    }
-
-    /// An event is no recompute any more.
-    fn unlist(&mut self, event: EventId) {
-        let hole = std::mem::replace(&mut self.index[event], NOWHERE);
-        self.recomputes.swap_remove(hole as usize);
-        if let Some(&moved) = self.recomputes.get(hole as usize) {
-            self.index[moved] = hole;
-        }
-    }
-
-    /// The events that are not first runs, in no particular order.
-    pub(crate) fn recomputes(&self) -> &[EventId] {
-        &self.recomputes
-    }
-
-    /// Whether an event is in the sequence and not the first run of its node.
-    #[inline]
-    pub(crate) fn is_recompute(&self, event: EventId) -> bool {
-        self.index[event] != NOWHERE
     }
 
     /// Index of an event among the runs of its node.
@@ -280,7 +235,7 @@ impl<'a> Sequence<'a> {
         last
     }
 
-    /// The first event at or after a place that uses a value.
+    /// The first event at or behind a place that uses a value.
     #[inline]
     pub(crate) fn next_use(&self, value: ValueId, from: usize) -> Option<EventId> {
         let (mut next, mut at) = (None, usize::MAX);
@@ -345,11 +300,6 @@ impl<'a> Sequence<'a> {
         self.events[place]
     }
 
-    /// Number of places.
-    pub(crate) fn len(&self) -> usize {
-        self.events.len()
-    }
-
     /// Bytes resident at each place; empty ones hold a negative number.
     pub(crate) fn memory(&self) -> &[i32] {
         &self.memory
@@ -384,6 +334,3 @@ impl<'a> Sequence<'a> {
 fn over(memory: i32, budget: i32) -> i64 {
     i64::from(memory.max(budget)) - i64::from(budget)
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,17 +4,18 @@ use std::sync::{Mutex, PoisonError};
 
 use remat_plan::{NodeId, StopReason};
 
-use crate::anneal::{Aim, Annealing, Schedule, Span};
-use crate::chain::Chain;
+use crate::anneal::{Annealing, Schedule};
+use crate::best::Best;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
 use crate::floor::lowest_peak_of_any_plan;
-use crate::frame::{Frame, Tools};
+use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
-use crate::repair::RepairOptions;
+use crate::repair::{Chain, RepairOptions};
 use crate::rng::Rng;
-use crate::sequence::{Edit, EventId, Sequence};
+use crate::sequence::EventId;
+use crate::state::{Edit, State};
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
@@ -22,16 +23,16 @@ pub(crate) const FIRST_ROUND: u64 = 50_000;
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
 const DIRECT_STEPS: (u64, u64) = (300, 50);
-/// Steps per node of the search segment by segment for a first sequence where the direct one failed.
-const SEGMENT_STEPS: u64 = 2_000;
+/// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
+const FRAME_STEPS: u64 = 2_000;
 /// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
 const DIRECT_SHARE: f64 = 0.4;
 /// Share of the limits after which that way is given up.
 const STAGED_SHARE: f64 = 0.8;
 /// Share of annealing in a long round of improvement; the rest is neighbourhood search.
 const ANNEALING_SHARE: f64 = 0.7;
-/// Number of nodes from which on the search works on segments of the sequence, one after another.
-const LARGE: usize = 2_000;
+/// Number of nodes from which on the search works on stretches of the sequence, one after another.
+pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 
@@ -47,47 +48,21 @@ pub(crate) struct Found {
     pub(crate) steps: u64,
 }
 
-/// A sequence to come back to.
-#[derive(Clone, Debug)]
-pub(crate) struct Best {
-    /// Time of all runs, in units.
-    pub(crate) duration: i64,
-    /// Largest memory, in units.
-    pub(crate) peak: i32,
-    /// Nodes in the order in which they run.
-    pub(crate) sequence: Vec<NodeId>,
-}
-
-impl Best {
-    pub(crate) fn of(sequence: &Sequence<'_>) -> Self {
-        Self {
-            duration: sequence.duration(),
-            peak: sequence.peak(),
-            sequence: sequence.nodes(),
-        }
-    }
-}
-
 /// Takes note of an improvement after so many steps.
 pub(crate) type Report<'a> = &'a dyn Fn(&Best, u64, Phase);
 
 /// One thread of the search.
 pub(crate) struct Worker<'a> {
     pub(crate) dag: &'a Dag,
-    pub(crate) sequence: Sequence<'a>,
-    /// The segment that is worked on.
-    pub(crate) frame: Frame,
-    pub(crate) annealing: Annealing,
+    pub(crate) state: State<'a>,
     pub(crate) meter: Meter<'a>,
     pub(crate) rng: Rng,
     /// Number of the thread; the first does what need not be done twice.
     pub(crate) stream: u64,
-    /// Whether there are too many nodes to work on all of them at once.
-    pub(crate) is_large: bool,
     /// Whether it was proved that there is no plan.
     impossible: bool,
-    pub(crate) neighbourhood: Neighbourhood,
-    pub(crate) log: Vec<Edit>,
+    neighbourhood: Neighbourhood,
+    log: Vec<Edit>,
     buffer: Vec<EventId>,
     /// The shortest sequence within the budget.
     pub(crate) best: Option<Best>,
@@ -107,18 +82,14 @@ pub(crate) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(dag: &'a Dag, meter: Meter<'a>, seed: u64, stream: u64, report: Report<'a>) -> Self {
-        let reference: Vec<NodeId> = dag.nodes().collect();
-        let sequence = Sequence::of(dag, i32::MAX, &reference);
+        let state = State::new(dag, i32::MAX);
         Self {
             dag,
-            lowest_peak: sequence.peak(),
-            sequence,
-            frame: Frame::default(),
-            annealing: Annealing::new(dag),
+            lowest_peak: state.peak(),
+            state,
             meter,
             rng: Rng::new(seed, stream),
             stream,
-            is_large: dag.len() > LARGE,
             impossible: false,
             neighbourhood: Neighbourhood::default(),
             log: Vec::new(),
@@ -135,17 +106,12 @@ impl<'a> Worker<'a> {
 
     /// Searches for the shortest sequence within a budget.
     pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
-        self.sequence.set_budget(budget);
-        if let Some(start) = start {
-            self.sequence.load(start);
+        if self.dag.len() > LARGE {
+            return self.minimize_duration_of_large(budget, start);
         }
-        if self.is_large {
-            self.load_list_orders();
-            if self.reach_by_segments(u64::MAX) {
-                self.note(Phase::Greedy);
-                self.improve_by_segments(self.goal, u64::MAX);
-            }
-            return self.found();
+        self.state.set_budget(budget);
+        if let Some(start) = start {
+            self.state.load(start);
         }
         let nodes = self.dag.len() as u64;
         let direct_steps = (DIRECT_STEPS.0 * nodes).min(FIRST_ROUND.max(DIRECT_STEPS.1 * nodes));
@@ -165,12 +131,7 @@ impl<'a> Worker<'a> {
             return self.found();
         }
         if self.best.is_none() {
-            self.sequence.load_reference();
-            let last_step = self.sequence.steps + SEGMENT_STEPS * nodes;
-            if self.reach_by_segments(last_step) {
-                cleanup(&mut self.sequence, &mut self.buffer, &mut self.log);
-                self.note(Phase::Feasibility);
-            }
+            self.reach_frame_by_frame(budget);
         }
         if self.best.is_none() {
             self.reach(budget, i64::MAX, 1.0, u64::MAX);
@@ -184,6 +145,58 @@ impl<'a> Worker<'a> {
         self.found()
     }
 
+    /// The same where there are too many nodes to work on all of them at once.
+    fn minimize_duration_of_large(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
+        let mut large = self.large(budget, start);
+        let reached = large.reach(&mut self.meter, u64::MAX);
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            let best = large.best();
+            self.state.steps = large.steps();
+            self.improved(&best, Phase::Greedy);
+            self.best = Some(best);
+            self.improve_large(&mut large);
+        }
+        self.state.steps = large.steps();
+        self.found()
+    }
+
+    /// A search on stretches from a sequence, by default from the reference order.
+    pub(crate) fn large(&self, budget: i32, start: Option<&[NodeId]>) -> Large<'a> {
+        let reference: Vec<NodeId>;
+        let start = if let Some(start) = start {
+            start
+        } else {
+            reference = self.dag.nodes().collect();
+            &reference
+        };
+        Large::new(self.dag, budget, start, self.rng.clone(), self.state.steps)
+    }
+
+    /// Shortens a sequence within its budget stretch by stretch.
+    pub(crate) fn improve_large(&mut self, large: &mut Large<'a>) {
+        large.improve(self.goal, u64::MAX, &mut self.meter, |large| {
+            let best = large.best();
+            self.last_improvement = large.steps();
+            (self.report)(&best, large.steps(), Phase::Annealing);
+            self.best = Some(best);
+        });
+    }
+
+    /// Seeks a first sequence as for large graphs.
+    fn reach_frame_by_frame(&mut self, budget: i32) {
+        let mut large = self.large(budget, None);
+        let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
+        let reached = large.reach(&mut self.meter, last_step);
+        self.state.steps = large.steps();
+        self.lowest_peak = self.lowest_peak.min(large.peak());
+        if reached {
+            self.state.load(&large.best().sequence);
+            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
+            self.note(Phase::Feasibility);
+        }
+    }
+
     /// The way over looser budgets may end in a better sequence than the direct one, if no stage on it may cost more than what is
     /// hoped for in the end. Hopes for ever less, until that fails.
     fn try_stages(&mut self, budget: i32) {
@@ -192,12 +205,12 @@ impl<'a> Worker<'a> {
             let had_converged = self.meter.reason() == Some(StopReason::Converged);
             let last_improvement = self.last_improvement;
             self.meter.go_on();
-            if self.meter.used_up(STAGED_SHARE, self.sequence.steps) || self.meter.reason().is_some() {
+            if self.meter.used_up(STAGED_SHARE, self.state.steps) || self.meter.reason().is_some() {
                 return;
             }
             let hoped = total + (first.duration - total) / 4 * 3;
             // As much again as all that went before.
-            let last_step = self.sequence.steps.saturating_mul(2);
+            let last_step = self.state.steps.saturating_mul(2);
             self.reach(budget, hoped, STAGED_SHARE, last_step);
             match self.best.clone() {
                 Some(staged) if staged.duration < first.duration => {
@@ -222,13 +235,13 @@ impl<'a> Worker<'a> {
             return 0;
         }
         let floor = lowest_peak_of_any_plan(self.dag, || {
-            self.sequence.steps += 1;
-            !self.meter.is_over(self.sequence.steps)
+            self.state.steps += 1;
+            !self.meter.is_over(self.state.steps)
         });
         floor.max(self.dag.floor())
     }
 
-    /// Repairs the sequence, drops what became superfluous and takes note. Returns whether it is within the budget.
+    /// Repairs the state, drops what became superfluous and takes note. Returns whether it is within the budget.
     pub(crate) fn repair(&mut self, options: RepairOptions, phase: Phase) -> bool {
         let restored = self.restore(options);
         if restored {
@@ -237,19 +250,32 @@ impl<'a> Worker<'a> {
         restored
     }
 
-    /// Repairs the sequence and drops what became superfluous. Returns whether it is within the budget.
+    /// Repairs the state and drops what became superfluous. Returns whether it is within the budget.
     pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
         self.log.clear();
-        let mut tools = Tools {
-            rng: &mut self.rng,
-            meter: &mut self.meter,
+        let repaired = if self.dag.len() > LARGE {
+            self.mend(options)
+        } else {
+            let repair = &mut self.neighbourhood.repair;
+            repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
         };
-        let repair = &mut self.neighbourhood.repair;
-        let repaired = repair.run(&mut self.sequence, &[], options, &mut tools, &mut self.log);
         if repaired {
-            cleanup(&mut self.sequence, &mut self.buffer, &mut self.log);
+            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
         }
         repaired
+    }
+
+    /// Repairs a large state frame by frame.
+    fn mend(&mut self, options: RepairOptions) -> bool {
+        let (budget, steps) = (self.state.budget(), self.state.steps);
+        let mut large = Large::new(self.dag, budget, &self.state.nodes(), self.rng.clone(), steps);
+        let reached = large.reach(&mut self.meter, steps.saturating_add(options.max_steps));
+        if reached {
+            self.state.load(&large.best().sequence);
+        }
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        reached
     }
 
     /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
@@ -258,10 +284,9 @@ impl<'a> Worker<'a> {
     pub(crate) fn improve(&mut self, share: f64) {
         let mut length = FIRST_ROUND;
         let mut is_first = true;
-        while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.sequence.steps))
-        {
+        while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
             let (mut neighbourhoods, mut annealing) = (length, length);
-            if let Some(left) = self.meter.steps_left(self.sequence.steps) {
+            if let Some(left) = self.meter.steps_left(self.state.steps) {
                 if share >= 1.0 && !is_first {
                     let round = (left / 2).max(2 * length);
                     annealing = (round as f64 * ANNEALING_SHARE) as u64;
@@ -273,7 +298,7 @@ impl<'a> Worker<'a> {
             }
             self.exchange();
             self.search_neighbourhoods(neighbourhoods);
-            self.anneal(Schedule::NEAR, annealing, Phase::Annealing);
+            self.anneal_as_frame(Cooling::NEAR, annealing);
             length = length.saturating_mul(2);
             is_first = false;
         }
@@ -282,57 +307,59 @@ impl<'a> Worker<'a> {
     /// Neighbourhood search from the best sequence. Steps that make it a little longer are accepted, ever more rarely.
     pub(crate) fn search_neighbourhoods(&mut self, steps: u64) {
         self.load_best();
-        let begin = self.sequence.steps;
+        let begin = self.state.steps;
         let total = self.dag.total_duration();
-        while self.sequence.steps - begin < steps && !self.is_over() {
+        while self.state.steps - begin < steps && !self.is_over() {
             let Some(best) = self.best.as_ref().map(|best| best.duration) else {
                 return;
             };
-            let progress = (self.sequence.steps - begin) as f64 / steps as f64;
-            let over = (self.sequence.duration() - total) as f64 * SLACK;
+            let progress = (self.state.steps - begin) as f64 / steps as f64;
+            let over = (self.state.duration() - total) as f64 * SLACK;
             let slack = (over * (1.0 - progress) * self.rng.unit() * self.rng.unit()) as i64;
-            let strayed = self.sequence.duration() + slack > best + (2.0 * over) as i64;
+            let strayed = self.state.duration() + slack > best + (2.0 * over) as i64;
             let slack = if strayed { 0 } else { slack };
-            self.sequence.steps += 1;
-            let mut tools = Tools {
-                rng: &mut self.rng,
-                meter: &mut self.meter,
-            };
-            if self.neighbourhood.step(&mut self.sequence, slack, &mut tools) {
+            self.state.steps += 1;
+            let moved = self
+                .neighbourhood
+                .step(&mut self.state, slack, &mut self.rng, &mut self.meter);
+            if moved {
                 self.note(Phase::Neighbourhood);
             }
         }
     }
 
-    /// Annealing from the best sequence. Where there is none, from the current one, and only until it is within the budget.
-    pub(crate) fn anneal(&mut self, schedule: Schedule, steps: u64, phase: Phase) {
-        let aim = if self.best.is_some() {
-            Aim::Duration(self.goal)
-        } else {
-            Aim::Excess(0)
-        };
+    /// Annealing from the best sequence. Where there is none, from the state, and only until it is within the budget.
+    pub(crate) fn anneal(&mut self, steps: u64, phase: Phase) {
+        let first = self.best.is_none();
         self.load_best();
-        let begin = self.sequence.steps;
-        self.annealing.set(schedule, self.chain);
-        self.anneal_whole(aim, Span { begin, steps });
-        self.note(phase);
-    }
-
-    /// Anneals the whole sequence to the end of a span, or until the aim is reached.
-    pub(crate) fn anneal_whole(&mut self, aim: Aim, span: Span) {
-        let whole = 0..self.sequence.len();
-        self.frame.set(&mut self.sequence, whole);
-        self.anneal_frame(aim, span);
-    }
-
-    /// Anneals the frame to the end of a span, or until the aim is reached.
-    pub(crate) fn anneal_frame(&mut self, aim: Aim, span: Span) {
-        let mut tools = Tools {
-            rng: &mut self.rng,
-            meter: &mut self.meter,
+        let schedule = if self.dag.is_free() {
+            Schedule::JOINT
+        } else {
+            Schedule::FIXED
         };
-        self.annealing
-            .run(&mut self.sequence, &mut self.frame, aim, span, &mut tools);
+        let mut annealing = Annealing::new(self.dag, schedule, self.chain);
+        let begin = self.state.steps;
+        while self.state.steps - begin < steps && !self.is_over() {
+            let progress = (self.state.steps - begin) as f64 / steps as f64;
+            let moved = annealing.step(&mut self.state, progress, &mut self.rng);
+            if moved && self.note(phase) && first {
+                return;
+            }
+        }
+    }
+
+    /// The same with the moves of the search on large graphs, which aims at the places above the budget.
+    pub(crate) fn anneal_as_frame(&mut self, cooling: Cooling, steps: u64) {
+        let Some(best) = self.best.clone() else {
+            return;
+        };
+        let budget = self.state.budget();
+        let mut large = Large::new(self.dag, budget, &best.sequence, self.rng.clone(), self.state.steps);
+        large.improve_whole(cooling, steps, self.goal, &mut self.meter);
+        self.state.load(&large.best().sequence);
+        self.state.steps = self.state.steps.max(large.steps());
+        self.rng = large.into_rng();
+        self.note(Phase::Annealing);
     }
 
     /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one.
@@ -345,9 +372,9 @@ impl<'a> Worker<'a> {
         match &*shared {
             Some(other) if other.duration <= own => {
                 // Where the budget is sought, that of the other thread may be larger.
-                if other.duration < own && other.peak <= self.sequence.budget() {
+                if other.duration < own && other.peak <= self.state.budget() {
                     self.best = Some(other.clone());
-                    self.last_improvement = self.sequence.steps;
+                    self.last_improvement = self.state.steps;
                 }
             }
             _ => *shared = self.best.clone().or(shared.take()),
@@ -356,20 +383,20 @@ impl<'a> Worker<'a> {
 
     pub(crate) fn load_best(&mut self) {
         if let Some(best) = &self.best {
-            self.sequence.load(&best.sequence);
+            self.state.load(&best.sequence);
         }
     }
 
-    /// Takes note of the sequence if it is within the budget and better than all before.
+    /// Keeps the state if it is within the budget and better than all before.
     pub(crate) fn note(&mut self, phase: Phase) -> bool {
         let better = self
             .best
             .as_ref()
-            .is_none_or(|best| self.sequence.duration() < best.duration);
-        if self.sequence.excess() > 0 || !better {
+            .is_none_or(|best| self.state.duration() < best.duration);
+        if self.state.excess() > 0 || !better {
             return false;
         }
-        let best = Best::of(&self.sequence);
+        let best = Best::of(&self.state);
         if !self.on_the_way {
             self.improved(&best, phase);
         }
@@ -379,8 +406,8 @@ impl<'a> Worker<'a> {
 
     /// The answer is better now.
     pub(crate) fn improved(&mut self, best: &Best, phase: Phase) {
-        self.last_improvement = self.sequence.steps;
-        (self.report)(best, self.sequence.steps, phase);
+        self.last_improvement = self.state.steps;
+        (self.report)(best, self.state.steps, phase);
     }
 
     /// Whether to stop: the goal is reached, or a limit, or the search has converged.
@@ -388,15 +415,15 @@ impl<'a> Worker<'a> {
         if self.best.as_ref().is_some_and(|best| best.duration <= self.goal) {
             return true;
         }
-        let patience = if self.dag.is_free() && !self.is_large {
+        let patience = if self.dag.is_free() {
             self.meter.patience().in_any_order(self.dag.len())
         } else {
             self.meter.patience()
         };
-        if patience.is_over(self.sequence.steps, self.last_improvement) {
+        if patience.is_over(self.state.steps, self.last_improvement) {
             self.meter.stop(StopReason::Converged);
         }
-        self.meter.is_over(self.sequence.steps)
+        self.meter.is_over(self.state.steps)
     }
 
     /// What this thread has to say.
@@ -415,7 +442,7 @@ impl<'a> Worker<'a> {
             impossible: self.impossible,
             lowest_peak: self.lowest_peak,
             stop,
-            steps: self.sequence.steps,
+            steps: self.state.steps,
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Binomial {
 pub(super) struct Stored {
     /// The state.
     pub(super) state: usize,
-    /// The state after the last one that is walked meanwhile.
+    /// The state behind the last one that is walked meanwhile.
     pub(super) end: usize,
     /// Whether it is stored on the first way through the chain.
     pub(super) first_way: bool,

@@ -46,7 +46,7 @@ fn neighbours(graph: &StageGraph, roles: &Roles) -> Vec<Vec<Node>> {
         .collect()
 }
 
-/// The articulation points of the forward pass with a source before its first node and a sink after its last one.
+/// The articulation points of the forward pass with a source before its first node and a sink behind its last one.
 fn cut_nodes(neighbours: &[Vec<Node>], linked: &[Node]) -> Vec<Node> {
     let (Some(&first), Some(&last)) = (linked.first(), linked.last()) else {
         return Vec::new();

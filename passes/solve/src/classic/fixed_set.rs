@@ -40,12 +40,12 @@ pub(super) fn fixed_set(graph: &StageGraph, roles: &Roles, checkpoints: &[Node])
             retained.set_range(stage, start..stage.min(end));
         }
     }
-    let mut after: Vec<Vec<Node>> = vec![Vec::new(); segments.len()];
+    let mut behind: Vec<Vec<Node>> = vec![Vec::new(); segments.len()];
     for stage in loss..count {
         let owner = roles.owner(stage);
-        after[checkpoints.partition_point(|&checkpoint| checkpoint <= owner)].push(stage);
+        behind[checkpoints.partition_point(|&checkpoint| checkpoint <= owner)].push(stage);
     }
-    for (&(start, end), nodes) in segments.iter().zip(&after) {
+    for (&(start, end), nodes) in segments.iter().zip(&behind) {
         let (Some(&first), Some(&last)) = (nodes.first(), nodes.last()) else {
             continue;
         };

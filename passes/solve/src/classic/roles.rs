@@ -9,7 +9,7 @@ use crate::stages::{Node, StageGraph};
 /// The parts of a training step, in reference order: the forward ops, the loss, the backward ops.
 ///
 /// What stands before the loss counts as forward, also where the loss does not need it (statistics that are saved for the
-/// backward pass); what stands after it counts as backward.
+/// backward pass); what stands behind it counts as backward.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roles {
     loss: Node,
@@ -23,19 +23,19 @@ pub enum RolesError {
     /// No op looks like the loss.
     #[error(
         "this is not a training step: it is not a forward pass, a loss and the mirror image of the forward pass, and there is no \
-         small result without readers to which most ops before it lead and after which others follow"
+         small result without readers to which most ops before it lead and behind which others follow"
     )]
     NoLoss,
     /// What would be the backward pass does not read the forward pass from its end to its start.
     #[error(
-        "this is not a training step: the {after} ops after the result that would be the loss (op {loss} in the order of \
+        "this is not a training step: the {behind} ops behind the result that would be the loss (op {loss} in the order of \
          the scheduled ops) do not read what stands before it in reverse"
     )]
     NotBackwards {
         /// Position of the op that would be the loss.
         loss: Node,
-        /// Number of ops after it.
-        after: usize,
+        /// Number of ops behind it.
+        behind: usize,
     },
 }
 
@@ -49,9 +49,9 @@ impl Roles {
     /// result it reads, and one that reads none to the first of those that the backward ops before it belong to.
     ///
     /// # Errors
-    /// [`RolesError`] if no op can be the loss, or what stands after it does not walk the forward pass backwards.
+    /// [`RolesError`] if no op can be the loss, or what stands behind it does not walk the forward pass backwards.
     pub fn find(graph: &StageGraph) -> Result<Self, RolesError> {
-        mirrored(graph).map_or_else(|| after_the_loss(graph), Ok)
+        mirrored(graph).map_or_else(|| behind_the_loss(graph), Ok)
     }
 
     /// The loss. The nodes before it are the forward nodes.
@@ -102,8 +102,8 @@ fn mirrored(graph: &StageGraph) -> Option<Roles> {
     Some(Roles { loss, owner })
 }
 
-/// A loss that is a result of the graph, and what stands after it.
-fn after_the_loss(graph: &StageGraph) -> Result<Roles, RolesError> {
+/// A loss that is a result of the graph, and whatever stands behind it.
+fn behind_the_loss(graph: &StageGraph) -> Result<Roles, RolesError> {
     let results = || (0..graph.len()).filter(|&node| !graph.is_read(node));
     let size = |node: Node| graph.bytes(node).saturating_add(graph.kept(node));
     let smallest = results().map(size).filter(|&bytes| bytes > 0).min();
@@ -128,8 +128,8 @@ fn after_the_loss(graph: &StageGraph) -> Result<Roles, RolesError> {
     let sum = |part: &[Node]| part.iter().map(|&node| node as u128).sum::<u128>();
     // The mean of the first half is to be above that of the second.
     if sum(early) * late.len() as u128 <= sum(late) * early.len() as u128 {
-        let after = graph.len() - loss - 1;
-        return Err(RolesError::NotBackwards { loss, after });
+        let behind = graph.len() - loss - 1;
+        return Err(RolesError::NotBackwards { loss, behind });
     }
     Ok(Roles { loss, owner })
 }
@@ -229,7 +229,7 @@ mod tests {
             (1, 8, &[1, 3]),
             (1, 8, &[4]),
         ]);
-        assert_eq!(heads, Err(RolesError::NotBackwards { loss: 2, after: 3 }));
+        assert_eq!(heads, Err(RolesError::NotBackwards { loss: 2, behind: 3 }));
         assert_eq!(roles(&[]), Err(RolesError::NoLoss));
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Gap {
     pub(super) value: ValueId,
     /// The last touch before the place.
     pub(super) from: usize,
-    /// The next use after it.
+    /// The next use behind it.
     pub(super) to: usize,
 }
 

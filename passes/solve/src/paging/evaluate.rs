@@ -83,9 +83,9 @@ pub(super) struct Evaluator<'a> {
     runs: TiVec<NodeId, u32>,
     /// Changes of memory at each position, and memory itself after [`Self::evaluate`].
     pub(super) memory: Vec<i32>,
-    /// Values that leave after each position, and whether a transfer takes them.
+    /// Values that leave behind each position, and whether a transfer takes them.
     exits: Vec<(u32, ValueId, bool)>,
-    /// Changes of the second memory: at twice the position what comes back, after it what leaves.
+    /// Changes of the second memory: at twice the position what comes back, behind it what leaves.
     second: Vec<i64>,
     bus: Bus,
 }

@@ -2,7 +2,7 @@
 //!
 //! A schedule is a sequence of items: a node runs, or a value comes back from the second memory. An instance of a value lasts from
 //! the item that brings it into memory to its last use before the next such item; [`remat_plan::lower_events`] turns sequences into
-//! plans by that rule. So every sequence of the first runs in reference order with items added anywhere after the first run of what
+//! plans by that rule. So every sequence of the first runs in reference order with items added anywhere behind the first run of what
 //! they need is a schedule, and what is left to decide is what to add.
 //!
 //! | file | holds |

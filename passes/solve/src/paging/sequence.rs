@@ -114,7 +114,7 @@ impl Instances {
         });
     }
 
-    /// The first use of a value at this position or after it.
+    /// The first use of a value at this position or behind it.
     pub(super) fn next_use(&self, value: ValueId, position: usize) -> Option<usize> {
         let uses = &self.uses[value];
         uses.get(uses.partition_point(|&at| at < position)).copied()
@@ -127,7 +127,7 @@ impl Instances {
         next.checked_sub(1).map(|index| instances[index])
     }
 
-    /// Whether a value is in memory at a position because something there or after it needs that instance.
+    /// Whether a value is in memory at a position because something there or behind it needs that instance.
     pub(super) fn is_live(&self, value: ValueId, position: usize) -> bool {
         self.before(value, position)
             .is_some_and(|instance| instance.last >= position)

@@ -3,12 +3,12 @@
 
 use remat_plan::NodeId;
 
-use super::{EventId, Sequence};
+use super::{EventId, Layout, Sequence};
 
-impl Sequence<'_> {
+impl<L: Layout> Sequence<'_, L> {
     /// An event that has just got its place, and whose memory there is what crosses the place and what it takes itself, becomes a run
     /// of its node. The node must have run before.
-    pub(super) fn enter(&mut self, event: EventId) {
+    pub(crate) fn enter(&mut self, event: EventId) {
         let (node, at) = (self.node_of(event), self.place_of(event));
         let before = self.runs[node]
             .iter()
@@ -18,21 +18,19 @@ impl Sequence<'_> {
         self.take_over(previous, event);
         self.runs[node].insert(before + 1, event);
         self.hold_inputs(event);
-        self.list(event);
         self.duration += self.dag.again(node);
         self.count += 1;
         self.steps += 1;
     }
 
     /// An event that is not the first of its node is no run of it any more; it still has its place.
-    pub(super) fn leave(&mut self, event: EventId) -> NodeId {
+    pub(crate) fn leave(&mut self, event: EventId) -> NodeId {
         let node = self.node_of(event);
         let index = self.run_index(event);
         let previous = self.runs[node][index - 1];
         self.hand_back(previous, event);
         self.runs[node].remove(index);
         self.release_inputs(event);
-        self.unlist(event);
         self.spare[node].push(event);
         self.duration -= self.dag.again(node);
         self.count -= 1;
@@ -40,8 +38,8 @@ impl Sequence<'_> {
         node
     }
 
-    /// `event` serves the uses after it that `previous`, the run of its node before it, served so far.
-    pub(super) fn take_over(&mut self, previous: EventId, event: EventId) {
+    /// `event` serves the uses behind it that `previous`, the run of its node before it, served so far.
+    pub(crate) fn take_over(&mut self, previous: EventId, event: EventId) {
         let (dag, at) = (self.dag, self.place_of(event));
         for value in dag.values(self.node_of(event)) {
             let end = self.end_of(previous, value);
@@ -58,7 +56,7 @@ impl Sequence<'_> {
 
     /// `previous`, the run of the same node before `event`, serves the uses of `event` too. What is resident at the place of
     /// `event` itself is left out: it is about to leave.
-    pub(super) fn hand_back(&mut self, previous: EventId, event: EventId) {
+    pub(crate) fn hand_back(&mut self, previous: EventId, event: EventId) {
         let dag = self.dag;
         for value in dag.values(self.node_of(event)) {
             let end = self.end_of(event, value);
@@ -71,12 +69,12 @@ impl Sequence<'_> {
     }
 
     /// The inputs of `event` stay until it ran.
-    pub(super) fn hold_inputs(&mut self, event: EventId) {
+    pub(crate) fn hold_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.place_of(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
                 .serving(value, at)
-                .expect("first runs stay after those of their inputs");
+                .expect("first runs stay behind those of their inputs");
             let end = self.place_of(self.end_of(serving, value));
             if end < at {
                 *self.end_mut(serving, value) = event;
@@ -86,12 +84,12 @@ impl Sequence<'_> {
     }
 
     /// Inputs that stay for `event` only go after the use before it.
-    pub(super) fn release_inputs(&mut self, event: EventId) {
+    pub(crate) fn release_inputs(&mut self, event: EventId) {
         let (dag, at) = (self.dag, self.place_of(event));
         for &value in dag.needs(self.node_of(event)) {
             let serving = self
                 .serving(value, at)
-                .expect("first runs stay after those of their inputs");
+                .expect("first runs stay behind those of their inputs");
             if self.end_of(serving, value) == event {
                 let last = self.last_use(value, self.place_of(serving), at).unwrap_or(serving);
                 *self.end_mut(serving, value) = last;
@@ -100,8 +98,8 @@ impl Sequence<'_> {
         }
     }
 
-    /// What a first run leaves: what is kept, and its values that are used.
-    pub(super) fn held(&self, event: EventId) -> i32 {
+    /// What a first run leaves behind: what is kept, and its values that are used.
+    pub(crate) fn held(&self, event: EventId) -> i32 {
         let (dag, node) = (self.dag, self.node_of(event));
         let used = dag.values(node).filter(|&value| self.end_of(event, value) != event);
         dag.kept(node) + used.map(|value| dag.bytes(value)).sum::<i32>()

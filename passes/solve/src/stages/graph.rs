@@ -41,7 +41,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Empty results count: a node that needs one has to find it computed.
+    /// Empty results count: whoever needs one has to find it computed.
     fn of(problem: &Problem, structure: &Structure, instance: &Instance) -> Self {
         let count = instance.len();
         let mut edges = Self {

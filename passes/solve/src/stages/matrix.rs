@@ -31,7 +31,7 @@ impl StageMatrix {
         self.size
     }
 
-    /// Whether a bit is set. Rows and columns after the end have none.
+    /// Whether a bit is set. Rows and columns behind the end have none.
     #[must_use]
     pub fn get(&self, stage: usize, op: usize) -> bool {
         stage < self.size && op < self.size && self.words[stage * self.row_words + op / WORD] >> (op % WORD) & 1 == 1
