@@ -254,7 +254,7 @@ impl Scaled {
     }
 }
 
-/// Whether a view needs no more than what it looks at, which whoever reads the view needs too. Of another operand a sequence asks that it
+/// Whether a view needs no more than what it looks at, which readers of the view need too. Of another operand a sequence asks that it
 /// is there when the view is read, the checker only that it is there when the view runs.
 fn reads_its_storage_only(problem: &Problem, view: OpId) -> bool {
     let entry = &problem.ops[view];

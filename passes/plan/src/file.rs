@@ -21,7 +21,7 @@ pub enum StepKind {
     Compute,
     /// Another run of `node`.
     Recompute,
-    /// `tensor`'s storage is given up.
+    /// `tensor`'s storage is freed.
     Free,
     /// `tensor`'s storage moves to the second memory.
     PageOut,

@@ -7,7 +7,7 @@
 //! # Memory of a plan
 //! While a step computes an op, these are resident together: every storage that was computed and not freed, every storage
 //! the op defines, and the op's workspace. The peak of a plan is the largest such sum over its compute steps, in bytes.
-//! Where an op is recomputed while one of its results is still resident, the twin it makes of that result takes memory
+//! Where an op is recomputed while one of its results is still resident, the duplicate it makes of that result takes memory
 //! during the step only, and readers keep reading the resident one.
 //!
 //! # The second memory

@@ -7,7 +7,7 @@ use crate::{OpId, Problem, StorageId, StorageRole, Structure};
 /// The runs of `sequence` that are of use, in their order.
 ///
 /// A run is of no use if its op runs elsewhere in the sequence too and nobody reads what it makes before that is made again. A
-/// search that must follow the reference order leaves such runs behind: an op runs in its place, its result is given up unread,
+/// search that must follow the reference order leaves such runs behind: an op runs in its place, its result is freed unread,
 /// and the run that counts comes later. Dropping the first one delays the op, so the result follows the reference order no
 /// longer; it takes no more memory at any step and less time.
 ///

@@ -82,7 +82,7 @@ impl Model {
     }
 
     /// The graph of an MLIR function. Kernels are what MLIR makes of the function: they take no workspace, and a result that nobody reads
-    /// is given up at once.
+    /// is freed at once.
     ///
     /// # Errors
     /// [`Error`] of kind `Input`.

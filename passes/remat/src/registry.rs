@@ -1,4 +1,4 @@
-//! Every solver of this build, in one list. Whoever needs one asks for what it can do, or takes the one that the user named.
+//! Every solver of this build, in one list. Code that needs one asks for what it can do, or takes the one that the user named.
 
 use remat_solve::Solver;
 

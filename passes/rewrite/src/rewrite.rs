@@ -13,7 +13,7 @@ use crate::names::Names;
 /// - The first run of an op keeps its name and the names of its results, so graph outputs are what they were.
 /// - The k-th recompute of `op` is named `op__remat1`, `op__remat2`, …, its results likewise; names that the graph has or
 ///   that `reserved` claims (those inside subgraphs, say) are avoided with a further number.
-/// - Readers read the latest run of a tensor. Where a result is recomputed while its storage is still resident, the twin gets
+/// - Readers read the latest run of a tensor. Where a result is recomputed while its storage is still resident, the duplicate gets
 ///   a name and is deallocated at once, and readers keep reading the resident one.
 /// - A free of memory that holds a graph output is left out: graphs never give outputs up. Such frees occur in paper
 ///   accounting, where the plan's peak takes outputs as dead after their last reader. One that ends in the second memory comes back at the end.
@@ -89,7 +89,7 @@ struct Rewriter<'a> {
     recomputes: TiVec<OpId, usize>,
     /// The result of the first run of each tensor's op.
     original: TiVec<TensorId, Option<TensorId>>,
-    /// The result of the latest run of each tensor's op that is no twin.
+    /// The result of the latest run of each tensor's op that is no duplicate.
     latest: TiVec<TensorId, Option<TensorId>>,
     /// The instance of each storage that readers use; `None` where there is none now.
     instance: TiVec<StorageId, Option<StorageId>>,
@@ -164,7 +164,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Adds a run of `op`, then deallocates the twins it makes.
+    /// Adds a run of `op`, then deallocates the duplicates it makes.
     fn run(&mut self, position: usize, op: OpId, kind: OpKind) -> Result<OpId, RewriteError> {
         let entry = &self.old.ops[op];
         let operand = |&tensor: &TensorId| {
@@ -175,10 +175,10 @@ impl<'a> Rewriter<'a> {
         let inputs = inputs.collect::<Result<_, _>>()?;
         let captures = entry.captures.iter().map(operand).collect::<Result<_, _>>()?;
         let id = self.new.ops.next_key();
-        let mut twins = Vec::new();
+        let mut duplicates = Vec::new();
         let mut outputs = Vec::with_capacity(entry.outputs.len());
         for &output in &entry.outputs {
-            let output = output.map(|tensor| self.result(position, op, kind, tensor, &mut twins));
+            let output = output.map(|tensor| self.result(position, op, kind, tensor, &mut duplicates));
             outputs.push(output.transpose()?);
         }
         let name = match kind {
@@ -193,8 +193,8 @@ impl<'a> Rewriter<'a> {
             outputs,
             ..entry.clone()
         });
-        for twin in twins {
-            self.on_memory(OpKind::Dealloc, twin);
+        for duplicate in duplicates {
+            self.on_memory(OpKind::Dealloc, duplicate);
         }
         Ok(id)
     }
@@ -206,7 +206,7 @@ impl<'a> Rewriter<'a> {
         op: OpId,
         kind: OpKind,
         tensor: TensorId,
-        twins: &mut Vec<StorageId>,
+        duplicates: &mut Vec<StorageId>,
     ) -> Result<TensorId, RewriteError> {
         let id = self.new.ops.next_key();
         let old = self.old;
@@ -229,7 +229,7 @@ impl<'a> Rewriter<'a> {
         }
         if root == tensor && resident.is_some() {
             if old.storages[entry.storage].class == StorageClass::Intermediate {
-                twins.push(storage);
+                duplicates.push(storage);
             }
         } else {
             self.instance[entry.storage] = Some(storage);

@@ -31,7 +31,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u32 {
 
 /// What steps are expected to name, so that most of them say in one byte by how much they differ.
 ///
-/// Runs follow each other. Of storages, a backward pass gives up two by turns, results and gradients, each one before the last of its
+/// Runs follow each other. Of storages, a backward pass frees two by turns, results and gradients, each one before the last of its
 /// own: so a step is expected to name what the step before the last one of its kind named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Expected {

@@ -1,6 +1,6 @@
 //! Plans as compact binary schedules, for devices that follow them step by step.
 //!
-//! A schedule says in a few hundred bytes what runs, what is given up, and what moves to a second memory and back. The format is
+//! A schedule says in a few hundred bytes what runs, what is freed, and what moves to a second memory and back. The format is
 //! described in `docs/schedule.md`. The reader, [`Schedule`], needs neither the standard library nor an allocator, and so do its sibling in C
 //! (`c/remat_schedule.h`) and the devices that both are for. Writing is for hosts (feature `write`, on by default).
 //!

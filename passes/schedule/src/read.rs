@@ -9,7 +9,7 @@ use crate::format::{CHECKSUM_BYTES, Expected, FREE, MAGIC, MOST, PAGE_OUT, RUN, 
 pub enum Step {
     /// An op runs, for the first time or again.
     Run(u32),
-    /// A storage is given up.
+    /// A storage is freed.
     Free(u32),
     /// A storage moves to the second memory.
     PageOut(u32),

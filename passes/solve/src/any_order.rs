@@ -1,7 +1,7 @@
 //! The strategy in free order: annealing over order and recomputes together.
 //!
 //! A first sequence comes from greedy repair of the reference order. Where that fails, the peak is lowered step by step until it is
-//! within the budget, at any cost; hot annealing with dear excess does that best. A sequence within the budget is improved in
+//! within the budget, at any cost; hot annealing with expensive excess does that best. A sequence within the budget is improved in
 //! rounds of several kinds, from where it is; where the budget is loose, hot annealing with cheap excess finds other orders, often
 //! some that need no recompute.
 
@@ -37,7 +37,7 @@ impl Schedule {
         adapts: true,
         moves: 0.5,
     };
-    /// The way into a tight budget: excess is dear, and at first so hot that recomputes cost nothing.
+    /// The way into a tight budget: excess is expensive, and at first so hot that recomputes cost nothing.
     const WIDE: Self = Self {
         hot: 300.0,
         excess: 0.05,

@@ -3,7 +3,7 @@
 use crate::sequence::EventId;
 use crate::state::{Edit, State};
 
-/// Removes recomputes, dearest first, while the excess does not grow; changes are appended to `log`.
+/// Removes recomputes, the most expensive first, while the excess does not grow; changes are appended to `log`.
 ///
 /// Repair adds recomputes one after another; later ones can make earlier ones superfluous.
 pub(crate) fn cleanup(state: &mut State<'_>, buffer: &mut Vec<EventId>, log: &mut Vec<Edit>) {

@@ -32,7 +32,7 @@ pub struct SolveControl<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// When to give up although time is left.
     pub patience: Patience,
-    /// Bytes of memory the process may take. Solvers that build models refuse to build larger ones; whoever calls a solver watches
+    /// Bytes of memory the process may take. Solvers that build models refuse to build larger ones; callers of solvers watch
     /// the process and raises `cancel`.
     pub memory_limit: Option<u64>,
 }

@@ -26,7 +26,7 @@
 //!
 //! # The classics
 //! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
-//! which [`stages`] provides for whoever works on its matrices.
+//! which [`stages`] provides for solvers that work on its matrices.
 
 mod anneal;
 mod any_order;

@@ -254,7 +254,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn restore(&mut self, options: RepairOptions) -> bool {
         self.log.clear();
         let repaired = if self.dag.len() > LARGE {
-            self.mend(options)
+            self.restore_large(options)
         } else {
             let repair = &mut self.neighbourhood.repair;
             repair.run(&mut self.state, options, &mut self.rng, &mut self.meter, &mut self.log)
@@ -266,7 +266,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Repairs a large state frame by frame.
-    fn mend(&mut self, options: RepairOptions) -> bool {
+    fn restore_large(&mut self, options: RepairOptions) -> bool {
         let (budget, steps) = (self.state.budget(), self.state.steps);
         let mut large = Large::new(self.dag, budget, &self.state.nodes(), self.rng.clone(), steps);
         let reached = large.reach(&mut self.meter, steps.saturating_add(options.max_steps));

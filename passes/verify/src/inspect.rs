@@ -5,7 +5,7 @@ use remat_plan::{Plan, Problem, Step, StorageId};
 use crate::memory::{Location, Memory};
 
 /// The storages that count during a step of a valid plan, with their bytes, in the order of their ids; a storage that the step
-/// makes a twin of stands twice. With the workspace of the op, the bytes add up to [`crate::StepTrace::during`]. Behind the
+/// makes a duplicate of stands twice. With the workspace of the op, the bytes add up to [`crate::StepTrace::during`]. Behind the
 /// last step: what is left at the end.
 ///
 /// Storages that DMA moves count from their step on, as if transfers took no time.

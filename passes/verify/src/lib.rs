@@ -6,16 +6,16 @@
 //!
 //! # What a step does
 //! - A *run* (compute or recompute) of an op needs every tensor the op reads. It creates each storage whose root the op
-//!   defines; where that storage is still resident, the run makes a *twin* that takes memory during the step only, and all
+//!   defines; where that storage is still resident, the run makes a *transient duplicate* that takes memory during the step only, and all
 //!   tensors of the resident storage stay as they are. Creating a storage again undefines the views into its last instance,
 //!   and drops a copy that lies in the second memory. Results that are views are defined by running their op while the storage
 //!   they look into is resident.
-//! - A *free* gives up a storage, and with it every tensor that lives there.
+//! - A *free* releases a storage, and with it every tensor that lives there.
 //! - A *page-out* takes a storage away, a *page-in* brings it back with all its tensors. What moves when, which copies stay in the
 //!   second memory, and what waits for what is [said with the plan](remat_plan#the-second-memory); the checker derives it anew.
 //! - External storages are never counted. A tensor in one is there once its op ran, a tensor without producer always.
 //!
-//! During a run these count: the resident storages, every storage the run creates (twins included), the op's workspace.
+//! During a run these count: the resident storages, every storage the run creates (duplicates included), the op's workspace.
 //! During a page-in: the resident storages and the one that comes back. The peak is the largest such sum. With DMA storages on
 //! their way count too, each from or until the moment at which its bytes are taken.
 //!

@@ -33,13 +33,13 @@ pub(crate) struct Demand {
     /// Storages that will be resident afterwards.
     pub(crate) created: u64,
     /// Second instances of storages that are resident already.
-    pub(crate) twins: u64,
+    pub(crate) duplicates: u64,
 }
 
 impl Demand {
     /// Both together; `None` if that does not fit 64 bits.
     pub(crate) fn total(self) -> Option<u64> {
-        self.created.checked_add(self.twins)
+        self.created.checked_add(self.duplicates)
     }
 }
 
@@ -104,7 +104,7 @@ impl<'a> Memory<'a> {
         for storage in Self::creates(self.problem, op) {
             let bytes = self.problem.storages[storage].bytes;
             let part = match self.location[storage] {
-                Location::Resident => &mut demand.twins,
+                Location::Resident => &mut demand.duplicates,
                 Location::Absent | Location::PagedOut => &mut demand.created,
             };
             *part = part.checked_add(bytes)?;

@@ -55,7 +55,7 @@ def output_twice(f):
 
 @feature
 def output_and_intermediate(f):
-    """Of two results one is a graph output, the other is needed again: the recompute makes a twin of the first."""
+    """Of two results one is a graph output, the other is needed again: the recompute makes a transient duplicate of the first."""
     f.constant("sizes", [1, 4], np.int64)
     f.constant("five", np.ones((5, 1)))
     f.op("Gather", ["x", f.constant("first", [0], np.int64)], "row", axis=0)

@@ -2,7 +2,7 @@
 
 use crate::{device, graph, log, nodelink, onnx, plan, problem, profile, schedule};
 
-/// What bytes of a target look like, for whoever changes them.
+/// What bytes of a target look like, for what changes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Any bytes.

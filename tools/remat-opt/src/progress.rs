@@ -18,12 +18,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often a line is written there although the same is still being done.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// The line on the terminal, for whoever ends the program.
+/// The line on the terminal, for the code that ends the program.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Takes the line off the terminal.
 pub(crate) fn clear() {
-    // Whoever holds the lock is about to do the same.
+    // The thread that holds the lock is about to do the same.
     if let Ok(mut shown) = SHOWN.try_lock()
         && let Some(bar) = shown.take()
     {

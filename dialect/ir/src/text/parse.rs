@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         match *self.cursor.token() {
             Token::Word("input") => self.source(GraphBuilder::input),
             Token::Word("const") => self.source(GraphBuilder::constant),
-            Token::Word("dealloc") => self.memory(OpKind::Dealloc, "the tensor whose storage is given up"),
+            Token::Word("dealloc") => self.memory(OpKind::Dealloc, "the tensor whose storage is freed"),
             Token::Word("page_out") => self.memory(OpKind::PageOut, "the tensor whose storage moves out"),
             Token::Word("page_in") => self.memory(OpKind::PageIn, "the tensor whose storage comes back"),
             Token::Word("output") => {

@@ -20,7 +20,7 @@ const PROBES: u32 = 6;
 
 /// Executes DTR with one heuristic and hands out what it did as a plan.
 ///
-/// First runs follow the reference order. Memory is counted as the problem has it: all operands, all results, twins and workspace
+/// First runs follow the reference order. Memory is counted as the problem has it: all operands, all results, duplicates and workspace
 /// of an op together. Graph outputs stay once they are computed. Storages that cannot be computed again are tried both ways: kept
 /// as long as something may need them, and freed after their last use, which pins what descends from them; the better plan is
 /// taken. Everything is deterministic; `random` depends on the seed.

@@ -1,4 +1,4 @@
-//! A process that is asked one question: it has a deadline, ends with whoever started it, and leaves nothing behind.
+//! A process that is asked one question: it has a deadline, ends with the process that started it, and leaves nothing behind.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -149,7 +149,7 @@ impl<'p> Planner<'p> {
         Home::Own
     }
 
-    /// Gives up what nobody reads after this node: operands, then captures, then results.
+    /// Frees what nobody reads after this node: operands, then captures, then results.
     fn release(&mut self, index: NodeIndex) {
         let node = &self.program.nodes[index];
         for value in node.reads().chain(node.results()) {

@@ -21,7 +21,7 @@
 //!
 //! First runs are left out of the objective where stages advance the frontier: they take the same time in every plan. Equalities in 4 are inequalities here, since memory only has to be large enough. Rows fix what an op may not do: run again
 //! (not recomputable), or run more often than the problem allows. Graph outputs are added to `U` of the stages after their own,
-//! workspace and the twin of an output that is made again to `U[t,k]` of a run.
+//! workspace and the duplicate of an output that is made again to `U[t,k]` of a run.
 //!
 //! With [`pages`] the program is that of the POET paper.
 //!

@@ -64,7 +64,7 @@ impl Setting {
 
     /// What a bound over the solutions of the program covers.
     pub(super) fn covers(&self) -> BoundCovers {
-        // Whoever needs a node needs its only result that takes memory.
+        // Every node that needs one needs its only result that takes memory.
         let is_one = |node: NodeId| {
             let mut values = self.instance.values(node);
             let users = values.next().map(|value| self.instance.users(value).len());
@@ -95,7 +95,7 @@ impl Setting {
         bottleneck.map_or(0, |bottleneck| self.instance.scaled_budget(Some(bottleneck.bytes)))
     }
 
-    /// Bytes of the results of a node that may be given up, in units.
+    /// Bytes of the results of a node that may be freed, in units.
     pub(super) fn bytes(&self, node: Node) -> i64 {
         let values = self.instance.values(NodeId::new(node));
         values.map(|value| self.instance.bytes(value)).sum()

@@ -6,7 +6,7 @@
 //!
 //! - the first interval of a node is active, and an interval only if the one before it is;
 //! - the intervals of a value are disjoint and in order;
-//! - cumulative: at every event the active intervals over it fit the capacity. Workspace, and the twin of a graph output that is
+//! - cumulative: at every event the active intervals over it fit the capacity. Workspace, and the duplicate of a graph output that is
 //!   made again, are intervals of one event; a graph output is an interval to the end;
 //! - reservoir, for each value and node that needs it: the level rises by one at the start of an interval of the value and falls
 //!   after its end, and a run of the node takes one for its own event; it is never negative;

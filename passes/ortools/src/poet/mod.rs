@@ -2,7 +2,7 @@
 //! Rematerialization and Paging", ICML 2022).
 //!
 //! The program is that of [`crate::checkmate`] with [`pages`](crate::checkmate::pages). This module prices it, solves it, and turns its
-//! solutions into plans: in each stage first what comes back, then what runs, in reference order. A plan gives up what nobody needs
+//! solutions into plans: in each stage first what comes back, then what runs, in reference order. A plan frees what nobody needs
 //! any more and moves out as late as possible, so it takes no more than the solution.
 
 mod prices;

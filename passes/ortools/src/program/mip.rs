@@ -87,9 +87,9 @@ pub(crate) fn program(program: &Program) -> milp::Program {
             .map(|&(variable, coefficient)| (variable, coefficient as f64));
         rows.push(terms, f64::NEG_INFINITY, limit.most as f64);
     }
-    let dearest = program.cost.iter().copied().max().unwrap_or(0);
+    let most = program.cost.iter().copied().max().unwrap_or(0);
     let mut price = 1.0;
-    while dearest as f64 / price > LARGEST as f64 {
+    while most as f64 / price > LARGEST as f64 {
         price *= 2.0;
     }
     let columns = program

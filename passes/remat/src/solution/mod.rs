@@ -72,7 +72,7 @@ impl Solution {
         }
     }
 
-    /// Takes back what is claimed about the plan but its figures: whoever was interrupted proves nothing.
+    /// Takes back what is claimed about the plan but its figures: a run that was interrupted proves nothing.
     pub fn interrupt(&mut self) {
         if let Some(certificate) = &mut self.certificate {
             certificate.interrupt();

@@ -74,7 +74,7 @@ fn build(ops: &[RandomOp], outputs: &[Index]) -> Graph {
     graph
 }
 
-/// The reference order with recomputes inserted where they can be lowered, and some frees left out so that twins arise.
+/// The reference order with recomputes inserted where they can be lowered, and some frees left out so that duplicates arise.
 fn random_plan(problem: &Problem, again: &[(Index, Index)], keep: &[Index]) -> Plan {
     let structure = Structure::of(problem);
     let mut sequence: Vec<OpId> = structure.scheduled().collect();

@@ -28,7 +28,7 @@ struct Choice {
     depth: usize,
 }
 
-/// Mends frames; holds the buffers.
+/// Repairs frames; holds the buffers.
 #[derive(Default)]
 pub(super) struct Greedy {
     /// Sums of the excess, and of the positions above the budget, from the start of the window.

@@ -1,8 +1,8 @@
-//! The search on very large graphs: stretches of the sequence are worked on one after another.
+//! The search on very large graphs: segments of the sequence are worked on one after another.
 //!
 //! On a graph of 100,000 ops the excess over a budget is a matter of many places that have little to do with one another. So the
 //! sequence is kept in a [`timeline::Timeline`], where a change costs what it touches; a [`frame::Frame`] of a few thousand runs
-//! around an excess is mended greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). Where that is stuck as well, it is
+//! around an excess is repaired greedily ([`greedy`]), and where that is stuck, annealed ([`anneal`]). Where that is stuck as well, it is
 //! annealed from so high a temperature that its order and what it recomputes are found anew. In free order the search starts
 //! from the best of some orders that list scheduling finds ([`order`]), and annealing moves first runs, too. The lowest peak is sought
 //! over ever lower budgets ([`descent`]).
@@ -50,14 +50,14 @@ const MELT: Schedule = Schedule {
     moves: 0.5,
 };
 
-/// The first ways to mend frames, one for each time that all were visited.
+/// The first ways to repair frames, one for each time that all were visited.
 const FIRST_WAYS: [(Schedule, Chain); 3] = [
     (Schedule::FIXED, Chain::SHORT),
     (Schedule::FIXED, Chain::SHORT),
     (MELT, Chain::SHORT),
 ];
 
-/// The ways to mend what they leave, drawn at random. Chains that reach further back were no help.
+/// The ways to repair what they leave, drawn at random. Chains that reach further back were no help.
 const WAYS: [(Schedule, Chain); 5] = [
     (MELT, Chain::SHORT),
     (Schedule { hot: 5.0, ..MELT }, Chain::SHORT),
@@ -104,7 +104,7 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// Mends frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
+    /// Repairs frame after frame until there is no excess, at most up to `last_step`. Returns whether that was reached.
     pub(crate) fn reach(&mut self, meter: &mut Meter<'_>, last_step: u64) -> bool {
         let (mut size, mut effort) = (FRAME, FIRST_EFFORT);
         let mut first_ways = FIRST_WAYS.into_iter();
@@ -121,7 +121,7 @@ impl<'a> Large<'a> {
                 }
                 let start = slot.saturating_sub(size / 2);
                 self.frame.set(&mut self.timeline, start..start + size);
-                self.mend(effort, chain, meter);
+                self.restore(effort, chain, meter);
                 from = self.timeline.layout.frame.end.max(slot + 1);
             }
             tracing::debug!(
@@ -132,7 +132,7 @@ impl<'a> Large<'a> {
                 steps = self.timeline.steps,
                 ?schedule,
                 ?chain,
-                "all frames mended"
+                "all frames repaired"
             );
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
@@ -142,7 +142,7 @@ impl<'a> Large<'a> {
     }
 
     /// Adds recomputes greedily, and anneals where that is stuck. In free order moves come first, they cost nothing.
-    fn mend(&mut self, effort: u64, chain: Chain, meter: &mut Meter<'_>) {
+    fn restore(&mut self, effort: u64, chain: Chain, meter: &mut Meter<'_>) {
         let mut tools = Tools {
             rng: &mut self.rng,
             meter,

@@ -196,7 +196,7 @@ impl Prices {
             + figures.objective(model) as f64
     }
 
-    /// What exceeds a limit gets dearer, what keeps it cheaper.
+    /// What exceeds a limit gets more expensive, what keeps it cheaper.
     fn follow(&mut self, model: &Model<'_>, figures: &Figures) {
         let turn = |price: &mut f64, over: bool| {
             *price *= if over { PRESSURE } else { 1.0 / PRESSURE.sqrt() };

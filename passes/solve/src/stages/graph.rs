@@ -41,7 +41,7 @@ struct Edges {
 }
 
 impl Edges {
-    /// Empty results count: whoever needs one has to find it computed.
+    /// Empty results count: a node that needs one has to find it computed.
     fn of(problem: &Problem, structure: &Structure, instance: &Instance) -> Self {
         let count = instance.len();
         let mut edges = Self {
@@ -118,7 +118,7 @@ impl StageGraph {
         self.instance.duration(NodeId::new(node))
     }
 
-    /// Bytes of the transient results, which a run makes and which may be given up.
+    /// Bytes of the transient results, which a run makes and which may be freed.
     #[must_use]
     pub fn bytes(&self, node: Node) -> u64 {
         self.bytes[node]

@@ -38,9 +38,9 @@ impl Stages {
                     held.push(node);
                 }
                 let first = node == stage;
-                let twin = if first { 0 } else { graph.kept(node) };
+                let duplicate = if first { 0 } else { graph.kept(node) };
                 memory = memory.saturating_add(if first { graph.kept(node) } else { 0 });
-                peak = peak.max(memory.saturating_add(graph.workspace(node)).saturating_add(twin));
+                peak = peak.max(memory.saturating_add(graph.workspace(node)).saturating_add(duplicate));
                 for &used in graph.parents(node).iter().chain([&node]) {
                     let over = last_use[used].is_none_or(|last| last <= node) && !passed_on(used);
                     if over && std::mem::replace(&mut live[used], false) {

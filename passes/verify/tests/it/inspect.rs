@@ -17,7 +17,7 @@ fn resident_storages_and_workspace_add_up_to_the_trace() {
         .done();
     let paged = RECOMPUTING.replace("free a, compute relu", "page_out a, compute relu, page_in a, free a");
     let plan = plan(&problem, &paged.replace("compute add", "recompute conv, compute add"));
-    // The view is run again after neither the free nor the twin is in its way.
+    // The view is run again after neither the free nor the duplicate is in its way.
     let replay = replay(&problem, &plan).unwrap();
     for at in &replay.trace {
         let bytes: u64 = resident_at(&problem, &plan, at.step)

@@ -229,7 +229,7 @@ fn v006_the_twin_of_a_resident_result_counts_during_the_recompute_only() {
             .op("f", 1, &["p", "q"], &[("r", transient(1))])
             .op("g", 1, &["p", "q", "r"], &[("y", kept(1))])
     };
-    // `q` is lost and computed again beside a twin of `p`: p + r + twin of p + q.
+    // `q` is lost and computed again beside a duplicate of `p`: p + r + duplicate of p + q.
     let steps = "compute split, compute f, free q, recompute split, compute g";
     valid(&net().with(|problem| problem.budget = Some(41)).done(), steps);
     invalid(

@@ -122,6 +122,6 @@ fn without_a_runtime_the_first_line_says_what_to_install() {
     let report: Value = serde_json::from_str(&without_runtime("--format json")).expect("the report is JSON");
     let warnings = report["warnings"].to_string();
     assert_contains_all(&warnings, &["nothing is gained", "pip install onnxruntime"]);
-    // Whoever asks for any runtime is not told of this one.
+    // Where any runtime is asked for, this one is not named.
     assert!(!without_runtime("--target onnx").contains("pip install"));
 }

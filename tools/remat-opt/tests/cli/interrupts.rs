@@ -14,7 +14,7 @@ fn long_search(folder: &Folder) -> String {
     let op = |index: usize| {
         let inputs: Vec<String> = [
             index.checked_sub(1),
-            (2 * OPS).checked_sub(index + 1).filter(|&twin| twin < index),
+            (2 * OPS).checked_sub(index + 1).filter(|&duplicate| duplicate < index),
         ]
         .into_iter()
         .flatten()
