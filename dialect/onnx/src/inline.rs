@@ -57,6 +57,7 @@ pub(crate) fn inline_functions(model: &mut ModelProto) {
     let mut inliner = Inliner {
         functions: &functions,
         names,
+        counts: FxHashMap::default(),
     };
     if let Some(graph) = model.graph.as_mut() {
         inliner.graph(graph);
@@ -131,6 +132,8 @@ struct Inliner<'f> {
     functions: &'f FxHashMap<Key, FunctionProto>,
     /// Names that are taken.
     names: BTreeSet<String>,
+    /// How many prefixes each name of a call was tried with.
+    counts: FxHashMap<String, u64>,
 }
 
 impl Inliner<'_> {
@@ -211,18 +214,24 @@ impl Inliner<'_> {
 
     /// What the names of a call begin with: that of no other name does.
     fn prefix(&mut self, name: &str) -> String {
+        let names = &self.names;
         let taken = |prefix: &str| {
-            let mut from = self.names.range(prefix.to_owned()..);
+            let mut from = names.range(prefix.to_owned()..);
             from.next().is_some_and(|name| name.starts_with(prefix))
         };
-        let mut prefix = format!("{name}/");
-        let mut count = 1_u64;
-        while taken(&prefix) {
-            count += 1;
-            prefix = format!("{name}_{count}/");
+        let count = self.counts.entry(name.to_owned()).or_insert(0);
+        loop {
+            *count += 1;
+            let prefix = if *count == 1 {
+                format!("{name}/")
+            } else {
+                format!("{name}_{count}/")
+            };
+            if !taken(&prefix) {
+                self.names.insert(prefix.clone());
+                return prefix;
+            }
         }
-        self.names.insert(prefix.clone());
-        prefix
     }
 }
 

@@ -173,7 +173,8 @@ pub(super) fn split(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
                 .collect()
         }
     };
-    if lengths.len() != results || lengths.iter().sum::<usize>() != whole {
+    let sum = lengths.iter().try_fold(0_usize, |sum, &length| sum.checked_add(length));
+    if lengths.len() != results || sum != Some(whole) {
         return None;
     }
     let inner: usize = tensor.dims[axis + 1..].iter().product();

@@ -61,3 +61,71 @@ pub(crate) fn evaluate(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
     one.filter(|value| value.dims.len() <= MAX_RANK)
         .map(|value| vec![value])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use onnx_runtime_ir::{Attribute, Node, NodeId, ValueId};
+    use remat_ir::ElementType;
+
+    use super::*;
+
+    fn list(values: &[i64]) -> Tensor {
+        Tensor::vector(values.to_vec()).expect("it is short")
+    }
+
+    fn empty(dims: &[usize]) -> Option<Tensor> {
+        Tensor::integers(ElementType::Int64, dims.to_vec(), [])
+    }
+
+    fn run(op: &str, results: u32, attributes: &[(&str, i64)], values: Vec<Tensor>) -> Option<Vec<Tensor>> {
+        let inputs = (0_u32..).take(values.len()).map(|id| Some(ValueId(id))).collect();
+        let mut node = Node::new(NodeId(0), op, inputs, (100..100 + results).map(ValueId).collect());
+        for &(name, value) in attributes {
+            node.attributes.insert(name.to_owned(), Attribute::Int(value));
+        }
+        let shapes: Vec<_> = values.iter().map(|value| Some(value.dims.clone())).collect();
+        let values: Vec<_> = values.into_iter().map(|value| Some(Rc::new(value))).collect();
+        evaluate(&Operands {
+            node: &node,
+            version: 18,
+            values: &values,
+            shapes: &shapes,
+        })
+    }
+
+    #[test]
+    fn an_empty_axis_is_sliced_backwards_to_an_empty_one() {
+        let nothing = empty(&[0]).expect("it is small");
+        let found = run(
+            "Slice",
+            1,
+            &[],
+            vec![nothing, list(&[-1]), list(&[-9]), list(&[0]), list(&[-1])],
+        );
+        assert_eq!(found.expect("it is known")[0].dims, [0]);
+    }
+
+    #[test]
+    fn hostile_operands_have_no_value() {
+        // Nothing in it, but what lies beside the empty axis is counted in strides.
+        assert!(empty(&[0, 1 << 40, 1 << 40]).is_none());
+        let most = i64::MAX;
+        let ten = || list(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert!(run("Pad", 1, &[], vec![ten(), list(&[most, most])]).is_none());
+        assert!(run("Split", 3, &[("axis", 0)], vec![ten(), list(&[most, most, 12])]).is_none());
+        let twice = vec![
+            ten(),
+            list(&[0, 0]),
+            list(&[most, most]),
+            list(&[0, 0]),
+            list(&[most, most]),
+        ];
+        assert!(run("Slice", 1, &[], twice).is_none());
+        assert!(run("Tile", 1, &[], vec![ten(), list(&[most])]).is_none());
+        assert!(run("Gather", 1, &[], vec![ten(), list(&[i64::MIN])]).is_none());
+        let truth = Tensor::integers(ElementType::Bool, vec![12], [1; 12]).expect("it is short");
+        assert!(run("Compress", 1, &[("axis", 0)], vec![ten(), truth]).is_none());
+    }
+}

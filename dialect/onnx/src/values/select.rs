@@ -18,7 +18,8 @@ pub(super) fn slice(operands: &Operands<'_>) -> Option<Tensor> {
         None => (0..starts.len()).collect(),
     };
     let steps = operands.integers("steps", 4)?.unwrap_or_else(|| vec![1; starts.len()]);
-    if ends.len() != starts.len() || along.len() != starts.len() || steps.len() != starts.len() {
+    let twice = (1..along.len()).any(|index| along[..index].contains(&along[index]));
+    if twice || ends.len() != starts.len() || along.len() != starts.len() || steps.len() != starts.len() {
         return None;
     }
     let own = strides(&tensor.dims);
@@ -39,6 +40,7 @@ pub(super) fn slice(operands: &Operands<'_>) -> Option<Tensor> {
                 let (start, end) = (start.clamp(0, extent), end.clamp(0, extent));
                 (start, end.saturating_sub(start).max(0).saturating_add(step - 1) / step)
             }
+            Ordering::Less if extent == 0 => (0, 0),
             Ordering::Less => {
                 let (start, end) = (start.clamp(0, extent - 1), end.clamp(-1, extent - 1));
                 let back = step.checked_neg()?;
@@ -232,6 +234,9 @@ pub(super) fn compress(operands: &Operands<'_>) -> Option<Tensor> {
         .enumerate()
         .filter(|&(_, &value)| value != 0);
     let taken: Vec<usize> = taken.map(|(index, _)| index).collect();
+    if taken.last().is_some_and(|&last| last >= extent) {
+        return None;
+    }
     let mut dims = tensor.dims.clone();
     dims[along] = taken.len();
     let total = count(&dims)?;
@@ -255,9 +260,12 @@ pub(super) fn pad(operands: &Operands<'_>) -> Option<Tensor> {
         .iter()
         .map(|&pad| usize::try_from(pad).ok())
         .collect::<Option<_>>()?;
-    let dims: Vec<usize> = (0..rank)
-        .map(|axis| pads[axis] + tensor.dims[axis] + pads[rank + axis])
-        .collect();
+    let padded = |axis: usize| {
+        pads[axis]
+            .checked_add(tensor.dims[axis])?
+            .checked_add(pads[rank + axis])
+    };
+    let dims: Vec<usize> = (0..rank).map(padded).collect::<Option<_>>()?;
     let total = count(&dims)?;
     let own = strides(&dims);
     let targets: Vec<usize> = (0..tensor.len())

@@ -23,12 +23,14 @@ pub(crate) enum Data {
     Floats(Vec<f64>),
 }
 
-/// The number of elements of a shape, if it is not too large.
+/// The number of elements of a shape, if it is not too large. Nor may the dimensions beside an empty one be: strides and loops over
+/// some of the axes count them.
 pub(crate) fn count(dims: &[usize]) -> Option<usize> {
-    let product = dims
+    let extent = dims
         .iter()
-        .try_fold(1_usize, |product, &dim| product.checked_mul(dim))?;
-    (product <= MAX_ELEMENTS).then_some(product)
+        .try_fold(1_usize, |product, &dim| product.checked_mul(dim.max(1)))?;
+    let count = if dims.contains(&0) { 0 } else { extent };
+    (extent <= MAX_ELEMENTS).then_some(count)
 }
 
 /// Whether elements of this type are followed, and as what.
