@@ -30,5 +30,5 @@ pub fn check_schedule(model: &Model, bytes: &[u8]) -> Result<Solution, Error> {
     let plan = remat_schedule::plan_of(&problem, &schedule)?;
     needs_pages(model, moves(&plan.steps))?;
     let replay = remat_verify::replay(&problem, &plan).map_err(PlanError::Rejected)?;
-    Ok(crate::solution::solution(model, problem, plan, replay, None))
+    Ok(Solution::of(model, problem, plan, replay, None))
 }

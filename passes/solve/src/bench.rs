@@ -5,7 +5,7 @@ use remat_plan::{NodeId, Problem, Structure};
 use crate::anneal;
 use crate::dag::Dag;
 pub use crate::large::bench::Driver;
-use crate::large::bench::Gapped;
+use crate::large::bench::{Gapped, last_use, unlimited};
 use crate::repair::{Chain, Repair, RepairOptions};
 use crate::rng::Rng;
 use crate::state::{Edit, State};
@@ -64,12 +64,9 @@ impl Driver for Dense<'_> {
     }
 
     fn insert(&mut self, node: usize) -> i64 {
-        let event = self.0.runs(NodeId::new(node))[0];
-        let value = self.0.dag().value(NodeId::new(node), 0);
-        let end = self.0.end_of(event, value);
-        if end == event {
+        let Some(end) = last_use(&self.0, NodeId::new(node)) else {
             return 0;
-        }
+        };
         let inserted = self.0.insert(NodeId::new(node), self.0.place_of(end));
         let excess = self.0.excess();
         self.0.remove(inserted);
@@ -77,14 +74,13 @@ impl Driver for Dense<'_> {
     }
 
     fn repair(&mut self) {
-        let control = crate::SolveControl::new().step_limit(u64::MAX);
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let mut meter = crate::control::Meter::new(&control, &done, std::time::Instant::now(), self.0.dag().len());
         let options = RepairOptions {
             max_steps: 20_000,
             ..RepairOptions::GREEDY
         };
-        Repair::default().run(&mut self.0, options, &mut self.2, &mut meter, &mut self.1);
+        unlimited(self.0.dag().len(), |meter| {
+            Repair::default().run(&mut self.0, options, &mut self.2, meter, &mut self.1);
+        });
         self.1.clear();
     }
 

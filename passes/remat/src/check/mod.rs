@@ -32,13 +32,7 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
         tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
     }
     let plan = file.plan(&problem)?;
-    Ok(crate::solution::solution(
-        model,
-        problem,
-        plan,
-        replay,
-        file.certificate.clone(),
-    ))
+    Ok(Solution::of(model, problem, plan, replay, file.certificate.clone()))
 }
 
 /// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.

@@ -3,7 +3,7 @@
 use remat_plan::{BoundCovers, Certificate, Plan, Problem, Status, StopReason};
 use remat_verify::{check_certificate, replay};
 
-use super::{BugReport, Solution, SolveError, solution};
+use super::{BugReport, Solution, SolveError};
 use crate::claims::refuted;
 use crate::{Error, Model};
 
@@ -51,7 +51,7 @@ pub(crate) fn accept(
             if let Err(rejection) = check_certificate(&problem, Some((&plan, &replay)), &certificate) {
                 return Err(refuted(problem, Some(plan), vec![certificate], rejection).into());
             }
-            Ok(solution(model, problem, plan, replay, Some(certificate)))
+            Ok(Solution::of(model, problem, plan, replay, Some(certificate)))
         }
         Err(rejection) => Err(SolveError::Rejected(Box::new(BugReport {
             problem,

@@ -50,6 +50,22 @@ pub struct Solution {
 }
 
 impl Solution {
+    /// A plan that the checker has replayed, as a solution of the model.
+    #[must_use]
+    pub fn of(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Self {
+        let overhead = Overhead {
+            duration: replay.duration,
+            baseline: model.baseline().duration,
+        };
+        Self {
+            problem,
+            plan,
+            replay,
+            certificate,
+            overhead,
+        }
+    }
+
     /// The plan with its figures, ready to be written.
     #[must_use]
     pub fn plan_file(&self, model: &Model) -> PlanFile {
@@ -85,26 +101,5 @@ impl Solution {
         let certificate = self.certificate.as_ref();
         let certificate = certificate.filter(|certificate| certificate.bound_covers.is_every_plan(order));
         certificate.map_or(0, |certificate| certificate.bound)
-    }
-}
-
-/// What the checker has replayed, as a solution of the model.
-pub(crate) fn solution(
-    model: &Model,
-    problem: Problem,
-    plan: Plan,
-    replay: Replay,
-    certificate: Option<Certificate>,
-) -> Solution {
-    let overhead = Overhead {
-        duration: replay.duration,
-        baseline: model.baseline().duration,
-    };
-    Solution {
-        problem,
-        plan,
-        replay,
-        certificate,
-        overhead,
     }
 }

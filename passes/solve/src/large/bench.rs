@@ -1,15 +1,20 @@
 //! Driven by `benches/sequence.rs`.
 
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
 use remat_plan::NodeId;
 
 use super::anneal::propose;
 use super::frame::{Frame, Tools};
 use super::greedy::Greedy;
 use super::timeline::{Edit, Timeline};
+use crate::SolveControl;
+use crate::control::Meter;
 use crate::dag::Dag;
 use crate::repair::Chain;
 use crate::rng::Rng;
-use crate::sequence::EventId;
+use crate::sequence::{EventId, Layout, Sequence};
 
 /// Changes of a sequence; each leaves the sequence as it was, and returns an excess or duration.
 pub trait Driver {
@@ -23,6 +28,20 @@ pub trait Driver {
     fn repair(&mut self);
     /// Proposes a change as annealing does, and takes it back.
     fn propose(&mut self) -> i64;
+}
+
+/// What reads the first value of a node's first run last, if any does.
+pub(crate) fn last_use<L: Layout>(sequence: &Sequence<'_, L>, node: NodeId) -> Option<EventId> {
+    let event = sequence.runs(node)[0];
+    let end = sequence.end_of(event, sequence.dag().value(node, 0));
+    (end != event).then_some(end)
+}
+
+/// Works without a limit.
+pub(crate) fn unlimited(nodes: usize, work: impl FnOnce(&mut Meter<'_>)) {
+    let control = SolveControl::new().step_limit(u64::MAX);
+    let done = AtomicBool::new(false);
+    work(&mut Meter::new(&control, &done, Instant::now(), nodes));
 }
 
 pub(crate) struct Gapped<'a>(Timeline<'a>, Vec<Edit>, Rng, Frame);
@@ -63,12 +82,9 @@ impl Driver for Gapped<'_> {
     }
 
     fn insert(&mut self, node: usize) -> i64 {
-        let event = self.0.runs(NodeId::new(node))[0];
-        let value = self.0.dag().value(NodeId::new(node), 0);
-        let end = self.0.end_of(event, value);
-        if end == event {
+        let Some(end) = last_use(&self.0, NodeId::new(node)) else {
             return 0;
-        }
+        };
         let inserted = self.0.insert(NodeId::new(node), end);
         let excess = self.0.excess();
         self.0.remove(inserted);
@@ -76,16 +92,15 @@ impl Driver for Gapped<'_> {
     }
 
     fn repair(&mut self) {
-        let control = crate::SolveControl::new().step_limit(u64::MAX);
-        let done = std::sync::atomic::AtomicBool::new(false);
-        let mut meter = crate::control::Meter::new(&control, &done, std::time::Instant::now(), self.0.dag().len());
         let whole = 0..self.0.len();
         self.3.set(&mut self.0, whole);
-        let mut tools = Tools {
-            rng: &mut self.2,
-            meter: &mut meter,
-        };
-        Greedy::default().run(&mut self.0, &mut self.3, Chain::SHORT, &mut tools);
+        unlimited(self.0.dag().len(), |meter| {
+            let mut tools = Tools {
+                rng: &mut self.2,
+                meter,
+            };
+            Greedy::default().run(&mut self.0, &mut self.3, Chain::SHORT, &mut tools);
+        });
     }
 
     fn propose(&mut self) -> i64 {

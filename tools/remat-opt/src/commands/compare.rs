@@ -66,9 +66,8 @@ impl Arguments for CompareArgs {
             ("the figures (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
-        let mut job = self.planning.job(&writes)?;
         let line = Line::start(quiet, None);
-        let model = job.open_shown(None, &line)?;
+        let model = self.planning.open(&writes, &line)?;
         let mut control = self.planning.search.control().observer(&line);
         control.step_limit = self.step_limit;
         let request = CompareRequest {

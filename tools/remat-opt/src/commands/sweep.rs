@@ -115,9 +115,8 @@ impl Arguments for SweepArgs {
             ("the front (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
-        let mut job = self.planning.job(&writes)?;
         let line = Line::start(quiet, self.total_time_limit);
-        let model = job.open_shown(None, &line)?;
+        let model = self.planning.open(&writes, &line)?;
         let resume = match &self.output {
             Some(path) if path.exists() => Some(read_front(path)?),
             _ => None,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
-use remat::{Model, Overhead, Solution};
+use remat::{Model, Solution};
 use remat_onnxruntime_run::{OptimizationLevel, Output, optimize};
 
 use crate::common::{Facts, WrittenFor, assert_same, models, original, runtime};
@@ -105,17 +105,7 @@ fn stressed(model: &Model, seed: u64, any_order: bool) -> Solution {
     };
     let plan = lower_sequence(&problem, &structure, stress.sequence(any_order)).expect("the order is topological");
     let replay = remat::verify::replay(&problem, &plan).unwrap_or_else(|rejection| panic!("seed {seed}: {rejection}"));
-    let overhead = Overhead {
-        duration: replay.duration,
-        baseline: model.baseline().duration,
-    };
-    Solution {
-        problem,
-        plan,
-        replay,
-        certificate: None,
-        overhead,
-    }
+    Solution::of(model, problem, plan, replay, None)
 }
 
 /// What plans are made for, what is written, and the outputs to compare with.
