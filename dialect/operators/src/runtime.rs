@@ -1,13 +1,14 @@
 //! Operators that ONNX Runtime's optimizers make, for its own layouts of images.
 //!
 //! In `com.ms.internal.nhwc` channels stand last. In `com.microsoft.nchwc` they stand in blocks as wide as a vector: pooling is
-//! vectorized, reordering is a copy. Models with blocked operators are made for one machine, and none of these is run again.
+//! vectorized, reordering is a copy. Models with blocked operators are made for one machine. A reordering is not run again: where a
+//! file is loaded, each value is reordered once for all its readers.
 
-use crate::columns::{Formula as F, Movement as M};
+use crate::columns::{Element, Formula as F, Movement as M};
 use crate::operator::Operator;
 
 const fn nchwc(name: &'static str) -> Operator {
-    Operator::new("com.microsoft.nchwc", name).stateful()
+    Operator::new("com.microsoft.nchwc", name)
 }
 
 const fn nhwc(name: &'static str) -> Operator {
@@ -16,13 +17,13 @@ const fn nhwc(name: &'static str) -> Operator {
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
-    nchwc("AveragePool").cost(F::Pool),
-    nchwc("Conv").cost(F::Conv { weight: 1 }).overwrites(3),
-    nchwc("GlobalAveragePool").cost(F::GlobalPool),
-    nchwc("GlobalMaxPool").cost(F::GlobalPool),
-    nchwc("MaxPool").cost(F::Pool),
-    nchwc("ReorderInput").cost(F::Move(M::Copy)),
-    nchwc("ReorderOutput").cost(F::Move(M::Copy)),
+    nchwc("AveragePool").cost(F::Pool).shaped_as("AveragePool", &[0], Element::Same),
+    nchwc("Conv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).overwrites(3),
+    nchwc("GlobalAveragePool").cost(F::GlobalPool).shaped_as("GlobalAveragePool", &[0], Element::Same),
+    nchwc("GlobalMaxPool").cost(F::GlobalPool).shaped_as("GlobalMaxPool", &[0], Element::Same),
+    nchwc("MaxPool").cost(F::Pool).shaped_as("MaxPool", &[0], Element::Same),
+    nchwc("ReorderInput").stateful().cost(F::Move(M::Copy)),
+    nchwc("ReorderOutput").stateful().cost(F::Move(M::Copy)),
     nchwc("Upsample").cost(F::Elementwise(8)),
     nhwc("AveragePool").cost(F::AveragePool),
     nhwc("BatchNormalization").cost(F::Normalization(4)),

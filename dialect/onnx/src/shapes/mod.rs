@@ -6,6 +6,7 @@
 //! a rule objects to keeps its stated types, function calls are inferred through their bodies, and all scopes share one
 //! set of symbols, so that a dimension keeps its name through subgraphs and calls.
 
+mod blocked;
 mod budget;
 mod control;
 mod convert;

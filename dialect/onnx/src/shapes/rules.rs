@@ -5,6 +5,7 @@ use onnx_runtime_ir::{Attribute, DataType, Node};
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, TypeInfo};
 use remat_operators::{ResultType, operator};
 
+use super::blocked;
 use super::guard::MAX_RANK;
 use super::learning;
 use super::symbols::{Symbols, data_type};
@@ -23,6 +24,11 @@ pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], s
                 result.type_info = info;
             }
         }
+    }
+    if node.domain == "com.microsoft.nchwc"
+        && let Some(result) = results.first_mut().filter(|result| is_open(result))
+    {
+        result.type_info = blocked::result(node, inputs);
     }
     if let Some(result) = results
         .first_mut()
