@@ -29,6 +29,7 @@
 //! Every plan that leaves this crate has passed `remat-verify`.
 
 mod auto;
+mod baseline;
 mod batch;
 mod check;
 mod claims;
@@ -50,6 +51,7 @@ mod sweep;
 mod watch;
 
 pub use auto::Auto;
+pub use baseline::{BaselineOf, BaselinePeak};
 pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, NoBatch, max_batch};
 pub use check::{PlanError, Setting, check_plan};
 pub use compare::{

@@ -11,7 +11,9 @@ use remat_verify::{Replay, replay};
 
 use crate::input::{read, read_text};
 use crate::setup::setup_of;
-use crate::{BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SolveError};
+use crate::{
+    BaselineOf, BaselinePeak, BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SolveError,
+};
 
 /// What the problem was made from.
 #[derive(Debug)]
@@ -31,6 +33,9 @@ pub struct Model {
     problem: Problem,
     baseline_plan: Plan,
     baseline: Replay,
+    baseline_peak: BaselinePeak,
+    /// Whether plans count memory as ONNX Runtime on a CPU takes it.
+    is_for_runtime: bool,
     setup: Option<Setup>,
     room: Option<Room>,
     measured_sizes: BTreeMap<String, u64>,
@@ -77,7 +82,12 @@ impl Model {
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
         let (problem, profile) = problem_of(model.graph(), options, &device)?;
-        let model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
+        let mut model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
+        let problem = &model.problem;
+        model.is_for_runtime = problem.accounting == Accounting::Runtime
+            && problem.order == OrderMode::Free
+            && problem.paging.is_none()
+            && device.cpu_kernels;
         Ok(model.read_with(options, Some(&device)))
     }
 
@@ -128,7 +138,12 @@ impl Model {
                 profile,
                 problem,
                 baseline_plan,
+                baseline_peak: BaselinePeak {
+                    bytes: baseline.peak,
+                    of: BaselineOf::FileOrder,
+                },
                 baseline,
+                is_for_runtime: false,
                 setup: None,
                 measured_sizes: BTreeMap::new(),
                 room: None,
@@ -165,6 +180,13 @@ impl Model {
     #[must_use]
     pub fn measured_sizes(&self) -> &BTreeMap<String, u64> {
         &self.measured_sizes
+    }
+
+    /// Notes what the model takes as it is.
+    #[must_use]
+    pub fn with_baseline_peak(mut self, peak: BaselinePeak) -> Self {
+        self.baseline_peak = peak;
+        self
     }
 
     /// Notes that the model is what this runtime made of the input.
@@ -286,10 +308,24 @@ impl Model {
         &self.baseline_plan
     }
 
-    /// Peak and duration without rematerialization.
+    /// Peak and duration of every op once in reference order, as plans count them.
     #[must_use]
     pub fn baseline(&self) -> &Replay {
         &self.baseline
+    }
+
+    /// What the model takes as it is: what shares of memory are of. The peak of [`Model::baseline`] until [`Model::with_baseline_peak`]
+    /// says something else.
+    #[must_use]
+    pub fn baseline_peak(&self) -> BaselinePeak {
+        self.baseline_peak
+    }
+
+    /// Whether plans count memory as ONNX Runtime on a CPU takes it: an ONNX model in any order, in one memory. Then what the model takes
+    /// as it is can be measured or simulated.
+    #[must_use]
+    pub fn is_for_runtime(&self) -> bool {
+        self.is_for_runtime
     }
 }
 

@@ -79,7 +79,7 @@ pub fn explained(
     let refusal = Refusal {
         cause: error,
         budget: budget.saturating_add(besides),
-        baseline: model.baseline().peak,
+        baseline: model.baseline_peak(),
         op: bottleneck.map(|most| problem.ops[most.op].name.clone()),
         need: need.saturating_add(besides),
         retry: (lowest.is_some() && room.is_none()).then_some(BudgetSpec::Min),

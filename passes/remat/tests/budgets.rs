@@ -63,7 +63,7 @@ fn the_budget_that_a_refusal_names_has_a_plan() {
 fn a_refusal_names_the_op_the_lowest_peak_and_the_shares() {
     let model = open(UNET, &LoadOptions::default());
     let refusal = refusal(&model, "1KiB").expect("no plan is so small");
-    assert_eq!((refusal.budget, refusal.baseline), (1_024, model.baseline().peak));
+    assert_eq!((refusal.budget, refusal.baseline), (1_024, model.baseline_peak()));
     assert_eq!(refusal.cause.kind(), ErrorKind::Negative);
     let lowest = refusal.lowest.as_ref().expect("it was looked for");
     assert!(refusal.need > 1_024 && lowest.bytes >= refusal.need);

@@ -7,15 +7,15 @@ use remat::onnx::{ImportOptions, OnnxError, OnnxModel};
 use remat::plan::PlanFile;
 use remat::profile::ProfileFile;
 use remat::solver::Activity;
-use remat::{LoadOptions, Model, ReadError};
-use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile, open_model};
+use remat::{BaselinePeak, LoadOptions, Model, ReadError};
+use remat_onnxruntime_deploy::{DeployError, ProfileRequest, measured_profile, open_model, with_baseline};
 use remat_onnxruntime_run::{Host, OptimizationLevel, ProfileOptions, SessionSettings};
 
-use crate::args::{LoadArgs, RuntimeArgs};
+use crate::args::{BaselineArg, LoadArgs, RuntimeArgs};
 use crate::files::Files;
 use crate::machine;
 use crate::progress::Line;
-use crate::runtime::limits;
+use crate::runtime::{expected, limits};
 
 /// What a run of a model is expected to take of which nothing is known.
 const UNKNOWN_RUN: Duration = Duration::from_secs(10);
@@ -37,6 +37,8 @@ pub(crate) struct Job<'a> {
     /// ONNX Runtime, once it was needed.
     pub(crate) host: Option<Host>,
     runtime: &'a RuntimeArgs,
+    /// What shares of memory are of.
+    baseline: BaselineArg,
     /// The times of the ops are still to be measured.
     pub(crate) measures: bool,
 }
@@ -76,6 +78,7 @@ impl<'a> Job<'a> {
             files,
             host: None,
             runtime: &load.runtime,
+            baseline: load.baseline,
             measures: load.profile_is_measured(),
         };
         if load.runtime.ort_library.is_some() && load.runtime.is_named() {
@@ -166,14 +169,40 @@ impl<'a> Job<'a> {
         Ok(model)
     }
 
-    /// [`Job::open`], with the reading shown.
+    /// Whether what the model takes as it is can be told for ONNX Runtime, and is to be.
+    pub(crate) fn is_for_runtime(&self, model: &Model) -> bool {
+        self.baseline == BaselineArg::Runtime && model.is_for_runtime()
+    }
+
+    /// The model with what it takes as it is: in ONNX Runtime, if that is asked for and there is one.
+    pub(crate) fn with_baseline(&mut self, model: Model) -> Model {
+        if !self.is_for_runtime(&model) {
+            return model;
+        }
+        // Without one, it is simulated.
+        _ = self.find_runtime();
+        let limits = limits(Some(LEAST + expected(&model).saturating_mul(PATIENCE)));
+        let runtime = self.host.as_ref().map(|host| (host, limits));
+        with_baseline(model, self.input, &self.load.dims, runtime)
+    }
+
+    /// [`Job::open`], with the reading shown, and with what the model takes as it is: `baseline` where that is known.
     ///
     /// # Errors
     /// As [`Job::open`].
-    pub(crate) fn open_shown(&mut self, plan: Option<&PlanFile>, line: &Line) -> anyhow::Result<Model> {
+    pub(crate) fn open_shown(
+        &mut self,
+        plan: Option<&PlanFile>,
+        baseline: Option<BaselinePeak>,
+        line: &Line,
+    ) -> anyhow::Result<Model> {
         line.apart(Activity::Import, "");
         let model = self.open(plan)?;
         line.baseline(model.baseline().duration);
-        Ok(model)
+        if let Some(peak) = baseline {
+            return Ok(model.with_baseline_peak(peak));
+        }
+        line.apart(Activity::Measure, "the model as it came");
+        Ok(self.with_baseline(model))
     }
 }

@@ -1,10 +1,17 @@
 //! Bytes and times as people read them.
 
 use bytesize::ByteSize;
+use remat::{BaselinePeak, Model};
 
 /// Bytes in binary units, `3.2 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
+}
+
+/// What the model takes as it is, as a line of a report.
+pub(crate) fn baseline(model: &Model) -> String {
+    let BaselinePeak { bytes: peak, of } = model.baseline_peak();
+    format!("baseline  {}, {of}", bytes(peak))
 }
 
 /// Nanoseconds in the unit that keeps three digits, `12.3 ms`.

@@ -123,7 +123,7 @@ impl Attempt {
         let (recomputes, reserved) = (planned.solution.plan.recomputes(), planned.lowered.report.reserved);
         tracing::debug!(self.round, recomputes, reserved, predicted = planned.prediction.peak_bytes, after = ?check.after, "a file was measured");
         let is_done = beyond.is_none() && (is_settled(&planned) || !self.is_short);
-        let budget = request.solve.budget.bytes(self.model.baseline().peak);
+        let budget = request.solve.budget.bytes(self.model.baseline_peak().bytes);
         let rank = |(planned, check): &(Planned, Check)| rank(budget, planned, check);
         let found = (planned, check);
         let best = match self.best.take() {

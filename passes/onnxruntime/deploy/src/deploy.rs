@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat::Format;
+use remat::{BaselinePeak, ErrorKind, Format, SolveError};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_solve::{Activity, SolveControl};
 use tempfile::TempDir;
 
 use crate::attempt::Attempt;
+use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::Planned;
-use crate::measure::{Baseline, Bench, Check, MEASUREMENTS};
+use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, tolerated};
 use crate::open::{open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
@@ -49,6 +50,10 @@ struct Machine<'c, 'a, S> {
     /// The strategies that are still to be tried.
     strategies: S,
     rejected: Vec<Rejected>,
+    /// What a budget in per cent is a share of.
+    peak: BaselinePeak,
+    /// The file that is closest to the budget, of those that exceed it, with the bytes by which it does.
+    closest: Option<(u64, Attempt, Planned, Option<Check>)>,
     /// The model of a strategy that was rejected, where the next one starts from the same.
     opened: Option<remat::Model>,
 }
@@ -82,15 +87,28 @@ pub fn deploy(
     });
     let measuring = bench.as_ref().filter(|_| request.measure);
     let baseline = measuring.map(Bench::baseline).transpose()?;
+    let measured = baseline.as_ref().and_then(Baseline::peak);
+    let (peak, opened) = match request
+        .baseline
+        .or(measured.filter(|_| request.order == OrderHint::Any))
+    {
+        Some(peak) => (peak, None),
+        None => {
+            let model = open(request, bench.as_ref(), false, clock, scratch.path())?;
+            (simulated(&model, request.order)?.into(), Some(model))
+        }
+    };
     let mut machine = Machine {
         request,
         clock,
         bench,
         baseline,
         scratch,
-        strategies: Strategy::all().filter(|&strategy| request.allows(strategy, host.is_some())),
+        strategies: Strategy::all().filter(|&strategy| request.allows(strategy, peak, host.is_some())),
         rejected: Vec::new(),
-        opened: None,
+        peak,
+        closest: None,
+        opened,
     };
     let mut state = State::Open;
     loop {
@@ -106,18 +124,21 @@ pub fn deploy(
     }
 }
 
-/// The next state of an attempt that cannot go on: the best file that was measured stays, else the error is that of the deployment.
-fn settle<'c, 'a>(mut attempt: Attempt, error: DeployError) -> Result<State<'c, 'a>, DeployError> {
-    match attempt.best.take() {
-        Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
-        None => Err(error),
+/// The lowest peak that is known of a model for which a budget is refused.
+fn lowest_known(error: &DeployError) -> u64 {
+    match error {
+        DeployError::Pipeline(remat::Error::Solve(SolveError::Refused(refusal))) => {
+            let lowest = refusal.lowest.as_ref().map(|lowest| lowest.bytes);
+            lowest.unwrap_or(u64::MAX)
+        }
+        _ => u64::MAX,
     }
 }
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn open(&mut self) -> Result<State<'c, 'a>, DeployError> {
         let Some(strategy) = self.strategies.next() else {
-            return Err(self.exhausted());
+            return self.exhausted();
         };
         let recipe = strategy.recipe();
         if !self.rejected.is_empty() && recipe.rewrites && !self.clock.has(Duration::ZERO) {
@@ -132,7 +153,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         };
         match opened {
             Ok(model) => {
-                let model = model.ordered_for(self.request.order.name());
+                let model = model
+                    .ordered_for(self.request.order.name())
+                    .with_baseline_peak(self.peak);
                 Ok(State::Plan(Attempt::new(strategy, model, started.elapsed())))
             }
             Err(error) if recipe.fuses && !self.clock.is_cancelled() => {
@@ -144,17 +167,51 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
     }
 
-    /// What it means that no strategy is left.
-    fn exhausted(&mut self) -> DeployError {
-        let rejected = std::mem::take(&mut self.rejected);
-        if self.clock.left_out().contains(&LeftOut::Strategies) {
+    /// What it means that no strategy is left: the file that is closest to the budget is the result, else why there is none.
+    fn exhausted(&mut self) -> Result<State<'c, 'a>, DeployError> {
+        if let Some((_, attempt, planned, check)) = self.closest.take() {
+            self.rejected.retain(|one| one.strategy != attempt.strategy);
+            return Ok(match check {
+                Some(check) => State::Complete(attempt, planned, check),
+                None => State::Done(attempt, planned, None),
+            });
+        }
+        let mut rejected = std::mem::take(&mut self.rejected);
+        let refusals = rejected
+            .iter()
+            .enumerate()
+            .filter_map(|(place, one)| match &one.reason {
+                Rejection::Refused(error) => Some((lowest_known(error), place)),
+                _ => None,
+            });
+        if let Some((_, place)) = refusals.min()
+            && let Rejection::Refused(error) = rejected.swap_remove(place).reason
+        {
+            return Err(*error);
+        }
+        Err(if self.clock.left_out().contains(&LeftOut::Strategies) {
             DeployError::NoTime { rejected }
         } else {
             DeployError::AllRejected { rejected }
+        })
+    }
+
+    /// The next state of an attempt that cannot go on: the best file that was measured stays. Where a budget is refused, the next strategy may
+    /// keep it; every other error is that of the deployment.
+    fn settle(&mut self, mut attempt: Attempt, error: DeployError) -> Result<State<'c, 'a>, DeployError> {
+        let is_refused = matches!(error.kind(), ErrorKind::Negative | ErrorKind::Limit)
+            && matches!(error, DeployError::Pipeline(_))
+            && self.request.plan.is_none();
+        match attempt.best.take() {
+            Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
+            None if is_refused && !self.clock.is_cancelled() => {
+                Ok(State::Reject(attempt, Rejection::Refused(Box::new(error))))
+            }
+            None => Err(error),
         }
     }
 
-    fn plan(&self, mut attempt: Attempt) -> Result<State<'c, 'a>, DeployError> {
+    fn plan(&mut self, mut attempt: Attempt) -> Result<State<'c, 'a>, DeployError> {
         let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
         let task = attempt.task(self.request);
         let begun = match without_search(&task) {
@@ -165,22 +222,22 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         match begun {
             Ok(Ok(round)) => Ok(State::Search(attempt, round)),
             Ok(Err(planned)) => Ok(State::Verify(attempt, planned)),
-            Err(error) => settle(attempt, error),
+            Err(error) => self.settle(attempt, error),
         }
     }
 
-    fn search(&self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
+    fn search(&mut self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
         let start = attempt.best.as_ref().map(|(planned, _)| &planned.solution.plan);
         match round.search(&attempt.task(self.request), start) {
             Ok(None) => Ok(State::Search(attempt, round)),
             Ok(Some(planned)) => Ok(State::Verify(attempt, planned)),
             // The budget leaves no room for the calibration margin, or the time is over.
-            Err(error) => settle(attempt, error),
+            Err(error) => self.settle(attempt, error),
         }
     }
 
     /// Measures a plan's file. The first of a strategy does not count.
-    fn verify(&self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
+    fn verify(&mut self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
         let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref()) else {
             let higher = attempt
                 .task(self.request)
@@ -188,7 +245,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let is_rejected = self.request.arena && !self.request.is_bounded() && attempt.strategy.recipe().rewrites;
             return Ok(match higher.filter(|_| is_rejected) {
                 Some(higher) => State::Reject(attempt, higher.into()),
-                None => State::Done(attempt, planned, None),
+                None => self.within_budget(attempt, planned, None),
             });
         };
         let must_be_lower = self.request.order == OrderHint::Any;
@@ -208,17 +265,43 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 self.forget_peaks(&mut check);
                 let best = attempt.measured((planned, check), self.request, self.clock, baseline);
                 Ok(match best {
-                    Some((planned, check)) => State::Complete(attempt, planned, check),
+                    Some((planned, check)) => self.within_budget(attempt, planned, Some(check)),
                     None => State::Plan(attempt),
                 })
             }
-            Ok(Err(Rejection::DoesNotRun(error @ RuntimeError::Cancelled { .. }))) => settle(attempt, error.into()),
+            Ok(Err(Rejection::DoesNotRun(error @ RuntimeError::Cancelled { .. }))) => {
+                self.settle(attempt, error.into())
+            }
             Ok(Err(rejection)) => Ok(match attempt.best.take() {
                 Some((planned, check)) => State::Complete(attempt, planned, check),
                 None => State::Reject(attempt, rejection),
             }),
-            Err(error) => settle(attempt, error),
+            Err(error) => self.settle(attempt, error),
         }
+    }
+
+    /// The best file of a strategy is the result where it keeps the budget; else another strategy may keep it, and the closest file is
+    /// remembered.
+    fn within_budget(&mut self, attempt: Attempt, planned: Planned, check: Option<Check>) -> State<'c, 'a> {
+        let budget = self.request.solve.budget.bytes(self.peak.bytes);
+        let measured = check.as_ref().and_then(|check| check.after.exact);
+        let peak = measured.unwrap_or(planned.prediction.peak_bytes);
+        let highest = budget.map(|budget| if measured.is_some() { tolerated(budget) } else { budget });
+        let is_over = self.request.plan.is_none() && highest.is_some_and(|highest| peak > highest);
+        let Some(budget) = budget.filter(|_| is_over && !self.clock.is_cancelled()) else {
+            return match check {
+                Some(check) => State::Complete(attempt, planned, check),
+                None => State::Done(attempt, planned, None),
+            };
+        };
+        let (strategy, over) = (attempt.strategy, peak - budget);
+        let reason = Rejection::OverBudget { budget, peak };
+        tracing::info!(%strategy, %reason, "another lowering strategy may keep the budget");
+        self.rejected.push(Rejected { strategy, reason });
+        if self.closest.as_ref().is_none_or(|&(least, ..)| over < least) {
+            self.closest = Some((over, attempt, planned, check));
+        }
+        State::Open
     }
 
     /// Measures what there is time for, and corrects the prediction.
@@ -322,7 +405,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let onnx = request.onnx(&model)?;
             clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.proto, output))?;
         }
-        let budget = request.solve.budget.bytes(model.baseline().peak);
+        let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
         Ok(Deployment {
             budget: budget.filter(|_| request.plan.is_none()),
             model,

@@ -130,6 +130,17 @@ pub enum Rejection {
         /// Seed of the inputs.
         seed: u64,
     },
+    /// No plan for its model keeps the budget, as far as is known.
+    #[error(transparent)]
+    Refused(Box<DeployError>),
+    /// The best file takes more memory than the budget.
+    #[error("it takes {peak} bytes, the budget is {budget} bytes")]
+    OverBudget {
+        /// The budget.
+        budget: u64,
+        /// Measured peak of the file, else the predicted one.
+        peak: u64,
+    },
     /// The file takes more memory than the model as it came.
     #[error(transparent)]
     HigherPeak(#[from] HigherPeak),

@@ -7,6 +7,7 @@ use remat::{Model, Solution};
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
 use remat_solve::Activity;
 
+use crate::baseline::simulated;
 use crate::clock::{Effort, LeftOut};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::simulate::{Prediction, simulate};
@@ -119,8 +120,7 @@ impl Task<'_> {
             return Ok(known);
         }
         let Self { request, model, .. } = *self;
-        let graph = remat::rewrite(model, &Solution::baseline(model)?)?.ok_or_else(|| request.refused())?;
-        let prediction = simulate(model, &graph, &self.as_it_is()?, request.order)?;
+        let prediction = simulated(model, request.order)?;
         Ok(self.without_plan.get_or_init(|| prediction))
     }
 

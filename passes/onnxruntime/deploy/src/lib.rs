@@ -41,10 +41,14 @@
 //! there is no time or no runtime to measure it, by what is predicted of both. A budget is about the peak with the arena off; under one,
 //! files that take no more with the arena are preferred, and none is rejected for it.
 //!
+//! A budget in per cent is a share of what the runtime takes for the model as it came (`baseline`). Where no plan for the model of a strategy
+//! keeps a budget, or its best file does not, the next strategy is tried; of files that exceed it, the closest is the result.
+//!
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
 mod attempt;
+mod baseline;
 mod clock;
 mod deploy;
 mod error;
@@ -60,6 +64,7 @@ mod simulate;
 mod sizes;
 mod strategy;
 
+pub use baseline::{with_baseline, with_simulated_baseline};
 pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use error::{DeployError, Rejected, Rejection};

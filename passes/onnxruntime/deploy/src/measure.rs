@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use remat::{BaselineOf, BaselinePeak};
 use remat_onnxruntime_run::{
     ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError,
     SessionSettings, TimeComparison, compare_time, measure,
@@ -210,6 +211,15 @@ impl Baseline {
     /// What a process takes that measures the model as it came, or one made of it.
     pub(crate) fn took(&self) -> Duration {
         self.took
+    }
+
+    /// What the model as it came takes, where memory can be measured.
+    pub(crate) fn peak(&self) -> Option<BaselinePeak> {
+        let peaks = self.exact.peaks.as_ref().ok()?;
+        Some(BaselinePeak {
+            bytes: peaks.first,
+            of: BaselineOf::Measured,
+        })
     }
 
     /// What completing a check is expected to take.

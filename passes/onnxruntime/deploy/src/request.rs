@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use remat::{LoadOptions, Model, Solution, SolveRequest};
+use remat::{BaselinePeak, LoadOptions, Model, Solution, SolveRequest};
 use remat_cost::ProfileFile;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{LoweringReport, OrderHint};
@@ -23,6 +23,9 @@ pub struct DeployRequest<'a> {
     pub load: &'a LoadOptions,
     /// What is solved for.
     pub solve: &'a SolveRequest,
+    /// What the model takes as it is: what a budget in per cent is a share of. Without it, what a run takes, or where nothing is measured,
+    /// what is simulated.
+    pub baseline: Option<BaselinePeak>,
     /// A plan to apply instead.
     pub plan: Option<&'a PlanFile>,
     /// Costs of the model that is planned on, which may be one that the runtime made of the input; else those of `load` apply, as far as
@@ -60,16 +63,22 @@ impl DeployRequest<'_> {
         self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
     }
 
-    /// Whether the strategy can give what is asked for, in the runtime if one `is_here`.
-    pub(crate) fn allows(&self, strategy: Strategy, is_here: bool) -> bool {
+    /// Whether the strategy can give what is asked for of a model that takes `baseline`, in the runtime if one `is_here`.
+    pub(crate) fn allows(&self, strategy: Strategy, baseline: BaselinePeak, is_here: bool) -> bool {
         let recipe = strategy.recipe();
         let is_for_fused = |plan: &PlanFile| Some(plan.setup.as_ref()?.fused_by.is_some());
         (is_here || !recipe.fuses)
-            && (recipe.rewrites || !self.is_bounded())
+            && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self
                 .plan
                 .and_then(is_for_fused)
                 .is_none_or(|fused| fused == recipe.fuses)
+    }
+
+    /// Whether a budget in bytes is asked for that a model keeps as it came, which takes `baseline` bytes.
+    fn is_kept_by(&self, baseline: u64) -> bool {
+        let budget = self.solve.budget.bytes(baseline);
+        self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
     }
 
     /// The error of an input that does not run in ONNX Runtime.

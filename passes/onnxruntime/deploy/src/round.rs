@@ -12,7 +12,7 @@ use crate::clock::{Effort, LeftOut};
 use crate::file::{Planned, Task};
 
 /// How often is searched at most, each time with a lower budget, because the runtime takes more than the plan has.
-const SEARCHES: usize = 3;
+const SEARCHES: usize = 4;
 
 /// By how much of the peak, in thousandths, a plan may be higher that suits the arena.
 const LITTLE_MORE_PERMILLE: u64 = 15;
@@ -44,7 +44,7 @@ impl<'c, 'a> Round<'c, 'a> {
     pub(crate) fn begin(task: &Task<'_>, effort: Effort<'c, 'a>, margin: u64) -> Result<Self, DeployError> {
         let Task { request, model, .. } = *task;
         let mut asked = request.solve.on_device(model)?;
-        let budget = asked.budget.bytes(model.baseline().peak);
+        let budget = asked.budget.bytes(model.baseline_peak().bytes);
         let mut besides = 0;
         if let Some(budget) = budget {
             besides = margin.saturating_add(beyond_the_plan(task, &effort)?);
@@ -74,6 +74,13 @@ impl<'c, 'a> Round<'c, 'a> {
             Err(error) => match self.best.take() {
                 // It is within the budget but for what the runtime adds.
                 Some(best) => return Ok(Some(best)),
+                // What the runtime takes beside a plan may be less than beside the baseline.
+                None if self.besides > self.margin && !clock.is_cancelled() => {
+                    self.asked.budget =
+                        BudgetSpec::Bytes(self.asked.budget.bytes(0).unwrap_or(0) + self.besides - self.margin);
+                    self.besides = self.margin;
+                    return Ok(None);
+                }
                 None if self.margin > 0 => return Err(error.into()),
                 None => {
                     let control = self.effort.search(1.0, None);
@@ -94,11 +101,29 @@ impl<'c, 'a> Round<'c, 'a> {
         let may_follow = beyond > 0 && self.searches < SEARCHES && !clock.is_cancelled();
         if let Some(searched) = searched.filter(|_| may_follow) {
             if self.effort.has_time_for_a_search() {
-                self.asked.budget = BudgetSpec::Bytes(searched.saturating_sub(beyond));
-                self.best = Some(planned);
+                // The last one leaves nothing of what is to be had for little time.
+                let is_last = self.searches + 1 == SEARCHES;
+                self.asked.budget = match is_last {
+                    true => BudgetSpec::Auto,
+                    false => BudgetSpec::Bytes(searched.saturating_sub(beyond)),
+                };
+                if self
+                    .best
+                    .as_ref()
+                    .is_none_or(|best| planned.prediction.peak_bytes < best.prediction.peak_bytes)
+                {
+                    self.best = Some(planned);
+                }
                 return Ok(None);
             }
             clock.leave_out(LeftOut::AnotherPlan);
+        }
+        if beyond > 0
+            && let Some(best) = self
+                .best
+                .take_if(|best| best.prediction.peak_bytes < planned.prediction.peak_bytes)
+        {
+            return Ok(Some(best));
         }
         let is_free = planned.solution.replay.duration == model.baseline().duration;
         if request.arena && (is_free || self.is_quickly_optimal(&planned.solution)) {
@@ -110,10 +135,10 @@ impl<'c, 'a> Round<'c, 'a> {
     /// A plan that is as good as `best`, or higher by little where no budget is to be kept, and takes less where the arena is left on, among
     /// a few, as far as there is time.
     fn suited_to_the_arena(&self, task: &Task<'_>, mut best: Planned) -> Result<Planned, DeployError> {
-        let Task { request, model, .. } = *task;
+        let model = task.model;
         let clock = self.effort.clock;
         let little_more = best.prediction.peak_bytes / 1_000 * (1_000 + LITTLE_MORE_PERMILLE);
-        let highest = request.solve.budget.bytes(model.baseline().peak).unwrap_or(little_more);
+        let highest = self.budget.unwrap_or(little_more);
         let mut asked = self.asked.clone();
         if best.solution.problem.budget.is_some() && asked.budget.bytes(0).is_none() {
             // The lowest budget is known now.

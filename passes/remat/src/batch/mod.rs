@@ -21,7 +21,7 @@ pub use self::trial::BatchFinding;
 use self::interval::largest;
 use self::trial::{Attempt, Task};
 use crate::solution::longest;
-use crate::{Error, Model, Solution};
+use crate::{BaselinePeak, Error, Model, Solution};
 
 /// Not even the smallest size fits.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -62,8 +62,8 @@ pub struct BatchRequest {
 pub struct BatchTrial {
     /// The size.
     pub size: u64,
-    /// Peak without rematerialization; 0 where the model cannot be read.
-    pub baseline_peak: u64,
+    /// What the model takes as it is; absent where it cannot be read.
+    pub baseline: Option<BaselinePeak>,
     /// Time without rematerialization.
     pub baseline_duration: u64,
     /// What was found.
@@ -129,7 +129,7 @@ pub fn max_batch(
     open(1)?;
     let budget = request.memory.saturating_sub(request.fixed);
     let without = largest(0, request.largest, |size| {
-        Ok::<_, Error>(open(size).is_ok_and(|model| model.baseline().peak <= budget))
+        Ok::<_, Error>(open(size).is_ok_and(|model| model.baseline_peak().bytes <= budget))
     })?;
     let mut search = Search {
         open,
@@ -182,7 +182,7 @@ impl Search<'_> {
         let fits = finding.fits();
         self.trials.push(BatchTrial {
             size,
-            baseline_peak: model.as_ref().map_or(0, |model| model.baseline().peak),
+            baseline: model.as_ref().map(Model::baseline_peak),
             baseline_duration: model.as_ref().map_or(0, |model| model.baseline().duration),
             finding,
             elapsed: started.elapsed(),
@@ -191,7 +191,7 @@ impl Search<'_> {
     }
 
     fn finding(&mut self, size: u64, model: &Model) -> Result<BatchFinding, Error> {
-        if model.baseline().peak <= self.budget {
+        if model.baseline_peak().bytes <= self.budget {
             self.plan = None;
             return Ok(BatchFinding::Baseline);
         }

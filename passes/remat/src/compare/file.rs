@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CompareRequest, ComparedRun, Comparison};
-use crate::Model;
 use crate::finding::{FindingKind, millis};
+use crate::{BaselineOf, Model};
 
 /// The value of [`ComparisonFile::format`].
 pub const COMPARISON_FORMAT: &str = "remat-comparison/1";
@@ -25,8 +25,11 @@ pub struct ComparisonFile {
     pub accounting: Accounting,
     /// Whether first computes follow the reference order.
     pub order: OrderMode,
-    /// Peak of running every op once in reference order.
+    /// What the model takes as it is: what shares are of.
     pub baseline_peak_bytes: u64,
+    /// What says so.
+    #[serde(default)]
+    pub baseline_of: BaselineOf,
     /// Time of running every op once.
     pub baseline_duration: u64,
     /// Bytes that every plan needs for one op.
@@ -120,7 +123,8 @@ impl ComparisonFile {
             problem: problem.digest(),
             accounting: problem.accounting,
             order: problem.order,
-            baseline_peak_bytes: model.baseline().peak,
+            baseline_peak_bytes: model.baseline_peak().bytes,
+            baseline_of: model.baseline_peak().of,
             baseline_duration: model.baseline().duration,
             floor_bytes: comparison.floor,
             seed: control.seed,

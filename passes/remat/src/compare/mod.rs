@@ -123,7 +123,7 @@ pub struct Beaten {
 impl Comparison {
     /// Each solver's name with its plans as points: the budget as a share of the model's peak, and the added time, both in per cent.
     pub fn curves(&self, model: &Model) -> impl Iterator<Item = (&'static str, Vec<(f64, f64)>)> {
-        let peak = model.baseline().peak.max(1) as f64;
+        let peak = model.baseline_peak().bytes.max(1) as f64;
         self.solvers.iter().map(move |solver| {
             let runs = self.budgets.iter().zip(&solver.runs);
             let point = |(&(_, bytes), run): (&(BudgetSpec, u64), &ComparedRun)| {
@@ -274,7 +274,7 @@ fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solve
 
 /// The budgets with their bytes, loose ones first.
 fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u64)>, CompareError> {
-    let baseline = model.baseline().peak;
+    let baseline = model.baseline_peak().bytes;
     let bytes = |&budget: &BudgetSpec| match budget.bytes(baseline) {
         Some(bytes) => Ok((budget, bytes)),
         None => Err(CompareError::Budget { budget }),

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::overhead::Overhead;
 use crate::error::{exact, quoted};
-use crate::{ErrorKind, Room};
+use crate::{BaselinePeak, ErrorKind, Room};
 
 /// An answer of ours that the checker rejected, with the problem it answers.
 #[derive(Debug)]
@@ -167,8 +167,8 @@ pub struct Refusal {
     pub cause: SolveError,
     /// The budget in bytes.
     pub budget: u64,
-    /// What shares are of: the peak of running every op once in reference order.
-    pub baseline: u64,
+    /// What shares are of.
+    pub baseline: BaselinePeak,
     /// The op that needs most by itself; absent where there are no ops.
     pub op: Option<String>,
     /// What it needs: no plan takes less.
@@ -185,10 +185,10 @@ impl Refusal {
     /// Bytes exactly, in the unit that fits, and in per cent of the baseline.
     fn bytes(&self, bytes: u64) -> String {
         let exact = exact(bytes);
-        if self.baseline == 0 {
+        if self.baseline.bytes == 0 {
             return exact;
         }
-        let permille = u128::from(bytes) * 1_000 / u128::from(self.baseline);
+        let permille = u128::from(bytes) * 1_000 / u128::from(self.baseline.bytes);
         format!("{exact}, {}.{} %", permille / 10, permille % 10)
     }
 }
@@ -215,7 +215,13 @@ impl fmt::Display for Refusal {
         if let Some(room) = &self.room {
             write!(f, "; {room}")?;
         }
-        write!(f, "; the model takes {} as it is", exact(self.baseline))?;
+        let baseline = self.baseline;
+        write!(
+            f,
+            "; the model takes {} as it is, {}",
+            exact(baseline.bytes),
+            baseline.of
+        )?;
         if let Some(op) = &self.op {
             let need = self.bytes(self.need);
             let missing = self.need.saturating_sub(self.budget);
@@ -276,7 +282,10 @@ mod tests {
         let refusal = Refusal {
             cause,
             budget: 300,
-            baseline: 1_000,
+            baseline: BaselinePeak {
+                bytes: 1_000,
+                of: crate::BaselineOf::FileOrder,
+            },
             op: Some("conv".to_owned()),
             need: 400,
             room: None,
@@ -289,8 +298,8 @@ mod tests {
         };
         assert_eq!(
             refusal.to_string(),
-            "no plan within the budget of 300 bytes, 30.0 % was found: the step limit was reached; the model takes 1000 bytes as it is, \
-             op `conv` alone needs 400 bytes, 40.0 %: 100 bytes more; the lowest peak found (there may be a lower one) is 600 bytes, 60.0 %"
+            "no plan within the budget of 300 bytes, 30.0 % was found: the step limit was reached; the model takes 1000 bytes as it is, in \
+             file order, op `conv` alone needs 400 bytes, 40.0 %: 100 bytes more; the lowest peak found (there may be a lower one) is 600 bytes, 60.0 %"
         );
     }
 }

@@ -63,7 +63,7 @@ impl SolveRequest {
         match self.budget {
             BudgetSpec::Auto => request.budget = BudgetSpec::Bytes(room.bytes()),
             BudgetSpec::Share(_) | BudgetSpec::Bytes(_) => {
-                let budget = self.budget.bytes(baseline).unwrap_or(baseline);
+                let budget = self.budget.bytes(model.baseline_peak().bytes).unwrap_or(baseline);
                 check(room, "the budget", budget)?;
             }
             BudgetSpec::Min | BudgetSpec::None => {}
@@ -93,7 +93,7 @@ pub(crate) fn seek(
 ) -> Result<Solution, Error> {
     let solver = solver_named(&request.solver)?;
     let mut problem = model.problem().clone();
-    problem.budget = request.budget.bytes(model.baseline().peak);
+    problem.budget = request.budget.bytes(model.baseline_peak().bytes);
     goal.apply(&mut problem);
     let allowed = request
         .max_overhead

@@ -12,7 +12,7 @@ use super::front::{Front, FrontPoint, KnownBound};
 use super::request::{FrontFileError, SweepError, SweepRequest};
 use crate::finding::{Finding, FindingKind, millis};
 use crate::save::write;
-use crate::{Error, Model, check_plan};
+use crate::{BaselineOf, BaselinePeak, Error, Model, check_plan};
 
 /// The value of [`FrontFile::format`] that this version writes and reads.
 pub const FRONT_FORMAT: &str = "remat-front/1";
@@ -30,8 +30,11 @@ pub struct FrontFile {
     pub accounting: Accounting,
     /// Whether first computes follow the reference order.
     pub order: OrderMode,
-    /// Peak of running every op once in reference order.
+    /// What the model takes as it is: what shares are of.
     pub baseline_peak_bytes: u64,
+    /// What says so.
+    #[serde(default)]
+    pub baseline_of: BaselineOf,
     /// Time of running every op once.
     pub baseline_duration: u64,
     /// Bytes that every plan needs for one op.
@@ -139,11 +142,21 @@ impl FrontFile {
             problem: problem.digest(),
             accounting: problem.accounting,
             order: problem.order,
-            baseline_peak_bytes: model.baseline().peak,
+            baseline_peak_bytes: model.baseline_peak().bytes,
+            baseline_of: model.baseline_peak().of,
             baseline_duration: model.baseline().duration,
             floor_bytes: front.floor,
             effort: Effort::of(request, control),
             points: front.points.iter().map(record).collect(),
+        }
+    }
+
+    /// What the model takes as it is, as the front has it: its budgets are shares of that, so a front is continued with it.
+    #[must_use]
+    pub fn baseline_peak(&self) -> BaselinePeak {
+        BaselinePeak {
+            bytes: self.baseline_peak_bytes,
+            of: self.baseline_of,
         }
     }
 

@@ -50,7 +50,7 @@ impl FrontPoint {
     pub(super) fn new(spec: BudgetSpec, model: &Model) -> Self {
         Self {
             spec,
-            budget: spec.bytes(model.baseline().peak),
+            budget: spec.bytes(model.baseline_peak().bytes),
             order: model.problem().order,
             finding: Finding::Untried,
             visits: 0,

@@ -134,6 +134,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
             max_overhead: Some(args.max_overhead * 10_000).filter(|_| budget == BudgetSpec::Auto),
             solver: "auto".to_owned(),
         },
+        baseline: None,
         plan: None,
         profile: None,
         order: OrderHint::Any,

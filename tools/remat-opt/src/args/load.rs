@@ -28,6 +28,22 @@ const ORDERS: Choice<OrderMode> = Choice(&[
     ("fixed", OrderMode::Fixed, "The order of the input"),
 ]);
 
+/// What shares of memory are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BaselineArg {
+    Runtime,
+    File,
+}
+
+const BASELINES: Choice<BaselineArg> = Choice(&[
+    (
+        "runtime",
+        BaselineArg::Runtime,
+        "What ONNX Runtime takes for the model as it came, where that can be told",
+    ),
+    ("file", BaselineArg::File, "Every op once, in the order of the file"),
+]);
+
 /// Sizes that a model leaves open; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct OpenSizes {
@@ -80,6 +96,13 @@ pub(crate) struct LoadArgs {
     /// How often one op may run at most [default: no limit].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = GOAL, hide_short_help = true)]
     max_computes: Option<u32>,
+    /// What a per cent of memory is one of: `runtime` or `file` [default: runtime].
+    ///
+    /// `runtime`: what ONNX Runtime takes for the model as it came with the memory arena off, measured where it is there, else simulated.
+    /// `file`: the peak of every op once, in the order of the file, as plans count memory; the only one for graphs, devices that are no
+    /// CPU, `--order fixed` and `--accounting paper`.
+    #[arg(long, value_name = "MODE", value_parser = BASELINES, default_value = "runtime", hide_default_value = true, help_heading = GOAL, hide_short_help = true)]
+    pub(crate) baseline: BaselineArg,
     #[command(flatten)]
     pub(crate) paging: PagingArgs,
     #[command(flatten)]

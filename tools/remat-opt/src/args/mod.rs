@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(crate) use budgets::{Budgets, parse_budgets};
 pub(crate) use choice::{Choice, SWITCH};
 pub(crate) use goal::{GoalArgs, PagingArgs};
-pub(crate) use load::{LoadArgs, OpenSizes};
+pub(crate) use load::{BaselineArg, LoadArgs, OpenSizes};
 pub(crate) use planning::PlanningArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
 pub(crate) use runtime::{RuntimeArgs, SessionArgs, parse_intra_threads, provider};

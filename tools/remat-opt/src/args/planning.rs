@@ -42,6 +42,6 @@ impl PlanningArgs {
     /// # Errors
     /// Those of [`Job::resolve`] and [`Job::open`].
     pub(crate) fn open(&self, writes: &[Named<'_>], line: &Line) -> anyhow::Result<Model> {
-        self.job(writes)?.open_shown(None, line)
+        self.job(writes)?.open_shown(None, None, line)
     }
 }

@@ -95,11 +95,11 @@ impl Arguments for CompareArgs {
 
 fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Duration) -> String {
     let mut lines = vec![
-        format!("baseline  {}", units::bytes(model.baseline().peak)),
+        units::baseline(model),
         format!(
             "floor     {} ({:.1} %)",
             units::bytes(comparison.floor),
-            units::percent(comparison.floor, model.baseline().peak)
+            units::percent(comparison.floor, model.baseline_peak().bytes)
         ),
         String::new(),
         table(model, comparison).trim_fmt(),
@@ -150,7 +150,10 @@ fn table(model: &Model, comparison: &Comparison) -> Table {
                 let gap = certificate.and_then(|certificate| certificate.gap);
                 row.extend([
                     units::bytes(solution.replay.peak),
-                    format!("{:.1} %", units::percent(solution.replay.peak, model.baseline().peak)),
+                    format!(
+                        "{:.1} %",
+                        units::percent(solution.replay.peak, model.baseline_peak().bytes)
+                    ),
                     overhead(model, solution.replay.duration),
                     certificate.map_or_else(String::new, |certificate| overhead(model, certificate.bound)),
                     gap.map_or_else(String::new, |gap| format!("{:.2} %", 100.0 * gap)),
@@ -176,7 +179,7 @@ fn overhead(model: &Model, duration: u64) -> String {
 
 /// What is known about a run, in a word.
 fn svg(model: &Model, comparison: &Comparison) -> anyhow::Result<String> {
-    let share = |bytes: u64| units::percent(bytes, model.baseline().peak);
+    let share = |bytes: u64| units::percent(bytes, model.baseline_peak().bytes);
     let curves = comparison.curves(model).map(|(name, points)| Curve {
         name: name.to_owned(),
         points,

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use remat::Model;
 use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure};
 use remat::verify::{Replay, StepTrace, resident_at};
+use remat::{BaselineOf, Model};
 use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +47,10 @@ pub(crate) struct Report {
     tensors: usize,
     /// Duration of all steps; in nanoseconds for models.
     duration: u64,
+    /// What the model takes as it is: what shares of memory are of.
+    baseline_peak_bytes: u64,
+    /// What says so.
+    baseline_of: BaselineOf,
     /// Most bytes resident at once.
     peak_bytes: u64,
     /// The step at which that is.
@@ -99,11 +103,13 @@ impl Arguments for InspectArgs {
         let mut job = Job::resolve(&self.input, &self.load, &[("the plan", self.plan.as_ref())], &[])?;
         let Some(path) = &self.plan else {
             let model = job.open(None)?;
+            let model = job.with_baseline(model);
             model.onnx().into_iter().for_each(super::warn_of_lost_marks);
             return show(self, &model, model.baseline_plan(), model.baseline());
         };
         let file = super::read_plan(path)?;
         let model = job.open(Some(&file))?;
+        let model = job.with_baseline(model);
         let solution = remat::check_plan(&model, &file)?;
         show(self, &model, &solution.plan, &solution.replay)
     }
@@ -139,11 +145,19 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
         replay.peak_step,
         shown(op_at(problem, plan, replay.peak_step)),
     )];
+    let baseline = model.baseline_peak();
+    if baseline.of != BaselineOf::FileOrder {
+        lines.push(format!(
+            "the model takes {} as it is, {}: shares are of that",
+            units::bytes(baseline.bytes),
+            baseline.of
+        ));
+    }
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
             "no plan in this order can go below {} ({:.1} %): op `{}`",
             units::bytes(bottleneck.bytes),
-            units::percent(bottleneck.bytes, replay.peak),
+            units::percent(bottleneck.bytes, baseline.bytes),
             shown(&problem.ops[bottleneck.op].name),
         ));
     }
@@ -205,6 +219,8 @@ impl Report {
             ops: problem.ops.len(),
             tensors: problem.tensors.len(),
             duration: replay.duration,
+            baseline_peak_bytes: model.baseline_peak().bytes,
+            baseline_of: model.baseline_peak().of,
             peak_bytes: replay.peak,
             peak_step: replay.peak_step,
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),

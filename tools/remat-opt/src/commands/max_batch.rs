@@ -8,8 +8,9 @@ use clap::Args;
 use comfy_table::Table;
 use remat::plan::{Accounting, parse_bytes, parse_duration, parse_share};
 use remat::solver::Activity;
-use remat::{BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
+use remat::{BaselineOf, BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
 use remat_files::shown;
+use remat_onnxruntime_deploy::with_simulated_baseline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -106,8 +107,10 @@ pub(crate) struct Report {
 struct Trial {
     /// The size.
     batch: u64,
-    /// Peak without rematerialization.
+    /// What the model takes as it is; 0 where it cannot be read.
     baseline_peak_bytes: u64,
+    /// What says so; absent where it cannot be read.
+    baseline_of: Option<BaselineOf>,
     /// Duration without rematerialization.
     baseline_duration: u64,
     /// `fits as it is`, `found`, `impossible`, `not found` or `unreadable`.
@@ -161,7 +164,12 @@ impl Arguments for MaxBatchArgs {
             return seek(&|size| {
                 let mut options = job.load.clone();
                 options.dims.insert(name.clone(), size);
-                Model::open(job.input, &options)
+                let model = Model::open(job.input, &options)?;
+                Ok(if job.is_for_runtime(&model) {
+                    with_simulated_baseline(model)
+                } else {
+                    model
+                })
             });
         }
         let model = Model::open(job.input, &job.load)?;
@@ -216,7 +224,10 @@ fn table(trials: &[BatchTrial]) -> Table {
     let mut table = console::table(["batch", "baseline", "peak", "overhead", "found"], 0..4);
     for trial in trials {
         let (peak, duration) = match trial.finding {
-            BatchFinding::Baseline => (Some(trial.baseline_peak), Some(trial.baseline_duration)),
+            BatchFinding::Baseline => (
+                trial.baseline.map(|baseline| baseline.bytes),
+                Some(trial.baseline_duration),
+            ),
             BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
             BatchFinding::Impossible { .. } | BatchFinding::NotFound { .. } | BatchFinding::Unreadable { .. } => {
                 (None, None)
@@ -228,7 +239,7 @@ fn table(trials: &[BatchTrial]) -> Table {
         };
         table.add_row([
             trial.size.to_string(),
-            units::bytes(trial.baseline_peak),
+            units::bytes(trial.baseline.map_or(0, |baseline| baseline.bytes)),
             peak.map_or_else(String::new, units::bytes),
             duration.map_or_else(String::new, |duration| {
                 format!("{:+.2} %", overhead(duration).percent())
@@ -259,7 +270,8 @@ impl Report {
             };
             Trial {
                 batch: trial.size,
-                baseline_peak_bytes: trial.baseline_peak,
+                baseline_peak_bytes: trial.baseline.map_or(0, |baseline| baseline.bytes),
+                baseline_of: trial.baseline.map(|baseline| baseline.of),
                 baseline_duration: trial.baseline_duration,
                 found: state(&trial.finding),
                 reason: trial.finding.reason().map(str::to_owned),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use remat::plan::{Accounting, Certificate, parse_duration};
-use remat::{Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
+use remat::{BaselineOf, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
 use remat_chart::{Curve, DrawError};
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -57,8 +57,10 @@ pub(crate) struct Report {
     output: Option<PathBuf>,
     /// Which bytes count.
     accounting: Accounting,
-    /// Peak of running every op once in reference order.
+    /// What the model takes as it is: what shares are of.
     baseline_peak_bytes: u64,
+    /// What says so.
+    baseline_of: BaselineOf,
     /// Duration of that.
     baseline_duration: u64,
     /// Bytes that every plan needs for one op.
@@ -116,11 +118,12 @@ impl Arguments for SweepArgs {
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
         let line = Line::start(quiet, self.total_time_limit);
-        let model = self.planning.open(&writes, &line)?;
+        let mut job = self.planning.job(&writes)?;
         let resume = match &self.output {
             Some(path) if path.exists() => Some(read_front(path)?),
             _ => None,
         };
+        let model = job.open_shown(None, resume.as_ref().map(FrontFile::baseline_peak), &line)?;
         let mut control = self.planning.search.control().observer(&line);
         if let Some(limit) = self.total_time_limit {
             control = control.time_limit(limit);
@@ -156,7 +159,7 @@ impl Arguments for SweepArgs {
 
 /// The front as a chart: plans as points of a falling line, budgets without one as crosses on the axis.
 fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
-    let share = |bytes: u64| units::percent(bytes, model.baseline().peak);
+    let share = |bytes: u64| units::percent(bytes, model.baseline_peak().bytes);
     let solutions = front.points.iter().filter_map(|point| point.solution());
     let plans = solutions.map(|solution| (share(solution.replay.peak), solution.overhead.percent()));
     let plans = Curve {
@@ -194,7 +197,7 @@ fn read_front(path: &Path) -> anyhow::Result<FrontFile> {
 
 /// The table a person wants at the end.
 fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> String {
-    let baseline = model.baseline().peak;
+    let baseline = model.baseline_peak().bytes;
     let headings = "budget bytes peak share overhead recomputes gap found";
     let mut table = console::table(headings.split(' '), 1..7);
     for point in &front.points {
@@ -218,7 +221,7 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         table.add_row(row);
     }
     let mut lines = vec![
-        format!("baseline  {}", units::bytes(baseline)),
+        units::baseline(model),
         format!(
             "floor     {} ({:.1} %)",
             units::bytes(front.floor),
@@ -274,7 +277,8 @@ impl Report {
             input: args.planning.input.clone(),
             output: args.output.clone(),
             accounting: model.problem().accounting,
-            baseline_peak_bytes: model.baseline().peak,
+            baseline_peak_bytes: model.baseline_peak().bytes,
+            baseline_of: model.baseline_peak().of,
             baseline_duration: model.baseline().duration,
             floor_bytes: front.floor,
             solver: front.solver.clone(),

@@ -6,7 +6,7 @@ use remat::dtr::{Heuristic, UnknownHeuristic};
 use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
-use remat::{Error, PlanError, ReadError, SetupError, SolveError};
+use remat::{BaselineOf, Error, PlanError, ReadError, SetupError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -113,8 +113,10 @@ pub(crate) struct Budget {
     pub(crate) lowest_peak_op: Option<String>,
     /// Whether it is proved that no plan has a lower peak.
     pub(crate) lowest_is_proved: bool,
-    /// Peak of running every op once in reference order: what shares are of.
+    /// What the model takes as it is: what shares are of.
     pub(crate) baseline_peak_bytes: Option<u64>,
+    /// What says so.
+    pub(crate) baseline_of: Option<BaselineOf>,
     /// A command that finds a plan.
     pub(crate) command: Option<String>,
 }
@@ -154,7 +156,8 @@ impl Budget {
                 lowest_peak_bytes: refusal.lowest.as_ref().map(|lowest| lowest.bytes),
                 lowest_peak_op: refusal.lowest.as_ref().and_then(|lowest| lowest.op.clone()),
                 lowest_is_proved: refusal.lowest.as_ref().is_some_and(|lowest| lowest.proved),
-                baseline_peak_bytes: Some(refusal.baseline),
+                baseline_peak_bytes: Some(refusal.baseline.bytes),
+                baseline_of: Some(refusal.baseline.of),
                 command: again::after(error),
                 ..Self::of(&refusal.cause)
             },

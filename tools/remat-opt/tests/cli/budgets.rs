@@ -125,3 +125,33 @@ fn without_a_runtime_the_first_line_says_what_to_install() {
     // Where any runtime is asked for, this one is not named.
     assert!(!without_runtime("--target onnx").contains("pip install"));
 }
+
+/// A per cent is one of the same bytes in every command.
+#[test]
+fn every_command_has_one_baseline() {
+    let baseline = |line: &str| {
+        let report: Value = serde_json::from_str(&crate::stdout_of(&mut remat_opt(line))).expect("JSON");
+        let bytes = report["baseline_peak_bytes"].as_u64().expect("a number");
+        (bytes, report["baseline_of"].as_str().expect("a word").to_owned())
+    };
+    let commands = |options: &str| {
+        let lines = [
+            format!("inspect {UNET} {options} --format json"),
+            format!("{UNET} -b 60% {options} {SEARCH} --format json"),
+            format!("{UNET} -b 60% --target ort {options} {SEARCH} --format json"),
+            format!("sweep {UNET} --budgets 60% {options} {SEARCH} --format json"),
+            format!("compare {UNET} --budgets 60% {options} --solvers search --step-limit 1000 --format json"),
+        ];
+        let mut all: Vec<_> = lines.iter().map(|line| baseline(line)).collect();
+        all.dedup();
+        all
+    };
+    let [(in_runtime, simulated)] = &commands("")[..] else {
+        panic!("{:?}", commands(""))
+    };
+    let [(in_file, file_order)] = &commands("--baseline file")[..] else {
+        panic!("{:?}", commands("--baseline file"))
+    };
+    assert_eq!((&**simulated, &**file_order), ("simulated", "file-order"));
+    assert!(in_runtime != in_file);
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use remat::solver::SolveControl;
-use remat::{Error, LoadOptions, SolveError, SolveRequest};
+use remat::{BaselineOf, Error, LoadOptions, SolveError, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
@@ -51,6 +51,7 @@ pub(crate) fn deployed_within(
             max_overhead: None,
             solver: "search".to_owned(),
         },
+        baseline: None,
         plan: None,
         profile: None,
         order: OrderHint::Any,
@@ -83,7 +84,9 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
             "{name}: predicted {}, measured {after}",
             found.prediction.peak_bytes
         );
-        let budget = found.model.baseline().peak * 75 / 100;
+        let peak = found.model.baseline_peak();
+        assert_eq!((peak.bytes, peak.of), (before, BaselineOf::Measured), "{name}");
+        let budget = before * 75 / 100;
         assert!(
             found.prediction.peak_bytes <= budget,
             "{name}: the budget of {budget} is for what is predicted, {}",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use remat::plan::{Accounting, Certificate};
-use remat::{Model, Solution};
+use remat::{BaselineOf, Model, Solution};
 use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Rejected, Strategy};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,8 +24,10 @@ pub(crate) struct Report {
     accounting: Accounting,
     /// The budget in bytes, where there is one.
     budget_bytes: Option<u64>,
-    /// Peak of running every op once in reference order.
+    /// What the model takes as it is: what shares are of.
     baseline_peak_bytes: u64,
+    /// What says so.
+    baseline_of: BaselineOf,
     /// Peak of the plan.
     peak_bytes: u64,
     /// Duration of running every op once; in nanoseconds for models.
@@ -121,7 +123,8 @@ impl Report {
             output: args.output.clone(),
             accounting: solution.problem.accounting,
             budget_bytes: solution.problem.budget,
-            baseline_peak_bytes: model.baseline().peak,
+            baseline_peak_bytes: model.baseline_peak().bytes,
+            baseline_of: model.baseline_peak().of,
             peak_bytes: solution.replay.peak,
             baseline_duration: model.baseline().duration,
             duration: solution.replay.duration,

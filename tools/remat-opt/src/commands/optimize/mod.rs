@@ -79,7 +79,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         tracing::warn!("{}", report::WITHOUT_RUNTIME);
     }
     let line = Line::start(quiet, Some(args.time_limit));
-    let model = job.open_shown(plan.as_ref(), &line)?;
+    let model = job.open_shown(plan.as_ref(), None, &line)?;
     let solution = match &plan {
         Some(plan) => {
             args.goal.check_plan(plan, &model)?;
@@ -223,6 +223,7 @@ fn deploy(
         output: written,
         load: &load,
         solve: &args.request(),
+        baseline: (!job.is_for_runtime(&model)).then(|| model.baseline_peak()),
         plan,
         profile: if job.measures { Some(&profiler) } else { None },
         order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,

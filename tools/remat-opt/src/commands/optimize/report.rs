@@ -43,6 +43,7 @@ pub(super) fn text(
 /// What the plan gains and costs, and how good it is.
 pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
     let (before, after) = (model.baseline(), &solution.replay);
+    let baseline = model.baseline_peak();
     let is_model = model.format() == Format::Onnx;
     let time = |duration: u64| {
         if is_model {
@@ -53,11 +54,12 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
     };
     let mut lines = vec![
         format!(
-            "peak      {} -> {} ({:.1} %), {} accounting",
-            units::bytes(before.peak),
+            "peak      {} -> {} ({:.1} %), {} accounting, the baseline {}",
+            units::bytes(baseline.bytes),
             units::bytes(after.peak),
-            units::percent(after.peak, before.peak),
+            units::percent(after.peak, baseline.bytes),
             format!("{:?}", solution.problem.accounting).to_lowercase(),
+            baseline.of,
         ),
         format!(
             "overhead  {:+.2} %{} ({} -> {}), {} among {}",
@@ -84,7 +86,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
         lines.push(format!(
             "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
             units::bytes(bottleneck.bytes),
-            units::percent(bottleneck.bytes, before.peak),
+            units::percent(bottleneck.bytes, baseline.bytes),
             if problem.order == OrderMode::Fixed {
                 " in this order"
             } else {
