@@ -198,6 +198,12 @@ impl Model {
         self
     }
 
+    /// Whether the model is what a runtime made of the input.
+    #[must_use]
+    pub fn is_fused(&self) -> bool {
+        self.setup.as_ref().is_some_and(|setup| setup.fused_by.is_some())
+    }
+
     /// Notes the execution orders that a file of the model is made for, as plans name them.
     #[must_use]
     pub fn ordered_for(mut self, order: &str) -> Self {

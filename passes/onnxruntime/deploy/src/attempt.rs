@@ -2,14 +2,16 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::path::Path;
 use std::time::Duration;
 
 use remat::Model;
 use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
-use crate::file::{Planned, Task};
-use crate::measure::{Baseline, Check};
+use crate::file::{LaidOut, Planned, Task};
+use crate::layout::Portable;
+use crate::measure::{Baseline, Bench, Check};
 use crate::peaks::Basis;
 use crate::{DeployRequest, Prediction, Strategy};
 
@@ -28,6 +30,8 @@ const LITTLE: u32 = 8;
 pub(crate) struct Attempt {
     pub(crate) strategy: Strategy,
     pub(crate) model: Model,
+    /// The nodes that it is written with, where the runtime laid it out.
+    pub(crate) portable: Option<Portable>,
     /// What making a file and simulating it is expected to take.
     file: Duration,
     /// How many plans were measured.
@@ -50,6 +54,7 @@ impl Attempt {
         Self {
             strategy,
             model,
+            portable: None,
             file: opening,
             round: 0,
             is_short: false,
@@ -60,9 +65,25 @@ impl Attempt {
         }
     }
 
-    /// What its files are made of.
-    pub(crate) fn task<'t>(&'t self, request: &'t DeployRequest<'t>) -> Task<'t> {
+    /// The model whose nodes are written.
+    pub(crate) fn written(&self) -> &Model {
+        self.portable.as_ref().map_or(&self.model, |portable| &portable.model)
+    }
+
+    /// What its files are made of, in the runtime if one is here, with files on the way in `scratch`.
+    pub(crate) fn task<'t>(
+        &'t self,
+        request: &'t DeployRequest<'t>,
+        bench: Option<&'t Bench<'t, 't>>,
+        scratch: &'t Path,
+    ) -> Task<'t> {
+        let laid_out = self.portable.as_ref().zip(bench).map(|(portable, bench)| LaidOut {
+            portable,
+            bench,
+            scratch,
+        });
         Task {
+            laid_out,
             request,
             strategy: self.strategy,
             model: &self.model,

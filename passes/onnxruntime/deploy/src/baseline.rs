@@ -56,6 +56,7 @@ pub(crate) fn simulated(model: &Model, order: OrderHint) -> Result<Prediction, D
         proto: onnx.proto().clone(),
         report: LoweringReport::default(),
         reserve: None,
+        zeros: Vec::new(),
     };
     simulate(model, &graph, &as_it_is, order)
 }

@@ -13,9 +13,9 @@ use crate::attempt::Attempt;
 use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
-use crate::file::Planned;
+use crate::file::{Planned, Task};
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, tolerated};
-use crate::open::{open, scratch_folder};
+use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
@@ -147,16 +147,30 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
         let started = Instant::now();
         let bench = self.bench.as_ref();
-        let opened = match self.opened.take().filter(|_| !recipe.fuses) {
+        let opened = match self.opened.take().filter(|opened| opened.is_fused() == recipe.fuses) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
         };
+        let opened = match (opened, bench.filter(|_| recipe.lays_out)) {
+            (Ok(model), Some(bench)) => match lay_out(self.request, bench, model, self.clock, self.scratch.path()) {
+                Ok(Ok((model, portable))) => Ok((model, Some(portable))),
+                Ok(Err(model)) => {
+                    self.opened = Some(*model);
+                    return Ok(State::Open);
+                }
+                Err(error) => Err(error),
+            },
+            (opened, _) => opened.map(|model| (model, None)),
+        };
         match opened {
-            Ok(model) => {
+            Ok((model, portable)) => {
                 let model = model
                     .ordered_for(self.request.order.name())
                     .with_baseline_peak(self.peak);
-                Ok(State::Plan(Attempt::new(strategy, model, started.elapsed())))
+                let mut attempt = Attempt::new(strategy, model, started.elapsed());
+                attempt.may_reserve = portable.is_none();
+                attempt.portable = portable;
+                Ok(State::Plan(attempt))
             }
             Err(error) if recipe.fuses && !self.clock.is_cancelled() => {
                 let reason = Rejection::NotFused(Box::new(error));
@@ -202,10 +216,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let is_refused = matches!(error.kind(), ErrorKind::Negative | ErrorKind::Limit)
             && matches!(error, DeployError::Pipeline(_))
             && self.request.plan.is_none();
+        let is_untraced = attempt.portable.is_some() && !matches!(error, DeployError::Pipeline(_));
         match attempt.best.take() {
             Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
             None if is_refused && !self.clock.is_cancelled() => {
                 Ok(State::Reject(attempt, Rejection::Refused(Box::new(error))))
+            }
+            None if is_untraced && !self.clock.is_cancelled() => {
+                Ok(State::Reject(attempt, Rejection::NotFused(Box::new(error))))
             }
             None => Err(error),
         }
@@ -213,7 +231,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     fn plan(&mut self, mut attempt: Attempt) -> Result<State<'c, 'a>, DeployError> {
         let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
-        let task = attempt.task(self.request);
+        let task = self.task(&attempt);
         let begun = match without_search(&task) {
             Ok(Some(solution)) => task.file(solution, &effort).map(Err),
             Ok(None) => Round::begin(&task, effort, attempt.margin).map(Ok),
@@ -228,7 +246,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     fn search(&mut self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
         let start = attempt.best.as_ref().map(|(planned, _)| &planned.solution.plan);
-        match round.search(&attempt.task(self.request), start) {
+        match round.search(&self.task(&attempt), start) {
             Ok(None) => Ok(State::Search(attempt, round)),
             Ok(Some(planned)) => Ok(State::Verify(attempt, planned)),
             // The budget leaves no room for the calibration margin, or the time is over.
@@ -239,8 +257,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// Measures a plan's file. The first of a strategy does not count.
     fn verify(&mut self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
         let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref()) else {
-            let higher = attempt
-                .task(self.request)
+            let higher = self
+                .task(&attempt)
                 .higher_in_the_arena(&planned.prediction, &Measured::default())?;
             let is_rejected = self.request.arena && !self.request.is_bounded() && attempt.strategy.recipe().rewrites;
             return Ok(match higher.filter(|_| is_rejected) {
@@ -356,7 +374,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     ) -> Result<State<'c, 'a>, DeployError> {
         attempt.may_reserve = false;
         let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
-        let other = attempt.task(self.request).file(planned.solution.clone(), &effort)?;
+        let other = self.task(&attempt).file(planned.solution.clone(), &effort)?;
         attempt.best = Some((planned, check));
         Ok(State::Verify(attempt, other))
     }
@@ -374,8 +392,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
         match check.after.higher_with_arena(&check.before, Basis::Measured) {
             None if self.request.is_bounded() => Ok(None),
-            None => attempt
-                .task(self.request)
+            None => self
+                .task(attempt)
                 .higher_in_the_arena(&planned.prediction, &check.after),
             measured => Ok(measured),
         }
@@ -385,14 +403,13 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let strategy = attempt.strategy;
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
         self.rejected.push(Rejected { strategy, reason });
-        self.opened = Some(attempt.model).filter(|_| !strategy.recipe().fuses);
+        self.opened = Some(attempt.portable.map_or(attempt.model, |portable| portable.model));
         State::Open
     }
 
     /// Writes what was found.
     fn finish(self, attempt: Attempt, planned: Planned, check: Option<Check>) -> Result<Deployment, DeployError> {
         let Self { request, clock, .. } = self;
-        let Attempt { model, strategy, .. } = attempt;
         let Planned {
             mut solution,
             lowered,
@@ -402,9 +419,10 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             solution.interrupt();
         }
         if let Some(output) = request.output {
-            let onnx = request.onnx(&model)?;
+            let onnx = request.onnx(attempt.written())?;
             clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.proto, output))?;
         }
+        let Attempt { model, strategy, .. } = attempt;
         let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
         Ok(Deployment {
             budget: budget.filter(|_| request.plan.is_none()),
@@ -419,10 +437,15 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         })
     }
 
+    /// What the files of an attempt are made of.
+    fn task<'t>(&'t self, attempt: &'t Attempt) -> Task<'t> {
+        attempt.task(self.request, self.bench.as_ref(), self.scratch.path())
+    }
+
     /// Puts a file where it is measured.
     fn write(&self, attempt: &Attempt, planned: &Planned) -> Result<std::path::PathBuf, DeployError> {
         let path = self.scratch.path().join("remat-written.onnx");
-        let onnx = self.request.onnx(&attempt.model)?;
+        let onnx = self.request.onnx(attempt.written())?;
         onnx.save_proto(&planned.lowered.proto, &path)?;
         Ok(path)
     }

@@ -36,6 +36,12 @@ pub enum DeployError {
         /// The runtime with its version.
         by: String,
     },
+    /// A plan on what the runtime lays out cannot be written with the nodes of the model.
+    #[error("the graph that the runtime lays out cannot be traced back to its nodes: {why}")]
+    NotPortable {
+        /// What is wrong with the plan on the nodes.
+        why: String,
+    },
     /// Nothing that was written has the bits of the input.
     #[error("every lowering strategy was rejected: {}", texts(.rejected))]
     AllRejected {
@@ -83,7 +89,7 @@ impl DeployError {
         match self {
             Self::Pipeline(error) => error.kind(),
             Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
-            Self::AllRejected { .. } => ErrorKind::Internal,
+            Self::AllRejected { .. } | Self::NotPortable { .. } => ErrorKind::Internal,
             Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
                 ErrorKind::Limit
             }

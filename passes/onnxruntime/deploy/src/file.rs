@@ -1,16 +1,22 @@
 //! A plan's file for the runtime, and what the runtime is predicted to make of it.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::path::Path;
 use std::time::Instant;
 
 use remat::{Model, Solution};
+use remat_ir::Graph;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
+use remat_onnxruntime_run::{OptimizationLevel, optimize};
 use remat_solve::Activity;
 
 use crate::baseline::simulated;
 use crate::clock::{Effort, LeftOut};
+use crate::layout::Portable;
+use crate::measure::Bench;
 use crate::peaks::{Basis, HigherPeak, Measured};
-use crate::simulate::{Prediction, simulate};
+use crate::simulate::{Prediction, simulate, simulate_loaded};
 use crate::{DeployError, DeployRequest, Strategy};
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
@@ -37,25 +43,59 @@ pub(crate) struct Task<'t> {
     pub(crate) may_reserve: bool,
     /// What the model is predicted to take without a plan, once that was asked for.
     pub(crate) without_plan: &'t OnceCell<Prediction>,
+    /// What it takes to write it, where the runtime laid it out.
+    pub(crate) laid_out: Option<LaidOut<'t>>,
+}
+
+/// What it takes to write a plan on a model that the runtime laid out.
+#[derive(Clone, Copy)]
+pub(crate) struct LaidOut<'t> {
+    /// The nodes that it is written with.
+    pub(crate) portable: &'t Portable,
+    /// The runtime, which lays out what is written.
+    pub(crate) bench: &'t Bench<'t, 't>,
+    /// Where files on the way go.
+    pub(crate) scratch: &'t Path,
+}
+
+impl LaidOut<'_> {
+    /// What the runtime takes for a file that was made from `rewritten`.
+    fn simulate(
+        &self,
+        rewritten: &Graph,
+        lowered: &Lowered,
+        request: &DeployRequest<'_>,
+    ) -> Result<Prediction, DeployError> {
+        let [written, loaded] = ["to-load.onnx", "loaded.onnx"].map(|name| self.scratch.join(name));
+        request
+            .onnx(&self.portable.model)?
+            .save_proto(&lowered.proto, &written)?;
+        let device = request.load.device()?;
+        optimize(&self.bench.first_runner(), &written, OptimizationLevel::All, &loaded)?;
+        simulate_loaded(&loaded, rewritten, lowered, &device)
+    }
 }
 
 impl Task<'_> {
     /// The file of a solution: without order anchors where the runtime's order is as good, and with bytes reserved for the memory arena
     /// where that pays.
     pub(crate) fn file(&self, solution: Solution, effort: &Effort<'_, '_>) -> Result<Planned, DeployError> {
-        let Self { request, model, .. } = *self;
+        let request = self.request;
         let clock = effort.clock;
-        let onnx = request.onnx(model)?;
-        let graph = remat::rewrite(model, &solution)?.ok_or_else(|| request.refused())?;
+        let onnx = request.onnx(self.written())?;
+        let graph = self.rewritten(&solution)?;
+        let layout = self
+            .laid_out
+            .map_or_else(Cow::default, |it| Cow::Borrowed(&it.portable.layout));
         let write = |options: Option<&LoweringOptions>| {
             let started = Instant::now();
             clock.begins(Activity::Lower, "");
             let lowered = match options {
-                Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options)?,
+                Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options, &layout)?,
                 None => self.as_it_is()?,
             };
             clock.begins(Activity::Simulate, "");
-            let prediction = simulate(model, &graph, &lowered, request.order)?;
+            let prediction = self.simulate(&graph, &lowered)?;
             effort.file_took(started.elapsed());
             Ok::<_, DeployError>((lowered, prediction))
         };
@@ -102,12 +142,35 @@ impl Task<'_> {
         })
     }
 
+    /// The model whose nodes are written.
+    pub(crate) fn written(&self) -> &Model {
+        self.laid_out.map_or(self.model, |it| &it.portable.model)
+    }
+
+    /// Its graph with the plan applied.
+    fn rewritten(&self, solution: &Solution) -> Result<Graph, DeployError> {
+        let rewritten = match self.laid_out {
+            Some(LaidOut { portable, .. }) => remat::rewrite(&portable.model, &portable.solution(solution)?)?,
+            None => remat::rewrite(self.model, solution)?,
+        };
+        rewritten.ok_or_else(|| self.request.refused())
+    }
+
+    /// What the runtime takes for a file that was made from `rewritten`.
+    fn simulate(&self, rewritten: &Graph, lowered: &Lowered) -> Result<Prediction, DeployError> {
+        match &self.laid_out {
+            Some(laid_out) => laid_out.simulate(rewritten, lowered, self.request),
+            None => simulate(self.model, rewritten, lowered, self.request.order),
+        }
+    }
+
     /// The model without a plan.
     fn as_it_is(&self) -> Result<Lowered, DeployError> {
         Ok(Lowered {
-            proto: self.request.onnx(self.model)?.proto().clone(),
+            proto: self.request.onnx(self.written())?.proto().clone(),
             report: LoweringReport::default(),
             reserve: None,
+            zeros: Vec::new(),
         })
     }
 
@@ -119,8 +182,10 @@ impl Task<'_> {
         if let Some(known) = self.without_plan.get() {
             return Ok(known);
         }
-        let Self { request, model, .. } = *self;
-        let prediction = simulated(model, request.order)?;
+        let prediction = match self.laid_out {
+            Some(_) => self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &self.as_it_is()?)?,
+            None => simulated(self.model, self.request.order)?,
+        };
         Ok(self.without_plan.get_or_init(|| prediction))
     }
 

@@ -54,6 +54,7 @@ mod deploy;
 mod error;
 mod file;
 mod given;
+mod layout;
 mod measure;
 mod open;
 mod peaks;

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use crate::clock::Clock;
+use crate::layout::Portable;
 use crate::measure::Bench;
 use crate::sizes::open_model;
 use crate::{DeployError, DeployRequest};
@@ -57,6 +58,30 @@ pub(crate) fn open_fused(
     let scratch = scratch_folder()?;
     let path = fuse(&host.runner(limits), input, input, scratch.path())?;
     Ok(open_model(&path, load, Some((host, limits)))?.fused_by(runtime_name(host)))
+}
+
+/// The `fused` model as the runtime lays it out where everything is optimized, and how that is written; the fused model itself where that
+/// changes nothing.
+///
+/// # Errors
+/// [`DeployError::Runtime`] and those of [`Model::open`].
+pub(crate) fn lay_out(
+    request: &DeployRequest<'_>,
+    bench: &Bench<'_, '_>,
+    fused: Model,
+    clock: &Clock<'_>,
+    scratch: &Path,
+) -> Result<Result<(Model, Portable), Box<Model>>, DeployError> {
+    let [written, path] = ["to-load.onnx", "laid-out.onnx"].map(|name| scratch.join(name));
+    let onnx = request.onnx(&fused)?;
+    onnx.save_proto(onnx.proto(), &written)?;
+    clock.apart(Activity::Fuse, "", || {
+        remat_onnxruntime_run::optimize(&bench.first_runner(), &written, OptimizationLevel::All, &path)
+    })?;
+    clock.begins(Activity::Import, "");
+    let model = open_model(&path, request.load, Some(bench.first_runtime()))?;
+    let name = format!("{}, laid out for this machine", runtime_name(bench.host));
+    Ok(Portable::of(Box::new(fused), &model).map(|portable| (model.fused_by(name), portable)))
 }
 
 /// A folder for files on the way, which goes with the value.

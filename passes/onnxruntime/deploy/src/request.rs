@@ -68,6 +68,7 @@ impl DeployRequest<'_> {
         let recipe = strategy.recipe();
         let is_for_fused = |plan: &PlanFile| Some(plan.setup.as_ref()?.fused_by.is_some());
         (is_here || !recipe.fuses)
+            && (!recipe.lays_out || self.measure && self.order == OrderHint::Any && self.plan.is_none())
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self
                 .plan

@@ -1,12 +1,17 @@
 //! The peak of a file in the runtime, simulated on the file as it is written.
 
 use remat_ir::{Graph, OpKind, TensorId, ValueType};
+use remat_onnx::proto::tensor_proto::DataType;
+use remat_onnx::proto::{ModelProto, NodeProto, TensorProto};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
+    NodeIndex, Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
 };
 use std::collections::HashMap;
+use std::path::Path;
+
+use remat_cost::Device;
 
 use crate::DeployError;
 use crate::peaks::Measured;
@@ -58,26 +63,85 @@ pub(crate) fn simulate(
     lowered: &Lowered,
     order: OrderHint,
 ) -> Result<Prediction, DeployError> {
-    let looked_at = ImportOptions {
-        open_sizes: true,
-        ..ImportOptions::default()
-    };
-    let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at)?;
+    let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
     let graph = written.graph();
     let workspace = workspaces(model, rewritten);
-    let mut program = Program::from_graph(graph, |op| {
-        let first = graph.ops[op].results().next();
-        let of = |result: TensorId| workspace.get(graph.tensors[result].name.as_str()).copied();
-        first.and_then(of).unwrap_or(0)
-    });
+    let mut program = program(graph, &workspace);
     state_the_truth(&mut program, rewritten, lowered);
     let executed = match order {
         OrderHint::Any => default_order(&program),
         OrderHint::Priority => priority_order(&program),
     };
-    let allocation = allocate(&program, &executed, &Settings { reuse: true });
-    let trace = heap(&program, &executed, &allocation);
-    let left_on = arena_anywhere(&program, &executed, &allocation);
+    Ok(predicted(&program, &executed, rewritten))
+}
+
+/// Simulates a run of what the runtime made of such a file when it loaded it and saved it again, to the file at `loaded`. Its nodes
+/// stand there in the order in which they run.
+///
+/// # Errors
+/// [`DeployError::Onnx`] if the file cannot be read.
+pub(crate) fn simulate_loaded(
+    loaded: &Path,
+    rewritten: &Graph,
+    lowered: &Lowered,
+    device: &Device,
+) -> Result<Prediction, DeployError> {
+    let seen = OnnxModel::open(loaded, &looked_at())?;
+    let truth = OnnxModel::from_proto(with_known_zeros(seen.proto().clone(), lowered), &looked_at())?;
+    let truth = truth.graph();
+    let costs = remat_cost::analytic(truth, device).ops;
+    let of_results = truth.ops.iter().zip(&costs).filter_map(|(op, cost)| {
+        let result = op.results().next()?;
+        Some((truth.tensors[result].name.as_str(), cost.workspace_bytes))
+    });
+    let mut program = program(seen.graph(), &of_results.collect());
+    state_the_truth(&mut program, truth, lowered);
+    let executed: Vec<NodeIndex> = program.nodes.keys().collect();
+    Ok(predicted(&program, &executed, rewritten))
+}
+
+/// A file that is looked at, not planned on.
+fn looked_at() -> ImportOptions {
+    ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    }
+}
+
+/// The file with constants for the zeros that the runtime does not know, so that all shapes follow.
+fn with_known_zeros(mut proto: ModelProto, lowered: &Lowered) -> ModelProto {
+    let graph = proto.graph.mut_or_insert_default();
+    for (name, length) in &lowered.zeros {
+        let is_made = |node: &NodeProto| node.output.iter().any(|output| output == name);
+        let before = graph.node.len();
+        graph.node.retain(|node| !is_made(node));
+        if graph.node.len() < before {
+            graph.initializer.push(TensorProto {
+                name: name.clone(),
+                dims: vec![i64::try_from(*length).unwrap_or(i64::MAX)],
+                data_type: DataType::INT64 as i32,
+                int64_data: vec![0; *length],
+                ..TensorProto::default()
+            });
+        }
+    }
+    proto
+}
+
+/// What the runtime sees of a graph; `workspace` by the first result of an op.
+fn program(graph: &Graph, workspace: &HashMap<&str, u64>) -> Program {
+    Program::from_graph(graph, |op| {
+        let first = graph.ops[op].results().next();
+        let of = |result: TensorId| workspace.get(graph.tensors[result].name.as_str()).copied();
+        first.and_then(of).unwrap_or(0)
+    })
+}
+
+/// What a run in this order takes, and whether it is the order of `rewritten`.
+fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Prediction {
+    let allocation = allocate(program, executed, &Settings { reuse: true });
+    let trace = heap(program, executed, &allocation);
+    let left_on = arena_anywhere(program, executed, &allocation);
     tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
     let planned: HashMap<&str, usize> = rewritten
         .ops
@@ -91,7 +155,7 @@ pub(crate) fn simulate(
         let first = program.nodes[node].results().next()?;
         planned.get(program.values[first].name.as_str()).copied()
     });
-    Ok(Prediction {
+    Prediction {
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
@@ -102,7 +166,7 @@ pub(crate) fn simulate(
             .iter()
             .map(|&value| program.values[value].name.clone())
             .collect(),
-    })
+    }
 }
 
 /// Puts in what dynamic shapes keep from the runtime and what shapes would tell an importer: types and sizes, which the graph it was made

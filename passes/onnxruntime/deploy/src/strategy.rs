@@ -10,6 +10,8 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
+    /// The runtime fuses what it can and lays images out in blocks first; order, clones and shapes are fixed such that it does so again.
+    LaidOut,
     /// The runtime fuses what it can first; order, clones and shapes are fixed in the result.
     Fused,
     /// The model's own nodes; order, clones and shapes are fixed.
@@ -28,6 +30,8 @@ pub(crate) struct Recipe {
     words: &'static str,
     /// The runtime fuses nodes, and the result is planned on.
     pub(crate) fuses: bool,
+    /// The runtime lays out images in blocks, and what runs then is planned on.
+    pub(crate) lays_out: bool,
     /// A plan is made and written down; else the model stays as it came.
     pub(crate) rewrites: bool,
     /// Shapes are made dynamic, so that the runtime does not reuse buffers.
@@ -35,11 +39,20 @@ pub(crate) struct Recipe {
 }
 
 /// All strategies, in the order in which they are tried.
-const RECIPES: [Recipe; 4] = [
+const RECIPES: [Recipe; 5] = [
+    Recipe {
+        strategy: Strategy::LaidOut,
+        words: "fused and laid out by the runtime first",
+        fuses: true,
+        lays_out: true,
+        rewrites: true,
+        dynamic_shapes: true,
+    },
     Recipe {
         strategy: Strategy::Fused,
         words: "fused by the runtime first",
         fuses: true,
+        lays_out: false,
         rewrites: true,
         dynamic_shapes: true,
     },
@@ -47,6 +60,7 @@ const RECIPES: [Recipe; 4] = [
         strategy: Strategy::Plain,
         words: "the model's own nodes",
         fuses: false,
+        lays_out: false,
         rewrites: true,
         dynamic_shapes: true,
     },
@@ -54,6 +68,7 @@ const RECIPES: [Recipe; 4] = [
         strategy: Strategy::StaticShapes,
         words: "the model's own nodes, static shapes",
         fuses: false,
+        lays_out: false,
         rewrites: true,
         dynamic_shapes: false,
     },
@@ -61,6 +76,7 @@ const RECIPES: [Recipe; 4] = [
         strategy: Strategy::Untouched,
         words: "unchanged",
         fuses: false,
+        lays_out: false,
         rewrites: false,
         dynamic_shapes: false,
     },

@@ -80,6 +80,8 @@ pub(crate) struct Arrangement<'a> {
     pub(crate) types: &'a FxHashMap<String, ValueType>,
     /// Values that get an anchor whatever the order is.
     pub(crate) guarded: &'a FxHashSet<String>,
+    /// Values that get no anchor for the sake of the order.
+    pub(crate) blocked: &'a FxHashSet<String>,
 }
 
 impl Arrangement<'_> {
@@ -87,12 +89,13 @@ impl Arrangement<'_> {
     /// Returns how many anchors there are.
     pub(crate) fn arrange(&self, nodes: Vec<NodeProto>, names: &mut Names) -> (Vec<NodeProto>, usize) {
         let mut anchors = self.guards(&nodes, names);
-        let is_readable = |node: &NodeProto| node.output.iter().any(|output| self.is_readable(output));
+        let serves = |output: &&String| self.is_readable(output) && !self.blocked.contains(*output);
+        let is_readable = |node: &NodeProto| node.output.iter().any(|output| serves(&output));
         let ends: Vec<bool> = anchors.iter().map(|anchors| !anchors.is_empty()).collect();
         let unreadable: Vec<bool> = nodes.iter().map(|node| !is_readable(node)).collect();
         for leaf in schedule::leaves(&sources(&nodes), &ends, &unreadable) {
             if anchors[leaf].is_empty() {
-                let output = nodes[leaf].output.iter().find(|output| self.is_readable(output));
+                let output = nodes[leaf].output.iter().find(serves);
                 anchors[leaf].extend(output.and_then(|output| self.anchor(output, names)));
             }
         }

@@ -13,6 +13,7 @@ use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::build::{byte_zero, constant, node, row};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::zeros::Zeros;
 
@@ -30,6 +31,25 @@ enum Known {
     Nothing,
 }
 
+impl Known {
+    /// What is known of a result where this is known of its operand.
+    fn of_result(self) -> Self {
+        if self == Self::Nothing { self } else { Self::Shape }
+    }
+}
+
+/// Nodes, as they become.
+pub(crate) struct Rewritten {
+    /// Nodes that come before all others.
+    pub(crate) first: Vec<NodeProto>,
+    /// All others.
+    pub(crate) nodes: Vec<NodeProto>,
+    /// How many values were given a dynamic shape.
+    pub(crate) views: usize,
+    /// The vectors of zeros, each with its length.
+    pub(crate) zeros: Vec<(String, usize)>,
+}
+
 /// Rewrites nodes as they come.
 pub(crate) struct DynamicShapes<'t> {
     types: &'t FxHashMap<String, ValueType>,
@@ -38,6 +58,7 @@ pub(crate) struct DynamicShapes<'t> {
     external: FxHashSet<String>,
     /// The value of dynamic shape that stands for another one.
     replaced: FxHashMap<String, String>,
+    layout: &'t Layout,
     zeros: Zeros,
     /// Nodes on values that exist before any node runs.
     first: Vec<NodeProto>,
@@ -46,7 +67,12 @@ pub(crate) struct DynamicShapes<'t> {
 
 impl<'t> DynamicShapes<'t> {
     /// `types` has the true types of all values.
-    pub(crate) fn new(graph: &GraphProto, types: &'t FxHashMap<String, ValueType>, zeros: Zeros) -> Self {
+    pub(crate) fn new(
+        graph: &GraphProto,
+        types: &'t FxHashMap<String, ValueType>,
+        layout: &'t Layout,
+        zeros: Zeros,
+    ) -> Self {
         let mut known = FxHashMap::default();
         for input in &graph.input {
             known.insert(input.name.clone(), Known::Shape);
@@ -60,6 +86,7 @@ impl<'t> DynamicShapes<'t> {
             external: known.keys().cloned().collect(),
             known,
             replaced: FxHashMap::default(),
+            layout,
             zeros,
             first: Vec::new(),
             views: 0,
@@ -85,14 +112,42 @@ impl<'t> DynamicShapes<'t> {
             Known::Nothing
         } else if self.is_small(&node) {
             Known::Shape
+        } else if self.is_converted(&node) {
+            self.make_images_dynamic(&mut node, names, out)
         } else {
             self.make_operands_dynamic(&mut node, names, out);
             Known::Nothing
         };
         for output in node.output.iter().filter(|name| !name.is_empty()) {
+            let is_stated = result == Known::Nothing && self.layout.stated.contains(output);
+            let result = if is_stated { Known::Shape } else { result };
             self.known.insert(output.clone(), result);
         }
         out.push(node);
+    }
+
+    /// Whether the runtime gives the node another layout.
+    fn is_converted(&self, node: &NodeProto) -> bool {
+        node.output
+            .first()
+            .is_some_and(|output| self.layout.converted.contains(output))
+    }
+
+    /// The same for a node that is converted. Only images that are reordered for it may be views: what it reads in blocks, or what decides over
+    /// its conversion, stays as it is.
+    fn make_images_dynamic(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) -> Known {
+        let Some(images) = node.input.first().cloned().filter(|name| !name.is_empty()) else {
+            return Known::Shape;
+        };
+        let may_be_view = !self.layout.blocked.contains(&images) && !self.layout.stated.contains(&images);
+        match self.of(&images) {
+            Known::Shape if may_be_view => {
+                let view = self.view(&images, names, out);
+                replace(node, &images, view);
+                Known::Nothing
+            }
+            known => known.of_result(),
+        }
     }
 
     /// A node that makes `bytes` bytes called `name`, of a size known at run time only.
@@ -107,11 +162,17 @@ impl<'t> DynamicShapes<'t> {
         node("ConstantOfShape", &[&late], name, vec![byte_zero()])
     }
 
-    /// The nodes that come before all others, and how many values were given a dynamic shape.
-    pub(crate) fn finish(self) -> (Vec<NodeProto>, usize) {
-        let mut nodes = self.zeros.into_nodes();
-        nodes.extend(self.first);
-        (nodes, self.views)
+    /// What became of the nodes that [`Self::node`] put into `nodes`.
+    pub(crate) fn finish(self, nodes: Vec<NodeProto>) -> Rewritten {
+        let zeros = self.zeros.vectors();
+        let mut first = self.zeros.into_nodes();
+        first.extend(self.first);
+        Rewritten {
+            first,
+            nodes,
+            views: self.views,
+            zeros,
+        }
     }
 
     fn of(&self, name: &str) -> Known {

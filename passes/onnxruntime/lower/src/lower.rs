@@ -1,13 +1,14 @@
 //! From a rewritten graph to the file.
 
 use remat_ir::{ElementType, Graph, ValueType};
-use remat_onnx::proto::{GraphProto, ModelProto, NodeProto};
+use remat_onnx::proto::{ModelProto, NodeProto};
 use remat_onnx::{Marks, OnnxError, OnnxModel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::anchors::{self, Arrangement};
 use crate::clones;
-use crate::dynamic_shapes::{self, DynamicShapes};
+use crate::dynamic_shapes::{self, DynamicShapes, Rewritten};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::zeros::Zeros;
 
@@ -78,14 +79,23 @@ pub struct Lowered {
     pub report: LoweringReport,
     /// The value that takes the reserved bytes.
     pub reserve: Option<String>,
+    /// Vectors of zeros that the runtime learns of when it runs, each with its length.
+    pub zeros: Vec<(String, usize)>,
 }
 
 /// Writes `rewritten`, which stems from `model`, as a file that ONNX Runtime runs in the order of its ops, without merging or fusing
-/// what it recomputes and without keeping buffers longer than their tensors. Its outputs have the bits of [`OnnxModel::export_proto`].
+/// what it recomputes and without keeping buffers longer than their tensors. What `layout` names, of values of the model, is laid out as in
+/// the model. Its outputs have the bits of [`OnnxModel::export_proto`].
 ///
 /// # Errors
 /// Those of [`OnnxModel::export_proto`].
-pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) -> Result<Lowered, OnnxError> {
+pub fn lower(
+    model: &OnnxModel,
+    rewritten: &Graph,
+    options: &LoweringOptions,
+    layout: &Layout,
+) -> Result<Lowered, OnnxError> {
+    let layout = layout.of(rewritten);
     let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
     let mut types = types(rewritten);
@@ -105,6 +115,7 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
     let mut reserve = None;
+    let mut late = Vec::new();
     let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.dynamic_shapes);
     if let Some(zeros) = zeros {
         if options.reserve > 0 {
@@ -115,12 +126,19 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
             report.reserved = options.reserve;
         }
         let block = reserve.as_deref().map(|name| (name, options.reserve));
-        (first, nodes) = make_shapes_dynamic(graph, nodes, &types, zeros, block, &mut names, &mut report);
+        let shapes = DynamicShapes::new(graph, &types, &layout, zeros);
+        let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
+        (first, nodes, late) = (made.first, made.nodes, made.zeros);
+        dynamic_shapes::forget_stated_shapes(graph);
+        layout.state_shapes(graph, &types);
+        report.hidden = made.views;
+        report.hides_shapes = true;
     }
     if opset > 0 {
         let arrangement = Arrangement {
             types: &types,
             guarded: &guarded,
+            blocked: &layout.blocked,
         };
         (nodes, report.readers) = match options.order {
             OrderHint::Any => arrangement.arrange(nodes, &mut names),
@@ -130,20 +148,21 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     first.append(&mut nodes);
     graph.node = first;
     Marks::state(&mut proto);
-    Ok(Lowered { proto, report, reserve })
+    Ok(Lowered {
+        proto,
+        report,
+        reserve,
+        zeros: late,
+    })
 }
 
-/// The nodes that give a dynamic shape to values which are there before any node runs, and all others; `block` is taken first of all.
+/// Makes the shapes of large results dynamic; `block` is taken first of all.
 fn make_shapes_dynamic(
-    graph: &mut GraphProto,
+    mut shapes: DynamicShapes<'_>,
     nodes: Vec<NodeProto>,
-    types: &FxHashMap<String, ValueType>,
-    zeros: Zeros,
     block: Option<(&str, u64)>,
     names: &mut Names,
-    report: &mut LoweringReport,
-) -> (Vec<NodeProto>, Vec<NodeProto>) {
-    let mut shapes = DynamicShapes::new(graph, types, zeros);
+) -> Rewritten {
     let mut rewritten = Vec::with_capacity(nodes.len());
     if let Some((name, bytes)) = block {
         rewritten.push(shapes.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
@@ -151,11 +170,7 @@ fn make_shapes_dynamic(
     for node in nodes {
         shapes.node(node, names, &mut rewritten);
     }
-    let (first, views) = shapes.finish();
-    dynamic_shapes::forget_stated_shapes(graph);
-    report.hidden = views;
-    report.hides_shapes = true;
-    (first, rewritten)
+    shapes.finish(rewritten)
 }
 
 /// The true type of every value.

@@ -125,6 +125,11 @@ impl Zeros {
         zero
     }
 
+    /// The vectors that were made, each with its length.
+    pub(crate) fn vectors(&self) -> Vec<(String, usize)> {
+        self.made.iter().map(|(&length, name)| (name.clone(), length)).collect()
+    }
+
     /// The nodes that make the zeros, each after those it reads from.
     pub(crate) fn into_nodes(self) -> Vec<NodeProto> {
         self.nodes

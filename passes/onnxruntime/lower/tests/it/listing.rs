@@ -5,7 +5,7 @@ use remat::onnx::proto::{
     tensor_shape_proto, type_proto,
 };
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{LoweringOptions, OrderHint, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
 
 use crate::support::{Rewritten, models};
 
@@ -30,7 +30,7 @@ fn listing(graph: &GraphProto) -> String {
 
 fn lowered(model: &str, options: &LoweringOptions) -> String {
     let rewritten = Rewritten::open(&models().join(model)).expect("the model opens");
-    let lowered = lower(rewritten.onnx(), &rewritten.graph, options).expect("it can be written");
+    let lowered = lower(rewritten.onnx(), &rewritten.graph, options, &Layout::default()).expect("it can be written");
     format!(
         "{:#?}\n{}",
         lowered.report,
@@ -139,7 +139,8 @@ fn a_stated_shape_that_nodes_compute_from_constants_becomes_dynamic_after_them()
         ..ModelProto::default()
     };
     let model = OnnxModel::from_proto(proto, &ImportOptions::default()).expect("it is a model");
-    let lowered = lower(&model, model.graph(), &LoweringOptions::default()).expect("it can be written");
+    let lowered =
+        lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default()).expect("it can be written");
     let graph = lowered.proto.graph.get_or_default();
     let at = |op: &str, operand: &str| {
         let found = graph

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use remat::ir::ValueType;
 use remat::onnx::proto::ModelProto;
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{LoweringOptions, OrderHint, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
 use remat_onnxruntime_sim::{NodeIndex, Program, default_order, priority_order};
 
 use crate::support::{Rewritten, models, paths};
@@ -110,7 +110,8 @@ fn all_models_run_in_the_order_of_the_plan() {
                 dynamic_shapes,
                 reserve: 1 << 20,
             };
-            let lowered = lower(rewritten.onnx(), &rewritten.graph, &options).expect("it can be written");
+            let lowered =
+                lower(rewritten.onnx(), &rewritten.graph, &options, &Layout::default()).expect("it can be written");
             assert_sorted(&lowered.proto, &what);
             let written = OnnxModel::from_proto(lowered.proto.clone(), &as_written());
             let written = written.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -144,8 +145,13 @@ fn no_large_shape_is_known_at_load() {
             &rewritten.onnx().export_proto(&rewritten.graph).expect("it exports"),
             16 << 10,
         );
-        let lowered =
-            lower(rewritten.onnx(), &rewritten.graph, &LoweringOptions::default()).expect("it can be written");
+        let lowered = lower(
+            rewritten.onnx(),
+            &rewritten.graph,
+            &LoweringOptions::default(),
+            &Layout::default(),
+        )
+        .expect("it can be written");
         if !lowered.report.hides_shapes {
             continue;
         }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use remat::onnx::proto::{Message, ModelProto};
 use remat::{LoadOptions, Model, Solution, Target};
-use remat_onnxruntime_lower::{LoweringOptions, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
 use remat_onnxruntime_run::{OptimizationLevel, Output, Runtime, RuntimeError, SessionSettings, run_seeded};
 use remat_testing::{runtime_library, workspace};
 
@@ -28,7 +28,7 @@ impl WrittenFor {
             Self::AnyRuntime => remat::save(model, solution, &Target::Onnx, path),
             Self::OnnxRuntime => {
                 let graph = remat::rewrite(model, solution)?.expect("a model has a graph");
-                let lowered = lower(onnx, &graph, &LoweringOptions::default())?;
+                let lowered = lower(onnx, &graph, &LoweringOptions::default(), &Layout::default())?;
                 Ok(onnx.save_proto(&lowered.proto, path)?)
             }
         }

@@ -1,0 +1,70 @@
+//! What a file must leave alone, so that the runtime lays images out as it does for the model.
+//!
+//! Where everything is optimized, ONNX Runtime converts convolutions with constant weights, and what stands between them, to blocks of
+//! channels (`com.microsoft.nchwc`). It decides by what it sees when it loads a file: an Add is fused into a convolution if the shapes
+//! of its operands are known to be equal and nothing else reads what the convolution makes; a pool is converted if the channels of its
+//! operand are known. Another layout has other kernels, and so other bits.
+//!
+//! Source: ONNX Runtime, `core/optimizer/nchwc_transformer.cc`.
+
+use remat_ir::{Graph, OpKind, ValueType};
+use remat_onnx::proto::{GraphProto, ValueInfoProto};
+use remat_onnx::type_proto;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What of a model the runtime's layouts concern, by names of the model's values.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// The first results of nodes that are converted.
+    pub converted: FxHashSet<String>,
+    /// Values whose shapes decide over a conversion.
+    pub stated: FxHashSet<String>,
+    /// Values that exist in blocks only: a further reader would make a copy of them.
+    pub blocked: FxHashSet<String>,
+}
+
+impl Layout {
+    /// The same for a graph that was rewritten: clones are what they are clones of.
+    pub(crate) fn of(&self, rewritten: &Graph) -> Self {
+        let mut own = self.clone();
+        if self.converted.is_empty() {
+            return own;
+        }
+        for op in &rewritten.ops {
+            let OpKind::Recompute { of } = op.kind else { continue };
+            for (clone, original) in op.outputs.iter().zip(&rewritten.ops[of].outputs) {
+                let (Some(clone), Some(original)) = (*clone, *original) else {
+                    continue;
+                };
+                let (clone, original) = (&rewritten.tensors[clone].name, &rewritten.tensors[original].name);
+                for (names, own) in [
+                    (&self.converted, &mut own.converted),
+                    (&self.stated, &mut own.stated),
+                    (&self.blocked, &mut own.blocked),
+                ] {
+                    if names.contains(original) {
+                        own.insert(clone.clone());
+                    }
+                }
+            }
+        }
+        own
+    }
+
+    /// Puts the shapes into the file that decide over a conversion.
+    pub(crate) fn state_shapes(&self, graph: &mut GraphProto, types: &FxHashMap<String, ValueType>) {
+        let mut wanted: Vec<&String> = self.stated.iter().filter(|name| types.contains_key(*name)).collect();
+        wanted.sort_unstable();
+        graph.value_info.retain(|value| !self.stated.contains(&value.name));
+        let outputs: FxHashSet<String> = graph.output.iter().map(|output| output.name.clone()).collect();
+        for name in wanted.into_iter().filter(|name| !outputs.contains(*name)) {
+            if let Some(ty) = types.get(name).and_then(type_proto) {
+                graph.value_info.push(ValueInfoProto {
+                    name: name.clone(),
+                    type_: Some(ty).into(),
+                    ..ValueInfoProto::default()
+                });
+            }
+        }
+    }
+}
