@@ -168,7 +168,6 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                     .ordered_for(self.request.order.name())
                     .with_baseline_peak(self.peak);
                 let mut attempt = Attempt::new(strategy, model, started.elapsed());
-                attempt.may_reserve = portable.is_none();
                 attempt.portable = portable;
                 Ok(State::Plan(attempt))
             }

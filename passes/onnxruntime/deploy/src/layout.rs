@@ -4,13 +4,20 @@
 //! between them. That graph is what runs, and what a plan is made on; but its kernels and weights belong to processors of one kind. So
 //! each of its ops is traced back to the nodes that it stands for, and the plan is written with those: loaded, they become its ops again.
 
+use std::collections::BTreeMap;
+
 use remat::plan::{self, Structure, lower_sequence};
 use remat::{Model, Solution};
-use remat_ir::{Graph, OpId, StorageClass};
-use remat_onnxruntime_lower::Layout;
+use remat_ir::{Graph, OpId, StorageClass, TensorId};
+use remat_onnx::OnnxModel;
+use remat_onnx::proto::ModelProto;
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::DeployError;
+
+/// Numbers of nodes by domain and operator.
+type Counts = BTreeMap<(String, String), usize>;
 
 /// The domain of blocked operators.
 const BLOCKED: &str = "com.microsoft.nchwc";
@@ -21,6 +28,18 @@ const CONVERTED: &str = "_nchwc";
 /// The operand of a blocked convolution to which the convolution is added.
 const SUM: usize = 3;
 
+/// Operators that are converted only where the shapes of their operands are known (ONNX Runtime, `core/optimizer/nchwc_transformer.cc`).
+const DECIDED_BY_SHAPE: [&str; 8] = [
+    "Add",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "MaxPool",
+    "Mul",
+    "Resize",
+    "Sum",
+];
+
 /// The nodes that a laid-out model is written with.
 #[derive(Debug)]
 pub(crate) struct Portable {
@@ -28,6 +47,10 @@ pub(crate) struct Portable {
     pub(crate) model: Model,
     /// What of it the runtime's layouts concern.
     pub(crate) layout: Layout,
+    /// By operator, the values whose shapes may decide over a conversion.
+    undecided: BTreeMap<&'static str, Vec<String>>,
+    /// How many nodes of these operators there are in the laid-out graph, by domain and name.
+    counts: Counts,
     /// By the first result of an op of the laid-out graph, first results of the nodes that it stands for, in order.
     stands_for: FxHashMap<String, Vec<String>>,
 }
@@ -48,12 +71,64 @@ impl Portable {
         for op in nodes.ops.iter().filter(|op| op.kind.is_run()) {
             trace.node(nodes, op);
         }
-        let (layout, stands_for) = (layout(nodes, ops), trace.stands_for());
+        let ((layout, undecided), stands_for) = (layout(nodes, &trace), trace.stands_for());
+        let counts = counts(ops, &[]);
         Ok(Self {
             model: *model,
             layout,
+            undecided,
+            counts,
             stands_for,
         })
+    }
+
+    /// States shapes, as few as it takes, so that a file without a plan is laid out as the model was. `load` gives what the runtime makes of
+    /// a file when it loads it.
+    ///
+    /// # Errors
+    /// Those of `load` and of the lowering.
+    pub(crate) fn decide(
+        &mut self,
+        load: impl Fn(&Self, &ModelProto) -> Result<OnnxModel, DeployError>,
+    ) -> Result<(), DeployError> {
+        let baseline = Solution::baseline(&self.model)?;
+        let Some((graph, onnx)) = remat::rewrite(&self.model, &baseline)?.zip(self.model.onnx()) else {
+            return Ok(());
+        };
+        let options = LoweringOptions {
+            order: OrderHint::Priority,
+            ..LoweringOptions::default()
+        };
+        // What is converted decides over what reads it.
+        while !self.undecided.is_empty() {
+            let lowered = lower(onnx, &graph, &options, &self.layout)?;
+            let loaded = load(self, &lowered.proto)?;
+            let zeros: Vec<&str> = lowered.zeros.iter().map(|(name, _)| name.as_str()).collect();
+            let found = counts(loaded.graph(), &zeros);
+            let differ = |op_type: &str| {
+                let of = |counts: &Counts| -> Vec<_> {
+                    let same = counts.iter().filter(|((_, name), _)| name == op_type);
+                    same.map(|(key, &count)| (key.clone(), count)).collect()
+                };
+                of(&found) != of(&self.counts)
+            };
+            let needed: Vec<&'static str> = self
+                .undecided
+                .keys()
+                .copied()
+                .filter(|op_type| differ(op_type))
+                .collect();
+            if needed.is_empty() {
+                break;
+            }
+            for op_type in needed {
+                self.layout
+                    .stated
+                    .extend(self.undecided.remove(op_type).into_iter().flatten());
+            }
+        }
+        tracing::debug!(stated = self.layout.stated.len(), "shapes are stated for the layout");
+        Ok(())
     }
 
     /// The solution, which is about the laid-out model, on the nodes. Nodes that no op stands for run when they are needed.
@@ -77,40 +152,51 @@ impl Portable {
     }
 }
 
-/// What of the model the layouts of the ops concern.
-fn layout(nodes: &Graph, ops: &Graph) -> Layout {
-    let known: FxHashMap<&str, &remat_ir::Op> = ops
-        .ops
-        .iter()
-        .flat_map(|op| op.results().map(move |result| (ops.tensors[result].name.as_str(), op)))
-        .collect();
-    let names = |graph: &'_ Graph, op: &remat_ir::Op| -> Vec<Option<String>> {
-        let name = |tensor: &Option<remat_ir::TensorId>| tensor.map(|tensor| graph.tensors[tensor].name.clone());
-        op.inputs.iter().map(name).collect()
-    };
-    let mut layout = Layout::default();
+/// How many nodes of operators there are that are converted only where shapes are known, but for those that read one of `zeros`.
+fn counts(graph: &Graph, zeros: &[&str]) -> Counts {
+    let mut counts = Counts::new();
+    for op in graph.ops.iter().filter(|op| op.kind.is_run()) {
+        let is_shape = op
+            .reads()
+            .any(|tensor| zeros.contains(&graph.tensors[tensor].name.as_str()));
+        if DECIDED_BY_SHAPE.contains(&op.op_type.as_str()) && !is_shape {
+            *counts.entry((op.domain.clone(), op.op_type.clone())).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// What of the model the layouts of the ops concern, and by operator the values whose shapes may decide over a conversion.
+fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, Vec<String>>) {
+    let (mut layout, mut undecided) = (Layout::default(), BTreeMap::<_, Vec<String>>::new());
     for node in nodes.ops.iter().filter(|op| op.kind.is_run()) {
         let results: Vec<&str> = node
             .results()
             .map(|result| nodes.tensors[result].name.as_str())
             .collect();
         let Some(&first) = results.first() else { continue };
-        let lost = results.iter().filter(|result| !known.contains_key(*result));
+        let lost = results.iter().filter(|&&result| !trace.by_result.contains_key(result));
         layout.blocked.extend(lost.map(|&result| result.to_owned()));
-        let is_same = known.get(first).is_some_and(|op| {
-            (&op.op_type, &op.domain) == (&node.op_type, &node.domain) && names(ops, op) == names(nodes, node)
-        });
-        if is_same {
+        let is_converted = match trace.made_by.get(first) {
+            Some(op) => trace.in_blocks.contains(op),
+            // It is part of a reordering.
+            None => node.op_type == "Transpose",
+        };
+        if !is_converted {
             continue;
         }
         layout.converted.insert(first.to_owned());
-        if !matches!(node.op_type.as_str(), "Conv" | "FusedConv") {
+        let by_shape = DECIDED_BY_SHAPE.iter().find(|&&op_type| op_type == node.op_type);
+        if let Some(&op_type) = by_shape {
             let operands = node.inputs.iter().flatten().map(|&operand| &nodes.tensors[operand]);
             let made = operands.filter(|operand| nodes.storages[operand.storage].class != StorageClass::Constant);
-            layout.stated.extend(made.map(|operand| operand.name.clone()));
+            undecided
+                .entry(op_type)
+                .or_default()
+                .extend(made.map(|operand| operand.name.clone()));
         }
     }
-    layout
+    (layout, undecided)
 }
 
 /// Finds the op that stands for each node.
@@ -119,6 +205,8 @@ struct Trace<'g> {
     by_result: FxHashMap<&'g str, OpId>,
     by_name: FxHashMap<&'g str, OpId>,
     readers: FxHashMap<&'g str, Vec<OpId>>,
+    /// Ops that read blocks or make them.
+    in_blocks: FxHashSet<OpId>,
     /// By value of the nodes, the op that makes it.
     made_by: FxHashMap<String, OpId>,
     nodes: FxHashMap<OpId, Vec<String>>,
@@ -131,6 +219,7 @@ impl<'g> Trace<'g> {
             by_result: FxHashMap::default(),
             by_name: FxHashMap::default(),
             readers: FxHashMap::default(),
+            in_blocks: FxHashSet::default(),
             made_by: FxHashMap::default(),
             nodes: FxHashMap::default(),
         };
@@ -141,8 +230,17 @@ impl<'g> Trace<'g> {
             for operand in op.reads() {
                 trace.readers.entry(&ops.tensors[operand].name).or_default().push(id);
             }
+            // Only reordering leads out of blocks.
+            let mut makers = op
+                .reads()
+                .filter_map(|operand| trace.by_result.get(ops.tensors[operand].name.as_str()));
+            let leads_out = |maker: &&OpId| ops.ops[**maker].op_type == "ReorderOutput";
+            let reads_blocks = makers.any(|maker| trace.in_blocks.contains(maker) && !leads_out(&maker));
             if op.domain == BLOCKED {
                 trace.by_name.insert(&op.name, id);
+            }
+            if op.domain == BLOCKED || reads_blocks {
+                trace.in_blocks.insert(id);
             }
         }
         trace
@@ -180,7 +278,9 @@ impl<'g> Trace<'g> {
         let on_blocks = makers().find_map(|maker| {
             let results = self.ops.ops[maker].results();
             let mut readers = results.flat_map(|result| self.readers_of(&self.ops.tensors[result].name));
-            readers.find(|id| is_alike(id) && !self.nodes.contains_key(id)).copied()
+            let is_it =
+                |id: &&OpId| is_alike(id) && !self.nodes.contains_key(*id) && self.reads_the_same(nodes, node, **id);
+            readers.find(is_it).copied()
         });
         // It is fused into a convolution.
         let fused = || {
@@ -195,6 +295,20 @@ impl<'g> Trace<'g> {
         };
         // Its result is reordered to what it was.
         on_blocks.or_else(fused).or_else(|| self.by_result.get(first).copied())
+    }
+
+    /// Whether the op reads what the node reads, operand by operand.
+    fn reads_the_same(&self, nodes: &Graph, node: &remat_ir::Op, op: OpId) -> bool {
+        let inputs = &self.ops.ops[op].inputs;
+        let is_same = |(ours, theirs): (&Option<TensorId>, &Option<TensorId>)| match (*ours, *theirs) {
+            (Some(ours), Some(theirs)) => {
+                let (ours, theirs) = (&nodes.tensors[ours].name, &self.ops.tensors[theirs].name);
+                let maker = self.made_by.get(ours);
+                ours == theirs || maker.is_some() && maker == self.by_result.get(theirs.as_str())
+            }
+            (ours, theirs) => ours == theirs,
+        };
+        inputs.len() == node.inputs.len() && node.inputs.iter().zip(inputs).all(is_same)
     }
 
     fn readers_of(&self, value: &str) -> &[OpId] {

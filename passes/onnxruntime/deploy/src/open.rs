@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_cost::ProfileFile;
+use remat_onnx::proto::ModelProto;
 use remat_onnx::{ImportOptions, OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_solve::Activity;
@@ -73,15 +74,27 @@ pub(crate) fn lay_out(
     scratch: &Path,
 ) -> Result<Result<(Model, Portable), Box<Model>>, DeployError> {
     let [written, path] = ["to-load.onnx", "laid-out.onnx"].map(|name| scratch.join(name));
+    let load = |onnx: &OnnxModel, proto: &ModelProto, path: &Path| -> Result<(), DeployError> {
+        onnx.save_proto(proto, &written)?;
+        let optimize =
+            || remat_onnxruntime_run::optimize(&bench.first_runner(), &written, OptimizationLevel::All, path);
+        Ok(clock.apart(Activity::Fuse, "", optimize)?)
+    };
     let onnx = request.onnx(&fused)?;
-    onnx.save_proto(onnx.proto(), &written)?;
-    clock.apart(Activity::Fuse, "", || {
-        remat_onnxruntime_run::optimize(&bench.first_runner(), &written, OptimizationLevel::All, &path)
-    })?;
+    load(onnx, onnx.proto(), &path)?;
     clock.begins(Activity::Import, "");
     let model = open_model(&path, request.load, Some(bench.first_runtime()))?;
     let name = format!("{}, laid out for this machine", runtime_name(bench.host));
-    Ok(Portable::of(Box::new(fused), &model).map(|portable| (model.fused_by(name), portable)))
+    let mut portable = match Portable::of(Box::new(fused), &model) {
+        Ok(portable) => portable,
+        Err(fused) => return Ok(Err(fused)),
+    };
+    let loaded = scratch.join("loaded.onnx");
+    portable.decide(|portable, proto| {
+        load(request.onnx(&portable.model)?, proto, &loaded)?;
+        Ok(OnnxModel::open(&loaded, &looked_at())?)
+    })?;
+    Ok(Ok((model.fused_by(name), portable)))
 }
 
 /// A folder for files on the way, which goes with the value.

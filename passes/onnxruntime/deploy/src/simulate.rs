@@ -2,13 +2,13 @@
 
 use remat_ir::{Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::tensor_proto::DataType;
-use remat_onnx::proto::{ModelProto, NodeProto, TensorProto};
-use remat_onnx::{ImportOptions, OnnxModel};
+use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
     NodeIndex, Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use remat_cost::Device;
@@ -86,8 +86,9 @@ pub(crate) fn simulate_loaded(
     lowered: &Lowered,
     device: &Device,
 ) -> Result<Prediction, DeployError> {
-    let seen = OnnxModel::open(loaded, &looked_at())?;
-    let truth = OnnxModel::from_proto(with_known_zeros(seen.proto().clone(), lowered), &looked_at())?;
+    let loaded = OnnxModel::open(loaded, &looked_at())?;
+    let truth = OnnxModel::from_proto(with_known_zeros(loaded.proto().clone(), lowered), &looked_at())?;
+    let seen = OnnxModel::from_proto(with_seen_shapes(loaded.proto().clone(), lowered)?, &looked_at())?;
     let truth = truth.graph();
     let costs = remat_cost::analytic(truth, device).ops;
     let of_results = truth.ops.iter().zip(&costs).filter_map(|(op, cost)| {
@@ -126,6 +127,25 @@ fn with_known_zeros(mut proto: ModelProto, lowered: &Lowered) -> ModelProto {
         }
     }
     proto
+}
+
+/// The file with the shapes that the runtime saw before it laid images out: it keeps them, and saves none.
+fn with_seen_shapes(mut proto: ModelProto, lowered: &Lowered) -> Result<ModelProto, DeployError> {
+    let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
+    let seen = written.graph().tensors.iter().filter_map(|tensor| {
+        tensor.ty.known_shape()?;
+        Some(ValueInfoProto {
+            name: tensor.name.clone(),
+            type_: Some(type_proto(&tensor.ty)?).into(),
+            ..ValueInfoProto::default()
+        })
+    });
+    let graph = proto.graph.mut_or_insert_default();
+    let made: HashSet<&String> = graph.node.iter().flat_map(|node| &node.output).collect();
+    let outputs: HashSet<&String> = graph.output.iter().map(|output| &output.name).collect();
+    let stated = seen.filter(|value| made.contains(&value.name) && !outputs.contains(&value.name));
+    graph.value_info = stated.collect();
+    Ok(proto)
 }
 
 /// What the runtime sees of a graph; `workspace` by the first result of an op.
