@@ -1,13 +1,13 @@
 //! A plan's file for the runtime, and what the runtime is predicted to make of it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::Instant;
 
 use remat::{Model, Solution};
-use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
+use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
 use remat_solve::Activity;
 
-use crate::baseline::simulated;
+use crate::baseline::{as_it_is, simulated};
 use crate::clock::{Effort, LeftOut};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::simulate::{Prediction, simulate};
@@ -18,6 +18,9 @@ const MOST_FILLING_PERMILLE: u64 = 10;
 
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
 const LEAST_GAIN_PERMILLE: u128 = 900;
+
+/// Share of a peak, as a divisor, that nodes may take which make shapes dynamic.
+const NODES_OF_SHAPES_SHARE: u64 = 200;
 
 /// A plan and its file.
 #[derive(Debug)]
@@ -35,6 +38,10 @@ pub(crate) struct Task<'t> {
     pub(crate) model: &'t Model,
     /// Whether room may be reserved for the arena.
     pub(crate) may_reserve: bool,
+    /// Whether shapes may stay static where nothing is gained by hiding them.
+    pub(crate) may_be_static: bool,
+    /// Whether the shapes of the strategy were the best ones for a file: then others are not looked at again.
+    pub(crate) shapes_are_best: &'t Cell<bool>,
     /// What the model is predicted to take without a plan, once that was asked for.
     pub(crate) without_plan: &'t OnceCell<Prediction>,
 }
@@ -52,7 +59,7 @@ impl Task<'_> {
             clock.begins(Activity::Lower, "");
             let lowered = match options {
                 Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options)?,
-                None => self.as_it_is()?,
+                None => as_it_is(onnx),
             };
             clock.begins(Activity::Simulate, "");
             let prediction = simulate(model, &graph, &lowered, request.order)?;
@@ -60,7 +67,27 @@ impl Task<'_> {
             Ok::<_, DeployError>((lowered, prediction))
         };
         let mut options = self.strategy.options(request.order);
+        let is_open = self.strategy.recipe().dynamic_shapes;
+        if is_open && !self.may_be_static {
+            options.shapes = Shapes::Dynamic;
+        }
         let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
+        if is_open && self.may_be_static && !self.shapes_are_best.get() {
+            let asked = options.shapes;
+            // A shape is dynamic only where that gains.
+            let others = match best.0.report.overwritten {
+                0 => &[Shapes::Static][..],
+                _ => &[Shapes::Dynamic, Shapes::Static],
+            };
+            for &shapes in others {
+                let other = LoweringOptions { shapes, ..options };
+                let tried = write(Some(&other))?;
+                if clearly_below(tried.1.peak_bytes, best.1.peak_bytes) {
+                    (options, best) = (other, tried);
+                }
+            }
+            self.shapes_are_best.set(options.shapes == asked);
+        }
         // Order anchors cost time, and blocked layouts are undone for them.
         if self.strategy.recipe().rewrites && options.order == OrderHint::Any {
             let lean = LoweringOptions {
@@ -72,7 +99,7 @@ impl Task<'_> {
                 (options, best) = (lean, other);
             }
         }
-        if request.arena && self.may_reserve && options.dynamic_shapes {
+        if request.arena && self.may_reserve && options.shapes != Shapes::Static {
             let (is_higher, square) = self.in_the_arena(&best.1)?;
             let mut most = (
                 is_higher,
@@ -99,15 +126,6 @@ impl Task<'_> {
             solution,
             lowered,
             prediction,
-        })
-    }
-
-    /// The model without a plan.
-    fn as_it_is(&self) -> Result<Lowered, DeployError> {
-        Ok(Lowered {
-            proto: self.request.onnx(self.model)?.proto().clone(),
-            report: LoweringReport::default(),
-            reserve: None,
         })
     }
 
@@ -150,6 +168,11 @@ impl Task<'_> {
         let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
+}
+
+/// Whether a peak is below another one by more than the nodes take that make shapes dynamic.
+fn clearly_below(peak: u64, other: u64) -> bool {
+    peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < other
 }
 
 /// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::anchors::{self, Arrangement};
 use crate::clones;
 use crate::dynamic_shapes::{self, DynamicShapes};
+use crate::in_place;
 use crate::names::Names;
 use crate::zeros::Zeros;
 
@@ -32,13 +33,25 @@ impl OrderHint {
     }
 }
 
+/// Which shapes the runtime knows when it loads the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shapes {
+    /// All that it can infer: it reuses buffers.
+    Static,
+    /// Those of small results: it reuses no buffer, and overwrites no operand.
+    Dynamic,
+    /// Those of small results, and those around kernels that may overwrite an operand.
+    #[default]
+    StaticInPlace,
+}
+
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoweringOptions {
     /// The orders that the file is made for.
     pub order: OrderHint,
-    /// Whether shapes are made dynamic, which keeps the runtime from reusing buffers.
-    pub dynamic_shapes: bool,
+    /// Which shapes stay static.
+    pub shapes: Shapes,
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
     /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
@@ -48,7 +61,7 @@ impl Default for LoweringOptions {
     fn default() -> Self {
         Self {
             order: OrderHint::Any,
-            dynamic_shapes: true,
+            shapes: Shapes::default(),
             reserve: 0,
         }
     }
@@ -61,6 +74,10 @@ pub struct LoweringReport {
     pub clones: usize,
     /// Values whose shape is made dynamic by a view.
     pub hidden: usize,
+    /// Operands whose shape is stated by a view, so that a kernel may overwrite them.
+    pub overwritten: usize,
+    /// Which shapes were to stay static.
+    pub shapes: Shapes,
     /// Whether shapes could be made dynamic; `false` also where that was not asked for. It takes an input that is a tensor of numbers.
     pub hides_shapes: bool,
     /// Order anchors: nodes that read a value to fix its place in the order.
@@ -93,19 +110,19 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
     let graph = proto.graph.mut_or_insert_default();
     let mut report = LoweringReport {
         clones: clones::mark(graph),
+        shapes: options.shapes,
         ..LoweringReport::default()
     };
-    let mut guarded: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
-    guarded.extend(
-        anchors::with_fewer_readers(model.graph(), rewritten)
-            .into_iter()
-            .map(str::to_owned),
-    );
+    let mut activated: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
+    let mut guarded: FxHashSet<String> = anchors::with_fewer_readers(model.graph(), rewritten)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
 
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
     let mut reserve = None;
-    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.dynamic_shapes);
+    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.shapes != Shapes::Static);
     if let Some(zeros) = zeros {
         if options.reserve > 0 {
             let name = names.fresh("remat_reserve");
@@ -115,8 +132,16 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
             report.reserved = options.reserve;
         }
         let block = reserve.as_deref().map(|name| (name, options.reserve));
-        (first, nodes) = make_shapes_dynamic(graph, nodes, &types, zeros, block, &mut names, &mut report);
+        let overwritten = match options.shapes {
+            Shapes::StaticInPlace => in_place::overwritten(graph, &nodes, &types),
+            Shapes::Static | Shapes::Dynamic => FxHashMap::default(),
+        };
+        let shapes = DynamicShapes::new(graph, &types, zeros, &overwritten);
+        (first, nodes) = make_shapes_dynamic(graph, nodes, shapes, block, &mut names, &mut report);
+        // A view stands between an activation that overwrites its operand and what it might be fused with.
+        activated.retain(|name| overwritten.values().all(|operand| operand != name));
     }
+    guarded.extend(activated);
     if opset > 0 {
         let arrangement = Arrangement {
             types: &types,
@@ -137,13 +162,11 @@ pub fn lower(model: &OnnxModel, rewritten: &Graph, options: &LoweringOptions) ->
 fn make_shapes_dynamic(
     graph: &mut GraphProto,
     nodes: Vec<NodeProto>,
-    types: &FxHashMap<String, ValueType>,
-    zeros: Zeros,
+    mut shapes: DynamicShapes<'_>,
     block: Option<(&str, u64)>,
     names: &mut Names,
     report: &mut LoweringReport,
 ) -> (Vec<NodeProto>, Vec<NodeProto>) {
-    let mut shapes = DynamicShapes::new(graph, types, zeros);
     let mut rewritten = Vec::with_capacity(nodes.len());
     if let Some((name, bytes)) = block {
         rewritten.push(shapes.block(i64::try_from(bytes).unwrap_or(i64::MAX), name, names));
@@ -151,9 +174,9 @@ fn make_shapes_dynamic(
     for node in nodes {
         shapes.node(node, names, &mut rewritten);
     }
-    let (first, views) = shapes.finish();
+    (report.hidden, report.overwritten) = (shapes.views(), shapes.stated());
+    let first = shapes.finish();
     dynamic_shapes::forget_stated_shapes(graph);
-    report.hidden = views;
     report.hides_shapes = true;
     (first, rewritten)
 }
