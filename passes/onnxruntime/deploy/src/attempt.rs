@@ -110,6 +110,7 @@ impl Attempt {
         let may_try_twice = clock.is_timed() && measuring * LITTLE < all;
         match self.round {
             0 if may_try_twice => (Some(all.mul_f64(FIRST_ROUND)), true),
+            0 if is_bounded && clock.is_timed() => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             0 => (Some(all), false),
             _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             _ => (Some(all.saturating_sub(measuring)), false),

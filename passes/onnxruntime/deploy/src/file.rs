@@ -82,7 +82,13 @@ impl Task<'_> {
             for &shapes in others {
                 let other = LoweringOptions { shapes, ..options };
                 let tried = write(Some(&other))?;
-                if clearly_below(tried.1.peak_bytes, best.1.peak_bytes) {
+                let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
+                let is_better = match shapes {
+                    // Without views that state shapes.
+                    Shapes::Dynamic => peak <= known,
+                    _ => peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known,
+                };
+                if is_better {
                     (options, best) = (other, tried);
                 }
             }
@@ -168,11 +174,6 @@ impl Task<'_> {
         let bytes = u128::from(bandwidth) * u128::from(nanoseconds) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
-}
-
-/// Whether a peak is below another one by more than the nodes take that make shapes dynamic.
-fn clearly_below(peak: u64, other: u64) -> bool {
-    peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < other
 }
 
 /// Reserves that make the arena start with a region of another size, as far as they take no more than a run does anyway.
