@@ -5,8 +5,8 @@
 //!    neither be an input's or weight's memory nor share that of another value. A view operator then copies.
 //! 2. The output of a view operator is the memory of its first input, be that a graph input, a weight,
 //!    an intermediate or a graph output. Views of views share the same memory.
-//! 3. Everything else gets memory of its own. (Writing a result over a dead operand is a decision of the runtime at load,
-//!    not a property of the graph; it never raises the peak and is not modelled here.)
+//! 3. Everything else gets memory of its own. (Writing a result over a dead operand is a decision of the runtime at load; where it is
+//!    certain, [`OnnxModel::with_kernels_in_place`](crate::OnnxModel::with_kernels_in_place) says so.)
 //!
 //! Only dense tensors are shared: the planner gives sequences, maps and optional values memory of their own even for
 //! `Identity`. `Constant` nodes become weights of the session at load, hence [`Placement::Constant`].

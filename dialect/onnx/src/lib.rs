@@ -21,6 +21,7 @@ mod export;
 mod external;
 mod functions;
 mod import;
+mod in_place;
 mod inline;
 mod marks;
 mod model;

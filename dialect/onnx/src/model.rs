@@ -10,6 +10,7 @@ use remat_ir::{ElementType, Graph};
 
 use crate::external::{self, Folder};
 use crate::import::{Imported, import, known_values};
+use crate::in_place::share_overwritten;
 use crate::inline::inline_functions;
 use crate::values::Tensor;
 use crate::{ImportOptions, LostMarks, OnnxError, presence, scope, tensor, wire};
@@ -106,6 +107,14 @@ impl OnnxModel {
     #[must_use]
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// The same model, with results that ONNX Runtime's kernels write over their operand in the storage of that, where they are the last to
+    /// read it in every plan.
+    #[must_use]
+    pub fn with_kernels_in_place(mut self) -> Self {
+        share_overwritten(&mut self.graph);
+        self
     }
 
     /// The file's content as it was read.

@@ -1,5 +1,7 @@
 //! One row of the table, and how it is written.
 
+use remat_ir::ElementType;
+
 use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, StandIn, Workspace};
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
@@ -84,6 +86,15 @@ impl Operator {
     #[must_use]
     pub fn is_view(&self) -> bool {
         self.shares == Sharing::View
+    }
+
+    /// The operand that ONNX Runtime may write result 0 over, whose elements are of the type that `element_of` says. In half precision, a
+    /// kernel that computes in single precision overwrites a widened copy instead.
+    #[must_use]
+    pub fn overwrites_of(&self, element_of: impl Fn(usize) -> Option<ElementType>) -> Option<usize> {
+        let operand = self.overwrites?;
+        let is_half = matches!(element_of(operand)?, ElementType::Float16 | ElementType::Bfloat16);
+        (!is_half || self.takes_half()).then_some(operand)
     }
 
     /// Whether ONNX Runtime's kernel takes half precision as it is: those that say so, and those that move bytes or normalize. An

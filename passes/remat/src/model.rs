@@ -12,7 +12,8 @@ use remat_verify::{Replay, replay};
 use crate::input::{read, read_text};
 use crate::setup::setup_of;
 use crate::{
-    BaselineOf, BaselinePeak, BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SolveError,
+    BaselineOf, BaselinePeak, BugReport, Error, ExternalBytes, Format, LoadOptions, ReadError, Room, SecondMemory,
+    SolveError,
 };
 
 /// What the problem was made from.
@@ -81,13 +82,18 @@ impl Model {
 
     fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
+        let is_for_runtime = device.cpu_kernels
+            && options.accounting.unwrap_or(Accounting::Runtime) == Accounting::Runtime
+            && options.order.unwrap_or(OrderMode::Free) == OrderMode::Free
+            && !matches!(options.second_memory, Some(SecondMemory::Used { .. }));
+        let model = if is_for_runtime {
+            model.with_kernels_in_place()
+        } else {
+            model
+        };
         let (problem, profile) = problem_of(model.graph(), options, &device)?;
         let mut model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
-        let problem = &model.problem;
-        model.is_for_runtime = problem.accounting == Accounting::Runtime
-            && problem.order == OrderMode::Free
-            && problem.paging.is_none()
-            && device.cpu_kernels;
+        model.is_for_runtime = is_for_runtime;
         Ok(model.read_with(options, Some(&device)))
     }
 

@@ -58,10 +58,10 @@ class Feature:
         self.outputs.append(value(name, shape, element))
 
     def pressure(self, tensor, name="pressure"):
-        """Takes four times the memory of `tensor` beside it, and leaves a number."""
+        """Takes four times the memory of `tensor` beside it, none of it overwritten, and leaves a number."""
         self.op("Concat", [tensor, tensor], f"{name}.wide", axis=0)
-        self.op("Sigmoid", [f"{name}.wide"], f"{name}.sigmoid")
-        return self.op("ReduceMean", [f"{name}.sigmoid"], f"{name}.mean", keepdims=0)
+        self.op("Erf", [f"{name}.wide"], f"{name}.erf")
+        return self.op("ReduceMean", [f"{name}.erf"], f"{name}.mean", keepdims=0)
 
     def finish(self, *tensors, name="y"):
         """Adds the tensors up; all of them broadcast."""

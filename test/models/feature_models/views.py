@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import numpy_helper
 
-from feature_models.feature import SHAPE, feature
+from feature_models.feature import SHAPE, feature, feature_of
 
 
 @feature
@@ -57,3 +57,18 @@ def constant_nodes(f):
     f.op("Mul", ["view", "three"], "six")
     f.output(f.finish("six", mean), [2, 512])
     f.state(recomputed=["double"])
+
+
+@feature_of([16, 512])
+def overwritten(f):
+    """Kernels that write their result over the operand: over the only reader's, and over one that others read before."""
+    f.op("Exp", ["x"], "base")
+    f.op("Softmax", ["base"], "share", axis=-1)
+    f.op("Relu", ["share"], "positive")
+    mean = f.pressure("positive")
+    f.op("Mul", ["positive", "x"], "scaled")
+    f.op("Neg", ["scaled"], "negative")
+    f.op("Add", ["negative", mean], "moved")
+    f.op("Sigmoid", ["scaled"], "gate")
+    f.output(f.finish("moved", "gate"), [16, 512])
+    f.state(recomputed=["base", "share", "positive"])

@@ -6,4 +6,5 @@ mod export;
 mod external;
 mod hostile;
 mod import;
+mod in_place;
 mod sizes;

@@ -16,12 +16,14 @@ use crate::work::{CpuDetail, Work};
 
 /// The work of one run of `op`. Where a shape is unknown the arithmetic counts as nothing.
 pub(crate) fn work(graph: &Graph, op: &Op) -> Work {
-    let looks_only = op.results().next().is_some() && op.results().all(|t| graph.is_view(t));
+    let row = operator(&op.domain, &op.op_type);
+    let looks_only =
+        op.results().next().is_some() && op.results().all(|t| graph.is_view(t)) && row.overwrites.is_none();
     if !op.kind.is_run() || looks_only {
         return Work::none(KernelClass::View);
     }
     let operands = Operands::new(graph, op);
-    let formula = operator(&op.domain, &op.op_type).cost;
+    let formula = row.cost;
     let (class, flops) = arithmetic(&operands, formula);
     let element = operands
         .input(0)

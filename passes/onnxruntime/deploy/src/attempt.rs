@@ -1,6 +1,6 @@
 //! One strategy on its way: its model, the rounds of planning and measuring, and the best file so far.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::path::Path;
 use std::time::Duration;
@@ -44,6 +44,10 @@ pub(crate) struct Attempt {
     pub(crate) best: Option<(Planned, Check)>,
     /// Whether room may be reserved for the arena.
     pub(crate) may_reserve: bool,
+    /// Whether shapes may stay static where nothing is gained by hiding them.
+    pub(crate) may_be_static: bool,
+    /// Whether the shapes of the strategy were the best ones for a file: then others are not looked at again.
+    shapes_are_best: Cell<bool>,
     /// What its model is predicted to take without a plan, once that was asked for.
     without_plan: OnceCell<Prediction>,
 }
@@ -61,6 +65,8 @@ impl Attempt {
             margin: 0,
             best: None,
             may_reserve: true,
+            may_be_static: true,
+            shapes_are_best: Cell::new(false),
             without_plan: OnceCell::new(),
         }
     }
@@ -88,6 +94,8 @@ impl Attempt {
             strategy: self.strategy,
             model: &self.model,
             may_reserve: self.may_reserve,
+            may_be_static: self.may_be_static,
+            shapes_are_best: &self.shapes_are_best,
             without_plan: &self.without_plan,
         }
     }
@@ -123,6 +131,7 @@ impl Attempt {
         let may_try_twice = clock.is_timed() && measuring * LITTLE < all;
         match self.round {
             0 if may_try_twice => (Some(all.mul_f64(FIRST_ROUND)), true),
+            0 if is_bounded && clock.is_timed() => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             0 => (Some(all), false),
             _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             _ => (Some(all.saturating_sub(measuring)), false),
@@ -138,13 +147,14 @@ impl Attempt {
         clock: &Clock<'_>,
         baseline: &Baseline,
     ) -> Option<(Planned, Check)> {
+        let budget = request.solve.budget.bytes(self.model.baseline_peak().bytes);
         let beyond = check
             .beyond(&planned.prediction, self.margin)
+            .or_else(|| check.beyond_budget(&planned.prediction, budget?))
             .filter(|_| request.is_bounded());
         let (recomputes, reserved) = (planned.solution.plan.recomputes(), planned.lowered.report.reserved);
         tracing::debug!(self.round, recomputes, reserved, predicted = planned.prediction.peak_bytes, after = ?check.after, "a file was measured");
         let is_done = beyond.is_none() && (is_settled(&planned) || !self.is_short);
-        let budget = request.solve.budget.bytes(self.model.baseline_peak().bytes);
         let rank = |(planned, check): &(Planned, Check)| rank(budget, planned, check);
         let found = (planned, check);
         let best = match self.best.take() {

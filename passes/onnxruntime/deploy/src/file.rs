@@ -1,17 +1,17 @@
 //! A plan's file for the runtime, and what the runtime is predicted to make of it.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::path::Path;
 use std::time::Instant;
 
 use remat::{Model, Solution};
 use remat_ir::Graph;
-use remat_onnxruntime_lower::{Lowered, LoweringOptions, LoweringReport, OrderHint};
+use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
 use remat_onnxruntime_run::{OptimizationLevel, optimize};
 use remat_solve::Activity;
 
-use crate::baseline::simulated;
+use crate::baseline::{as_it_is, simulated};
 use crate::clock::{Effort, LeftOut};
 use crate::layout::Portable;
 use crate::measure::Bench;
@@ -24,6 +24,9 @@ const MOST_FILLING_PERMILLE: u64 = 10;
 
 /// What a reserve must leave of the arena's memory at most, in thousandths, to be worth the time to fill it.
 const LEAST_GAIN_PERMILLE: u128 = 900;
+
+/// Share of a peak, as a divisor, that nodes may take which make shapes dynamic.
+const NODES_OF_SHAPES_SHARE: u64 = 200;
 
 /// A plan and its file.
 #[derive(Debug)]
@@ -41,6 +44,10 @@ pub(crate) struct Task<'t> {
     pub(crate) model: &'t Model,
     /// Whether room may be reserved for the arena.
     pub(crate) may_reserve: bool,
+    /// Whether shapes may stay static where nothing is gained by hiding them.
+    pub(crate) may_be_static: bool,
+    /// Whether the shapes of the strategy were the best ones for a file: then others are not looked at again.
+    pub(crate) shapes_are_best: &'t Cell<bool>,
     /// What the model is predicted to take without a plan, once that was asked for.
     pub(crate) without_plan: &'t OnceCell<Prediction>,
     /// What it takes to write it, where the runtime laid it out.
@@ -92,7 +99,7 @@ impl Task<'_> {
             clock.begins(Activity::Lower, "");
             let lowered = match options {
                 Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options, &layout)?,
-                None => self.as_it_is()?,
+                None => as_it_is(onnx),
             };
             clock.begins(Activity::Simulate, "");
             let prediction = self.simulate(&graph, &lowered)?;
@@ -100,7 +107,37 @@ impl Task<'_> {
             Ok::<_, DeployError>((lowered, prediction))
         };
         let mut options = self.strategy.options(request.order);
+        let is_open = self.strategy.recipe().dynamic_shapes;
+        if is_open && !self.may_be_static {
+            options.shapes = Shapes::Dynamic;
+        }
         let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
+        if is_open && self.may_be_static && !self.shapes_are_best.get() {
+            let asked = options.shapes;
+            // A shape is dynamic only where that gains.
+            let others = match best.0.report.overwritten {
+                0 => &[Shapes::Static][..],
+                _ => &[Shapes::Dynamic, Shapes::Static],
+            };
+            for &shapes in others {
+                let other = LoweringOptions { shapes, ..options };
+                let tried = write(Some(&other))?;
+                let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
+                let is_better = match shapes {
+                    // Without views that state shapes.
+                    Shapes::Dynamic => peak <= known,
+                    _ if peak <= known => {
+                        let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
+                        is_lower || self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)?
+                    }
+                    _ => false,
+                };
+                if is_better {
+                    (options, best) = (other, tried);
+                }
+            }
+            self.shapes_are_best.set(options.shapes == asked);
+        }
         // Order anchors cost time, and blocked layouts are undone for them.
         if self.strategy.recipe().rewrites && options.order == OrderHint::Any {
             let lean = LoweringOptions {
@@ -112,7 +149,7 @@ impl Task<'_> {
                 (options, best) = (lean, other);
             }
         }
-        if request.arena && self.may_reserve && options.dynamic_shapes {
+        if request.arena && self.may_reserve && options.shapes != Shapes::Static {
             let (is_higher, square) = self.in_the_arena(&best.1)?;
             let mut most = (
                 is_higher,
@@ -164,16 +201,6 @@ impl Task<'_> {
         }
     }
 
-    /// The model without a plan.
-    fn as_it_is(&self) -> Result<Lowered, DeployError> {
-        Ok(Lowered {
-            proto: self.request.onnx(self.written())?.proto().clone(),
-            report: LoweringReport::default(),
-            reserve: None,
-            zeros: Vec::new(),
-        })
-    }
-
     /// What the model is predicted to take without a plan.
     ///
     /// # Errors
@@ -183,7 +210,10 @@ impl Task<'_> {
             return Ok(known);
         }
         let prediction = match self.laid_out {
-            Some(_) => self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &self.as_it_is()?)?,
+            Some(_) => {
+                let as_it_is = as_it_is(self.request.onnx(self.written())?);
+                self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &as_it_is)?
+            }
             None => simulated(self.model, self.request.order)?,
         };
         Ok(self.without_plan.get_or_init(|| prediction))

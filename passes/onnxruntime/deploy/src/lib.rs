@@ -73,7 +73,7 @@ pub use given::{open_for_plan, order_for_plan};
 pub use measure::Check;
 pub use peaks::{Basis, HigherPeak, Measured, Peak};
 pub use profile::{ProfileRequest, measured_profile};
-pub use remat_onnxruntime_lower::OrderHint;
+pub use remat_onnxruntime_lower::{OrderHint, Shapes};
 pub use request::{DeployRequest, Deployment, Profiler};
 pub use simulate::Prediction;
 pub use sizes::open_model;

@@ -109,6 +109,12 @@ impl Check {
         let beyond = measured.saturating_sub(predicted.peak_bytes);
         (measured > tolerated(predicted.peak_bytes + margin)).then_some(beyond)
     }
+
+    /// The same where the measured peak exceeds a budget that the predicted one keeps.
+    pub(crate) fn beyond_budget(&self, predicted: &Prediction, budget: u64) -> Option<u64> {
+        let measured = self.after.exact?;
+        (measured > budget && predicted.peak_bytes <= budget).then(|| measured - predicted.peak_bytes)
+    }
 }
 
 /// Where models are measured: the runtime, the model as it came, and the time there is.

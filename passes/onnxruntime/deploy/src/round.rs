@@ -74,15 +74,19 @@ impl<'c, 'a> Round<'c, 'a> {
             Err(error) => match self.best.take() {
                 // It is within the budget but for what the runtime adds.
                 Some(best) => return Ok(Some(best)),
-                // What the runtime takes beside a plan may be less than beside the baseline.
-                None if self.besides > self.margin && !clock.is_cancelled() => {
-                    self.asked.budget =
-                        BudgetSpec::Bytes(self.asked.budget.bytes(0).unwrap_or(0) + self.besides - self.margin);
-                    self.besides = self.margin;
-                    return Ok(None);
-                }
-                None if self.margin > 0 => return Err(error.into()),
                 None => {
+                    if let Some(budget) = self
+                        .budget
+                        .filter(|_| self.besides > self.margin && !clock.is_cancelled())
+                    {
+                        // What the runtime takes beside a plan may be less than beside the baseline.
+                        self.besides = self.margin;
+                        self.asked.budget = BudgetSpec::Bytes(budget.saturating_sub(self.margin));
+                        return Ok(None);
+                    }
+                    if self.margin > 0 {
+                        return Err(error.into());
+                    }
                     let control = self.effort.search(1.0, None);
                     explained(error, model, request.solve, Goal::default(), &control, self.besides)?
                 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use remat_onnxruntime_lower::{LoweringOptions, OrderHint};
+use remat_onnxruntime_lower::{LoweringOptions, OrderHint, Shapes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -97,7 +97,11 @@ impl Strategy {
     pub(crate) fn options(self, order: OrderHint) -> LoweringOptions {
         LoweringOptions {
             order,
-            dynamic_shapes: self.recipe().dynamic_shapes,
+            shapes: if self.recipe().dynamic_shapes {
+                Shapes::StaticInPlace
+            } else {
+                Shapes::Static
+            },
             reserve: 0,
         }
     }

@@ -7,6 +7,9 @@
 //! as large as the result.
 //!
 //! What is inserted are views (no copy, no memory), and sums of a shape and zeros (a few bytes).
+//!
+//! A kernel that may overwrite its operand does so only where the runtime sees equal shapes on both (`in_place`): there a view states the
+//! shape of the operand, and the shape of the result follows.
 
 use remat_ir::ValueType;
 use remat_onnx::proto::{GraphProto, NodeProto, TypeProto, type_proto};
@@ -27,6 +30,8 @@ enum Known {
     Value,
     /// The shape.
     Shape,
+    /// The shape, because a kernel may overwrite the operand: other nodes read a view.
+    Stated,
     /// Neither.
     Nothing,
 }
@@ -46,6 +51,8 @@ pub(crate) struct Rewritten {
     pub(crate) nodes: Vec<NodeProto>,
     /// How many values were given a dynamic shape.
     pub(crate) views: usize,
+    /// How many operands of kernels that may overwrite them were given a static shape.
+    pub(crate) stated: usize,
     /// The vectors of zeros, each with its length.
     pub(crate) zeros: Vec<(String, usize)>,
 }
@@ -63,15 +70,21 @@ pub(crate) struct DynamicShapes<'t> {
     /// Nodes on values that exist before any node runs.
     first: Vec<NodeProto>,
     views: usize,
+    /// By result, the operand that a kernel may overwrite.
+    overwritten: &'t FxHashMap<String, String>,
+    /// The constants that state shapes.
+    shapes: FxHashMap<Vec<i64>, String>,
+    stated: usize,
 }
 
 impl<'t> DynamicShapes<'t> {
-    /// `types` has the true types of all values.
+    /// `types` has the true types of all values, `overwritten` by result the operand whose shape stays static with that of the result.
     pub(crate) fn new(
         graph: &GraphProto,
         types: &'t FxHashMap<String, ValueType>,
         layout: &'t Layout,
         zeros: Zeros,
+        overwritten: &'t FxHashMap<String, String>,
     ) -> Self {
         let mut known = FxHashMap::default();
         for input in &graph.input {
@@ -90,6 +103,9 @@ impl<'t> DynamicShapes<'t> {
             zeros,
             first: Vec::new(),
             views: 0,
+            overwritten,
+            shapes: FxHashMap::default(),
+            stated: 0,
         }
     }
 
@@ -103,11 +119,14 @@ impl<'t> DynamicShapes<'t> {
             self.first.push(node);
             return;
         }
+        self.hide_stated(&mut node, names, out);
         let operands = node.input.iter().filter(|name| !name.is_empty());
         let all_values = operands.clone().all(|name| self.of(name) == Known::Value);
         let has_body = !remat_onnx::captures(&node).is_empty();
         let result = if all_values && !has_body && !node.input.is_empty() {
             Known::Value
+        } else if !self.is_small(&node) && self.state_overwritten(&mut node, names, out) {
+            Known::Stated
         } else if !self.shape_is_known(&node) {
             Known::Nothing
         } else if self.is_small(&node) {
@@ -171,8 +190,54 @@ impl<'t> DynamicShapes<'t> {
             first,
             nodes,
             views: self.views,
+            stated: self.stated,
             zeros,
         }
+    }
+
+    /// Has the node read views of dynamic shape of what was overwritten, unless it is to overwrite that again.
+    fn hide_stated(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) {
+        let again = node.output.first().and_then(|result| self.overwritten.get(result));
+        let is_stated = |name: &&String| self.of(name) == Known::Stated && Some(*name) != again;
+        let stated: Vec<String> = node.input.iter().filter(is_stated).cloned().collect();
+        for operand in stated {
+            let dynamic = self.view(&operand, names, out);
+            replace(node, &operand, dynamic);
+        }
+    }
+
+    /// Whether the node may overwrite its operand; then a view states the shape of that, if it is not known.
+    fn state_overwritten(&mut self, node: &mut NodeProto, names: &mut Names, out: &mut Vec<NodeProto>) -> bool {
+        let Some(operand) = node.output.first().and_then(|result| self.overwritten.get(result)) else {
+            return false;
+        };
+        let Some(dims) = self.types.get(operand).and_then(ValueType::known_shape) else {
+            return false;
+        };
+        if self.of(operand) != Known::Nothing {
+            return true;
+        }
+        let dims: Option<Vec<i64>> = dims.into_iter().map(|dim| i64::try_from(dim).ok()).collect();
+        let Some(dims) = dims.filter(|dims| !dims.contains(&0)) else {
+            return false;
+        };
+        let shape = match self.shapes.get(&dims) {
+            Some(shape) => shape.clone(),
+            None => {
+                let name = names.fresh(&format!("{operand}__dims"));
+                self.first.push(constant(&dims, &name));
+                self.known.insert(name.clone(), Known::Value);
+                self.external.insert(name.clone());
+                self.shapes.insert(dims, name.clone());
+                name
+            }
+        };
+        let view = names.fresh(&format!("{operand}__shape"));
+        out.push(self::node("Reshape", &[operand, &shape], &view, Vec::new()));
+        self.known.insert(view.clone(), Known::Shape);
+        self.stated += 1;
+        replace(node, operand, Some(view));
+        true
     }
 
     fn of(&self, name: &str) -> Known {
@@ -232,7 +297,7 @@ impl<'t> DynamicShapes<'t> {
         for operand in operands {
             let wanted = match self.of(&operand) {
                 Known::Nothing => false,
-                Known::Shape => true,
+                Known::Shape | Known::Stated => true,
                 // A weight stays what it is, so that kernels can prepare it.
                 Known::Value => broadcasts && self.fills(&operand, node),
             };

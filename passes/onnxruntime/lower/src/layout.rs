@@ -51,6 +51,11 @@ impl Layout {
         own
     }
 
+    /// Whether a view may stand between `operand` and the node that makes `result`.
+    pub(crate) fn allows_view(&self, result: &str, operand: &str) -> bool {
+        !self.converted.contains(result) && !self.blocked.contains(operand)
+    }
+
     /// Puts the shapes into the file that decide over a conversion.
     pub(crate) fn state_shapes(&self, graph: &mut GraphProto, types: &FxHashMap<String, ValueType>) {
         let mut wanted: Vec<&String> = self.stated.iter().filter(|name| types.contains_key(*name)).collect();

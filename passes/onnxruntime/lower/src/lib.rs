@@ -7,6 +7,7 @@
 //! |---|---|
 //! | merges equal nodes | every clone has an attribute of its own, `__remat` (`clones`) |
 //! | fuses what has one reader only | what had more readers in the model keeps a further one (`anchors`) |
+//! | overwrites a dead operand of equal shape | a view states the shape of the operand, where all others are dynamic (`in_place`) |
 //! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`dynamic_shapes`) |
 //! | lays images out by what it sees | shapes that decide over a layout are stated, and what exists in blocks only gets no reader (`layout`) |
 //! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`anchors`) |
@@ -22,6 +23,7 @@ mod anchors;
 mod build;
 mod clones;
 mod dynamic_shapes;
+mod in_place;
 mod layout;
 mod lower;
 mod names;
@@ -29,4 +31,4 @@ mod schedule;
 mod zeros;
 
 pub use layout::Layout;
-pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, lower};
+pub use lower::{Lowered, LoweringOptions, LoweringReport, OrderHint, Shapes, lower};

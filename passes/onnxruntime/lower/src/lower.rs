@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::anchors::{self, Arrangement};
 use crate::clones;
 use crate::dynamic_shapes::{self, DynamicShapes, Rewritten};
+use crate::in_place;
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::zeros::Zeros;
@@ -33,13 +34,25 @@ impl OrderHint {
     }
 }
 
+/// Which shapes the runtime knows when it loads the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shapes {
+    /// All that it can infer: it reuses buffers.
+    Static,
+    /// Those of small results: it reuses no buffer, and overwrites no operand.
+    Dynamic,
+    /// Those of small results, and those around kernels that may overwrite an operand.
+    #[default]
+    StaticInPlace,
+}
+
 /// What is done to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoweringOptions {
     /// The orders that the file is made for.
     pub order: OrderHint,
-    /// Whether shapes are made dynamic, which keeps the runtime from reusing buffers.
-    pub dynamic_shapes: bool,
+    /// Which shapes stay static.
+    pub shapes: Shapes,
     /// Bytes that are taken first of all and given back at once, 0 for none. The memory arena makes its first region so large that they
     /// fit, and what comes later finds room there: fewer regions, less between them. Takes dynamic shapes.
     pub reserve: u64,
@@ -49,7 +62,7 @@ impl Default for LoweringOptions {
     fn default() -> Self {
         Self {
             order: OrderHint::Any,
-            dynamic_shapes: true,
+            shapes: Shapes::default(),
             reserve: 0,
         }
     }
@@ -62,6 +75,10 @@ pub struct LoweringReport {
     pub clones: usize,
     /// Values whose shape is made dynamic by a view.
     pub hidden: usize,
+    /// Operands whose shape is stated by a view, so that a kernel may overwrite them.
+    pub overwritten: usize,
+    /// Which shapes were to stay static.
+    pub shapes: Shapes,
     /// Whether shapes could be made dynamic; `false` also where that was not asked for. It takes an input that is a tensor of numbers.
     pub hides_shapes: bool,
     /// Order anchors: nodes that read a value to fix its place in the order.
@@ -103,20 +120,20 @@ pub fn lower(
     let graph = proto.graph.mut_or_insert_default();
     let mut report = LoweringReport {
         clones: clones::mark(graph),
+        shapes: options.shapes,
         ..LoweringReport::default()
     };
-    let mut guarded: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
-    guarded.extend(
-        anchors::with_fewer_readers(model.graph(), rewritten)
-            .into_iter()
-            .map(str::to_owned),
-    );
+    let mut activated: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
+    let mut guarded: FxHashSet<String> = anchors::with_fewer_readers(model.graph(), rewritten)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
 
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();
     let mut reserve = None;
     let mut late = Vec::new();
-    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.dynamic_shapes);
+    let zeros = Zeros::new(graph, opset, |name| types.get(name)).filter(|_| options.shapes != Shapes::Static);
     if let Some(zeros) = zeros {
         if options.reserve > 0 {
             let name = names.fresh("remat_reserve");
@@ -126,14 +143,22 @@ pub fn lower(
             report.reserved = options.reserve;
         }
         let block = reserve.as_deref().map(|name| (name, options.reserve));
-        let shapes = DynamicShapes::new(graph, &types, &layout, zeros);
+        let mut overwritten = match options.shapes {
+            Shapes::StaticInPlace => in_place::overwritten(graph, &nodes, &types),
+            Shapes::Static | Shapes::Dynamic => FxHashMap::default(),
+        };
+        overwritten.retain(|result, operand| layout.allows_view(result, operand));
+        let shapes = DynamicShapes::new(graph, &types, &layout, zeros, &overwritten);
         let made = make_shapes_dynamic(shapes, nodes, block, &mut names);
         (first, nodes, late) = (made.first, made.nodes, made.zeros);
         dynamic_shapes::forget_stated_shapes(graph);
         layout.state_shapes(graph, &types);
-        report.hidden = made.views;
+        (report.hidden, report.overwritten) = (made.views, made.stated);
         report.hides_shapes = true;
+        // A view stands between an activation that overwrites its operand and what it might be fused with.
+        activated.retain(|name| overwritten.values().all(|operand| operand != name));
     }
+    guarded.extend(activated);
     if opset > 0 {
         let arrangement = Arrangement {
             types: &types,

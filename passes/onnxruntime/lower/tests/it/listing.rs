@@ -5,7 +5,7 @@ use remat::onnx::proto::{
     tensor_shape_proto, type_proto,
 };
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower};
 
 use crate::support::{Rewritten, models};
 
@@ -55,10 +55,15 @@ fn the_priority_order_needs_no_anchors() {
 #[test]
 fn shapes_can_be_left_to_the_runtime() {
     let options = LoweringOptions {
-        dynamic_shapes: false,
+        shapes: Shapes::Static,
         ..LoweringOptions::default()
     };
     insta::assert_snapshot!(lowered("features/split.onnx", &options));
+}
+
+#[test]
+fn an_operand_that_may_be_overwritten_keeps_its_shape() {
+    insta::assert_snapshot!(lowered("features/overwritten.onnx", &LoweringOptions::default()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use remat::ir::ValueType;
 use remat::onnx::proto::ModelProto;
 use remat::onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, lower};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower};
 use remat_onnxruntime_sim::{NodeIndex, Program, default_order, priority_order};
 
 use crate::support::{Rewritten, models, paths};
@@ -104,10 +104,10 @@ fn all_models_run_in_the_order_of_the_plan() {
             continue;
         };
         recomputes += rewritten.recomputes;
-        for dynamic_shapes in [true, false] {
+        for shapes in [Shapes::StaticInPlace, Shapes::Dynamic, Shapes::Static] {
             let options = LoweringOptions {
                 order: OrderHint::Any,
-                dynamic_shapes,
+                shapes,
                 reserve: 1 << 20,
             };
             let lowered =

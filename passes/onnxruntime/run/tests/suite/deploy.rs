@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use remat::onnx::proto::tensor_shape_proto::Dimension;
+use remat::onnx::proto::{GraphProto, Message, ModelProto, NodeProto, ValueInfoProto};
 use remat::solver::SolveControl;
 use remat::{BaselineOf, Error, LoadOptions, SolveError, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
@@ -68,7 +70,7 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
     let out = folder.path().join("out.onnx");
     for name in ["unet_tiny_train", "mlp_tiny_train"] {
         let model = workspace().join(format!("test/models/{name}.onnx"));
-        let found = deployed(&model, &out, "75%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
+        let found = deployed(&model, &out, "60%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((found.strategy, found.rejected.len()), (Strategy::Fused, 0), "{name}");
         assert!(out.exists() && found.lowering.clones > 0, "{name}");
         let check = found.check.as_ref().expect("the runtime is here");
@@ -86,7 +88,7 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
         );
         let peak = found.model.baseline_peak();
         assert_eq!((peak.bytes, peak.of), (before, BaselineOf::Measured), "{name}");
-        let budget = before * 75 / 100;
+        let budget = before * 60 / 100;
         assert!(
             found.prediction.peak_bytes <= budget,
             "{name}: the budget of {budget} is for what is predicted, {}",
@@ -95,10 +97,62 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
     }
 }
 
+/// Scores of an attention, which Softmax overwrites: they are in memory once, in plans as in the runtime, before as after.
+pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() {
+    const ROWS: i64 = 1024;
+    let node = |op: &str, inputs: &[&str], output: &str| NodeProto {
+        op_type: op.to_owned(),
+        input: inputs.iter().map(|&name| name.to_owned()).collect(),
+        output: vec![output.to_owned()],
+        ..NodeProto::default()
+    };
+    let bytes = std::fs::read(unet()).expect("the model is there");
+    let mut model = ModelProto::parse_from_bytes(&bytes).expect("the model is one");
+    let value = |name: &str| {
+        let mut value = ValueInfoProto {
+            name: name.to_owned(),
+            ..ValueInfoProto::default()
+        };
+        let tensor = value.type_.mut_or_insert_default().mut_tensor_type();
+        tensor.elem_type = 1;
+        for size in [ROWS, 16] {
+            let mut dim = Dimension::new();
+            dim.set_dim_value(size);
+            tensor.shape.mut_or_insert_default().dim.push(dim);
+        }
+        value
+    };
+    model.graph = Some(GraphProto {
+        name: "attention".to_owned(),
+        node: vec![
+            node("Transpose", &["x"], "across"),
+            node("MatMul", &["x", "across"], "scores"),
+            node("Softmax", &["scores"], "weights"),
+            node("MatMul", &["weights", "x"], "y"),
+        ],
+        input: vec![value("x")],
+        output: vec![value("y")],
+        ..GraphProto::default()
+    })
+    .into();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, out) = (folder.path().join("attention.onnx"), folder.path().join("out.onnx"));
+    std::fs::write(&input, model.write_to_bytes().expect("it has bytes")).expect("it can be written");
+
+    let scores = u64::try_from(ROWS * ROWS * 4).expect("it is positive");
+    let is_once = |peak: u64| (scores..scores + scores / 8).contains(&peak);
+    let found = deployed(&input, &out, "auto", Some(&host())).unwrap_or_else(|error| panic!("{error}"));
+    assert!(is_once(found.model.baseline().peak), "{}", found.model.baseline().peak);
+    let check = found.check.expect("the runtime is here");
+    if let Some((before, after)) = check.before.exact.zip(check.after.exact) {
+        assert!(is_once(before) && is_once(after), "{before} became {after}");
+    }
+}
+
 pub(crate) fn without_the_runtime_the_model_itself_is_written_and_nothing_measured() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
-    let found = deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
+    let found = deployed(&unet(), &out, "60%", None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((found.strategy, found.check), (Strategy::Plain, None));
     assert!(found.lowering.clones > 0 && found.prediction.peak_bytes > 0);
 }
@@ -106,7 +160,7 @@ pub(crate) fn without_the_runtime_the_model_itself_is_written_and_nothing_measur
 pub(crate) fn what_is_written_without_the_runtime_computes_the_same() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = folder.path().join("out.onnx");
-    deployed(&unet(), &out, "75%", None).unwrap_or_else(|error| panic!("{error}"));
+    deployed(&unet(), &out, "60%", None).unwrap_or_else(|error| panic!("{error}"));
     let run = |model: &Path| run_seeded(runtime(), model, &SessionSettings::exact(OptimizationLevel::Off), 5);
     assert_eq!(run(&unet()).expect("it runs"), run(&out).expect("it runs"));
 }

@@ -38,6 +38,10 @@ fn main() -> ExitCode {
         trial!(bits::a_missing_library_is_an_error),
         trial!(bits::a_missing_model_is_an_error, Need::OnnxRuntime),
         trial!(deploy::what_is_predicted_is_what_is_measured, Need::OnnxRuntime),
+        trial!(
+            deploy::a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files,
+            Need::OnnxRuntime
+        ),
         trial!(deploy::without_the_runtime_the_model_itself_is_written_and_nothing_measured),
         trial!(
             deploy::what_is_written_without_the_runtime_computes_the_same,

@@ -1,7 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{Check, Deployment};
+use remat_onnxruntime_deploy::{Check, Deployment, Shapes, Strategy};
 
 use super::args::OptimizeArgs;
 use super::report;
@@ -41,6 +41,7 @@ fn lowering(found: &Deployment) -> String {
     let added = [
         (report.clones, "marked recompute"),
         (report.hidden, "dynamic shape"),
+        (report.overwritten, "overwritten operand"),
         (report.readers, "order anchor"),
     ];
     let mut added: Vec<_> = added
@@ -141,7 +142,9 @@ fn advice(found: &Deployment) -> Vec<String> {
     if order == Some("priority") {
         lines.push("settings  execution_order = PRIORITY_BASED is needed in ONNX Runtime".to_owned());
     }
-    if !found.lowering.hides_shapes {
+    // Of a strategy that makes shapes dynamic where that gains, static ones are a choice.
+    let is_choice = found.strategy != Strategy::StaticShapes && found.lowering.shapes == Shapes::Static;
+    if !found.lowering.hides_shapes && !is_choice {
         lines.push(
             "settings  enable_mem_reuse = False is needed in ONNX Runtime: shapes could not be made dynamic".to_owned(),
         );
