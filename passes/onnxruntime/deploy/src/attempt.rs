@@ -2,16 +2,15 @@
 
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
-use std::path::Path;
 use std::time::Duration;
 
 use remat::Model;
 use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
-use crate::file::{LaidOut, Planned, Task};
+use crate::file::{Loader, Planned, Task};
 use crate::layout::Portable;
-use crate::measure::{Baseline, Bench, Check};
+use crate::measure::{Baseline, Check};
 use crate::peaks::Basis;
 use crate::{DeployRequest, Prediction, Strategy};
 
@@ -76,20 +75,11 @@ impl Attempt {
         self.portable.as_ref().map_or(&self.model, |portable| &portable.model)
     }
 
-    /// What its files are made of, in the runtime if one is here, with files on the way in `scratch`.
-    pub(crate) fn task<'t>(
-        &'t self,
-        request: &'t DeployRequest<'t>,
-        bench: Option<&'t Bench<'t, 't>>,
-        scratch: &'t Path,
-    ) -> Task<'t> {
-        let laid_out = self.portable.as_ref().zip(bench).map(|(portable, bench)| LaidOut {
-            portable,
-            bench,
-            scratch,
-        });
+    /// What its files are made of; `loader` where the runtime changes their layout.
+    pub(crate) fn task<'t>(&'t self, request: &'t DeployRequest<'t>, loader: Option<Loader<'t>>) -> Task<'t> {
         Task {
-            laid_out,
+            portable: self.portable.as_ref(),
+            loader,
             request,
             strategy: self.strategy,
             model: &self.model,

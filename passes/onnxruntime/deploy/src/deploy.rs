@@ -13,7 +13,7 @@ use crate::attempt::Attempt;
 use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
-use crate::file::{Planned, Task};
+use crate::file::{Loader, Planned, Task};
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
@@ -56,6 +56,8 @@ struct Machine<'c, 'a, S> {
     closest: Option<(u64, Attempt, Planned, Option<Check>)>,
     /// The model of a strategy that was rejected, where the next one starts from the same.
     opened: Option<remat::Model>,
+    /// Whether the runtime changes the layout of the model when it loads it.
+    lays_out: bool,
 }
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
@@ -109,6 +111,7 @@ pub fn deploy(
         peak,
         closest: None,
         opened,
+        lays_out: false,
     };
     let mut state = State::Open;
     loop {
@@ -168,6 +171,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                     .ordered_for(self.request.order.name())
                     .with_baseline_peak(self.peak);
                 let mut attempt = Attempt::new(strategy, model, started.elapsed());
+                self.lays_out |= portable.is_some();
                 attempt.portable = portable;
                 Ok(State::Plan(attempt))
             }
@@ -451,7 +455,12 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// What the files of an attempt are made of.
     fn task<'t>(&'t self, attempt: &'t Attempt) -> Task<'t> {
-        attempt.task(self.request, self.bench.as_ref(), self.scratch.path())
+        let bench = self.bench.as_ref().filter(|_| self.lays_out);
+        let loader = bench.map(|bench| Loader {
+            bench,
+            scratch: self.scratch.path(),
+        });
+        attempt.task(self.request, loader)
     }
 
     /// Puts a file where it is measured.

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use remat::{Model, Solution};
+use remat_cost::Device;
 use remat_ir::Graph;
+use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
 use remat_onnxruntime_run::{OptimizationLevel, optimize};
 use remat_solve::Activity;
@@ -50,36 +52,33 @@ pub(crate) struct Task<'t> {
     pub(crate) shapes_are_best: &'t Cell<bool>,
     /// What the model is predicted to take without a plan, once that was asked for.
     pub(crate) without_plan: &'t OnceCell<Prediction>,
-    /// What it takes to write it, where the runtime laid it out.
-    pub(crate) laid_out: Option<LaidOut<'t>>,
+    /// The nodes that it is written with, where the runtime laid it out.
+    pub(crate) portable: Option<&'t Portable>,
+    /// What loads files, where the runtime changes their layout when it does.
+    pub(crate) loader: Option<Loader<'t>>,
 }
 
-/// What it takes to write a plan on a model that the runtime laid out.
+/// Has the runtime load files and save what it makes of them, which is what runs.
 #[derive(Clone, Copy)]
-pub(crate) struct LaidOut<'t> {
-    /// The nodes that it is written with.
-    pub(crate) portable: &'t Portable,
-    /// The runtime, which lays out what is written.
+pub(crate) struct Loader<'t> {
     pub(crate) bench: &'t Bench<'t, 't>,
     /// Where files on the way go.
     pub(crate) scratch: &'t Path,
 }
 
-impl LaidOut<'_> {
-    /// What the runtime takes for a file that was made from `rewritten`.
+impl Loader<'_> {
+    /// What the runtime takes for a file that was made of `model`, from `rewritten`.
     fn simulate(
         &self,
+        model: &OnnxModel,
         rewritten: &Graph,
         lowered: &Lowered,
-        request: &DeployRequest<'_>,
+        device: &Device,
     ) -> Result<Prediction, DeployError> {
         let [written, loaded] = ["to-load.onnx", "loaded.onnx"].map(|name| self.scratch.join(name));
-        request
-            .onnx(&self.portable.model)?
-            .save_proto(&lowered.proto, &written)?;
-        let device = request.load.device()?;
+        model.save_proto(&lowered.proto, &written)?;
         optimize(&self.bench.first_runner(), &written, OptimizationLevel::All, &loaded)?;
-        simulate_loaded(&loaded, rewritten, lowered, &device)
+        simulate_loaded(&loaded, rewritten, lowered, device)
     }
 }
 
@@ -92,8 +91,8 @@ impl Task<'_> {
         let onnx = request.onnx(self.written())?;
         let graph = self.rewritten(&solution)?;
         let layout = self
-            .laid_out
-            .map_or_else(Cow::default, |it| Cow::Borrowed(&it.portable.layout));
+            .portable
+            .map_or_else(Cow::default, |portable| Cow::Borrowed(&portable.layout));
         let write = |options: Option<&LoweringOptions>| {
             let started = Instant::now();
             clock.begins(Activity::Lower, "");
@@ -181,13 +180,13 @@ impl Task<'_> {
 
     /// The model whose nodes are written.
     pub(crate) fn written(&self) -> &Model {
-        self.laid_out.map_or(self.model, |it| &it.portable.model)
+        self.portable.map_or(self.model, |portable| &portable.model)
     }
 
     /// Its graph with the plan applied.
     fn rewritten(&self, solution: &Solution) -> Result<Graph, DeployError> {
-        let rewritten = match self.laid_out {
-            Some(LaidOut { portable, .. }) => remat::rewrite(&portable.model, &portable.solution(solution)?)?,
+        let rewritten = match self.portable {
+            Some(portable) => remat::rewrite(&portable.model, &portable.solution(solution)?)?,
             None => remat::rewrite(self.model, solution)?,
         };
         rewritten.ok_or_else(|| self.request.refused())
@@ -195,8 +194,11 @@ impl Task<'_> {
 
     /// What the runtime takes for a file that was made from `rewritten`.
     fn simulate(&self, rewritten: &Graph, lowered: &Lowered) -> Result<Prediction, DeployError> {
-        match &self.laid_out {
-            Some(laid_out) => laid_out.simulate(rewritten, lowered, self.request),
+        match &self.loader {
+            Some(loader) => {
+                let (model, device) = (self.request.onnx(self.written())?, self.request.load.device()?);
+                loader.simulate(model, rewritten, lowered, &device)
+            }
             None => simulate(self.model, rewritten, lowered, self.request.order),
         }
     }
@@ -209,7 +211,7 @@ impl Task<'_> {
         if let Some(known) = self.without_plan.get() {
             return Ok(known);
         }
-        let prediction = match self.laid_out {
+        let prediction = match self.loader {
             Some(_) => {
                 let as_it_is = as_it_is(self.request.onnx(self.written())?);
                 self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &as_it_is)?
