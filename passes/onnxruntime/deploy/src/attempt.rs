@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use remat::Model;
+use remat_onnxruntime_lower::{LoweringReport, Shapes};
 use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
@@ -45,8 +46,10 @@ pub(crate) struct Attempt {
     pub(crate) may_reserve: bool,
     /// Whether shapes may stay static where nothing is gained by hiding them.
     pub(crate) may_be_static: bool,
-    /// Whether the shapes of the strategy were the best ones for a file: then others are not looked at again.
-    shapes_are_best: Cell<bool>,
+    /// Whether order anchors may be added.
+    pub(crate) may_anchor: bool,
+    /// Whether a file was no better with all shapes static: then that is not looked at again.
+    static_is_worse: Cell<bool>,
     /// What its model is predicted to take without a plan, once that was asked for.
     without_plan: OnceCell<Prediction>,
 }
@@ -65,7 +68,8 @@ impl Attempt {
             best: None,
             may_reserve: true,
             may_be_static: true,
-            shapes_are_best: Cell::new(false),
+            may_anchor: true,
+            static_is_worse: Cell::new(false),
             without_plan: OnceCell::new(),
         }
     }
@@ -73,6 +77,19 @@ impl Attempt {
     /// The model whose nodes are written.
     pub(crate) fn written(&self) -> &Model {
         self.portable.as_ref().map_or(&self.model, |portable| &portable.model)
+    }
+
+    /// Whether a file may be made with less in it that changes what the runtime makes of the model, after one of `lowered` had other bits:
+    /// first without static shapes, then without order anchors.
+    pub(crate) fn simplify(&mut self, lowered: &LoweringReport) -> bool {
+        let may = if self.strategy.recipe().dynamic_shapes && lowered.shapes != Shapes::Dynamic {
+            &mut self.may_be_static
+        } else if lowered.readers > 0 {
+            &mut self.may_anchor
+        } else {
+            return false;
+        };
+        std::mem::replace(may, false)
     }
 
     /// What its files are made of; `loader` where the runtime changes their layout.
@@ -85,7 +102,8 @@ impl Attempt {
             model: &self.model,
             may_reserve: self.may_reserve,
             may_be_static: self.may_be_static,
-            shapes_are_best: &self.shapes_are_best,
+            may_anchor: self.may_anchor,
+            static_is_worse: &self.static_is_worse,
             without_plan: &self.without_plan,
         }
     }
@@ -121,7 +139,6 @@ impl Attempt {
         let may_try_twice = clock.is_timed() && measuring * LITTLE < all;
         match self.round {
             0 if may_try_twice => (Some(all.mul_f64(FIRST_ROUND)), true),
-            0 if is_bounded && clock.is_timed() => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             0 => (Some(all), false),
             _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             _ => (Some(all.saturating_sub(measuring)), false),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use remat::{BaselinePeak, ErrorKind, Format, SolveError};
-use remat_onnxruntime_lower::{OrderHint, Shapes};
+use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_solve::{Activity, SolveControl};
 use tempfile::TempDir;
@@ -270,7 +270,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             });
         };
         let must_be_lower = self.request.order == OrderHint::Any;
-        let (lowered_shapes, solution) = (planned.lowered.report.shapes, planned.solution.clone());
+        let (lowered, solution) = (planned.lowered.report, planned.solution.clone());
         let work = || -> Result<_, DeployError> {
             let written = self.write(&attempt, &planned)?;
             Ok(baseline.verify(bench, &written, must_be_lower))
@@ -298,12 +298,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 if let Some((planned, check)) = attempt.best.take() {
                     return Ok(State::Complete(attempt, planned, check));
                 }
-                // Other kernels may have run because of shapes that the runtime knew.
-                if attempt.may_be_static
-                    && lowered_shapes != Shapes::Dynamic
-                    && attempt.strategy.recipe().dynamic_shapes
-                {
-                    attempt.may_be_static = false;
+                if matches!(rejection, Rejection::OutputDiffers { .. }) && attempt.simplify(&lowered) {
                     let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
                     let other = self.task(&attempt).file(solution, &effort)?;
                     return Ok(State::Verify(attempt, other));

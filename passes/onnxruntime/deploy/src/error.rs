@@ -54,9 +54,11 @@ pub enum DeployError {
         /// What was tried.
         rejected: Vec<Rejected>,
     },
-    /// A measured peak lies above the predicted one.
-    #[error("the measured peak of {measured} bytes exceeds the predicted peak of {predicted} bytes")]
+    /// A measured peak lies above the predicted one, or above the budget.
+    #[error("the measured peak of {measured} bytes exceeds {} of {predicted} bytes", if *.is_budget { "the budget" } else { "the predicted peak" })]
     PredictionExceeded {
+        /// Whether it is the budget.
+        is_budget: bool,
         /// The predicted peak, or the budget.
         predicted: u64,
         /// The measured peak.

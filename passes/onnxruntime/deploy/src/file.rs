@@ -48,8 +48,10 @@ pub(crate) struct Task<'t> {
     pub(crate) may_reserve: bool,
     /// Whether shapes may stay static where nothing is gained by hiding them.
     pub(crate) may_be_static: bool,
-    /// Whether the shapes of the strategy were the best ones for a file: then others are not looked at again.
-    pub(crate) shapes_are_best: &'t Cell<bool>,
+    /// Whether order anchors may be added.
+    pub(crate) may_anchor: bool,
+    /// Whether a file was no better with all shapes static: then that is not looked at again.
+    pub(crate) static_is_worse: &'t Cell<bool>,
     /// What the model is predicted to take without a plan, once that was asked for.
     pub(crate) without_plan: &'t OnceCell<Prediction>,
     /// The nodes that it is written with, where the runtime laid it out.
@@ -110,32 +112,34 @@ impl Task<'_> {
         if is_open && !self.may_be_static {
             options.shapes = Shapes::Dynamic;
         }
+        if !self.may_anchor {
+            options.order = OrderHint::Priority;
+        }
         let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
-        if is_open && self.may_be_static && !self.shapes_are_best.get() {
-            let asked = options.shapes;
-            // A shape is dynamic only where that gains.
-            let others = match best.0.report.overwritten {
-                0 => &[Shapes::Static][..],
-                _ => &[Shapes::Dynamic, Shapes::Static],
+        // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
+        if is_open && self.may_be_static && best.0.report.overwritten > 0 {
+            let other = LoweringOptions {
+                shapes: Shapes::Dynamic,
+                ..options
             };
-            for &shapes in others {
-                let other = LoweringOptions { shapes, ..options };
-                let tried = write(Some(&other))?;
-                let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
-                let is_better = match shapes {
-                    // Without views that state shapes.
-                    Shapes::Dynamic => peak <= known,
-                    _ if peak <= known => {
-                        let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
-                        is_lower || self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)?
-                    }
-                    _ => false,
-                };
-                if is_better {
-                    (options, best) = (other, tried);
-                }
+            let tried = write(Some(&other))?;
+            if tried.1.peak_bytes <= best.1.peak_bytes {
+                (options, best) = (other, tried);
             }
-            self.shapes_are_best.set(options.shapes == asked);
+        }
+        if is_open && self.may_be_static && !self.static_is_worse.get() {
+            let other = LoweringOptions {
+                shapes: Shapes::Static,
+                ..options
+            };
+            let tried = write(Some(&other))?;
+            let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
+            let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
+            if is_lower || peak <= known && self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)? {
+                (options, best) = (other, tried);
+            } else {
+                self.static_is_worse.set(true);
+            }
         }
         // Order anchors cost time, and blocked layouts are undone for them.
         if self.strategy.recipe().rewrites && options.order == OrderHint::Any {

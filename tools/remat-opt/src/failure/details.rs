@@ -338,7 +338,9 @@ impl Details {
                 elements: *elements,
                 seed: *seed,
             }),
-            DeployError::PredictionExceeded { predicted, measured } => Some(Self::PredictionExceeded {
+            DeployError::PredictionExceeded {
+                predicted, measured, ..
+            } => Some(Self::PredictionExceeded {
                 predicted_bytes: *predicted,
                 measured_bytes: *measured,
             }),

@@ -176,6 +176,26 @@ pub(crate) fn a_budget_that_cannot_be_met_leaves_no_file() {
     assert!(!out.exists());
 }
 
+/// Both a strategy that fuses and those that do not are tried, and the refusal counts from what was measured.
+pub(crate) fn a_budget_is_refused_after_every_strategy() {
+    let host = host();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("out.onnx");
+    let error = deployed(&unet(), &out, "10%", Some(&host)).expect_err("no plan takes so little");
+    let DeployError::Pipeline(Error::Solve(SolveError::Refused(refusal))) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(refusal.baseline.of, BaselineOf::Measured);
+    assert_eq!(refusal.budget, refusal.baseline.bytes / 10);
+    assert!(!out.exists());
+    // What the model takes as it is keeps a budget of all of it, whatever becomes of plans.
+    let found = deployed(&unet(), &out, "100%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
+    let check = found.check.expect("the runtime is here");
+    if let Some((after, budget)) = check.after.exact.zip(found.budget) {
+        assert!(after <= budget, "{after} bytes, the budget is {budget}");
+    }
+}
+
 pub(crate) fn only_models_run_in_the_runtime() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let graph = workspace().join("test/cli/training_chain.json");

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(deploy::a_budget_that_cannot_be_met_leaves_no_file),
+        trial!(deploy::a_budget_is_refused_after_every_strategy, Need::OnnxRuntime),
         trial!(deploy::only_models_run_in_the_runtime),
         trial!(
             deploy::at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told,

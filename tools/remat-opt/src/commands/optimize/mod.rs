@@ -252,7 +252,12 @@ fn as_predicted(found: &Deployment) -> anyhow::Result<()> {
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
     match found.exceeded_prediction().zip(measured) {
         None => Ok(()),
-        Some((predicted, measured)) => Err(DeployError::PredictionExceeded { predicted, measured }.into()),
+        Some((predicted, measured)) => Err(DeployError::PredictionExceeded {
+            is_budget: found.budget == Some(predicted),
+            predicted,
+            measured,
+        }
+        .into()),
     }
 }
 
