@@ -400,7 +400,7 @@ impl<'m> Importer<'m> {
                 self.tensors.insert(output, id);
             }
         }
-        sizes::derive(&mut self.builder, op);
+        sizes::derive(&mut self.builder, op, &self.inferred);
         Ok(())
     }
 

@@ -21,8 +21,21 @@ pub struct ImportOptions {
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
 ///
-/// A sequence takes the memory of its elements. `SequenceErase` counts as its input, the most it can take.
-pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
+/// A sequence takes the memory of its elements. Where they are not known one by one, `SequenceErase` counts as its input, the most it can
+/// take.
+pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId, inferred: &Inferred) {
+    let graph = builder.graph();
+    let listed = graph.ops[op].results().filter_map(|result| {
+        let tensor = &graph.tensors[result];
+        let is_open = graph.storages[tensor.storage].bytes.is_none();
+        Some((
+            tensor.storage,
+            *inferred.contents.get(&tensor.name).filter(|_| is_open)?,
+        ))
+    });
+    for (storage, bytes) in listed.collect::<Vec<_>>() {
+        builder.set_bytes(storage, bytes);
+    }
     let graph = builder.graph();
     let node = &graph.ops[op];
     let Some(count) = operator(&node.domain, &node.op_type).sized_as_operands else {
@@ -80,7 +93,7 @@ pub(crate) fn settle(
         .for_each(|(storage, bytes)| builder.set_bytes(storage, bytes));
     // Sequences made of what was just stated.
     if !stated.is_empty() {
-        (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op)));
+        (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op), inferred));
     }
     if options.open_sizes {
         Ok(())

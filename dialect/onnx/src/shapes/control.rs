@@ -58,6 +58,7 @@ impl<'m> Inference<'m> {
         for (value, other) in outputs.iter_mut().zip(others) {
             self.unify(&mut value.io, &other.io);
             value.tensor = None;
+            value.keep_elements_like(&other);
         }
         Ok(outputs)
     }
@@ -272,7 +273,8 @@ fn scalar(io: &NodeIo) -> Option<i64> {
     }
 }
 
-fn in_range(axis: i64, rank: usize) -> Option<usize> {
+/// The place that a number names, which counts from the end where it is negative.
+pub(super) fn in_range(axis: i64, rank: usize) -> Option<usize> {
     let rank = i64::try_from(rank).ok()?;
     let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
     usize::try_from(axis).ok().filter(|_| axis < rank)
