@@ -15,6 +15,7 @@ mod rules;
 mod sequences;
 mod stand_in;
 mod symbols;
+mod training;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -19,6 +19,9 @@ pub(crate) use tensor::{MAX_ELEMENTS, Tensor};
 
 /// The results of a node, as far as they follow from what is known of its operands; `None` where they do not.
 pub(crate) fn evaluate(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
+    if operands.node.domain == "com.microsoft" && operands.node.op_type == "BroadcastGradientArgs" {
+        return reduce::gradient_axes(operands);
+    }
     if !operands.node.is_default_domain() {
         return None;
     }

@@ -142,3 +142,23 @@ pub(super) fn cumulative_sum(operands: &Operands<'_>) -> Option<Tensor> {
     }
     Tensor::integers(tensor.element, tensor.dims.clone(), sums)
 }
+
+/// `BroadcastGradientArgs`: for each of two shapes that were broadcast, the axes along which its gradient is summed, from last to first.
+///
+/// Source: ONNX Runtime, `orttraining/training_ops/cpu/op_gradients.cc`.
+pub(super) fn gradient_axes(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
+    let [a, b] = [operands.value(0)?.as_integers()?, operands.value(1)?.as_integers()?];
+    let rank = a.len().max(b.len());
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    for place in 1..=rank {
+        let axis = i64::try_from(rank - place).ok()?;
+        let extent = |shape: &[i64]| shape.len().checked_sub(place).map(|axis| shape[axis]);
+        match (extent(a), extent(b)) {
+            (Some(a), Some(b)) if a == b => {}
+            (None | Some(1), Some(_)) => of_a.push(axis),
+            (Some(_), None | Some(1)) => of_b.push(axis),
+            _ => return None,
+        }
+    }
+    [of_a, of_b].into_iter().map(Tensor::vector).collect()
+}

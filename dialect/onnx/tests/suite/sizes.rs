@@ -1,7 +1,7 @@
 //! Sizes: what follows from the model, what the caller must say, and what cannot be.
 
 use crate::common::*;
-use remat_ir::{ElementType, ValueType};
+use remat_ir::{Effects, ElementType, OpId, ValueType};
 use remat_onnx::proto::{GraphProto, NodeProto, TensorProto, TypeProto};
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
@@ -502,4 +502,73 @@ fn elements_of_sequences_are_followed_one_by_one() {
         sizes,
         [rows(8), rows(13), rows(9), rows(3), rows(9), Some(3 * 4), rows(13)]
     );
+}
+
+#[test]
+fn what_a_training_graph_hands_over_has_the_sizes_of_its_gradients() {
+    let outputs = [
+        ("a", tensor_type(FLOAT, "2 3")),
+        ("b", vector()),
+        ("c", tensor_type(FLOAT, "7")),
+    ];
+    let yields = || {
+        node("YieldOp", &["a", "b", "c"], &["da", "dc"])
+            .domain("com.microsoft")
+            .ints("non_differentiable_outputs", &[1])
+    };
+    let sizes = ["da", "dc"].map(|result| result_bytes(yields(), &outputs, result));
+    assert_eq!(sizes, [Some(2 * 3 * 4), Some(7 * 4)]);
+}
+
+#[test]
+fn optimizers_give_sequences_as_large_as_those_they_update() {
+    let inputs = ["lr", "step", "weights", "gradients", "first", "second"];
+    let step = node("AdamWOptimizer", &inputs, &["done", "new", "first_new", "second_new"]).domain("com.microsoft");
+    let types = ["weights", "gradients", "first", "second"].map(|name| (name, sequence()));
+    let scalars = [("lr", tensor_type(FLOAT, "")), ("step", tensor_type(INT64, ""))];
+    let operands: Vec<_> = scalars.into_iter().chain(types).collect();
+    let m = model(graph(&operands, vec![step], &["done", "new"]));
+    assert!(matches!(open(&m), Err(OnnxError::UnknownSizes { .. })));
+    let settled = open_with(&m, &[], &[("weights", 100), ("first", 200), ("second", 300)]).unwrap();
+    let sizes = ["done", "new", "first_new", "second_new"].map(|name| bytes(settled.graph(), name));
+    assert_eq!(sizes, [Some(1), Some(100), Some(200), Some(300)]);
+    assert_eq!(settled.graph().ops[OpId::new(0)].effects, Effects::Stateful);
+}
+
+#[test]
+fn recurrent_training_keeps_what_the_gradient_needs_of_each_step() {
+    let operands = [
+        ("x", tensor_type(FLOAT, "5 2 3")),
+        ("w", tensor_type(FLOAT, "1 16 3")),
+        ("r", tensor_type(FLOAT, "1 16 4")),
+    ];
+    let results = ["states", "last", "cell", "cells", "gates"];
+    let forward = || node("LSTMTraining", &["x", "w", "r"], &results).domain("com.microsoft");
+    let sizes = results.map(|result| result_bytes(forward(), &operands, result));
+    assert_eq!(sizes, [160, 32, 32, 160, 640].map(Some));
+    let gradients = ["dx", "dw", "dr", "db"];
+    let backward = || node("LSTMGrad", &["x", "w", "r"], &gradients).domain("com.microsoft");
+    let sizes = gradients.map(|result| result_bytes(backward(), &operands, result));
+    assert_eq!(sizes, [120, 192, 256, 128].map(Some));
+}
+
+#[test]
+fn axes_of_gradients_follow_from_the_shapes_that_were_broadcast() {
+    let operands = [
+        ("a", tensor_type(FLOAT, "2 1 4")),
+        ("b", tensor_type(FLOAT, "3 1")),
+        ("dy", tensor_type(FLOAT, "2 3 4")),
+    ];
+    let nodes = vec![
+        node("Shape", &["a"], &["shape_a"]),
+        node("Shape", &["b"], &["shape_b"]),
+        node("BroadcastGradientArgs", &["shape_a", "shape_b"], &["axes_a", "axes_b"]).domain("com.microsoft"),
+        node("ReduceSumTraining", &["dy", "axes_a"], &["sum_a"]).domain("com.microsoft"),
+        node("ReduceSumTraining", &["dy", "axes_b"], &["sum_b"])
+            .domain("com.microsoft")
+            .int("keepdims", 0),
+    ];
+    let model = import(graph(&operands, nodes, &["sum_a", "sum_b"]));
+    let sizes = ["axes_a", "axes_b", "sum_a", "sum_b"].map(|name| bytes(model.graph(), name));
+    assert_eq!(sizes, [Some(8), Some(16), Some(2 * 4 * 4), Some(3 * 4)]);
 }

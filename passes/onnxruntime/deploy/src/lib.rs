@@ -45,6 +45,7 @@
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
 mod attempt;
+mod carry;
 mod clock;
 mod deploy;
 mod error;

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model, ReadError, SaveError};
-use remat_cost::ProfileFile;
 use remat_onnx::{ImportOptions, OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
+use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
 use crate::measure::Bench;
 use crate::sizes::open_model;
@@ -32,17 +32,19 @@ pub(crate) fn open(
         path = clock.apart(Activity::Fuse, "", || {
             fuse(&runner, request.input, request.output.unwrap_or(request.input), scratch)
         })?;
-        load.profile = load.profile.map(|file| about_ops_of(&path, file)).transpose()?;
+        load = carried(request.input, &path, load)?;
     }
     if let Some(profiler) = request.profile {
         load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
     }
     clock.begins(Activity::Import, "");
-    let model = open_model(&path, &load, bench.map(Bench::first_runtime))?;
-    Ok(match bench.filter(|_| fuses) {
-        Some(bench) => model.fused_by(runtime_name(bench.host)),
-        None => model,
-    })
+    match bench.filter(|_| fuses) {
+        Some(bench) => {
+            let model = open_carried(&path, load, Some(bench.first_runtime()))?;
+            Ok(model.fused_by(runtime_name(bench.host)))
+        }
+        None => open_model(&path, &load, bench.map(Bench::first_runtime)),
+    }
 }
 
 /// The model at `input` after the runtime fused its nodes within `limits`, as a deployment plans on it.
@@ -56,7 +58,8 @@ pub(crate) fn open_fused(
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let path = fuse(&host.runner(limits), input, input, scratch.path())?;
-    Ok(open_model(&path, load, Some((host, limits)))?.fused_by(runtime_name(host)))
+    let load = carried(input, &path, load.clone())?;
+    Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(runtime_name(host)))
 }
 
 /// A folder for files on the way, which goes with the value.
@@ -130,7 +133,7 @@ fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
 }
 
 /// A model that is looked at, not planned.
-fn looked_at() -> ImportOptions {
+pub(crate) fn looked_at() -> ImportOptions {
     ImportOptions {
         open_sizes: true,
         ..ImportOptions::default()
@@ -139,17 +142,4 @@ fn looked_at() -> ImportOptions {
 
 fn runtime_name(host: &Host) -> String {
     format!("ONNX Runtime {}", host.version)
-}
-
-/// What a profile says of ops that the model at `path` has.
-fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, DeployError> {
-    let model = OnnxModel::open(path, &looked_at())?;
-    let names: HashSet<&str> = model.graph().ops.iter().map(|op| op.name.as_str()).collect();
-    let stated = file.ops.len();
-    file.ops.retain(|record| names.contains(record.node.as_str()));
-    let (left, ops) = (file.ops.len(), names.len());
-    if left < stated {
-        tracing::warn!("the runtime fused nodes: {left} of {stated} measured times are about one of its {ops} nodes");
-    }
-    Ok(file)
 }
