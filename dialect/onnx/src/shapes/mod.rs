@@ -35,7 +35,7 @@ use crate::functions::{Function, Functions};
 use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
-use crate::values::{Operands, Tensor, evaluate};
+use crate::values::{Follows, Operands, Tensor, evaluate};
 use budget::Budget;
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
@@ -86,6 +86,7 @@ pub(crate) struct Context<'m> {
     pub(crate) opsets: &'m Opsets,
     pub(crate) folder: Option<&'m Folder>,
     pub(crate) given: &'m Dims,
+    pub(crate) follows: Follows,
     /// Nodes of the main graph in reference order, with their names.
     pub(crate) nodes: Vec<(&'m NodeProto, &'m str)>,
 }
@@ -99,6 +100,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         functions: context.functions,
         folder: context.folder,
         given: context.given,
+        follows: context.follows,
         symbols: Symbols::new(context.given, names),
         budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
@@ -221,6 +223,7 @@ struct Inference<'m> {
     functions: &'m Functions<'m>,
     folder: Option<&'m Folder>,
     given: &'m Dims,
+    follows: Follows,
     symbols: Symbols<'m>,
     budget: Budget,
     visits_left: u32,
@@ -407,6 +410,7 @@ impl<'m> Inference<'m> {
         let known = evaluate(&Operands {
             node: &node,
             version: scope.opsets.get("").copied().unwrap_or(0),
+            follows: self.follows,
             values: &tensors,
             shapes: &shapes,
         });

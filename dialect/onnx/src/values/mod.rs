@@ -14,7 +14,7 @@ mod select;
 mod tensor;
 
 use crate::shapes::MAX_RANK;
-pub(crate) use operands::Operands;
+pub(crate) use operands::{Follows, Operands};
 pub(crate) use tensor::{MAX_ELEMENTS, Tensor};
 
 /// The results of a node, as far as they follow from what is known of its operands; `None` where they do not.
@@ -93,6 +93,7 @@ mod tests {
         evaluate(&Operands {
             node: &node,
             version: 18,
+            follows: Follows::All,
             values: &values,
             shapes: &shapes,
         })

@@ -2,7 +2,7 @@
 
 use remat_ir::ElementType;
 
-use super::operands::{Operands, axes, axis};
+use super::operands::{Follows, Operands, axes, axis};
 use super::tensor::{Data, Tensor, count, strides};
 
 /// Sums and products of whole numbers up to this are exact in single precision, in any order.
@@ -90,7 +90,9 @@ fn groups(tensor: &Tensor, kept: &[usize]) -> Option<Vec<Vec<usize>>> {
 }
 
 pub(super) fn arg(operands: &Operands<'_>) -> Option<Tensor> {
-    let tensor = operands.value(0)?;
+    let Some(tensor) = operands.value(0) else {
+        return arg_of_one(operands);
+    };
     let axis = axis(operands.int("axis", 0), tensor.rank())?;
     let last = operands.int("select_last_index", 0) != 0;
     let most = operands.node.op_type == "ArgMax";
@@ -118,6 +120,24 @@ pub(super) fn arg(operands: &Operands<'_>) -> Option<Tensor> {
         kept.remove(axis);
     }
     Tensor::integers(ElementType::Int64, kept, values)
+}
+
+/// Along an axis with one element the place is 0, whatever the element is.
+fn arg_of_one(operands: &Operands<'_>) -> Option<Tensor> {
+    let mut kept = operands
+        .shapes
+        .first()?
+        .clone()
+        .filter(|_| operands.follows == Follows::All)?;
+    let axis = axis(operands.int("axis", 0), kept.len())?;
+    if kept[axis] != 1 {
+        return None;
+    }
+    if operands.int("keepdims", 1) == 0 {
+        kept.remove(axis);
+    }
+    let count = count(&kept)?;
+    Tensor::integers(ElementType::Int64, kept, std::iter::repeat_n(0, count))
 }
 
 pub(super) fn cumulative_sum(operands: &Operands<'_>) -> Option<Tensor> {

@@ -171,3 +171,13 @@ pub(crate) fn times_of_a_profile_are_carried_over_to_fused_nodes() {
     let carried: u64 = carried.values().filter_map(Value::as_u64).sum();
     assert_eq!(carried, stated.ops.iter().map(|op| op.duration_ns).sum::<u64>());
 }
+
+pub(crate) fn ops_are_measured_where_a_file_is_written() {
+    let folder = Folder::new();
+    let (plan, out) = (folder.path("plan.json"), folder.path("out.onnx"));
+    let mut make = with_runtime(&format!("{MLP} --profile measured --step-limit 500 --no-measure -q"));
+    stdout_of(make.arg("--emit-plan").arg(&plan).arg("-o").arg(&out));
+    let plan: Value = serde_json::from_str(&folder.read("plan.json")).expect("the plan is JSON");
+    let measured = plan["setup"]["durations_ns"].as_object().expect("it has times");
+    assert!(out.exists() && measured.len() > 20, "{measured:?}");
+}
