@@ -8,9 +8,8 @@ use onnx_runtime_ir::{Attribute, Node};
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, TypeInfo};
 
 use super::budget::MAX_LISTED;
-use super::control::in_range;
 use super::value::Value;
-use crate::values::Tensor;
+use crate::values::{Tensor, axis as place_of};
 
 /// A result of an operator on sequences.
 pub(super) enum Listed {
@@ -65,20 +64,20 @@ pub(super) fn listed(node: &Node, operands: &[Value]) -> Option<Listed> {
             } else {
                 i64::try_from(elements.len()).ok()?
             };
-            let at = in_range(at, elements.len() + 1)
+            let at = place_of(at, elements.len() + 1)
                 .filter(|_| at >= 0)
-                .or_else(|| in_range(at, elements.len()))?;
+                .or_else(|| place_of(at, elements.len()))?;
             elements.insert(at, operands.get(1)?.clone());
             Some(())
         }),
         "SequenceErase" => with(&|elements| {
-            let at = in_range(if present(1) { position(1)? } else { -1 }, elements.len())?;
+            let at = place_of(if present(1) { position(1)? } else { -1 }, elements.len())?;
             elements.remove(at);
             Some(())
         }),
         "SequenceAt" => {
             let elements = elements(0)?;
-            let at = in_range(position(1)?, elements.len())?;
+            let at = place_of(position(1)?, elements.len())?;
             Some(Listed::Element(Box::new(elements[at].clone())))
         }
         "SequenceLength" => Some(Listed::Length(elements(0)?.len())),
@@ -92,7 +91,7 @@ pub(super) fn listed(node: &Node, operands: &[Value]) -> Option<Listed> {
 /// The pieces of a tensor.
 fn split(node: &Node, operands: &[Value], is_stated: bool) -> Option<Vec<Value>> {
     let info = operands.first()?.io.type_info.as_ref()?;
-    let axis = in_range(int(node, "axis", 0), info.rank())?;
+    let axis = place_of(int(node, "axis", 0), info.rank())?;
     let extent = || usize::try_from(info.shape[axis].as_const()?).ok();
     let is_list = || Some(!operands.get(1)?.tensor.as_ref()?.dims.is_empty());
     let mut keeps = true;
@@ -135,11 +134,11 @@ fn joined(node: &Node, elements: &[Value]) -> Option<TypeInfo> {
     let mut info = (*infos.first()?).clone();
     let axis = int(node, "axis", 0);
     if int(node, "new_axis", 0) != 0 {
-        let axis = in_range(axis, info.rank() + 1)?;
+        let axis = place_of(axis, info.rank() + 1)?;
         info.shape
             .insert(axis, DimExpr::constant(i64::try_from(infos.len()).ok()?));
     } else {
-        let axis = in_range(axis, info.rank())?;
+        let axis = place_of(axis, info.rank())?;
         let extents: Vec<&DimExpr> = infos.iter().map(|info| info.shape.get(axis)).collect::<Option<_>>()?;
         info.shape[axis] = extents
             .into_iter()

@@ -5,7 +5,7 @@
 use onnx_runtime_ir::{Attribute, DataType, Node};
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, TypeInfo};
 
-use super::control::in_range;
+use crate::values::axis as place_of;
 
 /// The types of the results, by result.
 pub(super) fn results(node: &Node, inputs: &[NodeIo]) -> Vec<Option<TypeInfo>> {
@@ -39,7 +39,7 @@ pub(super) fn results(node: &Node, inputs: &[NodeIo]) -> Vec<Option<TypeInfo>> {
 fn joined(node: &Node, inputs: &[NodeIo]) -> Option<TypeInfo> {
     let infos: Vec<&TypeInfo> = inputs.iter().map(|io| io.type_info.as_ref()).collect::<Option<_>>()?;
     let mut info = (*infos.first()?).clone();
-    let axis = in_range(node.attr("axis").and_then(Attribute::as_int)?, info.rank())?;
+    let axis = place_of(node.attr("axis").and_then(Attribute::as_int)?, info.rank())?;
     let extents: Vec<&DimExpr> = infos.iter().map(|info| info.shape.get(axis)).collect::<Option<_>>()?;
     info.shape[axis] = extents
         .into_iter()

@@ -14,7 +14,7 @@ mod select;
 mod tensor;
 
 use crate::shapes::MAX_RANK;
-pub(crate) use operands::{Follows, Operands};
+pub(crate) use operands::{Follows, Operands, axis};
 pub(crate) use tensor::{MAX_ELEMENTS, Tensor};
 
 /// The results of a node, as far as they follow from what is known of its operands; `None` where they do not.

@@ -76,8 +76,8 @@ impl Operands<'_> {
     }
 }
 
-/// An axis counted from the front.
-pub(super) fn axis(axis: i64, rank: usize) -> Option<usize> {
+/// An axis counted from the front; negative ones count from the end.
+pub(crate) fn axis(axis: i64, rank: usize) -> Option<usize> {
     let rank_signed = i64::try_from(rank).ok()?;
     let axis = if axis < 0 { axis + rank_signed } else { axis };
     usize::try_from(axis).ok().filter(|&axis| axis < rank)

@@ -15,8 +15,7 @@ use remat_onnxruntime_run::{ChildLimits, Host};
 use rustc_hash::FxHashMap;
 
 use crate::DeployError;
-use crate::open::looked_at;
-use crate::sizes::open_model;
+use crate::sizes::{looked_at, open_model};
 
 /// Carries over what `load` states by name for the model at `original`, of which the runtime made that at `fused`.
 ///

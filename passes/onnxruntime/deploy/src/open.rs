@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model, ReadError, SaveError};
-use remat_onnx::{ImportOptions, OnnxModel, rename_values};
+use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
 use crate::measure::Bench;
-use crate::sizes::open_model;
+use crate::sizes::{looked_at, open_model};
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; if it `fuses`, the runtime fuses its nodes first.
@@ -130,14 +130,6 @@ fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
     let path = scratch.join(name);
     std::fs::create_dir_all(&path).map_err(|source| remat::Error::from(SaveError::io(&path)(source)))?;
     Ok(path)
-}
-
-/// A model that is looked at, not planned.
-pub(crate) fn looked_at() -> ImportOptions {
-    ImportOptions {
-        open_sizes: true,
-        ..ImportOptions::default()
-    }
 }
 
 fn runtime_name(host: &Host) -> String {

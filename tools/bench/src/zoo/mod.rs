@@ -94,26 +94,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut found = models(&args.folders)?;
     found.retain(|one| args.only.is_empty() || args.only.iter().any(|part| one.name.contains(part)));
     anyhow::ensure!(!found.is_empty(), "there is no model in these folders");
-    let mut known = if args.again { Vec::new() } else { read(&args.rows)? };
+    let mut known = read(&args.rows)?;
     let mut rows = Vec::new();
     let count = found.len();
     for (place, one) in found.iter().enumerate() {
         // Of what cannot be read the row says so, in the words of the importer.
         let hash = find::hash(&one.path).unwrap_or_default();
         let settings = settings(args, &host, choice.rule(&one.name));
-        let is_done = |row: &Row| row.is_of(one, &hash, &settings);
-        let row = match known.iter().position(is_done) {
-            Some(at) => known.swap_remove(at),
+        let before = known.iter().position(|row| row.is_of(one));
+        let before = before.map(|at| known.remove(at));
+        let row = match before.filter(|row| !args.again && row.is_current(&hash, &settings)) {
+            Some(row) => row,
             None => {
                 crate::console::tell(&format!("{}/{count}  {}", place + 1, one.name));
                 measured(one, hash, settings, &host)
             }
         };
         rows.push(row);
-        // What was done before and is still to come stays in the file.
+        // What was done before stays in the file.
         write(&args.rows, rows.iter().chain(&known))?;
     }
-    write(&args.rows, rows.iter())?;
     match args.format {
         Form::Json => crate::console::print(&(json(rows.iter())? + "\n")),
         form => crate::console::print(&table::text(&rows, form)),
@@ -159,9 +159,9 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let again = || format!("`{}` is no file of rows; `--again` makes a new one", path.display());
-    let file: Rows = serde_json::from_str(&text).with_context(again)?;
-    anyhow::ensure!(file.format == FORMAT, again());
+    let other = || format!("`{}` is no file of rows", path.display());
+    let file: Rows = serde_json::from_str(&text).with_context(other)?;
+    anyhow::ensure!(file.format == FORMAT, other());
     Ok(file.rows)
 }
 

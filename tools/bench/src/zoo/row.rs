@@ -100,10 +100,14 @@ pub(super) struct Deployed {
 }
 
 impl Row {
-    /// Whether this is the row of that model under these settings.
-    pub(super) fn is_of(&self, found: &Found, hash: &str, settings: &Settings) -> bool {
-        let is_same_model = (&self.folder, &self.model) == (&found.folder, &found.name);
-        is_same_model && self.hash == hash && !hash.is_empty() && self.settings == *settings
+    /// Whether this is the row of that model.
+    pub(super) fn is_of(&self, found: &Found) -> bool {
+        (&self.folder, &self.model) == (&found.folder, &found.name)
+    }
+
+    /// Whether the same file was done under the same settings.
+    pub(super) fn is_current(&self, hash: &str, settings: &Settings) -> bool {
+        self.hash == hash && !hash.is_empty() && self.settings == *settings
     }
 }
 
