@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-poet bench-mlir setup deny clean
+.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-zoo bench-poet bench-mlir setup deny clean
 
 all: build
 
@@ -71,6 +71,12 @@ bench-ort: setup
 	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write docs/ort-benchmarks.md --brief README.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
+
+# Every model below the folders ZOO=DIRS, one row each, whatever becomes of it. WRITE=1 puts the tables into docs/zoo.md. TIME and LIMIT are seconds to
+# search and measure, and until the process of a model is killed; AGAIN=1 makes rows again that are there.
+ZOO_EFFORT = --time $(or $(TIME),10) --limit $(or $(LIMIT),300) $(if $(AGAIN),--again)
+bench-zoo: setup
+	$(BENCH) zoo $(or $(ZOO),test/models $(wildcard ../shared/models)) $(ZOO_EFFORT) --format markdown $(if $(WRITE),--write docs/zoo.md)
 
 # Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
 bench-poet:

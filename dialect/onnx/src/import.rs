@@ -14,7 +14,7 @@ use crate::opsets::{Opsets, domain, opsets};
 use crate::order::stable_order;
 use crate::shapes::{Context, Inferred, infer};
 use crate::types::dimension_names;
-use crate::values::Tensor;
+use crate::values::{Follows, Tensor};
 use crate::{ImportOptions, OnnxError, alias, attributes, scope, sizes, tensor};
 
 /// A graph, with what the exporter must know about each node of the file.
@@ -74,6 +74,7 @@ impl<'m> Reading<'m> {
         &self,
         model: &ModelProto,
         folder: Option<&Folder>,
+        follows: Follows,
         options: &ImportOptions,
     ) -> Result<Inferred, OnnxError> {
         check_given(options)?;
@@ -83,6 +84,7 @@ impl<'m> Reading<'m> {
             opsets: &self.opsets,
             folder,
             given: &options.dims,
+            follows,
             nodes: self
                 .order
                 .iter()
@@ -106,17 +108,20 @@ pub(crate) fn known_values(
     folder: Option<&Folder>,
     options: &ImportOptions,
 ) -> Result<BTreeMap<String, Rc<Tensor>>, OnnxError> {
-    Ok(Reading::of(model, folder)?.infer(model, folder, options)?.tensors)
+    Ok(Reading::of(model, folder)?
+        .infer(model, folder, Follows::AtLoad, options)?
+        .tensors)
 }
 
 /// Imports the main graph of `model`.
 pub(crate) fn import(
     model: &ModelProto,
     folder: Option<&Folder>,
+    follows: Follows,
     options: &ImportOptions,
 ) -> Result<Imported, OnnxError> {
     let reading = Reading::of(model, folder)?;
-    let inferred = reading.infer(model, folder, options)?;
+    let inferred = reading.infer(model, folder, follows, options)?;
     let Reading {
         graph: proto,
         names,
@@ -400,7 +405,7 @@ impl<'m> Importer<'m> {
                 self.tensors.insert(output, id);
             }
         }
-        sizes::derive(&mut self.builder, op);
+        sizes::derive(&mut self.builder, op, &self.inferred);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::external::{self, Folder};
 use crate::import::{Imported, import, known_values};
 use crate::in_place::share_overwritten;
 use crate::inline::inline_functions;
-use crate::values::Tensor;
+use crate::values::{Follows, Tensor};
 use crate::{ImportOptions, LostMarks, OnnxError, presence, scope, tensor, wire};
 
 /// A value that is known before the model runs.
@@ -43,12 +43,26 @@ pub struct OnnxModel {
 impl OnnxModel {
     /// Reads the model at `path`. Memory and time do not depend on the size of external weights, which are not read.
     ///
+    /// Of its values those are followed that a runtime can follow when it loads the model: shapes that were made dynamic stay so.
+    ///
     /// # Errors
     /// [`OnnxError`]; see there.
     pub fn open(path: &Path, options: &ImportOptions) -> Result<Self, OnnxError> {
+        Self::read(path, Follows::AtLoad, options)
+    }
+
+    /// The same, with every value that is the same in all runs: shapes that were made dynamic are known.
+    ///
+    /// # Errors
+    /// [`OnnxError`]; see there.
+    pub fn open_for_run(path: &Path, options: &ImportOptions) -> Result<Self, OnnxError> {
+        Self::read(path, Follows::All, options)
+    }
+
+    fn read(path: &Path, follows: Follows, options: &ImportOptions) -> Result<Self, OnnxError> {
         let bytes = read(path)?;
         let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
-        Self::build(&bytes, Some(folder), Some(path), options)
+        Self::build(&bytes, Some(folder), Some(path), follows, options)
     }
 
     /// Reads a model from memory; `folder` is where its external data lies.
@@ -58,13 +72,20 @@ impl OnnxModel {
     /// # Errors
     /// [`OnnxError`]; see there.
     pub fn from_bytes(bytes: &[u8], folder: Option<&Path>, options: &ImportOptions) -> Result<Self, OnnxError> {
-        Self::build(bytes, folder.map(Folder::open).transpose()?, None, options)
+        Self::build(
+            bytes,
+            folder.map(Folder::open).transpose()?,
+            None,
+            Follows::AtLoad,
+            options,
+        )
     }
 
     fn build(
         bytes: &[u8],
         folder: Option<Folder>,
         path: Option<&Path>,
+        follows: Follows,
         options: &ImportOptions,
     ) -> Result<Self, OnnxError> {
         wire::scan(bytes)?;
@@ -74,7 +95,7 @@ impl OnnxModel {
             why: error.to_string(),
         })?;
         presence::keep_zeros(&mut proto);
-        Self::finish(proto, folder, path, options)
+        Self::finish(proto, folder, path, follows, options)
     }
 
     /// A model that this program wrote, with what it changed in it: [`OnnxModel::export_proto`] gives one. Nothing is opened, so
@@ -83,16 +104,17 @@ impl OnnxModel {
     /// # Errors
     /// [`OnnxError`]; see there.
     pub fn from_proto(proto: ModelProto, options: &ImportOptions) -> Result<Self, OnnxError> {
-        Self::finish(proto, None, None, options)
+        Self::finish(proto, None, None, Follows::AtLoad, options)
     }
 
     fn finish(
         proto: ModelProto,
         folder: Option<Folder>,
         path: Option<&Path>,
+        follows: Follows,
         options: &ImportOptions,
     ) -> Result<Self, OnnxError> {
-        let Imported { graph, names, captures } = import(&proto, folder.as_ref(), options)?;
+        let Imported { graph, names, captures } = import(&proto, folder.as_ref(), follows, options)?;
         Ok(Self {
             proto,
             path: path.map(Path::to_owned),

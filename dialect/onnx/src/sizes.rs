@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use remat_ir::{GraphBuilder, OpId, StorageClass, TensorId, ValueType};
-use remat_operators::operator;
+use remat_operators::{ResultType, operator};
 
 use crate::OnnxError;
 use crate::shapes::Inferred;
@@ -21,28 +21,35 @@ pub struct ImportOptions {
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
 ///
-/// A sequence takes the memory of its elements. `SequenceErase` counts as its input, the most it can take.
-pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId) {
+/// A sequence takes the memory of its elements. Where they are not known one by one, `SequenceErase` counts as its input, the most it can
+/// take, and what is typed as an operand takes as much as that.
+pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId, inferred: &Inferred) {
     let graph = builder.graph();
     let node = &graph.ops[op];
-    let Some(count) = operator(&node.domain, &node.op_type).sized_as_operands else {
-        return;
-    };
-    let Some(result) = node.outputs.first().copied().flatten() else {
-        return;
-    };
-    let storage = graph.tensors[result].storage;
-    if graph.storages[storage].bytes.is_some() {
-        return;
-    }
+    let row = operator(&node.domain, &node.op_type);
     let bytes_of = |index: usize| {
         let tensor = node.inputs.get(index).copied().flatten()?;
         graph.storages[graph.tensors[tensor].storage].bytes
     };
-    // An optional made from a type alone has no operand and is empty.
-    let mut operands = 0..count.min(node.inputs.len());
-    let bytes = operands.try_fold(0_u64, |sum, index| sum.checked_add(bytes_of(index)?));
-    if let Some(bytes) = bytes {
+    let found = node.outputs.iter().enumerate().filter_map(|(index, output)| {
+        let result = &graph.tensors[(*output)?];
+        if graph.storages[result.storage].bytes.is_some() {
+            return None;
+        }
+        let listed = inferred.contents.get(&result.name).copied();
+        let like = || match row.results.get(index)? {
+            ResultType::Like(operand) => bytes_of(*operand),
+            _ => None,
+        };
+        let summed = || {
+            let count = row.sized_as_operands.filter(|_| index == 0)?;
+            // An optional made from a type alone has no operand and is empty.
+            let mut operands = 0..count.min(node.inputs.len());
+            operands.try_fold(0_u64, |sum, operand| sum.checked_add(bytes_of(operand)?))
+        };
+        Some((result.storage, listed.or_else(like).or_else(summed)?))
+    });
+    for (storage, bytes) in found.collect::<Vec<_>>() {
         builder.set_bytes(storage, bytes);
     }
 }
@@ -80,7 +87,7 @@ pub(crate) fn settle(
         .for_each(|(storage, bytes)| builder.set_bytes(storage, bytes));
     // Sequences made of what was just stated.
     if !stated.is_empty() {
-        (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op)));
+        (0..builder.graph().ops.len()).for_each(|op| derive(builder, OpId::new(op), inferred));
     }
     if options.open_sizes {
         Ok(())

@@ -15,6 +15,7 @@ pub(crate) const GROUPS: &[&[Operator]] = &[
     onnx::OTHERS,
     microsoft::INFERENCE,
     microsoft::TRAINING,
+    microsoft::TRAINING_IN_DEFAULT_DOMAIN,
     runtime::ROWS,
     learning::ROWS,
     mlir::TOSA,

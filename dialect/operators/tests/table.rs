@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use remat_operators::{AttentionLayout, Element, Formula, Operator, ResultType, StandIn, Workspace, operator, rows};
+use remat_operators::{
+    AttentionLayout, Effect, Element, Formula, Operator, ResultType, StandIn, Workspace, operator, rows,
+};
 
 /// `schemas.tsv`, made by `schemas.py`: the most operands and results that any version of an operator takes.
 fn schemas() -> BTreeMap<(&'static str, &'static str), (usize, usize)> {
@@ -19,14 +21,16 @@ fn schemas() -> BTreeMap<(&'static str, &'static str), (usize, usize)> {
 
 /// Operators that no released build of ONNX Runtime and no version of `onnx` has: those of builds for training, and of MLIR.
 const WITHOUT_SCHEMA: &str = "
-AdamOptimizer AdamWOptimizer AllGather AllReduce AllToAll AveragePoolGrad BatchNormInternal BatchNormalizationGrad
-BiasFastGeluGrad_dX BiasGeluGrad_dX BitmaskDropoutGrad ConvGrad ConvTransposeGrad DistributedAllGather DropoutGrad FakeQuant
-FakeQuantGrad FastGeluGrad GatherElementsGrad GatherGrad GatherNDGrad GeluGrad InPlaceAccumulator InPlaceAccumulatorV2
-InplaceClipGradNorm InvertibleLayerNormalizationGrad LambOptimizer LayerNormalizationGrad LeakyReluGrad LogSoftmaxGrad
-LogSoftmaxGrad_13 MaxPoolGrad PythonOp PythonOpGrad QuickGeluGrad RecordEvent Recv ReduceSumTraining ReluGrad ResizeGrad
-SGDOptimizer SGDOptimizerV2 Scale Send SigmoidGrad SimplifiedLayerNormalizationGrad SliceGrad SoftmaxCrossEntropyGrad
-SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternalGrad SoftmaxGrad SoftmaxGrad_13 SparseSoftmaxCrossEntropyGrad TanhGrad
-TritonOp WaitEvent YieldOp ZeroGradient EntryPoint Print Return Yield
+AdamOptimizer AdamWOptimizer AllGather AllReduce AllToAll AveragePoolGrad BatchNormInternal BatchNormalizationGrad BiasFastGeluGrad_dX
+BiasGeluGrad_dX BiasSoftmaxDropout BitmaskDropoutGrad BroadcastGradientArgs ConcatTraining ConvGrad ConvTransposeGrad
+DistributedAllGather DropoutGrad FakeQuant FakeQuantGrad FastGeluGrad FlattenAndUnpad GRUGrad GRUTraining GatherElementsGrad GatherGrad
+GatherNDGrad GeluGrad Group InPlaceAccumulator InPlaceAccumulatorV2 InplaceClipGradNorm InvertibleLayerNormalizationGrad LSTMGrad
+LSTMTraining LambOptimizer LayerNormalizationGrad LeakyReluGrad LogSoftmaxGrad LogSoftmaxGrad_13 MaxPoolGrad PadAndUnflatten PassThrough
+PythonOp PythonOpGrad QuickGeluGrad RecordEvent Recv ReduceAllL2 ReduceSumTraining ReluGrad ResizeGrad SGDOptimizer SGDOptimizerV2 Scale
+Send ShrunkenGather SigmoidGrad SimplifiedLayerNormalizationGrad SinGrad SliceGrad SoftmaxCrossEntropy SoftmaxCrossEntropyGrad
+SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternal SoftmaxCrossEntropyLossInternalGrad SoftmaxDropoutGrad SoftmaxGrad
+SoftmaxGrad_13 SparseSoftmaxCrossEntropy SparseSoftmaxCrossEntropyGrad SplitTraining TanhGrad TritonOp WaitEvent YieldOp ZeroGradient
+EntryPoint Print Return Yield
 ";
 
 fn has_schema_somewhere(domain: &str) -> bool {
@@ -189,4 +193,39 @@ fn a_name_means_different_operators_in_different_domains() {
     assert_eq!(cost("arith", "addf"), Formula::Elementwise(1));
     assert_eq!(cost("com.microsoft", "Relu"), Formula::Bytes);
     assert_eq!(cost("org.example", "Relu"), Formula::Bytes);
+}
+
+/// What generating artifacts for training adds to a model: gradients and what they ask of the forward pass, the accumulators of gradients,
+/// clipping, optimizers, and where a graph hands its results over. Source: ONNX Runtime, `orttraining/core/graph/gradient_builder.cc` and
+/// the package `onnxruntime.training.onnxblock`.
+const TRAINING: &str = "
+AdamWOptimizer BatchNormInternal BatchNormalizationGrad BiasFastGeluGrad_dX BiasGeluGrad_dX BitmaskDropoutGrad BroadcastGradientArgs
+ConcatTraining ConvGrad ConvTransposeGrad DropoutGrad FakeQuantGrad FastGeluGrad GRUGrad GRUTraining GatherElementsGrad GatherGrad
+GatherNDGrad GeluGrad InPlaceAccumulatorV2 InplaceClipGradNorm InvertibleLayerNormalizationGrad LSTMGrad LSTMTraining
+LayerNormalizationGrad LeakyReluGrad LogSoftmaxGrad LogSoftmaxGrad_13 PassThrough QuickGeluGrad ReduceAllL2 ReduceSumTraining ReluGrad
+ResizeGrad SGDOptimizerV2 Scale SigmoidGrad SimplifiedLayerNormalizationGrad SliceGrad SoftmaxCrossEntropyGrad
+SoftmaxCrossEntropyLossGrad SoftmaxCrossEntropyLossInternal SoftmaxCrossEntropyLossInternalGrad SoftmaxDropoutGrad SoftmaxGrad
+SoftmaxGrad_13 SplitTraining TanhGrad YieldOp
+";
+
+#[test]
+fn every_operator_that_training_adds_has_a_row_and_those_that_update_an_operand_are_stateful() {
+    let rows: Vec<&Operator> = TRAINING
+        .split_whitespace()
+        .map(|name| operator("com.microsoft", name))
+        .collect();
+    let names: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    assert_eq!(names, TRAINING.split_whitespace().collect::<Vec<_>>());
+    let updates = rows.iter().filter(|row| row.effects == Effect::Stateful);
+    let updates: BTreeSet<&str> = updates.map(|row| row.name).collect();
+    let expected = "AdamWOptimizer BatchNormInternal InPlaceAccumulatorV2 InplaceClipGradNorm SGDOptimizerV2 YieldOp";
+    assert_eq!(updates, expected.split_whitespace().collect());
+    for name in [
+        "AveragePoolGrad",
+        "MaxPoolGrad",
+        "SinGrad",
+        "SparseSoftmaxCrossEntropyGrad",
+    ] {
+        assert_eq!(operator("", name).name, name);
+    }
 }

@@ -55,7 +55,7 @@ impl Model {
                     dims: options.dims.clone(),
                     sizes: options.stated_sizes(),
                 };
-                Self::from_onnx(OnnxModel::open(path, &import)?, options)
+                Self::from_onnx(OnnxModel::open_for_run(path, &import)?, options)
             }
             Format::NodeLink => Self::from_node_link(&read(path)?, options),
             Format::Mlir => {

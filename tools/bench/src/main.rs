@@ -18,6 +18,7 @@ mod poet;
 mod scaling;
 mod table;
 mod truth;
+mod zoo;
 
 use clap::{Parser, Subcommand};
 
@@ -49,6 +50,11 @@ enum Command {
     Ort(ort::Args),
     /// Every solver on tiny problems of all magnitudes, each answer held against the best there is.
     Truth(truth::Args),
+    /// Every model of some folders in ONNX Runtime, one row each, whatever becomes of it.
+    Zoo(zoo::Args),
+    /// Opens or deploys a model for `zoo`, which started this process.
+    #[command(name = zoo::CHILD, hide = true)]
+    ZooChild,
     /// Runs a model for `ort`, which started this process to measure it.
     #[command(name = ort::CHILD, hide = true)]
     OrtChild,
@@ -65,6 +71,8 @@ fn main() -> anyhow::Result<()> {
         Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),
         Command::Truth(args) => truth::run(&args),
+        Command::Zoo(args) => zoo::run(&args),
+        Command::ZooChild => zoo::child(),
         Command::OrtChild => ort::child(),
     }
 }

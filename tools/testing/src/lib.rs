@@ -6,6 +6,7 @@
 //! | [`plans`] | plans of them, as short texts |
 //! | [`random`] | strategies of `proptest` for random problems |
 //! | [`networks`] | the training steps of the POET paper |
+//! | [`onnx`] | ONNX models, one line per node |
 //! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
 //!
 //! Tests with needs stand in targets of their own (`harness = false` in the manifest), whose `main` lists them with what each needs:
@@ -28,6 +29,7 @@
 mod need;
 pub mod net;
 pub mod networks;
+pub mod onnx;
 pub mod plans;
 pub mod random;
 mod trial;

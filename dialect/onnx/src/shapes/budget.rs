@@ -19,6 +19,12 @@ const LONG_ELEMENTS: usize = 1 << 20;
 /// Elements of longer tensors whose elements are known, in all of a model together.
 const TENSOR_ELEMENTS: usize = 1 << 23;
 
+/// Elements of a sequence that are listed at most.
+pub(super) const MAX_LISTED: usize = 256;
+
+/// Elements of all sequences together.
+const LISTED_ELEMENTS: usize = 1 << 16;
+
 /// Elements and dimensions of all inputs of one node that are handed to its rule.
 const MAX_INPUTS: usize = 1 << 16;
 
@@ -29,6 +35,8 @@ pub(super) struct Budget {
     short: Account,
     /// For the elements of tensors.
     elements: Account,
+    /// Elements of sequences that may still be listed.
+    sequences: usize,
 }
 
 #[derive(Debug)]
@@ -52,11 +60,20 @@ impl Budget {
         Self {
             short: Account { left: LONG_ELEMENTS },
             elements: Account { left: TENSOR_ELEMENTS },
+            sequences: LISTED_ELEMENTS,
         }
     }
 
     /// Forgets what there is too much of in a value.
     pub(super) fn admit(&mut self, value: &mut Value) {
+        value.elements.take_if(|elements| {
+            let left = self
+                .sequences
+                .checked_sub(elements.len())
+                .filter(|_| elements.len() <= MAX_LISTED);
+            self.sequences = left.unwrap_or(self.sequences);
+            left.is_none()
+        });
         value.tensor.take_if(|tensor| !self.elements.pays(tensor.len()));
         let io = &mut value.io;
         io.shape_data.take_if(|data| {

@@ -11,6 +11,7 @@ use super::{Inference, Scope};
 use crate::OnnxError;
 use crate::attributes::{attribute, int};
 use crate::opsets::domain;
+use crate::values::axis as place_of;
 
 impl<'m> Inference<'m> {
     /// The outputs of a node that runs subgraphs, `None` if it is not one of the four.
@@ -58,6 +59,7 @@ impl<'m> Inference<'m> {
         for (value, other) in outputs.iter_mut().zip(others) {
             self.unify(&mut value.io, &other.io);
             value.tensor = None;
+            value.keep_elements_like(&other);
         }
         Ok(outputs)
     }
@@ -173,7 +175,7 @@ impl<'m> Inference<'m> {
             };
             let axis = axes("scan_input_axes").get(position).copied().unwrap_or(0);
             io.type_info = io.type_info.take().and_then(|mut info| {
-                let axis = in_range(axis, info.rank())?;
+                let axis = place_of(axis, info.rank())?;
                 let extent = info.shape.remove(axis);
                 length.get_or_insert(extent);
                 Some(info)
@@ -187,7 +189,7 @@ impl<'m> Inference<'m> {
             if let Some(position) = index.checked_sub(states) {
                 let axis = axes("scan_output_axes").get(position).copied().unwrap_or(0);
                 io.type_info = io.type_info.and_then(|info| {
-                    let axis = in_range(axis, info.rank() + 1)?;
+                    let axis = place_of(axis, info.rank() + 1)?;
                     Some(Self::stacked(&info, axis, length.clone()))
                 });
             }
@@ -270,10 +272,4 @@ fn scalar(io: &NodeIo) -> Option<i64> {
     } else {
         None
     }
-}
-
-fn in_range(axis: i64, rank: usize) -> Option<usize> {
-    let rank = i64::try_from(rank).ok()?;
-    let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
-    usize::try_from(axis).ok().filter(|_| axis < rank)
 }

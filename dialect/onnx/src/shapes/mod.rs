@@ -13,8 +13,10 @@ mod convert;
 mod guard;
 mod learning;
 mod rules;
+mod sequences;
 mod stand_in;
 mod symbols;
+mod training;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,7 +36,7 @@ use crate::functions::{Function, Functions};
 use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
-use crate::values::{Operands, Tensor, evaluate};
+use crate::values::{Follows, Operands, Tensor, evaluate};
 use budget::Budget;
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
@@ -61,6 +63,8 @@ pub(crate) struct Inferred {
     pub(crate) inputs: BTreeSet<String>,
     /// Values of the main graph whose elements are known before the model runs.
     pub(crate) tensors: BTreeMap<String, Rc<Tensor>>,
+    /// Bytes of sequences of the main graph whose elements are known one by one.
+    pub(crate) contents: BTreeMap<String, u64>,
     /// Objections of the rules, by name of the node.
     pub(crate) causes: HashMap<String, String>,
 }
@@ -83,6 +87,7 @@ pub(crate) struct Context<'m> {
     pub(crate) opsets: &'m Opsets,
     pub(crate) folder: Option<&'m Folder>,
     pub(crate) given: &'m Dims,
+    pub(crate) follows: Follows,
     /// Nodes of the main graph in reference order, with their names.
     pub(crate) nodes: Vec<(&'m NodeProto, &'m str)>,
 }
@@ -96,6 +101,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         functions: context.functions,
         folder: context.folder,
         given: context.given,
+        follows: context.follows,
         symbols: Symbols::new(context.given, names),
         budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
@@ -105,6 +111,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     let mut scope = Scope::new(None, context.opsets, None);
     scope.main = true;
     inference.enter_graph(context.graph, &mut scope)?;
+    inference.symbols.inputs_are_read();
     let given: BTreeSet<&str> = context
         .graph
         .initializer
@@ -129,8 +136,17 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         names: BTreeSet::new(),
         inputs,
         tensors: BTreeMap::new(),
+        contents: BTreeMap::new(),
         causes: HashMap::new(),
     };
+    // What was learned on the way holds of earlier results, too.
+    if inference.symbols.has_learned() {
+        for name in scope.values.keys().copied().collect::<Vec<_>>() {
+            if let Some(value) = scope.values.get_mut(name) {
+                inference.symbols.settle(&mut value.io, None);
+            }
+        }
+    }
     let declared = &scope.declared;
     let mut values: Vec<&str> = scope.values.keys().chain(declared.keys()).copied().collect();
     values.sort_unstable();
@@ -138,6 +154,9 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     for name in values {
         let unknown = Value::default();
         let value = scope.values.get(name).unwrap_or(&unknown);
+        if let Some(bytes) = inference.bytes_of_elements(value) {
+            inferred.contents.insert(name.to_owned(), bytes);
+        }
         if let Some(tensor) = &value.tensor {
             inferred.tensors.insert(name.to_owned(), Rc::clone(tensor));
         }
@@ -205,6 +224,7 @@ struct Inference<'m> {
     functions: &'m Functions<'m>,
     folder: Option<&'m Folder>,
     given: &'m Dims,
+    follows: Follows,
     symbols: Symbols<'m>,
     budget: Budget,
     visits_left: u32,
@@ -273,8 +293,9 @@ impl<'m> Inference<'m> {
             return;
         }
         if let Some(declared) = scope.declared.get(name) {
-            self.refine(&mut value.io, declared, name);
+            self.refine(&mut value.io, declared, name, scope.main);
         }
+        value.know_if_empty();
         self.budget.admit(&mut value);
         self.symbols.settle(&mut value.io, scope.main.then_some(name));
         scope.values.insert(name, value);
@@ -282,7 +303,7 @@ impl<'m> Inference<'m> {
 
     /// Puts declared types over inferred ones. A declared number wins over an inferred one: the file may know more than
     /// the rules (it may stem from a run), and a runtime that disagrees will say so at load.
-    fn refine(&mut self, io: &mut NodeIo, declared: &ValueType, name: &str) {
+    fn refine(&mut self, io: &mut NodeIo, declared: &ValueType, name: &str, learns: bool) {
         let stated = self.symbols.node_io(declared);
         match (&mut io.type_info, stated.type_info) {
             (Some(inferred), Some(stated)) if inferred.rank() == stated.rank() => {
@@ -301,6 +322,9 @@ impl<'m> Inference<'m> {
                         Dim::Unknown => true,
                     };
                     if !keeps {
+                        if let Some(value) = stated.as_const().filter(|_| learns) {
+                            self.symbols.learn(inferred, value);
+                        }
                         if inferred.is_const() && *inferred != stated {
                             tracing::warn!(
                                 tensor = name,
@@ -348,6 +372,7 @@ impl<'m> Inference<'m> {
     fn operator(&mut self, proto: &'m NodeProto, name: &str, scope: &Scope<'_, 'm>) -> Vec<Value> {
         let node = convert::node(proto, scope.bindings, self.folder);
         let operands = self.inputs(proto, scope);
+        let listed = sequences::listed(&node, &operands);
         let shapes: Vec<Option<Vec<usize>>> = operands.iter().map(Value::shape).collect();
         let (inputs, tensors): (Vec<NodeIo>, Vec<_>) =
             operands.into_iter().map(|value| (value.io, value.tensor)).unzip();
@@ -386,11 +411,15 @@ impl<'m> Inference<'m> {
         let known = evaluate(&Operands {
             node: &node,
             version: scope.opsets.get("").copied().unwrap_or(0),
+            follows: self.follows,
             values: &tensors,
             shapes: &shapes,
         });
         for (result, tensor) in results.iter_mut().zip(known.unwrap_or_default()) {
             result.know(Some(tensor));
+        }
+        if let Some((result, listed)) = results.first_mut().zip(listed) {
+            listed.put(result);
         }
         results
     }
@@ -410,6 +439,20 @@ impl<'m> Inference<'m> {
             Ok(result) => result.map_err(|error| error.to_string()),
             Err(_) => Err("its extents overflow".to_owned()),
         }
+    }
+
+    /// What a sequence takes whose elements are known.
+    fn bytes_of_elements(&mut self, value: &Value) -> Option<u64> {
+        let elements = value.elements.as_ref()?;
+        let bytes = |element: &Value| {
+            let mut io = element.io.clone();
+            self.symbols.settle(&mut io, None);
+            self.symbols.value_type(&io, None).bytes().ok().flatten()
+        };
+        elements
+            .iter()
+            .map(bytes)
+            .try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?))
     }
 
     /// Infers a call through the body of the function.

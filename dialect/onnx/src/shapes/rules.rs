@@ -9,6 +9,7 @@ use super::blocked;
 use super::guard::MAX_RANK;
 use super::learning;
 use super::symbols::{Symbols, data_type};
+use super::training;
 
 /// Adds known types to the results of a node.
 pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], symbols: &mut Symbols<'_>) {
@@ -18,11 +19,15 @@ pub(super) fn complete(node: &Node, inputs: &[NodeIo], results: &mut [NodeIo], s
             result.type_info = by_operand(stated, inputs);
         }
     }
-    if node.domain == "ai.onnx.ml" {
-        for (result, info) in results.iter_mut().zip(learning::results(node, inputs)) {
-            if is_open(result) {
-                result.type_info = info;
-            }
+    let others = match node.domain.as_str() {
+        "ai.onnx.ml" => learning::results(node, inputs),
+        // Some operators of training are registered in the default domain.
+        "com.microsoft" | "" => training::results(node, inputs),
+        _ => Vec::new(),
+    };
+    for (result, info) in results.iter_mut().zip(others) {
+        if is_open(result) {
+            result.type_info = info;
         }
     }
     if node.domain == "com.microsoft.nchwc"

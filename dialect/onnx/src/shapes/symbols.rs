@@ -34,6 +34,8 @@ pub(super) struct Symbols<'o> {
     name_of: FxHashMap<SymbolId, String>,
     /// Symbols that turned out to have a given value after they were made.
     value_of: FxHashMap<SymbolId, i64>,
+    /// The first symbol that was made after the inputs were read: this and later ones stand for what the data decides.
+    first_of_data: Option<SymbolId>,
     /// For a symbol that stands for an expression: the symbols in it.
     parts_of: FxHashMap<SymbolId, Vec<SymbolId>>,
 }
@@ -47,6 +49,7 @@ impl<'o> Symbols<'o> {
             ids: FxHashMap::default(),
             name_of: FxHashMap::default(),
             value_of: FxHashMap::default(),
+            first_of_data: None,
             parts_of: FxHashMap::default(),
         }
     }
@@ -67,6 +70,26 @@ impl<'o> Symbols<'o> {
         self.ids.insert(name.to_owned(), id);
         self.name_of.insert(id, name.to_owned());
         DimExpr::symbol(id)
+    }
+
+    /// Notes that all inputs are read.
+    pub(super) fn inputs_are_read(&mut self) {
+        self.first_of_data = Some(self.interner.fresh_symbol());
+    }
+
+    /// Takes the value of a dimension that the data decides from where the file states it: every other result of the same dimension has it, too.
+    pub(super) fn learn(&mut self, dim: &DimExpr, value: i64) {
+        if let Some(id) = dim.as_symbol()
+            && self.first_of_data.is_some_and(|first| id.0 >= first.0)
+            && !self.parts_of.contains_key(&id)
+        {
+            self.value_of.entry(id).or_insert(value);
+        }
+    }
+
+    /// Whether any dimension got a value after it was made.
+    pub(super) fn has_learned(&self) -> bool {
+        !self.value_of.is_empty()
     }
 
     /// Whether the symbol has a name that a caller may set.
@@ -263,7 +286,8 @@ pub(super) fn data_type(element: ElementType) -> DataType {
         .unwrap_or(DataType::Undefined)
 }
 
-fn element_type(data_type: DataType) -> Option<ElementType> {
+/// The element type that the inference crate means.
+pub(super) fn element_type(data_type: DataType) -> Option<ElementType> {
     crate::types::element(data_type as i32).ok().flatten()
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use onnx_runtime_shape_inference::{DimExpr, NodeIo, ShapeData, TypeInfo};
 
-use super::symbols::data_type;
+use super::symbols::{data_type, element_type};
 use crate::values::Tensor;
 
 /// Rank 0 and 1 of at most this many elements are what the inference rules read.
@@ -17,11 +17,13 @@ pub(super) struct Value {
     pub(super) io: NodeIo,
     /// The elements.
     pub(super) tensor: Option<Rc<Tensor>>,
+    /// The elements of a sequence, where they are known one by one.
+    pub(super) elements: Option<Rc<Vec<Self>>>,
 }
 
 impl From<NodeIo> for Value {
     fn from(io: NodeIo) -> Self {
-        Self { io, tensor: None }
+        Self { io, ..Self::default() }
     }
 }
 
@@ -49,6 +51,35 @@ impl Value {
             });
         }
         self.tensor = Some(Rc::new(tensor));
+    }
+
+    /// Forgets the elements of a sequence, unless those of `other` have the same types one by one.
+    pub(super) fn keep_elements_like(&mut self, other: &Self) {
+        let Some((mine, theirs)) = self.elements.take().zip(other.elements.as_ref()) else {
+            return;
+        };
+        let is_same =
+            |(mine, theirs): (&Self, &Self)| mine.io.type_info.is_some() && mine.io.type_info == theirs.io.type_info;
+        if mine.len() == theirs.len() && mine.iter().zip(theirs.iter()).all(is_same) {
+            let typed = |element: &Self| {
+                Self::from(NodeIo {
+                    type_info: element.io.type_info.clone(),
+                    ..NodeIo::default()
+                })
+            };
+            self.elements = Some(Rc::new(mine.iter().map(typed).collect()));
+        }
+    }
+
+    /// Puts in the elements of a tensor that has none.
+    pub(super) fn know_if_empty(&mut self) {
+        let is_empty = |info: &&TypeInfo| info.shape.iter().any(|dim| dim.as_const() == Some(0));
+        if self.tensor.is_none()
+            && let Some(info) = self.io.type_info.as_ref().filter(is_empty)
+            && let Some((dims, element)) = self.shape().zip(element_type(info.dtype))
+        {
+            self.know(Tensor::from_bytes(element, dims, &[]));
+        }
     }
 
     /// The shape, where all of it is known.

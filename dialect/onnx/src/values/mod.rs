@@ -14,11 +14,14 @@ mod select;
 mod tensor;
 
 use crate::shapes::MAX_RANK;
-pub(crate) use operands::Operands;
+pub(crate) use operands::{Follows, Operands, axis};
 pub(crate) use tensor::{MAX_ELEMENTS, Tensor};
 
 /// The results of a node, as far as they follow from what is known of its operands; `None` where they do not.
 pub(crate) fn evaluate(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
+    if operands.node.domain == "com.microsoft" && operands.node.op_type == "BroadcastGradientArgs" {
+        return reduce::gradient_axes(operands);
+    }
     if !operands.node.is_default_domain() {
         return None;
     }
@@ -90,6 +93,7 @@ mod tests {
         evaluate(&Operands {
             node: &node,
             version: 18,
+            follows: Follows::All,
             values: &values,
             shapes: &shapes,
         })

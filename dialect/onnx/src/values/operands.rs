@@ -6,12 +6,23 @@ use onnx_runtime_ir::{Attribute, Node};
 
 use super::tensor::Tensor;
 
+/// Which values are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follows {
+    /// All that are the same whatever the model runs on.
+    All,
+    /// Those that a runtime follows when it loads a model: not through an operator that gives the same whatever its operand holds.
+    AtLoad,
+}
+
 /// A node, and what is known of its operands.
 pub(crate) struct Operands<'a> {
     /// The node, its attributes resolved.
     pub(crate) node: &'a Node,
     /// Version of the operator set that the node is of.
     pub(crate) version: u64,
+    /// Which values are followed.
+    pub(crate) follows: Follows,
     /// By operand: its value where it is known.
     pub(crate) values: &'a [Option<Rc<Tensor>>],
     /// By operand: its shape where all of it is known.
@@ -65,8 +76,8 @@ impl Operands<'_> {
     }
 }
 
-/// An axis counted from the front.
-pub(super) fn axis(axis: i64, rank: usize) -> Option<usize> {
+/// An axis counted from the front; negative ones count from the end.
+pub(crate) fn axis(axis: i64, rank: usize) -> Option<usize> {
     let rank_signed = i64::try_from(rank).ok()?;
     let axis = if axis < 0 { axis + rank_signed } else { axis };
     usize::try_from(axis).ok().filter(|&axis| axis < rank)

@@ -2,7 +2,7 @@
 
 use remat_ir::ElementType;
 
-use super::operands::{Operands, axes, axis};
+use super::operands::{Follows, Operands, axes, axis};
 use super::tensor::{Data, Tensor, count, strides};
 
 /// Sums and products of whole numbers up to this are exact in single precision, in any order.
@@ -90,7 +90,9 @@ fn groups(tensor: &Tensor, kept: &[usize]) -> Option<Vec<Vec<usize>>> {
 }
 
 pub(super) fn arg(operands: &Operands<'_>) -> Option<Tensor> {
-    let tensor = operands.value(0)?;
+    let Some(tensor) = operands.value(0) else {
+        return arg_of_one(operands);
+    };
     let axis = axis(operands.int("axis", 0), tensor.rank())?;
     let last = operands.int("select_last_index", 0) != 0;
     let most = operands.node.op_type == "ArgMax";
@@ -120,6 +122,24 @@ pub(super) fn arg(operands: &Operands<'_>) -> Option<Tensor> {
     Tensor::integers(ElementType::Int64, kept, values)
 }
 
+/// Along an axis with one element the place is 0, whatever the element is.
+fn arg_of_one(operands: &Operands<'_>) -> Option<Tensor> {
+    let mut kept = operands
+        .shapes
+        .first()?
+        .clone()
+        .filter(|_| operands.follows == Follows::All)?;
+    let axis = axis(operands.int("axis", 0), kept.len())?;
+    if kept[axis] != 1 {
+        return None;
+    }
+    if operands.int("keepdims", 1) == 0 {
+        kept.remove(axis);
+    }
+    let count = count(&kept)?;
+    Tensor::integers(ElementType::Int64, kept, std::iter::repeat_n(0, count))
+}
+
 pub(super) fn cumulative_sum(operands: &Operands<'_>) -> Option<Tensor> {
     let tensor = operands.value(0)?;
     let along = operands.value(1)?.as_integer()?;
@@ -141,4 +161,24 @@ pub(super) fn cumulative_sum(operands: &Operands<'_>) -> Option<Tensor> {
         }
     }
     Tensor::integers(tensor.element, tensor.dims.clone(), sums)
+}
+
+/// `BroadcastGradientArgs`: for each of two shapes that were broadcast, the axes along which its gradient is summed, from last to first.
+///
+/// Source: ONNX Runtime, `orttraining/training_ops/cpu/op_gradients.cc`.
+pub(super) fn gradient_axes(operands: &Operands<'_>) -> Option<Vec<Tensor>> {
+    let [a, b] = [operands.value(0)?.as_integers()?, operands.value(1)?.as_integers()?];
+    let rank = a.len().max(b.len());
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    for place in 1..=rank {
+        let axis = i64::try_from(rank - place).ok()?;
+        let extent = |shape: &[i64]| shape.len().checked_sub(place).map(|axis| shape[axis]);
+        match (extent(a), extent(b)) {
+            (Some(a), Some(b)) if a == b => {}
+            (None | Some(1), Some(_)) => of_a.push(axis),
+            (Some(_), None | Some(1)) => of_b.push(axis),
+            _ => return None,
+        }
+    }
+    [of_a, of_b].into_iter().map(Tensor::vector).collect()
 }

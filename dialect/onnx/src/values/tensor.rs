@@ -111,6 +111,11 @@ impl Tensor {
         })
     }
 
+    /// A 64-bit integer.
+    pub(crate) fn scalar(value: i64) -> Option<Self> {
+        Self::integers(ElementType::Int64, Vec::new(), [value])
+    }
+
     /// A vector of 64-bit integers.
     pub(super) fn vector(values: Vec<i64>) -> Option<Self> {
         Self::integers(ElementType::Int64, vec![values.len()], values)

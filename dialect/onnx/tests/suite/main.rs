@@ -3,6 +3,7 @@
 
 mod common;
 mod export;
+mod exports;
 mod external;
 mod hostile;
 mod import;

@@ -27,7 +27,7 @@ pub fn open_for_plan(
         return open_model(path, &load, runtime);
     };
     let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
-    open_fused(runtime, path, &load)
+    open_fused(runtime, path, &load, by)
 }
 
 /// The execution orders that a file is made for: what is given, else what the file of the plan was made for, else any.

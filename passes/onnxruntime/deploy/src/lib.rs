@@ -49,6 +49,7 @@
 
 mod attempt;
 mod baseline;
+mod carry;
 mod clock;
 mod deploy;
 mod error;

@@ -4,18 +4,18 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model, ReadError, SaveError};
-use remat_cost::ProfileFile;
 use remat_onnx::proto::ModelProto;
-use remat_onnx::{ImportOptions, OnnxModel, rename_values};
+use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
+use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
 use crate::layout::Portable;
 use crate::measure::Bench;
-use crate::sizes::open_model;
+use crate::sizes::{looked_at, open_model};
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; if it `fuses`, the runtime fuses its nodes first.
@@ -34,20 +34,23 @@ pub(crate) fn open(
         path = clock.apart(Activity::Fuse, "", || {
             fuse(&runner, request.input, request.output.unwrap_or(request.input), scratch)
         })?;
-        load.profile = load.profile.map(|file| about_ops_of(&path, file)).transpose()?;
+        load = carried(request.input, &path, load)?;
     }
     if let Some(profiler) = request.profile {
         load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
     }
     clock.begins(Activity::Import, "");
-    let model = open_model(&path, &load, bench.map(Bench::first_runtime))?;
-    Ok(match bench.filter(|_| fuses) {
-        Some(bench) => model.fused_by(runtime_name(bench.host)),
-        None => model,
-    })
+    match bench.filter(|_| fuses) {
+        Some(bench) => {
+            let model = open_carried(&path, load, Some(bench.first_runtime()))?;
+            Ok(model.fused_by(runtime_name(bench.host)))
+        }
+        None => open_model(&path, &load, bench.map(Bench::first_runtime)),
+    }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, as a deployment plans on it.
+/// The model at `input` after the runtime fused its nodes within `limits`, and laid it out if the plan for it was made `by` a deployment that did,
+/// as a deployment plans on it.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
@@ -55,10 +58,40 @@ pub(crate) fn open_fused(
     (host, limits): (&Host, ChildLimits<'_>),
     input: &Path,
     load: &LoadOptions,
+    by: &str,
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
-    let path = fuse(&host.runner(limits), input, input, scratch.path())?;
-    Ok(open_model(&path, load, Some((host, limits)))?.fused_by(runtime_name(host)))
+    let runner = host.runner(limits);
+    let mut path = fuse(&runner, input, input, scratch.path())?;
+    let mut name = runtime_name(host);
+    if is_laid_out(by) {
+        let fused = OnnxModel::open(&path, &looked_at())?;
+        path = scratch.path().join("laid-out.onnx");
+        laid_out(&runner, &fused, fused.proto(), &path)?;
+        name.push_str(LAID_OUT);
+    }
+    let load = carried(input, &path, load.clone())?;
+    Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(name))
+}
+
+/// How plans say that the runtime laid the model out, after its name.
+const LAID_OUT: &str = ", laid out for this machine";
+
+/// Whether plans that name this runtime are for what it lays out.
+pub(crate) fn is_laid_out(by: &str) -> bool {
+    by.ends_with(LAID_OUT)
+}
+
+/// Writes to `path` what the runtime makes of a file of `model` where everything is optimized.
+fn laid_out(runner: &Runner<'_>, model: &OnnxModel, proto: &ModelProto, path: &Path) -> Result<(), DeployError> {
+    let written = path.with_file_name("to-load.onnx");
+    model.save_proto(proto, &written)?;
+    Ok(remat_onnxruntime_run::optimize(
+        runner,
+        &written,
+        OptimizationLevel::All,
+        path,
+    )?)
 }
 
 /// The `fused` model as the runtime lays it out where everything is optimized, and how that is written; the fused model itself where that
@@ -73,25 +106,27 @@ pub(crate) fn lay_out(
     clock: &Clock<'_>,
     scratch: &Path,
 ) -> Result<Result<(Model, Portable), Box<Model>>, DeployError> {
-    let [written, path] = ["to-load.onnx", "laid-out.onnx"].map(|name| scratch.join(name));
-    let load = |onnx: &OnnxModel, proto: &ModelProto, path: &Path| -> Result<(), DeployError> {
-        onnx.save_proto(proto, &written)?;
-        let optimize =
-            || remat_onnxruntime_run::optimize(&bench.first_runner(), &written, OptimizationLevel::All, path);
-        Ok(clock.apart(Activity::Fuse, "", optimize)?)
+    let [path, loaded] = ["laid-out.onnx", "loaded.onnx"].map(|name| scratch.join(name));
+    let lay_out = |onnx: &OnnxModel, proto: &ModelProto, path: &Path| {
+        clock.apart(Activity::Fuse, "", || {
+            laid_out(&bench.first_runner(), onnx, proto, path)
+        })
     };
     let onnx = request.onnx(&fused)?;
-    load(onnx, onnx.proto(), &path)?;
+    lay_out(onnx, onnx.proto(), &path)?;
+    let mut load = carried(request.input, &path, request.load.clone())?;
+    if let Some(profiler) = request.profile {
+        load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
+    }
     clock.begins(Activity::Import, "");
-    let model = open_model(&path, request.load, Some(bench.first_runtime()))?;
-    let name = format!("{}, laid out for this machine", runtime_name(bench.host));
+    let model = open_carried(&path, load, Some(bench.first_runtime()))?;
+    let name = format!("{}{LAID_OUT}", runtime_name(bench.host));
     let mut portable = match Portable::of(Box::new(fused), &model) {
         Ok(portable) => portable,
         Err(fused) => return Ok(Err(fused)),
     };
-    let loaded = scratch.join("loaded.onnx");
     portable.decide(|portable, proto| {
-        load(request.onnx(&portable.model)?, proto, &loaded)?;
+        lay_out(request.onnx(&portable.model)?, proto, &loaded)?;
         Ok(OnnxModel::open(&loaded, &looked_at())?)
     })?;
     Ok(Ok((model.fused_by(name), portable)))
@@ -167,27 +202,6 @@ fn folder_in(scratch: &Path, name: &str) -> Result<PathBuf, DeployError> {
     Ok(path)
 }
 
-/// A model that is looked at, not planned.
-fn looked_at() -> ImportOptions {
-    ImportOptions {
-        open_sizes: true,
-        ..ImportOptions::default()
-    }
-}
-
 fn runtime_name(host: &Host) -> String {
     format!("ONNX Runtime {}", host.version)
-}
-
-/// What a profile says of ops that the model at `path` has.
-fn about_ops_of(path: &Path, mut file: ProfileFile) -> Result<ProfileFile, DeployError> {
-    let model = OnnxModel::open(path, &looked_at())?;
-    let names: HashSet<&str> = model.graph().ops.iter().map(|op| op.name.as_str()).collect();
-    let stated = file.ops.len();
-    file.ops.retain(|record| names.contains(record.node.as_str()));
-    let (left, ops) = (file.ops.len(), names.len());
-    if left < stated {
-        tracing::warn!("the runtime fused nodes: {left} of {stated} measured times are about one of its {ops} nodes");
-    }
-    Ok(file)
 }

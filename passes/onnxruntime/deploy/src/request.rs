@@ -11,6 +11,7 @@ use remat_onnxruntime_lower::{LoweringReport, OrderHint};
 use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::measure::tolerated;
+use crate::open::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
 
 /// What is asked for.
@@ -66,14 +67,17 @@ impl DeployRequest<'_> {
     /// Whether the strategy can give what is asked for of a model that takes `baseline`, in the runtime if one `is_here`.
     pub(crate) fn allows(&self, strategy: Strategy, baseline: BaselinePeak, is_here: bool) -> bool {
         let recipe = strategy.recipe();
-        let is_for_fused = |plan: &PlanFile| Some(plan.setup.as_ref()?.fused_by.is_some());
+        let is_for = |plan: &PlanFile| {
+            let by = plan.setup.as_ref()?.fused_by.as_deref();
+            Some((by.is_some(), by.is_some_and(is_laid_out)))
+        };
         (is_here || !recipe.fuses)
-            && (!recipe.lays_out || self.measure && self.order == OrderHint::Any && self.plan.is_none())
+            && (!recipe.lays_out || self.order == OrderHint::Any)
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self
                 .plan
-                .and_then(is_for_fused)
-                .is_none_or(|fused| fused == recipe.fuses)
+                .and_then(is_for)
+                .is_none_or(|is_for| is_for == (recipe.fuses, recipe.lays_out))
     }
 
     /// Whether a budget in bytes is asked for that a model keeps as it came, which takes `baseline` bytes.

@@ -83,3 +83,11 @@ fn measured(
     let sizes = outputs.filter_map(|output| Some((output.tensor, output.bytes?)));
     Ok(sizes.filter(|(tensor, _)| wanted.contains(tensor)).collect())
 }
+
+/// A model that is looked at, not planned.
+pub(crate) fn looked_at() -> ImportOptions {
+    ImportOptions {
+        open_sizes: true,
+        ..ImportOptions::default()
+    }
+}

@@ -45,7 +45,7 @@ pub use library::{Surroundings, candidates};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use optimize::optimize;
 pub use output::Output;
-pub use process::{ChildCommand, ChildLimits};
+pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
 pub use runner::Runner;
 pub use session::{Runtime, run_seeded};

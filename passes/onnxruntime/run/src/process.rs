@@ -40,9 +40,10 @@ impl ChildLimits<'_> {
 
 /// How a process ended that was asked something.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// By itself.
     Itself {
+        /// How.
         status: ExitStatus,
         /// The line that starts with the mark of an answer, without the mark.
         answer: Option<String>,
@@ -61,7 +62,7 @@ pub(crate) enum Ended {
 ///
 /// # Errors
 /// If it cannot be started.
-pub(crate) fn ask(
+pub fn ask(
     command: &ChildCommand,
     limits: ChildLimits<'_>,
     metered: bool,
@@ -179,7 +180,7 @@ fn hear(
 ///
 /// # Errors
 /// If the parent, whose number is given, is gone already.
-pub(crate) fn die_with(parent: u32) -> std::io::Result<()> {
+pub fn die_with(parent: u32) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -7,7 +7,7 @@ use remat::ir::{Dim, ValueType};
 use remat::onnx::{ImportOptions, OnnxModel};
 
 /// `NAME=N`.
-pub(super) fn parse(text: &str) -> Result<(String, u64), String> {
+pub(crate) fn parse(text: &str) -> Result<(String, u64), String> {
     let (name, number) = text.rsplit_once('=').ok_or("write NAME=N")?;
     let number = number.parse().map_err(|_| format!("`{number}` is not a size"))?;
     Ok((name.to_owned(), number))

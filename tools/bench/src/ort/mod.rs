@@ -1,6 +1,6 @@
 //! `remat-bench ort`: models before and after in ONNX Runtime, what was predicted beside what was measured.
 
-mod dims;
+pub(crate) mod dims;
 mod row;
 
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let host = host(args)?;
+    let host = host(args.ort_library.clone())?;
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
     }
@@ -98,9 +98,12 @@ pub(crate) fn child() -> anyhow::Result<()> {
 }
 
 /// The runtime, and this program as the one that runs models in it.
-fn host(args: &Args) -> anyhow::Result<Host> {
+///
+/// # Errors
+/// If there is none: a library that is `named` is the only one that is tried.
+pub(crate) fn host(named: Option<PathBuf>) -> anyhow::Result<Host> {
     let surroundings = Surroundings {
-        named: args.ort_library.clone(),
+        named,
         // The tool is run by cargo, from the checkout that it measures.
         checkout: Path::new(env!("CARGO_MANIFEST_DIR"))
             .ancestors()

@@ -26,6 +26,11 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(models::a_measured_profile_is_used_like_any_other, Need::OnnxRuntime),
+        trial!(
+            models::times_of_a_profile_are_carried_over_to_fused_nodes,
+            Need::OnnxRuntime
+        ),
+        trial!(models::ops_are_measured_where_a_file_is_written, Need::OnnxRuntime),
         trial!(models::the_slowest_ops_are_listed, Need::OnnxRuntime),
         trial!(models::inputs_come_from_a_folder_and_must_fit, Need::OnnxRuntime),
         trial!(

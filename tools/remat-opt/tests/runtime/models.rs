@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use remat::onnx::proto::{Message, TensorProto};
+use remat::onnx::proto::{Message, ModelProto, TensorProto};
 use remat::profile::ProfileFile;
 use serde_json::Value;
 
@@ -130,4 +130,54 @@ pub(crate) fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
     stdout_of(apply.arg("--plan").arg(&plan).arg("-o").arg(&again));
     let bytes = |name: &str| std::fs::read(folder.path(name)).expect("it was written");
     assert_eq!(bytes("first.onnx"), bytes("again.onnx"));
+}
+
+/// Convolutions with activations, which the runtime fuses.
+fn convolutions() -> ModelProto {
+    use remat_testing::onnx::{FLOAT, NodeExt, graph, model, node, numbers, tensor_type};
+    let layers = (0..4).map(|layer| [format!("c{layer}"), format!("r{layer}")]);
+    let mut nodes = Vec::new();
+    let mut last = "x".to_owned();
+    for [convolved, rectified] in layers {
+        nodes.push(node("Conv", &[&last, "w"], &[&convolved]).ints("pads", &[1, 1, 1, 1]));
+        nodes.push(node("Relu", &[&convolved], &[&rectified]));
+        last = rectified;
+    }
+    let shape = tensor_type(FLOAT, "1 16 64 64");
+    let mut built = graph(&[("x", shape.clone())], nodes, &[&last]);
+    built.output[0].type_ = Some(shape).into();
+    built.initializer.push(numbers("w", &[16, 16, 3, 3]));
+    model(built)
+}
+
+pub(crate) fn times_of_a_profile_are_carried_over_to_fused_nodes() {
+    let folder = Folder::new();
+    let [input, profile, plan, out] =
+        ["in.onnx", "profile.json", "plan.json", "out.onnx"].map(|name| folder.path(name));
+    let bytes = convolutions().write_to_bytes().expect("it can be written");
+    std::fs::write(&input, bytes).expect("it can be written");
+    let mut measure = with_runtime("profile --runs 2");
+    stdout_of(measure.arg(&input).arg("-o").arg(&profile));
+    let mut make = with_runtime("--step-limit 500 --time-limit 10m --threads 1 --no-measure -q");
+    make.arg(&input).arg("--profile").arg(&profile);
+    // The size of a value that is gone when the nodes are fused.
+    make.args(["--size", "c0=262144"]);
+    stdout_of(make.arg("--emit-plan").arg(&plan).arg("-o").arg(&out));
+    let plan: Value = serde_json::from_str(&folder.read("plan.json")).expect("the plan is JSON");
+    let carried = plan["setup"]["durations_ns"].as_object().expect("it has times");
+    let stated = ProfileFile::from_json(&folder.read("profile.json")).expect("it is a profile");
+    assert!(plan["setup"]["fused_by"].is_string(), "{plan}");
+    assert_eq!((carried.len(), stated.ops.len()), (4, 8), "{carried:?}");
+    let carried: u64 = carried.values().filter_map(Value::as_u64).sum();
+    assert_eq!(carried, stated.ops.iter().map(|op| op.duration_ns).sum::<u64>());
+}
+
+pub(crate) fn ops_are_measured_where_a_file_is_written() {
+    let folder = Folder::new();
+    let (plan, out) = (folder.path("plan.json"), folder.path("out.onnx"));
+    let mut make = with_runtime(&format!("{MLP} --profile measured --step-limit 500 --no-measure -q"));
+    stdout_of(make.arg("--emit-plan").arg(&plan).arg("-o").arg(&out));
+    let plan: Value = serde_json::from_str(&folder.read("plan.json")).expect("the plan is JSON");
+    let measured = plan["setup"]["durations_ns"].as_object().expect("it has times");
+    assert!(out.exists() && measured.len() > 20, "{measured:?}");
 }

@@ -6,6 +6,7 @@ mod bits;
 mod common;
 mod deploy;
 mod features;
+mod findings;
 mod measure;
 mod profile;
 mod stress;
@@ -64,6 +65,20 @@ fn main() -> ExitCode {
             features::each_feature_survives_the_recompute_of_what_it_touches,
             Need::OnnxRuntime
         ),
+        trial!(findings::a_kernel_that_works_in_place_still_does, Need::OnnxRuntime),
+        trial!(
+            findings::dimensions_that_are_given_count_in_what_is_predicted,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            findings::sizes_that_the_data_decides_are_measured_on_the_way,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            findings::names_that_fusing_writes_twice_are_no_reason_not_to_fuse,
+            Need::OnnxRuntime
+        ),
+        trial!(findings::what_was_written_with_room_for_the_arena_can_be_read_again),
         trial!(
             measure::two_measurements_of_one_model_agree_in_memory_and_bits,
             Need::OnnxRuntime

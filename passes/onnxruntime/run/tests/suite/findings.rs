@@ -1,0 +1,185 @@
+//! What models of many families and exporters showed: small ones of the same kind, deployed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use remat::onnx::proto::{GraphProto, Message, ModelProto};
+use remat::solver::SolveControl;
+use remat::{LoadOptions, Model, SolveRequest};
+use remat_onnxruntime_deploy::{DeployRequest, Deployment, OrderHint, Rejection, deploy};
+use remat_onnxruntime_lower::{LoweringOptions, lower};
+use remat_testing::onnx::{FLOAT, NodeExt, graph, integers, model, node, numbers, tensor_type};
+use remat_testing::workspace;
+
+use crate::deploy::host;
+
+/// A model in a folder of its own.
+fn written(folder: &Path, mut built: ModelProto) -> PathBuf {
+    built.opset_import[0].version = 17;
+    let path = folder.join("in.onnx");
+    std::fs::write(&path, built.write_to_bytes().expect("it can be written")).expect("it can be written");
+    path
+}
+
+/// The model as a user gets it who sets nothing but dimensions.
+fn deployed(input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
+    let dims: BTreeMap<String, u64> = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let load = LoadOptions {
+        dims,
+        ..LoadOptions::default()
+    };
+    let request = DeployRequest {
+        input,
+        output: Some(&folder.join("out.onnx")),
+        load: &load,
+        solve: &SolveRequest {
+            budget: "auto".parse().expect("a budget"),
+            max_overhead: None,
+            solver: "auto".to_owned(),
+        },
+        plan: None,
+        profile: None,
+        order: OrderHint::Any,
+        arena: true,
+        measure: true,
+        expected: Duration::ZERO,
+    };
+    let control = SolveControl::new()
+        .step_limit(20_000)
+        .time_limit(Duration::from_secs(600));
+    deploy(&request, Some(&host()), &control).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Peaks before and after with the arena off, where they can be measured.
+fn peaks(found: &Deployment) -> Option<(u64, u64)> {
+    let check = found.check.as_ref().expect("the runtime is here");
+    assert_eq!(check.seeds, 2);
+    check.before.exact.zip(check.after.exact)
+}
+
+/// Beyond this a peak counts as higher, or as not predicted.
+fn tolerated(bytes: u64) -> u64 {
+    bytes + bytes / 100 + 200_000
+}
+
+fn attention() -> GraphProto {
+    let nodes = vec![
+        node("MatMul", &["x", "keys"], &["scores"]),
+        node("Softmax", &["scores"], &["weights"]).int("axis", -1),
+        node("MatMul", &["weights", "values"], &["y"]),
+    ];
+    let mut built = graph(&[("x", tensor_type(FLOAT, "512 32"))], nodes, &["y"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "512 32")).into();
+    built.initializer = vec![numbers("keys", &[32, 2048]), numbers("values", &[2048, 32])];
+    built
+}
+
+pub(crate) fn a_kernel_that_works_in_place_still_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = deployed(&written(folder.path(), model(attention())), folder.path(), &[]);
+    if let Some((before, after)) = peaks(&found) {
+        // One matrix of scores, not two.
+        let scores = 512 * 2048 * 4;
+        assert!(before < scores * 3 / 2, "{before}");
+        assert!(after <= tolerated(before), "{before} became {after}");
+        assert!(
+            tolerated(found.prediction.peak_bytes) >= after,
+            "{}",
+            found.prediction.peak_bytes
+        );
+    }
+}
+
+pub(crate) fn dimensions_that_are_given_count_in_what_is_predicted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut nodes = Vec::new();
+    for layer in 0..6 {
+        let [before, product, after] = [format!("h{layer}"), format!("p{layer}"), format!("h{}", layer + 1)];
+        nodes.push(node("MatMul", &[&before, "w"], &[&product]));
+        nodes.push(node("Tanh", &[&product], &[&after]));
+    }
+    nodes.extend((1..6).map(|layer| {
+        let [sum, other, next] = [format!("s{layer}"), format!("h{layer}"), format!("s{}", layer + 1)];
+        node("Add", &[if layer == 1 { "h6" } else { &sum }, &other], &[&next])
+    }));
+    let mut built = graph(&[("h0", tensor_type(FLOAT, "batch 64"))], nodes, &["s6"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "batch 64")).into();
+    built.initializer.push(numbers("w", &[64, 64]));
+    let found = deployed(&written(folder.path(), model(built)), folder.path(), &[("batch", 8192)]);
+    if let Some((before, after)) = peaks(&found) {
+        assert!(
+            before > 8192 * 64 * 4 * 6 && after <= tolerated(before),
+            "{before} became {after}"
+        );
+        let predicted = found.prediction.peak_bytes;
+        assert!(
+            after <= tolerated(predicted) && predicted <= tolerated(after),
+            "predicted {predicted}, measured {after}"
+        );
+    }
+}
+
+pub(crate) fn sizes_that_the_data_decides_are_measured_on_the_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nodes = vec![
+        node("Relu", &["x"], &["positive"]),
+        node("NonZero", &["positive"], &["places"]),
+        node("Cast", &["places"], &["numbers"]).int("to", 1),
+        node("Exp", &["numbers"], &["e"]),
+        node("ReduceSum", &["e", "axes"], &["y"]).int("keepdims", 0),
+    ];
+    let mut built = graph(&[("x", tensor_type(FLOAT, "100 100"))], nodes, &["y"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "")).into();
+    built.initializer.push(integers("axes", &[0, 1]));
+    let found = deployed(&written(folder.path(), model(built)), folder.path(), &[]);
+    let sizes = found.model.measured_sizes();
+    // Two coordinates of 64 bits each for about half of the elements.
+    let places = *sizes.get("places").unwrap_or_else(|| panic!("{sizes:?}"));
+    assert!((10_000 / 3 * 16..=10_000 * 16).contains(&places), "{sizes:?}");
+    assert_eq!(sizes.get("numbers"), Some(&(places / 2)));
+}
+
+pub(crate) fn names_that_fusing_writes_twice_are_no_reason_not_to_fuse() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["function_calls", "half_precision"] {
+        let path = workspace().join(format!("test/models/features/{name}.onnx"));
+        let found = deployed(&path, folder.path(), &[]);
+        let is_not_fused = |reason: &Rejection| matches!(reason, Rejection::NotFused(_) | Rejection::DoesNotRun(_));
+        let rejected: Vec<String> = found
+            .rejected
+            .iter()
+            .filter(|one| is_not_fused(&one.reason))
+            .map(|one| one.reason.to_string())
+            .collect();
+        assert_eq!(rejected, Vec::<String>::new(), "{name}");
+    }
+}
+
+pub(crate) fn what_was_written_with_room_for_the_arena_can_be_read_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = workspace().join("test/models/unet_tiny_train.onnx");
+    let before = Model::open(&path, &LoadOptions::default()).expect("it is a model");
+    let onnx = before.onnx().expect("it is one of ONNX");
+    let options = LoweringOptions {
+        reserve: 1 << 20,
+        ..LoweringOptions::default()
+    };
+    let lowered = lower(onnx, onnx.graph(), &options).expect("it can be written");
+    assert!(lowered.report.reserved > 0 && lowered.report.hidden > 0);
+    let out = folder.path().join("out.onnx");
+    onnx.save_proto(&lowered.proto, &out).expect("it can be written");
+    let again = Model::open(&out, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(again.problem().ops.len() >= before.problem().ops.len());
+    let size = |model: &Model, name: &str| {
+        let graph = model.graph().expect("it has one");
+        let tensor = graph.tensors.iter().find(|tensor| tensor.name == name)?;
+        graph.storages[tensor.storage].bytes
+    };
+    for op in &onnx.graph().ops {
+        for result in op.results() {
+            let name = &onnx.graph().tensors[result].name;
+            assert_eq!(size(&again, name), size(&before, name), "{name}");
+        }
+    }
+}
