@@ -213,12 +213,16 @@ fn overlaps(buffers: &TiSlice<BufferId, Buffer>, placed: &[(BufferId, Place)], f
 
 /// The largest sum of sizes at one time.
 fn load(buffers: &TiSlice<BufferId, Buffer>) -> u64 {
-    highest(buffers, |buffer| buffer.size)
+    highest(buffers, buffers.keys(), |buffer| buffer.size)
 }
 
-fn highest(buffers: &TiSlice<BufferId, Buffer>, size: impl Fn(&Buffer) -> u64) -> u64 {
+fn highest(
+    buffers: &TiSlice<BufferId, Buffer>,
+    ids: impl Iterator<Item = BufferId>,
+    size: impl Fn(&Buffer) -> u64,
+) -> u64 {
     let (mut now, mut most) = (0u64, 0);
-    for event in events(buffers, buffers.keys()) {
+    for event in events(buffers, ids) {
         let size = size(&buffers[event.id]);
         if event.begins {
             now = now.saturating_add(size);
@@ -230,21 +234,39 @@ fn highest(buffers: &TiSlice<BufferId, Buffer>, size: impl Fn(&Buffer) -> u64) -
     most
 }
 
-/// What follows from the load, alignments and pinned offsets alone. Offsets are multiples of what all alignments have in common, so every
-/// buffer but the highest one of a time takes a multiple of it.
+/// What follows from the load, alignments and pinned offsets alone.
 fn bound_by_load(buffers: &TiSlice<BufferId, Buffer>) -> u64 {
-    let filled = || buffers.iter().filter(|buffer| buffer.size > 0);
-    let common = remat_plan::gcd(filled().map(|buffer| buffer.alignment)).max(1);
+    let pinned = buffers
+        .iter()
+        .filter_map(|buffer| buffer.pinned?.checked_add(buffer.size));
+    let mut bound = pinned.max().unwrap_or(0);
+    let mut ids: Vec<BufferId> = buffers.keys().filter(|&id| buffers[id].size > 0).collect();
+    ids.sort_by_key(|&id| buffers[id].lifetime.start);
+    // What is never alive together with the others is looked at apart.
+    let mut end = 0;
+    let mut first = 0;
+    for at in 0..=ids.len() {
+        let lifetime = ids.get(at).map(|&id| &buffers[id].lifetime);
+        if lifetime.is_none_or(|lifetime| lifetime.start >= end) {
+            bound = bound.max(padded_load(buffers, &ids[first..at]));
+            first = at;
+        }
+        end = lifetime.map_or(end, |lifetime| end.max(lifetime.end));
+    }
+    bound
+}
+
+/// Offsets are multiples of what all alignments have in common, so every buffer but the highest one of a time takes a multiple of it.
+fn padded_load(buffers: &TiSlice<BufferId, Buffer>, ids: &[BufferId]) -> u64 {
+    let all = || ids.iter().map(|&id| &buffers[id]);
+    let common = remat_plan::gcd(all().map(|buffer| buffer.alignment)).max(1);
     let padded = |buffer: &Buffer| {
         let size = buffer.size.checked_next_multiple_of(common);
         size.unwrap_or(buffer.size)
     };
-    let padding = filled().map(|buffer| padded(buffer) - buffer.size).max().unwrap_or(0);
-    let pinned = buffers
-        .iter()
-        .filter_map(|buffer| buffer.pinned?.checked_add(buffer.size));
-    let padded = highest(buffers, padded).saturating_sub(padding);
-    padded.max(load(buffers)).max(pinned.max().unwrap_or(0))
+    let padding = all().map(|buffer| padded(buffer) - buffer.size).max().unwrap_or(0);
+    let highest_padded = highest(buffers, ids.iter().copied(), padded).saturating_sub(padding);
+    highest_padded.max(highest(buffers, ids.iter().copied(), |buffer| buffer.size))
 }
 
 /// The claims of a certificate, against the placement and against what follows from the load.
