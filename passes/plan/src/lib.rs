@@ -36,6 +36,9 @@
 //! memory.
 //!
 //! *Energy* is the sum over all runs and over all transfers that move something, in picojoules.
+//!
+//! # Placement
+//! [`Buffer`]s that are needed for a while get offsets in a block: a [`Placement`].
 
 mod budget;
 mod certificate;
@@ -45,6 +48,7 @@ mod file;
 mod instance;
 mod lower;
 mod paging;
+mod placement;
 mod plan;
 mod problem;
 mod prune;
@@ -61,6 +65,9 @@ pub use file::{PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, St
 pub use instance::{Instance, NodeId, ValueId, gcd};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};
+pub use placement::{
+    Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementCertificate, PlacementProof, validate_buffers,
+};
 pub use plan::{Plan, Step};
 pub use problem::{Accounting, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
 pub use prune::prune_sequence;

@@ -3,7 +3,9 @@
 
 use thiserror::Error;
 
-use crate::{CompareError, NoBatch, PlanError, ReadError, SaveError, SetupError, SolveError, SweepError};
+use crate::{
+    CompareError, NoBatch, PlacementError, PlanError, ReadError, SaveError, SetupError, SolveError, SweepError,
+};
 
 /// Which of the documented outcomes an error is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +45,9 @@ pub enum Error {
     /// No size of the model fits.
     #[error(transparent)]
     Batch(#[from] NoBatch),
+    /// Buffers are not placed.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// A result cannot be written.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -56,6 +61,7 @@ impl Error {
             Self::Plan(PlanError::Rejected(_) | PlanError::OtherModel { .. })
             | Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
             Self::Solve(error) => error.kind(),
+            Self::Placement(error) => error.kind(),
             Self::Sweep(SweepError::NoPlans(none)) | Self::Compare(CompareError::NoPlans(none)) => {
                 if none.budgets == none.impossible {
                     ErrorKind::Negative

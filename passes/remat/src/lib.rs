@@ -26,7 +26,9 @@
 //!
 //! [`solve_for`] takes a [`Goal`] besides: energy instead of time, and a deadline. A [`SecondMemory`] is part of how a model is opened.
 //!
-//! Every plan that leaves this crate has passed `remat-verify`.
+//! [`place_buffers`] gives buffers that are needed for a while their offsets in a block.
+//!
+//! Every plan and every placement that leaves this crate has passed `remat-verify`.
 
 mod auto;
 mod baseline;
@@ -40,6 +42,7 @@ mod goal;
 mod input;
 mod model;
 mod options;
+mod placement;
 mod refusal;
 mod registry;
 mod room;
@@ -64,6 +67,7 @@ pub use goal::{Goal, SecondMemory};
 pub use input::{Format, ReadError, extension, read, read_text};
 pub use model::Model;
 pub use options::{LoadOptions, SetupError};
+pub use placement::{Placed, PlacementError, place_buffers};
 pub use refusal::{explained, solve_or_explain};
 pub use registry::{default_solver, renamed, solver_named, solvers};
 pub use room::{DeviceMemory, ExternalBytes, Room};
@@ -80,6 +84,7 @@ pub use remat_dtr as dtr;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_onnx_mlir as onnx_mlir;
+pub use remat_place as place;
 pub use remat_plan as plan;
 pub use remat_solve as solver;
 pub use remat_verify as verify;

@@ -198,7 +198,7 @@ fn status(certificate: &Certificate, findings: &mut Findings) {
     }
 }
 
-fn name(status: Status) -> &'static str {
+pub(crate) fn name(status: Status) -> &'static str {
     match status {
         Status::Optimal => "OPTIMAL",
         Status::Feasible => "FEASIBLE",

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $code:ident $title:literal,)+) => {
-        /// A rule that every plan must keep (`V`), or every certificate (`C`). Codes are stable: they are never renumbered and never
-        /// reused.
+        /// A rule that every plan must keep (`V`), every certificate (`C`), or every placement and what is claimed about it (`P`). Codes
+        /// are stable: they are never renumbered and never reused.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Code {
             $($(#[doc = $doc])+ $code,)+
@@ -86,6 +86,22 @@ codes! {
     C006 "claim without evidence",
     /// The gap that a certificate claims is not that of objective and bound.
     C007 "claimed gap differs",
+    /// Two buffers take the same byte at the same time.
+    P001 "overlap in time and space",
+    /// A buffer does not lie within its block, or its block is not there.
+    P002 "out of block",
+    /// An offset is no multiple of the buffer's alignment.
+    P003 "misaligned",
+    /// A buffer has no place.
+    P004 "not placed",
+    /// A pinned buffer lies elsewhere.
+    P005 "pinned elsewhere",
+    /// The height that a certificate claims is not that of the placement.
+    P006 "claimed height differs",
+    /// A bound lies above the placement that it comes with, or does not follow from the load that it rests on.
+    P007 "height bound refuted",
+    /// The status of a certificate does not follow from placement, height, bound and stop reason.
+    P008 "status of a placement does not follow",
 }
 
 impl Code {
@@ -93,6 +109,12 @@ impl Code {
     #[must_use]
     pub fn is_about_claims(self) -> bool {
         self.name().starts_with('C')
+    }
+
+    /// Whether the rule is about placements.
+    #[must_use]
+    pub fn is_about_placements(self) -> bool {
+        self.name().starts_with('P')
     }
 
     /// Whether the figures of a replay that broke this rule still are those of the plan. After the other violations the replay
@@ -113,7 +135,9 @@ impl fmt::Display for Code {
 
 /// The text is not a code; it holds the text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("`{0}` is not a rule of the checker: those of plans begin with `V001`, those of certificates with `C001`")]
+#[error(
+    "`{0}` is not a rule of the checker: those of plans begin with `V001`, those of certificates with `C001`, those of placements with `P001`"
+)]
 pub struct UnknownCode(String);
 
 impl FromStr for Code {
@@ -134,9 +158,14 @@ mod tests {
 
     #[test]
     fn codes_are_numbered_without_gap_and_parse_back() {
-        let (claims, plans): (Vec<Code>, Vec<Code>) = Code::ALL.iter().partition(|code| code.is_about_claims());
-        for (family, codes) in [('V', plans), ('C', claims)] {
-            for (index, &code) in codes.iter().enumerate() {
+        for family in ['V', 'C', 'P'] {
+            let codes: Vec<Code> = Code::ALL
+                .iter()
+                .copied()
+                .filter(|code| code.name().starts_with(family))
+                .collect();
+            assert!(!codes.is_empty());
+            for (index, code) in codes.into_iter().enumerate() {
                 assert_eq!(code.to_string(), format!("{family}{:03}", index + 1));
                 assert_eq!(code.to_string().to_lowercase().parse(), Ok(code));
             }

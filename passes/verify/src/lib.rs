@@ -31,6 +31,9 @@
 //! # Certificates
 //! [`check_certificate`] judges what a solver claims about its plan, or about there being none, and [`check_against`] holds a claim
 //! against a plan that is known from elsewhere. `C` codes are theirs.
+//!
+//! # Placements
+//! [`check_placement`] judges where buffers lie, and [`check_placement_certificate`] what is claimed about it. `P` codes are theirs.
 
 mod certificate;
 mod clock;
@@ -39,6 +42,7 @@ mod explain;
 mod file;
 mod inspect;
 mod memory;
+mod placement;
 mod rejection;
 mod replay;
 mod text;
@@ -48,5 +52,6 @@ pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_file};
 pub use inspect::resident_at;
+pub use placement::{PlacementFigures, check_placement, check_placement_certificate};
 pub use rejection::{MAX_VIOLATIONS, Rejection, Violation};
 pub use replay::{Replay, StepTrace, replay};

@@ -49,8 +49,12 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.violations.len() + self.suppressed;
         let plural = if count == 1 { "" } else { "s" };
-        let of_claims = self.violations.iter().all(|violation| violation.code.is_about_claims());
-        let what = if of_claims { "certificate" } else { "plan" };
+        let all = |is_about: fn(Code) -> bool| self.violations.iter().all(|violation| is_about(violation.code));
+        let what = match () {
+            () if all(Code::is_about_claims) => "certificate",
+            () if all(Code::is_about_placements) => "placement",
+            () => "plan",
+        };
         write!(f, "{what} rejected with {count} violation{plural}")?;
         for violation in &self.violations {
             write!(f, "\n  {violation}")?;

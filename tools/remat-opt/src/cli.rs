@@ -13,6 +13,7 @@ use crate::commands::inspect::InspectArgs;
 use crate::commands::max_batch::MaxBatchArgs;
 use crate::commands::measure_child::MeasureChildArgs;
 use crate::commands::optimize::OptimizeArgs;
+use crate::commands::place::PlaceArgs;
 use crate::commands::profile::ProfileArgs;
 use crate::commands::reduce::ReduceArgs;
 use crate::commands::simulate::SimulateArgs;
@@ -38,6 +39,7 @@ Examples:
   remat-opt verify model.onnx plan.json              replay a plan, by whomever it was made
   remat-opt verify model.onnx small.onnx             compare bits, memory and time in ONNX Runtime
   remat-opt profile model.onnx -o profile.json       measure every op in ONNX Runtime
+  remat-opt place buffers.csv -o placed.csv          offsets for buffers in one block, as low as possible
   remat-opt reduce graph.json -o small.json -- CHECK {}   the smallest graph on which CHECK fails
   remat-opt - -o - --budget 80% < model.onnx > small.onnx   `-` is stdin and stdout; the report goes to stderr
 
@@ -99,6 +101,10 @@ pub(crate) enum Command {
     /// Run a model for another command, which measures this process.
     #[command(name = crate::runtime::CHILD, hide = true)]
     MeasureChild(MeasureChildArgs),
+    /// Give buffers their offsets in one block of memory.
+    ///
+    /// The block is as low as possible, with a proof where one is found; or it has a given size.
+    Place(PlaceArgs),
     /// Replay a log of an eager execution under DTR.
     ///
     /// DTR is dynamic tensor rematerialization.
@@ -137,6 +143,7 @@ impl Cli {
             Some(Command::Profile(args)) => &mut **args,
             Some(Command::Verify(args)) => &mut **args,
             Some(Command::MeasureChild(args)) => args,
+            Some(Command::Place(args)) => args,
             Some(Command::Simulate(args)) => args,
             Some(Command::Reduce(args)) => args,
             Some(Command::Explain(args)) => args,

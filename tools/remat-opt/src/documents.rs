@@ -19,6 +19,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::profile::Report>(),
         of::<commands::verify::Report>(),
         of::<commands::verify::ModelsReport>(),
+        of::<commands::place::Report>(),
         of::<commands::simulate::Report>(),
         of::<commands::reduce::Report>(),
         of::<commands::explain::Report>(),

@@ -15,6 +15,8 @@ pub enum Need {
     Models,
     /// The logs of the DTR paper, in `../shared/dtr-logs`.
     DtrLogs,
+    /// Buffers to be placed, MiniMalloc's and recorded ones, in `../shared/offsets`.
+    Offsets,
     /// A heap meter in C, in `../shared/tools`.
     HeapMeterInC,
     /// ONNX Runtime's library, where [`runtime_library`] says.
@@ -35,6 +37,7 @@ impl Need {
             Self::Graphs => "graphs",
             Self::Models => "models",
             Self::DtrLogs => "dtr-logs",
+            Self::Offsets => "offsets",
             Self::HeapMeterInC => "heap-meter-in-c",
             Self::OnnxRuntime => "onnxruntime",
             Self::Python => "python",
@@ -51,6 +54,7 @@ impl Need {
             Self::Graphs => root.join("../shared/graphs"),
             Self::Models => root.join("../shared/models"),
             Self::DtrLogs => root.join("../shared/dtr-logs"),
+            Self::Offsets => root.join("../shared/offsets"),
             Self::HeapMeterInC => root.join("../shared/tools/heap_peak.c"),
             Self::OnnxRuntime => runtime_library(),
             Self::Python => root.join("third_party/venv/bin/python"),

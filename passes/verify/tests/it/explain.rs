@@ -16,6 +16,14 @@ const NETWORK: &str = "
     add:  v, c -> y (100 bytes, the graph output)
 ";
 
+/// The buffers as every text about placements draws them.
+const BUFFERS: &str = "
+    id,lower,upper,size,alignment,offset
+    a,0,4,96,1,0
+    b,1,3,64,32,
+    c,2,6,32,32,
+";
+
 /// The problem that the words of the text describe.
 fn problem(code: Code) -> Problem {
     let net = example().with(|problem| {
@@ -94,7 +102,7 @@ fn certificate(duration: u64, claims: &[&str]) -> Certificate {
 
 #[test]
 fn the_wrong_example_of_every_text_breaks_its_rule_and_the_repaired_one_is_valid() {
-    for &code in Code::ALL {
+    for &code in Code::ALL.iter().filter(|code| !code.is_about_placements()) {
         let problem = problem(code);
         let wrong = check_file(&problem, &variant(code, &problem, '-'));
         let Err(CheckError::Rejected(rejection)) = wrong else {
@@ -119,7 +127,8 @@ fn every_text_begins_with_its_title_and_draws_the_same_network() {
     for &code in Code::ALL {
         let text = code.explain();
         assert!(text.starts_with(&format!("{code}: {}\n\n", code.title())), "{code}");
-        assert!(text.contains(NETWORK), "{code}");
+        let drawn = if code.is_about_placements() { BUFFERS } else { NETWORK };
+        assert!(text.contains(drawn), "{code}");
         assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{code}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{code}");
     }

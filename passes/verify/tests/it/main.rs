@@ -6,4 +6,5 @@ mod explain;
 mod inspect;
 mod mutation;
 mod oracle;
+mod placement;
 mod rules;

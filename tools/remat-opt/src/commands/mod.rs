@@ -7,6 +7,7 @@ pub(crate) mod inspect;
 pub(crate) mod max_batch;
 pub(crate) mod measure_child;
 pub(crate) mod optimize;
+pub(crate) mod place;
 pub(crate) mod profile;
 pub(crate) mod reduce;
 pub(crate) mod simulate;

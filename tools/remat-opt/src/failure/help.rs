@@ -2,7 +2,7 @@
 
 use remat::onnx::OnnxError;
 use remat::plan::StopReason;
-use remat::{Error, PlanError, ReadError, SaveError, SolveError};
+use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 
 use super::pipeline::pipeline;
@@ -23,6 +23,10 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
             "name the device and how it moves them, `--device NAME --paging sync|dma`".to_owned()
         }
         Error::Solve(error) => solving(error)?,
+        Error::Placement(PlacementError::NotFound { .. }) => {
+            "give it more time (`--time-limit`), or a larger block; without `--capacity` the lowest that is found is told".to_owned()
+        }
+        Error::Placement(PlacementError::Rejected(_)) => "please report it with the file of buffers".to_owned(),
         Error::Save(SaveError::Paged { .. }) => {
             "write the plan (`--target plan`: `.json`, `.sched`) or MLIR (`--target mlir --mlir-form remat`: `.mlir`), or leave out `--paging`"
                 .to_owned()

@@ -2,7 +2,7 @@
 
 use crate::{assert_contains_all, remat_opt, stdout_of};
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "",
     "inspect",
     "sweep",
@@ -11,6 +11,7 @@ const COMMANDS: [&str; 8] = [
     "profile",
     "verify",
     "simulate",
+    "place",
 ];
 
 #[test]
@@ -18,7 +19,7 @@ fn short_help_fits_a_screen_and_names_the_long_one() {
     for command in COMMANDS {
         let text = stdout_of(&mut remat_opt(&format!("{command} -h")));
         let lines = text.lines().count();
-        assert!(lines <= 52, "{lines} lines: {text}");
+        assert!(lines <= 53, "{lines} lines: {text}");
         assert!(text.contains("--help"), "{text}");
     }
 }

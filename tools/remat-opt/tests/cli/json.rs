@@ -46,6 +46,7 @@ fn every_report_names_its_form_and_has_a_place_for_warnings() {
     for (line, format) in [
         (format!("{graph} --budget 80% {SEARCH}"), "remat-report/1"),
         (format!("inspect {graph}"), "remat-inspect/1"),
+        ("place cli/buffers.csv".to_owned(), "remat-place/1"),
         (format!("sweep {graph} --budgets 80% {SEARCH}"), "remat-sweep/1"),
         (
             format!("compare {graph} --budgets 80% --solvers search --step-limit 100"),

@@ -32,6 +32,7 @@ mod max_batch;
 mod mlir;
 mod optimize;
 mod paging;
+mod place;
 mod plans;
 #[cfg(target_os = "linux")]
 mod process;

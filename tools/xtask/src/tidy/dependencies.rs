@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["remat-files", "remat-ir", "remat-operators", "remat-plan"],
     ),
     ("remat-solve", &["remat-ir", "remat-plan"]),
+    ("remat-place", &["remat-files", "remat-ir", "remat-plan", "remat-solve"]),
     ("remat-rewrite", &["remat-files", "remat-ir", "remat-plan"]),
     ("remat-schedule", &["remat-plan"]),
     ("remat-dtr", &["remat-files", "remat-plan", "remat-solve"]),
@@ -46,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-schedule",
             "remat-ortools",
             "remat-dtr",
+            "remat-place",
         ],
     ),
     (

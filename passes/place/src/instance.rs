@@ -1,0 +1,288 @@
+//! Buffers in flat arrays: sections of time instead of times, units instead of bytes.
+
+use std::ops::Range;
+
+use remat_ir::dense_id;
+use remat_plan::gcd;
+use smallvec::{SmallVec, smallvec};
+use typed_index_collections::{TiVec, ti_vec};
+
+dense_id!(
+    /// A buffer of an [`Instance`].
+    Item
+);
+
+/// Sections of time, as positions in lists of sections.
+pub(crate) type Span = Range<usize>;
+
+/// What has to be placed, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+    /// When it takes its bytes, ascending.
+    pub(crate) taken: SmallVec<[Range<u64>; 1]>,
+    pub(crate) pinned: Option<u64>,
+}
+
+/// Buffers that are placed together.
+///
+/// A *section* stands for the times at which a largest set of buffers takes bytes: at every other time only some of these do. Sections
+/// follow each other in time. A buffer without gaps takes its bytes in consecutive ones.
+///
+/// A *unit* divides all sizes, pinned offsets and alignments, but alignments that divide it themselves. Where every buffer lies as low as
+/// those below it allow, all offsets are multiples of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Instance {
+    /// Bytes of a unit.
+    pub(crate) unit: u64,
+    /// In units.
+    pub(crate) size: TiVec<Item, i64>,
+    /// In units, at least 1.
+    pub(crate) alignment: TiVec<Item, i64>,
+    /// In units.
+    pub(crate) pinned: TiVec<Item, Option<i64>>,
+    /// The sections in which it takes its bytes, ascending and apart.
+    pub(crate) spans: TiVec<Item, SmallVec<[Span; 1]>>,
+    /// How long it takes its bytes, in units of time.
+    pub(crate) life: TiVec<Item, u64>,
+    /// In units, what is taken in each section.
+    pub(crate) load: Vec<i64>,
+    /// In units: no placement is lower.
+    pub(crate) bound: i64,
+}
+
+impl Instance {
+    /// Sizes are not 0. Takes time `n log n`.
+    pub(crate) fn new(demands: &[Demand]) -> Self {
+        let unit = unit(demands);
+        let units = |bytes: u64| i64::try_from(bytes / unit).unwrap_or(i64::MAX);
+        let (spans, sections) = sections(demands);
+        let size: TiVec<Item, i64> = demands.iter().map(|demand| units(demand.size)).collect();
+        let alignment: TiVec<Item, i64> = demands.iter().map(|demand| units(demand.alignment).max(1)).collect();
+        let pinned: TiVec<Item, Option<i64>> = demands.iter().map(|demand| demand.pinned.map(units)).collect();
+        let life = |demand: &Demand| demand.taken.iter().map(|times| times.end - times.start).sum();
+        let load = loads(&spans, &size, sections);
+        let ends = pinned
+            .iter()
+            .zip(&size)
+            .filter_map(|(pinned, size)| Some((*pinned)? + size));
+        let bound = padded_bound(&spans, &size, &alignment, sections)
+            .max(load.iter().max().copied().unwrap_or(0))
+            .max(ends.max().unwrap_or(0));
+        Self {
+            unit,
+            size,
+            alignment,
+            pinned,
+            spans,
+            life: demands.iter().map(life).collect(),
+            load,
+            bound,
+        }
+    }
+
+    /// Number of buffers.
+    pub(crate) fn len(&self) -> usize {
+        self.size.len()
+    }
+
+    /// Number of sections.
+    pub(crate) fn sections(&self) -> usize {
+        self.load.len()
+    }
+
+    /// From its first section to its last, gaps included.
+    pub(crate) fn hull(&self, item: Item) -> Span {
+        let spans = &self.spans[item];
+        spans[0].start..spans[spans.len() - 1].end
+    }
+
+    /// The lowest offset from `from` on that the buffer may have.
+    pub(crate) fn aligned(&self, item: Item, from: i64) -> i64 {
+        let alignment = self.alignment[item];
+        if alignment == 1 {
+            from
+        } else {
+            (from + alignment - 1) / alignment * alignment
+        }
+    }
+
+    /// The end of the buffer that ends last.
+    pub(crate) fn height(&self, offsets: &TiVec<Item, i64>) -> i64 {
+        let ends = offsets.iter().zip(&self.size).map(|(offset, size)| offset + size);
+        ends.max().unwrap_or(0)
+    }
+
+    /// Whether two buffers take bytes in the same section.
+    pub(crate) fn meet(&self, a: Item, b: Item) -> bool {
+        let (first, second) = (&self.spans[a], &self.spans[b]);
+        let meet = |a: &Span, b: &Span| a.start < b.end && b.start < a.end;
+        first.iter().any(|a| second.iter().any(|b| meet(a, b)))
+    }
+
+    /// The buffers that take bytes in the same section as each buffer; `None` if there are more than `most` pairs.
+    pub(crate) fn neighbours(&self, most: usize) -> Option<TiVec<Item, Vec<Item>>> {
+        let mut order: Vec<Item> = self.size.keys().collect();
+        order.sort_by_key(|&item| self.hull(item).start);
+        let mut neighbours: TiVec<Item, Vec<Item>> = ti_vec![Vec::new(); self.len()];
+        let mut left = most;
+        for (at, &item) in order.iter().enumerate() {
+            let end = self.hull(item).end;
+            let later = order[at + 1..]
+                .iter()
+                .take_while(|&&other| self.hull(other).start < end);
+            for &other in later.filter(|&&other| self.meet(item, other)) {
+                neighbours[item].push(other);
+                neighbours[other].push(item);
+                left = left.checked_sub(1)?;
+            }
+        }
+        Some(neighbours)
+    }
+}
+
+/// The largest unit, in bytes.
+fn unit(demands: &[Demand]) -> u64 {
+    let sizes = demands.iter().map(|demand| demand.size);
+    let mut unit = gcd(sizes.chain(demands.iter().filter_map(|demand| demand.pinned))).max(1);
+    let mut alignments: Vec<u64> = demands.iter().map(|demand| demand.alignment).collect();
+    alignments.sort_unstable();
+    alignments.dedup();
+    // An alignment that changes the unit may make others change it again.
+    while let Some(&other) = alignments
+        .iter()
+        .find(|&&alignment| !unit.is_multiple_of(alignment) && !alignment.is_multiple_of(unit))
+    {
+        unit = gcd([unit, other]);
+    }
+    unit
+}
+
+/// The sections of every buffer, and how many there are. Between the start of a buffer and the next end of one there is a section.
+fn sections(demands: &[Demand]) -> (TiVec<Item, SmallVec<[Span; 1]>>, usize) {
+    let mut starts: Vec<(u64, Item, usize)> = Vec::with_capacity(demands.len());
+    let mut ends: Vec<(u64, Item, usize)> = Vec::with_capacity(demands.len());
+    for (index, demand) in demands.iter().enumerate() {
+        for (piece, times) in demand.taken.iter().enumerate() {
+            starts.push((times.start, Item::new(index), piece));
+            ends.push((times.end, Item::new(index), piece));
+        }
+    }
+    starts.sort_unstable();
+    ends.sort_unstable();
+    let mut spans: TiVec<Item, SmallVec<[Span; 1]>> = demands
+        .iter()
+        .map(|demand| smallvec![0..0; demand.taken.len()])
+        .collect();
+    let (mut sections, mut has_started) = (0, false);
+    let mut starts = starts.into_iter().peekable();
+    for (end, item, piece) in ends {
+        while let Some((_, started, piece)) = starts.next_if(|&(start, ..)| start < end) {
+            spans[started][piece].start = sections;
+            has_started = true;
+        }
+        if std::mem::take(&mut has_started) {
+            sections += 1;
+        }
+        spans[item][piece].end = sections;
+    }
+    (spans, sections)
+}
+
+fn loads(spans: &TiVec<Item, SmallVec<[Span; 1]>>, size: &TiVec<Item, i64>, sections: usize) -> Vec<i64> {
+    let mut change = vec![0; sections + 1];
+    for (spans, size) in spans.iter().zip(size) {
+        for span in spans {
+            change[span.start] += size;
+            change[span.end] -= size;
+        }
+    }
+    let mut load = 0;
+    change.pop();
+    for change in &mut change {
+        load += *change;
+        *change = load;
+    }
+    change
+}
+
+/// Offsets are multiples of what all alignments have in common, so every buffer but the highest one of a section takes a multiple of it.
+fn padded_bound(
+    spans: &TiVec<Item, SmallVec<[Span; 1]>>,
+    size: &TiVec<Item, i64>,
+    alignment: &TiVec<Item, i64>,
+    sections: usize,
+) -> i64 {
+    let common = alignment.iter().map(|&alignment| alignment.unsigned_abs());
+    let common = i64::try_from(gcd(common)).unwrap_or(1).max(1);
+    let padded: TiVec<Item, i64> = size.iter().map(|size| (size + common - 1) / common * common).collect();
+    let padding = padded.iter().zip(size).map(|(padded, size)| padded - size);
+    let highest = loads(spans, &padded, sections).into_iter().max();
+    highest.unwrap_or(0) - padding.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "spans are ranges")]
+mod tests {
+    use super::*;
+
+    fn demand(size: u64, alignment: u64, taken: &[Range<u64>]) -> Demand {
+        Demand {
+            size,
+            alignment,
+            taken: taken.iter().cloned().collect(),
+            pinned: None,
+        }
+    }
+
+    #[test]
+    fn sections_are_the_times_at_which_most_is_alive() {
+        let instance = Instance::new(&[
+            demand(8, 1, &[0..2]),
+            demand(8, 1, &[1..4]),
+            demand(8, 1, &[3..6]),
+            demand(8, 1, &[5..7]),
+            demand(8, 1, &[0..1, 6..7]),
+        ]);
+        let spans: Vec<_> = instance.spans.iter().map(|spans| spans.to_vec()).collect();
+        assert_eq!(
+            spans,
+            [vec![0..2], vec![1..3], vec![2..4], vec![3..5], vec![0..1, 4..5]]
+        );
+        assert_eq!(instance.load, [2, 2, 2, 2, 2]);
+        assert_eq!((instance.unit, instance.bound), (8, 2));
+    }
+
+    #[test]
+    fn neighbours_are_those_alive_together() {
+        let instance = Instance::new(&[demand(8, 1, &[0..2]), demand(8, 1, &[1..4]), demand(8, 1, &[2..6])]);
+        let neighbours = instance.neighbours(2).unwrap();
+        let ids: Vec<Vec<usize>> = neighbours
+            .iter()
+            .map(|items| items.iter().map(|item| item.index()).collect())
+            .collect();
+        assert_eq!(ids, [vec![1], vec![0, 2], vec![1]]);
+        assert!(instance.neighbours(1).is_none());
+    }
+
+    #[test]
+    fn a_unit_divides_sizes_and_alignments_that_are_larger() {
+        let unit_of = |demands: &[(u64, u64)]| {
+            let demands: Vec<_> = demands
+                .iter()
+                .map(|&(size, alignment)| demand(size, alignment, &[0..1]))
+                .collect();
+            unit(&demands)
+        };
+        assert_eq!(unit_of(&[(128, 64), (192, 1)]), 64);
+        assert_eq!(unit_of(&[(100, 64), (300, 1)]), 4);
+        assert_eq!(unit_of(&[(12, 8), (24, 3)]), 1);
+    }
+
+    #[test]
+    fn padding_raises_the_bound() {
+        let instance = Instance::new(&[demand(4, 64, &[0..1]), demand(4, 64, &[0..1]), demand(4, 64, &[0..1])]);
+        assert_eq!(instance.bound * 4, 132);
+    }
+}

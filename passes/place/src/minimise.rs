@@ -1,0 +1,169 @@
+//! The lowest placement of one part: heuristics from above, the exact search between them and the bound.
+
+use remat_plan::PlacementProof;
+use typed_index_collections::TiVec;
+
+use crate::control::Meter;
+use crate::heuristic;
+use crate::instance::{Instance, Item};
+use crate::search::{Answer, Search};
+
+/// Pairs of buffers that meet in time, up to which the exact search is used: lists of neighbours have two entries for each.
+const MOST_PAIRS: usize = 10_000_000;
+/// Bytes of stack for each buffer that the search places, and for the rest.
+const STACK_PER_BUFFER: usize = 4 << 10;
+const STACK: usize = 1 << 20;
+/// Tries of the first attempt at the bound; every round of attempts has twice as many.
+const FIRST_ATTEMPT: u64 = 60_000;
+/// Attempts above the bound have this part of the tries, but not fewer than the first one.
+const ABOVE_BOUND: u64 = 2;
+/// A round narrows the gap between bound and height down to this part of it.
+const NARROWED: i64 = 8;
+/// The search gives up after this many tries without progress, divided by the number of buffers, ...
+const PATIENCE: u64 = 2_000_000_000;
+/// ... if these are also more than this multiple of the tries up to the last progress.
+const PATIENCE_FACTOR: u64 = 4;
+
+/// The lowest placement that was found, and what is known of lower ones; in units.
+pub(crate) struct Found {
+    pub(crate) offsets: TiVec<Item, i64>,
+    pub(crate) height: i64,
+    /// No placement is lower.
+    pub(crate) bound: i64,
+    pub(crate) proof: PlacementProof,
+    /// Tries at the last progress.
+    progress: u64,
+}
+
+/// What is to be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Aim {
+    /// As low as possible; below this height nothing is gained.
+    Lowest(i64),
+    /// Not higher than this; whatever is lower is the same.
+    Within(i64),
+}
+
+impl Aim {
+    /// The least height that is worth to be sought.
+    fn target(self, bound: i64) -> i64 {
+        match self {
+            Self::Lowest(enough) => enough.max(bound),
+            Self::Within(capacity) => capacity,
+        }
+    }
+}
+
+impl Found {
+    fn is_enough(&self, aim: Aim) -> bool {
+        self.height <= aim.target(self.bound) || self.is_impossible(aim)
+    }
+
+    /// Whether it is proved that the capacity holds no placement.
+    pub(crate) fn is_impossible(&self, aim: Aim) -> bool {
+        matches!(aim, Aim::Within(capacity) if self.bound > capacity)
+    }
+
+    fn lower_to(&mut self, offsets: TiVec<Item, i64>, instance: &Instance, meter: &Meter<'_>) {
+        let height = instance.height(&offsets);
+        if height < self.height {
+            (self.height, self.offsets) = (height, offsets);
+            self.progress = meter.tries();
+        }
+    }
+
+    fn refute(&mut self, capacity: i64, meter: &Meter<'_>) {
+        if capacity >= self.bound {
+            self.bound = capacity + 1;
+            self.proof = PlacementProof::Refutation;
+            self.progress = meter.tries();
+        }
+    }
+}
+
+/// What heuristics find; `order` is one in which the buffers may be placed, the warm start.
+pub(crate) fn heuristics(instance: &Instance, order: Option<&TiVec<Item, i64>>, meter: &mut Meter<'_>) -> Found {
+    let offsets = heuristic::place(instance, meter);
+    let mut found = Found {
+        height: instance.height(&offsets),
+        offsets,
+        bound: instance.bound,
+        proof: PlacementProof::Load,
+        progress: meter.tries(),
+    };
+    if let Some(order) = order {
+        found.lower_to(heuristic::settle(instance, order), instance, meter);
+    }
+    found
+}
+
+/// Searches until the aim is reached or proved to be impossible, a limit is reached, or nothing gets better for long.
+pub(crate) fn search(instance: &Instance, found: &mut Found, aim: Aim, seed: u64, meter: &mut Meter<'_>) {
+    if found.is_enough(aim) || meter.is_over() {
+        return;
+    }
+    let Some(neighbours) = instance.neighbours(MOST_PAIRS) else {
+        return;
+    };
+    // The search goes as deep as there are buffers.
+    let stack = STACK + instance.len() * STACK_PER_BUFFER;
+    let worker = std::thread::Builder::new().name("place".to_owned()).stack_size(stack);
+    let work = || {
+        let mut search = Search::new(instance, neighbours, seed);
+        attempts(instance, &mut search, found, aim, meter);
+    };
+    std::thread::scope(|scope| {
+        // Without a thread there is no search; what the heuristics found stands.
+        if let Ok(thread) = worker.spawn_scoped(scope, work)
+            && let Err(panic) = thread.join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// Attempts at the least height that is not refuted, then by bisection between it and the height that was found, in rounds of more tries.
+fn attempts(instance: &Instance, search: &mut Search<'_>, found: &mut Found, aim: Aim, meter: &mut Meter<'_>) {
+    let patience = PATIENCE / (instance.len() as u64).max(1);
+    let mut tries = FIRST_ATTEMPT;
+    while !found.is_enough(aim) && !meter.is_over() {
+        let idle = meter.tries() - found.progress;
+        if idle > patience && idle / PATIENCE_FACTOR > found.progress {
+            return;
+        }
+        let target = aim.target(found.bound);
+        if attempt(instance, search, found, target, tries, meter) != Answer::Stopped {
+            continue;
+        }
+        if matches!(aim, Aim::Lowest(_)) {
+            let (mut failed, mut reached) = (target, found.height);
+            let narrow = ((reached - failed) / NARROWED).max(1);
+            while reached - failed > narrow && !meter.is_over() {
+                let middle = failed + (reached - failed) / 2;
+                let tries = (tries / ABOVE_BOUND).max(FIRST_ATTEMPT);
+                match attempt(instance, search, found, middle, tries, meter) {
+                    Answer::Placed => reached = found.height.min(middle),
+                    Answer::Impossible | Answer::Stopped => failed = middle,
+                }
+            }
+        }
+        tries *= 2;
+    }
+}
+
+fn attempt(
+    instance: &Instance,
+    search: &mut Search<'_>,
+    found: &mut Found,
+    capacity: i64,
+    tries: u64,
+    meter: &mut Meter<'_>,
+) -> Answer {
+    let answer = search.attempt(capacity, tries, meter);
+    match answer {
+        Answer::Placed => found.lower_to(search.offsets(), instance, meter),
+        Answer::Impossible => found.refute(capacity, meter),
+        Answer::Stopped => {}
+    }
+    answer
+}

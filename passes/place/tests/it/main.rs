@@ -1,0 +1,30 @@
+//! Tests of placing from outside; every placement goes through the checker.
+#![cfg(test)]
+
+mod blocks;
+mod properties;
+mod small;
+mod truth;
+
+use remat_place::{Outcome, PlaceControl, place};
+use remat_plan::{Blocks, Buffer, BufferId};
+use remat_verify::check_placement_certificate;
+use typed_index_collections::TiVec;
+
+/// Tries after which a search that is not done has failed.
+const TRIES: u64 = 200_000;
+
+/// The outcome, after placement and claims passed the checker.
+#[track_caller]
+fn checked(buffers: &TiVec<BufferId, Buffer>, blocks: &Blocks, control: &PlaceControl<'_>) -> Outcome {
+    let outcome = place(buffers, blocks, control).expect("the buffers are valid");
+    let judged = check_placement_certificate(buffers, blocks, outcome.placement.as_ref(), &outcome.certificate);
+    assert!(judged.is_ok(), "{}\n{buffers:#?}\n{outcome:?}", judged.unwrap_err());
+    outcome
+}
+
+/// The same with a limit of tries only.
+#[track_caller]
+fn lowest(buffers: &TiVec<BufferId, Buffer>) -> Outcome {
+    checked(buffers, &Blocks::Lowest, &PlaceControl::new().try_limit(TRIES))
+}

@@ -1,0 +1,90 @@
+//! Published and recorded buffers: MiniMalloc's challenging ones, and those of networks in ONNX Runtime.
+
+#![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use std::process::ExitCode;
+
+use remat_place::{BufferFile, Outcome, PlaceControl, load, place, read_csv};
+use remat_plan::{Blocks, PlacementProof, Status};
+use remat_testing::{Need, run, trial, workspace};
+use remat_verify::check_placement_certificate;
+
+fn main() -> ExitCode {
+    run([
+        trial!(minimallocs_buffers_fit_into_a_mebibyte, Need::Offsets),
+        trial!(all_but_one_of_minimallocs_are_placed_at_their_load, Need::Offsets),
+        trial!(recorded_buffers_are_placed_at_their_load, Need::Offsets),
+        trial!(the_hardest_recorded_buffers_come_near_their_load, Need::Offsets),
+    ])
+}
+
+const MEBIBYTE: u64 = 1 << 20;
+/// More than any of these needs, so that only a failure takes long.
+const TRIES: u64 = 3_000_000;
+
+fn buffers(name: &str) -> BufferFile {
+    let path = workspace().join("../shared/offsets").join(name);
+    let text = std::fs::read_to_string(path).expect("the file is there");
+    read_csv(&text).expect("the file is well formed")
+}
+
+fn placed(file: &BufferFile, blocks: &Blocks, tries: u64) -> Outcome {
+    let control = PlaceControl::new().try_limit(tries).seed(1);
+    let outcome = place(&file.buffers, blocks, &control).expect("the buffers are valid");
+    let judged = check_placement_certificate(&file.buffers, blocks, outcome.placement.as_ref(), &outcome.certificate);
+    if let Err(rejection) = judged {
+        panic!("{rejection}");
+    }
+    outcome
+}
+
+fn minimallocs_buffers_fit_into_a_mebibyte() {
+    for name in ["A", "B", "C", "D", "E", "F", "G", "H"] {
+        let file = buffers(&format!("{name}.1048576.csv"));
+        let outcome = placed(&file, &Blocks::Given(vec![MEBIBYTE]), TRIES);
+        assert_eq!(outcome.certificate.status, Status::Optimal, "{name}");
+    }
+}
+
+fn all_but_one_of_minimallocs_are_placed_at_their_load() {
+    for (name, expected) in [
+        ("A", MEBIBYTE),
+        ("B", MEBIBYTE),
+        ("C", 1_039_360),
+        ("E", MEBIBYTE),
+        ("F", MEBIBYTE),
+        ("G", MEBIBYTE),
+        ("H", MEBIBYTE),
+    ] {
+        let file = buffers(&format!("{name}.1048576.csv"));
+        let certificate = placed(&file, &Blocks::Lowest, TRIES).certificate;
+        assert_eq!(
+            (certificate.status, certificate.proof),
+            (Status::Optimal, PlacementProof::Load),
+            "{name}"
+        );
+        assert_eq!(
+            (certificate.height, load(&file.buffers)),
+            (Some(expected), expected),
+            "{name}"
+        );
+    }
+}
+
+fn recorded_buffers_are_placed_at_their_load() {
+    for name in ["resnet18_train_remat", "unet_infer_remat", "unet_train_remat"] {
+        let file = buffers(&format!("{name}.csv"));
+        let certificate = placed(&file, &Blocks::Lowest, TRIES).certificate;
+        assert_eq!(certificate.height, Some(load(&file.buffers)), "{name}");
+    }
+}
+
+fn the_hardest_recorded_buffers_come_near_their_load() {
+    let file = buffers("gpt_train_remat.csv");
+    let height = placed(&file, &Blocks::Lowest, 400_000).certificate.height;
+    let allowed = load(&file.buffers) / 1000 * 1011;
+    assert!(
+        height.is_some_and(|height| height <= allowed),
+        "{height:?}, allowed are {allowed}"
+    );
+}

@@ -1,0 +1,197 @@
+//! `remat-opt place`: offsets for buffers.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use remat::place::{BufferFile, PlaceControl, read_csv, write_csv};
+use remat::plan::{Blocks, PlacementCertificate, PlacementProof, Status, StopReason, parse_bytes, parse_duration};
+use remat::{Placed, PlacementError, place_buffers};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::args::{Arguments, GOAL, Inputs, OUTPUT, OutputPath, ReportArgs, SEARCH, named};
+use crate::document::Body;
+use crate::files::{Files, write};
+use crate::{console, units};
+
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// Buffers, in MiniMalloc's form (`.csv`); `-` for stdin.
+    ///
+    /// A line for each buffer, columns by name: `id,lower,upper,size` and, if wanted, `alignment`, `gaps`, `offset` (pinned there) and
+    /// `hint` (an offset to start from). `docs/placement.md` has the format.
+    #[arg(value_name = "BUFFERS")]
+    input: PathBuf,
+    /// Find a placement in a block of this size, `256KiB` for instance; with commas, in several blocks.
+    ///
+    /// The first one that fits is taken. Without it, the lowest placement in one block is sought.
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = parse_bytes, help_heading = GOAL)]
+    capacity: Vec<u64>,
+    /// Longest time for the search; one pass over the buffers is always made.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
+    time_limit: Duration,
+    /// How often a buffer may be tried at an offset.
+    ///
+    /// With the same seed and no time limit in the way, the same placement in every run.
+    #[arg(long, value_name = "N", help_heading = SEARCH)]
+    step_limit: Option<u64>,
+    /// Seed of the random choices.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH)]
+    seed: u64,
+    /// Write the buffers with their offsets here, as CSV; `-` for stdout.
+    #[arg(short, long, value_name = "OUT", help_heading = OUTPUT)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// Buffers that were placed.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Report {
+    /// Number of buffers.
+    buffers: usize,
+    /// The largest sum of sizes that are needed at one time.
+    load_bytes: u64,
+    /// What is claimed about the placement; `height` and `bound` are in bytes.
+    certificate: PlacementCertificate,
+    /// How far the height lies above the bound, as a share of the bound.
+    gap: Option<f64>,
+    /// What each block holds; one block without a capacity where none is given.
+    blocks: Vec<Block>,
+    /// Time of the search.
+    seconds: f64,
+}
+
+/// One block.
+#[derive(Serialize, JsonSchema)]
+struct Block {
+    /// Its size, where it is given.
+    capacity_bytes: Option<u64>,
+    /// The end of the buffer that ends last in it; absent where nothing is placed.
+    height_bytes: Option<u64>,
+}
+
+impl Body for Report {
+    const FORMAT: &'static str = "remat-place/1";
+}
+
+impl Arguments for PlaceArgs {
+    fn inputs(&mut self) -> Inputs<'_> {
+        Inputs::one(&mut self.input)
+    }
+
+    fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
+        named([(&mut self.output, "csv")])
+    }
+
+    fn run(&self, _quiet: bool) -> anyhow::Result<()> {
+        let mut files = Files::default();
+        files.reads("the buffers", [self.input.as_path()])?;
+        files.writes("the placement (`-o`)", self.output.as_deref())?;
+        let text = remat::read_text(&self.input)?;
+        let file = read_csv(&text)
+            .map_err(PlacementError::from)
+            .map_err(remat::Error::from)?;
+        let blocks = match &self.capacity[..] {
+            [] => Blocks::Lowest,
+            sizes => Blocks::Given(sizes.to_vec()),
+        };
+        let started = Instant::now();
+        let placed = place_buffers(&file, &blocks, &self.control())?;
+        let took = started.elapsed();
+        if let (Some(path), Some(placement)) = (&self.output, &placed.outcome.placement) {
+            write(path, write_csv(&file.buffers, placement))?;
+        }
+        let outcome = placed.failure(&blocks).map_or(Ok(()), |error| Err(error.into()));
+        let report = || Report::new(&file, &placed, &blocks, took);
+        console::report(&self.report, || self.text(&report()), report, outcome)
+    }
+}
+
+impl PlaceArgs {
+    fn control(&self) -> PlaceControl<'static> {
+        let control = PlaceControl::new().time_limit(self.time_limit).seed(self.seed);
+        let mut control = control.cancel(crate::interrupt::flag());
+        control.try_limit = self.step_limit;
+        control
+    }
+
+    fn text(&self, report: &Report) -> String {
+        let certificate = &report.certificate;
+        let mut lines = vec![
+            format!("buffers   {}", report.buffers),
+            format!("load      {}", exact(report.load_bytes)),
+        ];
+        if let Some(height) = certificate.height {
+            let above = units::percent(height, report.load_bytes) - 100.0;
+            lines.push(format!("height    {}, {above:.2} % above the load", exact(height)));
+        }
+        let several = report.blocks.iter().enumerate().filter(|_| report.blocks.len() > 1);
+        lines.extend(several.map(|(index, block)| {
+            let used = block.height_bytes.map_or_else(|| "nothing".to_owned(), units::bytes);
+            format!(
+                "block {index}   {used} of {}",
+                units::bytes(block.capacity_bytes.unwrap_or(0))
+            )
+        }));
+        lines.push(format!("proof     {}", proof(certificate, self.capacity.is_empty())));
+        lines.push(format!("time      {:.2} s", report.seconds));
+        if let Some(path) = self.output.iter().find(|_| certificate.height.is_some()) {
+            lines.push(format!("written   {}", path.display()));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Report {
+    fn new(file: &BufferFile, placed: &Placed, blocks: &Blocks, took: Duration) -> Self {
+        let certificate = placed.outcome.certificate.clone();
+        let capacities: Vec<Option<u64>> = match blocks {
+            Blocks::Lowest => vec![None],
+            Blocks::Given(sizes) => sizes.iter().copied().map(Some).collect(),
+        };
+        let height_of = |index: usize| Some(*placed.figures.as_ref()?.heights.get(index)?);
+        let block = |(index, capacity_bytes)| Block {
+            capacity_bytes,
+            height_bytes: height_of(index),
+        };
+        let share = |height: u64| (height - certificate.bound) as f64 / certificate.bound.max(1) as f64;
+        Self {
+            buffers: file.buffers.len(),
+            load_bytes: remat::place::load(&file.buffers),
+            gap: certificate.height.map(share),
+            blocks: capacities.into_iter().enumerate().map(block).collect(),
+            seconds: took.as_secs_f64(),
+            certificate,
+        }
+    }
+}
+
+/// What is known, in words.
+fn proof(certificate: &PlacementCertificate, is_lowest: bool) -> String {
+    let bound = exact(certificate.bound);
+    let stop = match certificate.stop {
+        StopReason::TimeLimit => "stopped at the time limit",
+        StopReason::StepLimit => "stopped at the step limit",
+        StopReason::Cancelled => "interrupted",
+        _ => "stopped after no progress for long",
+    };
+    match (certificate.status, certificate.proof) {
+        (Status::Optimal, _) if !is_lowest => "all buffers fit".to_owned(),
+        (Status::Optimal, PlacementProof::Load) => "optimal: so much is needed at one time".to_owned(),
+        (Status::Optimal, PlacementProof::Refutation) => "optimal: everything lower was tried".to_owned(),
+        (Status::Infeasible, PlacementProof::Load) => format!("impossible: {bound} are needed at one time"),
+        (Status::Infeasible, PlacementProof::Refutation) => "impossible: everything was tried".to_owned(),
+        (Status::Feasible, _) => format!("none is below {bound}; {stop}"),
+        (Status::Unknown, _) => format!("neither found nor excluded; {stop}"),
+    }
+}
+
+/// Bytes exactly, and from a kibibyte on also in the unit that fits.
+fn exact(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} ({bytes} bytes)", units::bytes(bytes))
+}
