@@ -85,6 +85,7 @@ pub fn deploy(
         clock,
         input: request.input,
         dims: &request.load.dims,
+        level: request.level,
         expected: request.expected,
     });
     let measuring = bench.as_ref().filter(|_| request.measure);
@@ -444,6 +445,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             lowering: lowered.report,
             prediction,
             check,
+            offer: None,
             left_out: clock.left_out(),
         })
     }

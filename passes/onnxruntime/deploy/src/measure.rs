@@ -125,6 +125,8 @@ pub(crate) struct Bench<'b, 'a> {
     pub(crate) input: &'b Path,
     /// Values of its symbolic dimensions.
     pub(crate) dims: &'b BTreeMap<String, u64>,
+    /// The level at which models are optimized when they are loaded.
+    pub(crate) level: OptimizationLevel,
     /// How long loading and running it once is expected to take.
     pub(crate) expected: Duration,
 }
@@ -142,7 +144,8 @@ pub(crate) struct Baseline {
 impl Bench<'_, '_> {
     /// Settings with arena and pattern off, and as they are where nothing is set.
     fn settings(&self) -> [SessionSettings; 2] {
-        [SessionSettings::exact(OptimizationLevel::All), SessionSettings::stock()].map(|settings| SessionSettings {
+        [SessionSettings::exact(self.level), SessionSettings::stock()].map(|settings| SessionSettings {
+            level: self.level,
             dims: self.dims.clone(),
             ..settings
         })

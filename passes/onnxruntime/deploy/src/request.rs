@@ -8,9 +8,11 @@ use remat::{BaselinePeak, LoadOptions, Model, Solution, SolveRequest};
 use remat_cost::ProfileFile;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{LoweringReport, OrderHint};
+use remat_onnxruntime_run::OptimizationLevel;
 use remat_plan::{BudgetSpec, PlanFile};
 
 use crate::measure::tolerated;
+use crate::offer::Offer;
 use crate::open::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
 
@@ -37,6 +39,8 @@ pub struct DeployRequest<'a> {
     /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it, and without a budget a file
     /// is rejected that takes more than the model as it came.
     pub arena: bool,
+    /// The level at which the runtime optimizes the file when it loads it: bits and memory hold there.
+    pub level: OptimizationLevel,
     /// Whether what was written is measured.
     pub measure: bool,
     /// How long loading the model and running it once is expected to take, by an estimate: a process that runs it is killed only after a
@@ -71,8 +75,10 @@ impl DeployRequest<'_> {
             let by = plan.setup.as_ref()?.fused_by.as_deref();
             Some((by.is_some(), by.is_some_and(is_laid_out)))
         };
-        (is_here || !recipe.fuses)
-            && (!recipe.lays_out || self.order == OrderHint::Any)
+        // What is fused beforehand has other bits than what the level leaves as it is.
+        let fuses = matches!(self.level, OptimizationLevel::Extended | OptimizationLevel::All);
+        (is_here && fuses || !recipe.fuses)
+            && (!recipe.lays_out || self.order == OrderHint::Any && self.level == OptimizationLevel::All)
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self
                 .plan
@@ -118,6 +124,8 @@ pub struct Deployment {
     pub prediction: Prediction,
     /// What was measured.
     pub check: Option<Check>,
+    /// A lower level at which a file gains, where none gains at the one that was asked for.
+    pub offer: Option<Offer>,
     /// What there was no time for.
     pub left_out: Vec<LeftOut>,
 }

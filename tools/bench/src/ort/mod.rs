@@ -12,7 +12,7 @@ use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
 use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployRequest, deploy};
-use remat_onnxruntime_run::{ChildCommand, Host, Surroundings};
+use remat_onnxruntime_run::{ChildCommand, Host, OptimizationLevel, Surroundings};
 
 use crate::document::replace_in;
 use crate::models::models;
@@ -142,6 +142,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         profile: None,
         order: OrderHint::Any,
         arena: true,
+        level: OptimizationLevel::All,
         measure: true,
         expected: Duration::from_secs(10),
     };

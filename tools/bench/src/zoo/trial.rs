@@ -11,7 +11,7 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
 use remat_onnxruntime_deploy::{DeployRequest, OrderHint, open_model};
-use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, ask, die_with};
+use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, OptimizationLevel, ask, die_with};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -187,6 +187,7 @@ fn deployed(question: &Question, host: &Host, dims: &BTreeMap<String, u64>) -> a
         baseline: None,
         order: OrderHint::Any,
         arena: true,
+        level: OptimizationLevel::All,
         measure: true,
         expected: EXPECTED,
     };

@@ -18,7 +18,7 @@ pub(crate) use goal::{GoalArgs, PagingArgs};
 pub(crate) use load::{BaselineArg, LoadArgs, OpenSizes};
 pub(crate) use planning::PlanningArgs;
 pub(crate) use report::{ReportArgs, ReportFormat};
-pub(crate) use runtime::{RuntimeArgs, SessionArgs, parse_intra_threads, provider};
+pub(crate) use runtime::{LEVELS, RuntimeArgs, SessionArgs, parse_intra_threads, provider};
 pub(crate) use search::SearchArgs;
 
 /// Groups of options in the help, the same in every command.

@@ -9,7 +9,7 @@ use super::search::parse_threads;
 use super::{Choice, RUNTIME, SWITCH};
 
 /// The runtime's words for its levels.
-const LEVELS: Choice<OptimizationLevel> = Choice(&[
+pub(crate) const LEVELS: Choice<OptimizationLevel> = Choice(&[
     ("off", OptimizationLevel::Off, "Nodes run as they stand in the file"),
     (
         "basic",

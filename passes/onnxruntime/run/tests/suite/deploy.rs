@@ -58,6 +58,7 @@ pub(crate) fn deployed_within(
         profile: None,
         order: OrderHint::Any,
         arena: true,
+        level: OptimizationLevel::All,
         measure: true,
         expected: Duration::ZERO,
     };

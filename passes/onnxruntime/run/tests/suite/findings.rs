@@ -7,8 +7,9 @@ use std::time::Duration;
 use remat::onnx::proto::{GraphProto, Message, ModelProto};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, Model, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, Deployment, OrderHint, Rejection, deploy};
-use remat_onnxruntime_lower::{LoweringOptions, lower};
+use remat_onnxruntime_deploy::{DeployRequest, Deployment, OrderHint, Rejection, Strategy, deploy};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
+use remat_onnxruntime_run::OptimizationLevel;
 use remat_testing::onnx::{FLOAT, NodeExt, graph, integers, model, node, numbers, tensor_type};
 use remat_testing::workspace;
 
@@ -40,8 +41,10 @@ fn deployed(input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
         },
         plan: None,
         profile: None,
+        baseline: None,
         order: OrderHint::Any,
         arena: true,
+        level: OptimizationLevel::All,
         measure: true,
         expected: Duration::ZERO,
     };
@@ -87,6 +90,54 @@ pub(crate) fn a_kernel_that_works_in_place_still_does() {
             tolerated(found.prediction.peak_bytes) >= after,
             "{}",
             found.prediction.peak_bytes
+        );
+    }
+}
+
+/// Blocks of residual convolutions between norms, with constant weights: the runtime lays them out in blocks of channels, fuses each sum into
+/// the convolution before it, and pools in blocks.
+fn decoder() -> GraphProto {
+    let dims = [1, 32, 64, 64];
+    let mut nodes = vec![node("Conv", &["x", "w"], &["h0"]).ints("pads", &[1; 4])];
+    for layer in 0..4 {
+        let name = |part: &str| format!("{part}{layer}");
+        let [before, after] = [format!("h{layer}"), format!("h{}", layer + 1)];
+        nodes.extend([
+            node("InstanceNormalization", &[&before, "scale", "bias"], &[&name("n")]),
+            node("Sigmoid", &[&name("n")], &[&name("g")]),
+            node("Mul", &[&name("n"), &name("g")], &[&name("a")]),
+            node("Conv", &[&name("a"), "w"], &[&name("c")]).ints("pads", &[1; 4]),
+            node("Add", &[&before, &name("c")], &[&after]),
+        ]);
+    }
+    nodes.push(
+        node("MaxPool", &["h4"], &["y"])
+            .ints("kernel_shape", &[2, 2])
+            .ints("strides", &[2, 2]),
+    );
+    let mut built = graph(&[("x", tensor_type(FLOAT, "1 32 64 64"))], nodes, &["y"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "1 32 32 32")).into();
+    built.initializer = vec![
+        numbers("w", &[dims[1], dims[1], 3, 3]),
+        numbers("scale", &[dims[1]]),
+        numbers("bias", &[dims[1]]),
+    ];
+    built
+}
+
+pub(crate) fn images_that_the_runtime_lays_out_in_blocks_keep_their_bits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = deployed(&written(folder.path(), model(decoder())), folder.path(), &[]);
+    if cfg!(target_arch = "x86_64") {
+        let rejected: Vec<String> = found.rejected.iter().map(|one| one.reason.to_string()).collect();
+        assert_eq!(found.strategy, Strategy::LaidOut, "{rejected:?}");
+    }
+    if let Some((before, after)) = peaks(&found) {
+        let predicted = found.prediction.peak_bytes;
+        assert!(after <= tolerated(before), "{before} became {after}");
+        assert!(
+            after <= tolerated(predicted) && predicted <= tolerated(after),
+            "{predicted}, not {after}"
         );
     }
 }
@@ -165,7 +216,7 @@ pub(crate) fn what_was_written_with_room_for_the_arena_can_be_read_again() {
         reserve: 1 << 20,
         ..LoweringOptions::default()
     };
-    let lowered = lower(onnx, onnx.graph(), &options).expect("it can be written");
+    let lowered = lower(onnx, onnx.graph(), &options, &Layout::default()).expect("it can be written");
     assert!(lowered.report.reserved > 0 && lowered.report.hidden > 0);
     let out = folder.path().join("out.onnx");
     onnx.save_proto(&lowered.proto, &out).expect("it can be written");

@@ -67,6 +67,10 @@ fn main() -> ExitCode {
         ),
         trial!(findings::a_kernel_that_works_in_place_still_does, Need::OnnxRuntime),
         trial!(
+            findings::images_that_the_runtime_lays_out_in_blocks_keep_their_bits,
+            Need::OnnxRuntime
+        ),
+        trial!(
             findings::dimensions_that_are_given_count_in_what_is_predicted,
             Need::OnnxRuntime
         ),

@@ -9,9 +9,10 @@ use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, SolveRequest, Target};
 use remat_onnxruntime_deploy::OrderHint;
+use remat_onnxruntime_run::OptimizationLevel;
 
 use crate::args::{
-    Choice, GOAL, GoalArgs, INPUT, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs,
+    Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -134,6 +135,11 @@ pub(crate) struct TargetArgs {
     /// time to fill the room. `off` is for `enable_cpu_mem_arena = False`.
     #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
     pub(super) arena: bool,
+    /// Graph optimization level of ONNX Runtime that the model is made for: `off`, `basic`, `extended`, `all`.
+    ///
+    /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME)]
+    pub(super) level: OptimizationLevel,
     /// Execution orders that the model must be right for [default: any].
     ///
     /// `any`, or `priority` alone, with fewer nodes.

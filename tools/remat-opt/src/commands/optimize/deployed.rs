@@ -2,6 +2,7 @@
 
 use remat_files::shown;
 use remat_onnxruntime_deploy::{Check, Deployment, Shapes, Strategy};
+use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
 use super::report;
@@ -31,7 +32,7 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
     }
-    lines.extend(advice(found));
+    lines.extend(advice(args, found));
     lines.join("\n") + "\n"
 }
 
@@ -136,8 +137,27 @@ fn times(check: &Check) -> String {
 }
 
 /// What the user can set in the runtime to get more.
-fn advice(found: &Deployment) -> Vec<String> {
+fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(offer) = found.offer {
+        lines.push(format!(
+            "level     at `--level {}` it is {} -> {}, with the bits of the model at that level",
+            offer.level,
+            bytes(offer.before),
+            bytes(offer.after)
+        ));
+    }
+    let level = match args.target.level {
+        OptimizationLevel::All => None,
+        OptimizationLevel::Extended => Some("ORT_ENABLE_EXTENDED"),
+        OptimizationLevel::Basic => Some("ORT_ENABLE_BASIC"),
+        OptimizationLevel::Off => Some("ORT_DISABLE_ALL"),
+    };
+    if let Some(level) = level {
+        lines.push(format!(
+            "settings  graph_optimization_level = {level} is needed in ONNX Runtime"
+        ));
+    }
     let order = found.model.setup().and_then(|setup| setup.order_hint.as_deref());
     if order == Some("priority") {
         lines.push("settings  execution_order = PRIORITY_BASED is needed in ONNX Runtime".to_owned());

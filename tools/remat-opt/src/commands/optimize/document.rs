@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use remat::plan::{Accounting, Certificate};
 use remat::{BaselineOf, Model, Solution};
-use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Rejected, Strategy};
+use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Offer, Rejected, Strategy};
+use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -58,6 +59,10 @@ pub(crate) struct Report {
 struct InRuntime {
     /// `ort`.
     target: &'static str,
+    /// The level at which the runtime optimizes the model when it loads it.
+    level: OptimizationLevel,
+    /// A lower level at which a file gains, where none gains at this one.
+    offer: Option<Offer>,
     /// How the model is written.
     variant: Strategy,
     /// What was tried before, and why it was rejected.
@@ -144,6 +149,8 @@ impl Report {
         Self {
             in_runtime: Some(InRuntime {
                 target: "ort",
+                level: args.target.level,
+                offer: found.offer,
                 variant: found.strategy,
                 abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
                 promised_peak_bytes: found.prediction.peak_bytes,
