@@ -110,9 +110,15 @@ impl LostMarks {
     }
 }
 
+/// The name of the node that this one repeats, as its metadata has it.
+pub(crate) fn origin(node: &NodeProto) -> Option<&str> {
+    let entry = node.metadata_props.iter().find(|entry| entry.key == RECOMPUTE_OF)?;
+    Some(&entry.value)
+}
+
 /// Whether the node repeats another one: by its metadata, its attribute or its name.
 fn is_clone(node: &NodeProto) -> bool {
-    node.metadata_props.iter().any(|entry| entry.key == RECOMPUTE_OF)
+    origin(node).is_some()
         || node.attribute.iter().any(|attribute| attribute.name == MARK)
         || node.output.iter().any(|output| is_name_of_clone(output))
 }

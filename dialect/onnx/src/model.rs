@@ -65,7 +65,7 @@ impl OnnxModel {
         Self::build(&bytes, Some(folder), Some(path), follows, options)
     }
 
-    /// Reads a model from memory; `folder` is where its external data lies.
+    /// Reads a model from memory, as [`OnnxModel::open_for_run`] does; `folder` is where its external data lies.
     ///
     /// Without a folder, external weights are not checked and the model can be exported but not saved.
     ///
@@ -76,7 +76,7 @@ impl OnnxModel {
             bytes,
             folder.map(Folder::open).transpose()?,
             None,
-            Follows::AtLoad,
+            Follows::All,
             options,
         )
     }

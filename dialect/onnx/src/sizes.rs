@@ -21,8 +21,8 @@ pub struct ImportOptions {
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.
 ///
-/// A sequence takes the memory of its elements. Where they are not known one by one, `SequenceErase` counts as its input, the most it can
-/// take, and what is typed as an operand takes as much as that.
+/// A sequence takes the memory of its elements. `SequenceErase` counts as its input, the most it can take, and what is typed as an operand
+/// takes as much as that.
 pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId, inferred: &Inferred) {
     let graph = builder.graph();
     let node = &graph.ops[op];
@@ -47,7 +47,7 @@ pub(crate) fn derive(builder: &mut GraphBuilder, op: OpId, inferred: &Inferred) 
             let mut operands = 0..count.min(node.inputs.len());
             operands.try_fold(0_u64, |sum, operand| sum.checked_add(bytes_of(operand)?))
         };
-        Some((result.storage, listed.or_else(like).or_else(summed)?))
+        Some((result.storage, like().or_else(summed).or(listed)?))
     });
     for (storage, bytes) in found.collect::<Vec<_>>() {
         builder.set_bytes(storage, bytes);

@@ -33,6 +33,7 @@ use rustc_hash::FxHashMap;
 use crate::OnnxError;
 use crate::external::Folder;
 use crate::functions::{Function, Functions};
+use crate::marks::origin;
 use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
@@ -102,6 +103,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         folder: context.folder,
         given: context.given,
         follows: context.follows,
+        originals: originals(context),
         symbols: Symbols::new(context.given, names),
         budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
@@ -174,6 +176,16 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     Ok(inferred)
 }
 
+/// The nodes of the main graph that others recompute; none for a runtime, which knows no marks.
+fn originals<'m>(context: &Context<'m>) -> FxHashMap<&'m str, &'m NodeProto> {
+    if context.follows == Follows::AtLoad {
+        return FxHashMap::default();
+    }
+    let marked: BTreeSet<&str> = context.nodes.iter().filter_map(|(node, _)| origin(node)).collect();
+    let nodes = context.nodes.iter().filter(|(_, name)| marked.contains(name));
+    nodes.map(|&(node, name)| (name, node)).collect()
+}
+
 fn registry() -> &'static InferenceRegistry {
     static REGISTRY: OnceLock<InferenceRegistry> = OnceLock::new();
     REGISTRY.get_or_init(InferenceRegistry::default_registry)
@@ -225,6 +237,8 @@ struct Inference<'m> {
     folder: Option<&'m Folder>,
     given: &'m Dims,
     follows: Follows,
+    /// By name, the nodes that others recompute.
+    originals: FxHashMap<&'m str, &'m NodeProto>,
     symbols: Symbols<'m>,
     budget: Budget,
     visits_left: u32,
@@ -349,7 +363,7 @@ impl<'m> Inference<'m> {
             self.visits_left = self.visits_left.saturating_sub(1);
         }
         let functions = self.functions;
-        let results = match functions.called(node) {
+        let mut results = match functions.called(node) {
             _ if self.visits_left == 0 || self.depth >= MAX_DEPTH => Vec::new(),
             Some(function) => self.call(function, node, scope)?,
             None => match self.control_flow(node, scope)? {
@@ -357,11 +371,33 @@ impl<'m> Inference<'m> {
                 None => self.operator(node, name, scope),
             },
         };
+        if scope.main {
+            self.take_from_original(node, scope, &mut results);
+        }
         let mut results = results.into_iter();
         for output in &node.output {
             self.define(output, results.next().unwrap_or_default(), scope);
         }
         Ok(())
+    }
+
+    /// A recompute gives what the original gave, also where the data decides how large that is.
+    fn take_from_original(&self, node: &NodeProto, scope: &Scope<'_, 'm>, results: &mut [Value]) {
+        let original = origin(node).and_then(|name| self.originals.get(name));
+        let Some(original) = original.filter(|original| original.op_type == node.op_type) else {
+            return;
+        };
+        for (result, output) in results.iter_mut().zip(&original.output) {
+            let known = scope
+                .values
+                .get(output.as_str())
+                .and_then(|value| value.io.type_info.as_ref());
+            if let Some((mine, known)) = result.io.type_info.as_mut().zip(known)
+                && mine.rank() == known.rank()
+            {
+                mine.shape.clone_from(&known.shape);
+            }
+        }
     }
 
     fn inputs(&self, node: &NodeProto, scope: &Scope<'_, 'm>) -> Vec<Value> {
