@@ -1,6 +1,6 @@
 //! What placing large numbers of buffers costs, and how far above the load it ends.
 //!
-//! `cargo bench -p remat-place`. Heights do not depend on the machine; they are part of the names of the benchmarks, in per cent above the
+//! `cargo bench -p remat-place --bench place -- --quick`. Heights do not depend on the machine; they are part of the names of the benchmarks, in per cent above the
 //! load.
 
 use std::hint::black_box;
