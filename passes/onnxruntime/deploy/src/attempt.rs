@@ -26,6 +26,9 @@ const COMPLETING: u32 = 4;
 /// A process that measures takes little where it takes less than this share of the time left, as a divisor.
 const LITTLE: u32 = 8;
 
+/// Share of a plan's peak, as a divisor, by which a file may exceed it and still runs in the order of the plan.
+const LOST_SHARE: u64 = 20;
+
 /// A strategy on its way.
 pub(crate) struct Attempt {
     pub(crate) strategy: Strategy,
@@ -72,6 +75,13 @@ impl Attempt {
             static_is_worse: Cell::new(false),
             without_plan: OnceCell::new(),
         }
+    }
+
+    /// Whether a file that takes `peak` bytes is one for a layout, and takes more than its plan: some nodes run in another order, because what
+    /// exists in blocks only gets no anchor.
+    pub(crate) fn loses_order(&self, planned: &Planned, peak: u64) -> bool {
+        let plan = planned.solution.replay.peak;
+        self.portable.is_some() && peak > plan.saturating_add(plan / LOST_SHARE)
     }
 
     /// The model whose nodes are written.

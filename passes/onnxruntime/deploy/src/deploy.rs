@@ -20,6 +20,9 @@ use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
+/// Another strategy is tried for a better file if there is time to measure the model so often.
+const LEFT_FOR_ANOTHER: u32 = 8;
+
 /// Where a deployment stands.
 enum State<'c, 'a> {
     /// The model of the next strategy is to be opened.
@@ -54,6 +57,8 @@ struct Machine<'c, 'a, S> {
     peak: BaselinePeak,
     /// The file that is closest to the budget, of those that exceed it, with the bytes by which it does.
     closest: Option<(u64, Attempt, Planned, Option<Check>)>,
+    /// The file for a layout, with its peak, if it does not run in the order of its plan: the next strategy may give a better one.
+    laid_out: Option<(u64, Attempt, Planned, Option<Check>)>,
     /// The model of a strategy that was rejected, where the next one starts from the same.
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
@@ -111,6 +116,7 @@ pub fn deploy(
         rejected: Vec::new(),
         peak,
         closest: None,
+        laid_out: None,
         opened,
         lays_out: false,
     };
@@ -125,6 +131,14 @@ pub fn deploy(
             State::Reject(attempt, rejection) => machine.reject(attempt, rejection),
             State::Done(attempt, planned, check) => return machine.finish(attempt, planned, check),
         };
+    }
+}
+
+/// What follows a file that was found good.
+fn settled<'c, 'a>(attempt: Attempt, planned: Planned, check: Option<Check>) -> State<'c, 'a> {
+    match check {
+        Some(check) => State::Complete(attempt, planned, check),
+        None => State::Done(attempt, planned, None),
     }
 }
 
@@ -189,10 +203,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn exhausted(&mut self) -> Result<State<'c, 'a>, DeployError> {
         if let Some((_, attempt, planned, check)) = self.closest.take() {
             self.rejected.retain(|one| one.strategy != attempt.strategy);
-            return Ok(match check {
-                Some(check) => State::Complete(attempt, planned, check),
-                None => State::Done(attempt, planned, None),
-            });
+            return Ok(settled(attempt, planned, check));
         }
         let mut rejected = std::mem::take(&mut self.rejected);
         let refusals = rejected
@@ -223,6 +234,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let is_untraced = attempt.portable.is_some() && !matches!(error, DeployError::Pipeline(_));
         match attempt.best.take() {
             Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
+            None if self.laid_out.is_some() => Ok(State::Reject(attempt, Rejection::Refused(Box::new(error)))),
             None if is_refused && !self.clock.is_cancelled() => {
                 Ok(State::Reject(attempt, Rejection::Refused(Box::new(error))))
             }
@@ -319,9 +331,16 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let highest = budget.map(|budget| if measured.is_some() { tolerated(budget) } else { budget });
         let is_over = self.request.plan.is_none() && highest.is_some_and(|highest| peak > highest);
         let Some(budget) = budget.filter(|_| is_over && !self.clock.is_cancelled()) else {
-            return match check {
-                Some(check) => State::Complete(attempt, planned, check),
-                None => State::Done(attempt, planned, None),
+            let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
+            let loses = attempt.loses_order(&planned, peak) && !self.request.is_bounded();
+            if loses && !self.clock.is_cancelled() && self.clock.has(took * LEFT_FOR_ANOTHER) {
+                self.laid_out = Some((peak, attempt, planned, check));
+                return State::Open;
+            }
+            let is_better = |laid_out: &mut (u64, _, _, _)| laid_out.0 <= peak;
+            return match self.laid_out.take_if(is_better) {
+                Some((_, attempt, planned, check)) => settled(attempt, planned, check),
+                None => settled(attempt, planned, check),
             };
         };
         let (strategy, over) = (attempt.strategy, peak - budget);
@@ -415,6 +434,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let strategy = attempt.strategy;
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
         self.rejected.push(Rejected { strategy, reason });
+        if let Some((_, attempt, planned, check)) = self.laid_out.take() {
+            return settled(attempt, planned, check);
+        }
         self.opened = Some(attempt.portable.map_or(attempt.model, |portable| portable.model));
         State::Open
     }

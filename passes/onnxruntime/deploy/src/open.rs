@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::layout::Portable;
 use crate::measure::Bench;
 use crate::sizes::{looked_at, open_model};
+use crate::strategy::{LAID_OUT, is_laid_out};
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; if it `fuses`, the runtime fuses its nodes first.
@@ -72,14 +73,6 @@ pub(crate) fn open_fused(
     }
     let load = carried(input, &path, load.clone())?;
     Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(name))
-}
-
-/// How plans say that the runtime laid the model out, after its name.
-const LAID_OUT: &str = ", laid out for this machine";
-
-/// Whether plans that name this runtime are for what it lays out.
-pub(crate) fn is_laid_out(by: &str) -> bool {
-    by.ends_with(LAID_OUT)
 }
 
 /// Writes to `path` what the runtime makes of a file of `model` where everything is optimized.

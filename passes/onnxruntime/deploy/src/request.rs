@@ -10,10 +10,11 @@ use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{LoweringReport, OrderHint};
 use remat_onnxruntime_run::OptimizationLevel;
 use remat_plan::{BudgetSpec, PlanFile};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::measure::tolerated;
-use crate::offer::Offer;
-use crate::open::is_laid_out;
+use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
 
 /// What is asked for.
@@ -103,6 +104,17 @@ impl DeployRequest<'_> {
     pub(crate) fn onnx<'m>(&self, model: &'m Model) -> Result<&'m OnnxModel, DeployError> {
         model.onnx().ok_or_else(|| self.refused())
     }
+}
+
+/// What a file takes at another level. Its bits are those of the model at that level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Offer {
+    /// The level.
+    pub level: OptimizationLevel,
+    /// Peak of the model as it came at that level in bytes, with the memory arena off.
+    pub before: u64,
+    /// Peak of the file.
+    pub after: u64,
 }
 
 /// A model on its way to the runtime, and what is known of it.

@@ -6,6 +6,14 @@ use remat_onnxruntime_lower::{LoweringOptions, OrderHint, Shapes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// How plans say that the runtime laid the model out, after its name.
+pub(crate) const LAID_OUT: &str = ", laid out for this machine";
+
+/// Whether plans that name this runtime are for what it lays out.
+pub(crate) fn is_laid_out(by: &str) -> bool {
+    by.ends_with(LAID_OUT)
+}
+
 /// A way to write a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

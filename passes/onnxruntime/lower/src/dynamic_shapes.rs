@@ -275,12 +275,13 @@ impl<'t> DynamicShapes<'t> {
         broadcasts && operands.any(|name| self.of(name) != Known::Nothing && self.fills(name, node))
     }
 
-    /// Whether `operand` of a broadcasting node has every dimension of the result.
+    /// Whether `operand` of a broadcasting node has every dimension of the result. One of extent 1 follows from it too where the runtime knows
+    /// that extent of the other operands.
     fn fills(&self, operand: &str, node: &NodeProto) -> bool {
         let shape = |name: &str| self.types.get(name).and_then(ValueType::known_shape);
         let result = node.output.first().and_then(|name| shape(name));
         match (shape(operand), result) {
-            (Some(operand), Some(result)) => operand.len() == result.len() && operand.iter().all(|&dim| dim != 1),
+            (Some(operand), Some(result)) => operand == result,
             _ => true,
         }
     }

@@ -72,7 +72,8 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
     for name in ["unet_tiny_train", "mlp_tiny_train"] {
         let model = workspace().join(format!("test/models/{name}.onnx"));
         let found = deployed(&model, &out, "60%", Some(&host)).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((found.strategy, found.rejected.len()), (Strategy::Fused, 0), "{name}");
+        let is_first = matches!(found.strategy, Strategy::LaidOut | Strategy::Fused) && found.rejected.is_empty();
+        assert!(is_first, "{name}: {}, {:?}", found.strategy, found.rejected);
         assert!(out.exists() && found.lowering.clones > 0, "{name}");
         let check = found.check.as_ref().expect("the runtime is here");
         let Some((before, after)) = check.before.exact.zip(check.after.exact) else {

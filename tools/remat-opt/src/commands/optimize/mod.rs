@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use remat::plan::{Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, Offer, open_model};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, open_model};
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
@@ -234,7 +234,7 @@ fn deploy(
     };
     let control = args.control(&line);
     let mut found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control)?;
-    found.offer = Offer::of(&found, &request, job.host.as_ref(), &control)?;
+    found.offer = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
     line.apart(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
