@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use remat::plan::{self, Structure, lower_sequence};
 use remat::{Model, Solution};
+use remat_cost::{OpRecord, ProfileFile};
 use remat_ir::{Graph, OpId, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnx::proto::ModelProto;
@@ -129,6 +130,36 @@ impl Portable {
         }
         tracing::debug!(stated = self.layout.stated.len(), "shapes are stated for the layout");
         Ok(())
+    }
+
+    /// What a profile of the nodes says of the laid-out model: an op takes what the nodes take that it stands for.
+    pub(crate) fn profile(&self, laid_out: &Model, mut file: ProfileFile) -> ProfileFile {
+        let (Some(nodes), Some(ops)) = (self.model.graph(), laid_out.graph()) else {
+            return file;
+        };
+        let stated: FxHashMap<&str, u64> = file
+            .ops
+            .iter()
+            .map(|record| (record.node.as_str(), record.duration_ns))
+            .collect();
+        let by_result: FxHashMap<&str, &str> = nodes
+            .ops
+            .iter()
+            .filter_map(|op| Some((nodes.tensors[op.results().next()?].name.as_str(), op.name.as_str())))
+            .collect();
+        let record = |op: &remat_ir::Op| {
+            let first = &ops.tensors[op.results().next()?].name;
+            let parts = self.stands_for.get(first)?.iter();
+            let durations = parts.map(|part| stated.get(by_result.get(part.as_str())?).copied());
+            Some(OpRecord {
+                node: op.name.clone(),
+                duration_ns: durations.sum::<Option<u64>>()?,
+                workspace_bytes: None,
+                outputs: Vec::new(),
+            })
+        };
+        file.ops = ops.ops.iter().filter_map(record).collect();
+        file
     }
 
     /// The solution, which is about the laid-out model, on the nodes. Nodes that no op stands for run when they are needed.

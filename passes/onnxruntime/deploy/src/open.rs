@@ -75,9 +75,12 @@ pub(crate) fn open_fused(
     Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(name))
 }
 
+/// The file that the runtime loads to save what it makes of it.
+const TO_LOAD: &str = "to-load.onnx";
+
 /// Writes to `path` what the runtime makes of a file of `model` where everything is optimized.
 fn laid_out(runner: &Runner<'_>, model: &OnnxModel, proto: &ModelProto, path: &Path) -> Result<(), DeployError> {
-    let written = path.with_file_name("to-load.onnx");
+    let written = path.with_file_name(TO_LOAD);
     model.save_proto(proto, &written)?;
     Ok(remat_onnxruntime_run::optimize(
         runner,
@@ -108,16 +111,26 @@ pub(crate) fn lay_out(
     let onnx = request.onnx(&fused)?;
     lay_out(onnx, onnx.proto(), &path)?;
     let mut load = carried(request.input, &path, request.load.clone())?;
-    if let Some(profiler) = request.profile {
-        load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
-    }
+    load.profile = match request.profile {
+        Some(profiler) => Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?),
+        None => None,
+    };
     clock.begins(Activity::Import, "");
-    let model = open_carried(&path, load, Some(bench.first_runtime()))?;
+    let runtime = Some(bench.first_runtime());
+    let mut model = open_carried(&path, load.clone(), runtime)?;
     let name = format!("{}{LAID_OUT}", runtime_name(bench.host));
     let mut portable = match Portable::of(Box::new(fused), &model) {
         Ok(portable) => portable,
         Err(fused) => return Ok(Err(fused)),
     };
+    let stated = request.load.profile.as_ref().filter(|_| request.profile.is_none());
+    if stated.is_some() {
+        let fused = path.with_file_name(TO_LOAD);
+        load.profile = carried(request.input, &fused, request.load.clone())?
+            .profile
+            .map(|file| portable.profile(&model, file));
+        model = open_carried(&path, load, runtime)?;
+    }
     portable.decide(|portable, proto| {
         lay_out(request.onnx(&portable.model)?, proto, &loaded)?;
         Ok(OnnxModel::open(&loaded, &looked_at())?)

@@ -138,7 +138,7 @@ pub(crate) struct TargetArgs {
     /// Graph optimization level of ONNX Runtime that the model is made for: `off`, `basic`, `extended`, `all`.
     ///
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
-    #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME)]
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
     /// Execution orders that the model must be right for [default: any].
     ///
