@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use remat::{Model, Solution};
 use remat_cost::Device;
@@ -29,6 +29,9 @@ const LEAST_GAIN_PERMILLE: u128 = 900;
 
 /// Share of a peak, as a divisor, that nodes may take which make shapes dynamic.
 const NODES_OF_SHAPES_SHARE: u64 = 200;
+
+/// So many reserves are tried even where the time of the round is over, if the file is rejected without.
+const NEEDED_RESERVES: usize = 2;
 
 /// A plan and its file.
 #[derive(Debug)]
@@ -158,11 +161,13 @@ impl Task<'_> {
                 is_higher,
                 square / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE,
             );
-            for reserve in reserves(best.1.peak_bytes.min(self.fillable())) {
+            for (place, reserve) in reserves(best.1.peak_bytes.min(self.fillable())).enumerate() {
                 if clock.is_cancelled() {
                     break;
                 }
-                if !effort.has_time_for_a_file() {
+                // A file that takes more with the arena is of no use.
+                let is_needed = most.0 && place < NEEDED_RESERVES && clock.has(Duration::ZERO);
+                if !is_needed && !effort.has_time_for_a_file() {
                     clock.leave_out(LeftOut::Reserves);
                     break;
                 }

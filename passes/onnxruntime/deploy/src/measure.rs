@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::Prediction;
 use crate::clock::{Clock, LeftOut};
 use crate::error::Rejection;
-use crate::peaks::{Basis, HigherPeak, Measured, Peak};
+use crate::peaks::{Basis, HigherPeak, Measured, Peak, no_higher};
 
 /// Share of the predicted peak, in thousandths, and bytes that a measured peak may lie above it: what the model of the runtime
 /// leaves out.
@@ -253,7 +253,7 @@ impl Baseline {
         let (before_peak, after_peak) = (first(&self.exact), first(&after));
         if let Some((before, after)) = before_peak.zip(after_peak)
             && must_be_lower
-            && after > tolerated(before)
+            && after > no_higher(before)
         {
             let higher = HigherPeak {
                 which: Peak::ArenaOff,

@@ -7,9 +7,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Share of a peak with the arena, as a divisor, and bytes by which another one is no higher: what a run takes beside the arena's regions.
-const BESIDE_ARENA_SHARE: u64 = 200;
-const BESIDE_ARENA_BYTES: u64 = 1 << 16;
+/// Share of a peak, as a divisor, and bytes by which another one is no higher: tables of the runtime, and names.
+const BESIDE_TENSORS_SHARE: u64 = 200;
+const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
+
+/// The largest peak that counts as no higher than another one.
+pub(crate) fn no_higher(before: u64) -> u64 {
+    before.saturating_add(before / BESIDE_TENSORS_SHARE + BESIDE_TENSORS_BYTES)
+}
 
 /// Peaks of a model, in bytes above what is live before a run; absent where they cannot be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, JsonSchema)]
@@ -31,8 +36,7 @@ impl Measured {
         ];
         runs.into_iter().find_map(|(which, before, after)| {
             let (before, after) = (before?, after?);
-            let limit = before.saturating_add(before / BESIDE_ARENA_SHARE + BESIDE_ARENA_BYTES);
-            (after > limit).then_some(HigherPeak {
+            (after > no_higher(before)).then_some(HigherPeak {
                 which,
                 basis,
                 before,

@@ -271,6 +271,10 @@ impl<'t> DynamicShapes<'t> {
         if operands.clone().all(|name| self.of(name) != Known::Nothing) {
             return true;
         }
+        // Extents of one operand are those of the others but along the axis, where weights may say them.
+        if node.op_type == "Concat" {
+            return operands.any(|name| matches!(self.of(name), Known::Shape | Known::Stated));
+        }
         let broadcasts = row(node).broadcasts;
         broadcasts && operands.any(|name| self.of(name) != Known::Nothing && self.fills(name, node))
     }
