@@ -44,9 +44,9 @@ def load(path):
 def rewritten(model_path, remat_opt, tmp_path_factory):
     """The model at the lowest peak that is found, with the report of the run."""
     out = tmp_path_factory.mktemp("model") / "out.onnx"
-    run = remat_opt(
-        model_path, "-o", out, "--target", "onnx", "--budget", "min", "--time-limit", "2s", "--format", "json"
-    )
+    # Any runtime: the peak is counted, and compared, in the order of the file.
+    search = ["--baseline", "file", "--budget", "min", "--time-limit", "2s"]
+    run = remat_opt(model_path, "-o", out, "--target", "onnx", *search, "--format", "json")
     assert run.returncode == 0, run.stderr
     return model_path, out, json.loads(run.stdout)
 

@@ -9,7 +9,8 @@ import pytest
 pytestmark = pytest.mark.skipif(bool(iree_lab.why_not()), reason=str(iree_lab.why_not()))
 
 DETERMINISTIC = ["--threads", "1", "--step-limit", "20000", "--time-limit", "120s"]
-TOLERANCE = {"quantize_dequantize": 0.1, "quantized": 0.1, "half_precision": 1e-3}
+# Two steps of the scale: rounding may go the other way before and after an op.
+TOLERANCE = {"quantize_dequantize": 0.2, "quantized": 0.2, "half_precision": 1e-3}
 """Shares of the largest number of an output. Where numbers are rounded to eight bits, IREE may round the other way."""
 NOT_IN_IREE = {
     "absent_names",
@@ -37,7 +38,9 @@ def exported(remat_opt, tmp_path):
     def export(model, budget, *arguments):
         out = tmp_path / f"{model.stem}.{budget.rstrip('%')}.mlir"
         search = [] if budget == "none" else DETERMINISTIC
-        done = remat_opt(model, "-o", out, "--budget", budget, "--format", "json", *search, *arguments)
+        # A compiler keeps the order of the file.
+        counted = ["--baseline", "file", "--budget", budget]
+        done = remat_opt(model, "-o", out, *counted, "--format", "json", *search, *arguments)
         assert done.returncode == 0, done.stderr
         return out, json.loads(done.stdout)
 

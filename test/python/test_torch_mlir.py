@@ -63,7 +63,11 @@ def test_torch_mlir_reads_the_same_ops_as_from_the_importer(name, remat_opt, tmp
     done = subprocess.run([str(IMPORTER), str(path), "-o", str(theirs)], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("the importer refuses the model")
-    assert operators(ours) == operators(opt(theirs))
+    found, expected = operators(ours), operators(opt(theirs))
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        # We may know an extent that the importer leaves open.
+        assert re.fullmatch(re.escape(theirs).replace(r"\[\?,", r"\[(?:\?|\d+),"), ours), (ours, theirs)
 
 
 @pytest.mark.parametrize("budget", ["none", "70%"])
