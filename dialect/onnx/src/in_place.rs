@@ -33,23 +33,33 @@ pub(crate) fn share_overwritten(graph: &mut Graph) {
     for (id, tensor) in graph.tensors.iter_enumerated() {
         is_chain[tensor.storage] &= reads[id] == 1 && !is_output[id];
     }
+    // The storage that each one became part of: the operand's, which an earlier op settled.
+    let mut part_of: TiVec<StorageId, StorageId> = graph.storages.keys().collect();
     for id in graph.ops.keys() {
         let Some((operand, result)) = overwritten(graph, &graph.ops[id]) else {
             continue;
         };
-        let storage = graph.tensors[operand].storage;
+        let storage = root(&part_of, graph.tensors[operand].storage);
         let is_read = reads[result] > 0 && !is_output[result];
         if !is_chain[storage] || !is_read {
             continue;
         }
         let old = graph.tensors[result].storage;
-        let chain = is_chain[old];
-        for tensor in graph.tensors.iter_mut().filter(|tensor| tensor.storage == old) {
-            tensor.storage = storage;
-        }
-        is_chain[storage] = chain;
+        is_chain[storage] = is_chain[old];
+        part_of[old] = storage;
+    }
+    for tensor in &mut graph.tensors {
+        tensor.storage = root(&part_of, tensor.storage);
     }
     drop_unused_storages(graph);
+}
+
+/// The storage that a storage is part of in the end.
+fn root(part_of: &TiVec<StorageId, StorageId>, mut storage: StorageId) -> StorageId {
+    while part_of[storage] != storage {
+        storage = part_of[storage];
+    }
+    storage
 }
 
 /// Everything an op reads, repetitions kept.

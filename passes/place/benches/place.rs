@@ -7,9 +7,10 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use remat_place::{PlaceControl, load, place};
+use remat_place::{load, place};
 use remat_plan::{Blocks, Buffer, BufferId};
 use remat_solve::Rng;
+use remat_solve::SolveControl;
 use typed_index_collections::TiVec;
 
 /// How long buffers live.
@@ -60,16 +61,16 @@ fn first_pass(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(1))
         .warm_up_time(Duration::from_millis(1));
     // No more than the first pass: the search would go on for as long as it is allowed.
-    let control = PlaceControl::new().try_limit(1);
+    let control = SolveControl::new().step_limit(1);
     for count in SIZES {
         for (name, workload) in WORKLOADS {
             let buffers = buffers(count, workload);
             let load = load(&buffers);
-            let outcome = place(&buffers, &Blocks::Lowest, &control).expect("they can be placed");
+            let outcome = place(&buffers, &Blocks::Lowest, None, &control).expect("they can be placed");
             let height = outcome.certificate.height.unwrap_or_default();
             let above = 100.0 * (height - load) as f64 / load as f64;
             group.bench_function(format!("{name}/{count}/+{above:.2} %"), |bencher| {
-                bencher.iter(|| black_box(place(&buffers, &Blocks::Lowest, &control)));
+                bencher.iter(|| black_box(place(&buffers, &Blocks::Lowest, None, &control)));
             });
         }
     }

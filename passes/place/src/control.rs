@@ -1,75 +1,14 @@
-//! How long a placement may be sought, and how hard.
+//! The limits of a search, counted in tries.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
-use remat_plan::{Placement, StopReason};
-
-/// Limits and wishes of the caller. The default has no limit but convergence, and seed 0.
-///
-/// With a limit of tries or convergence as what ends the search, the result depends on nothing but the buffers, the seed, the limit and the
-/// warm start. With a deadline it also depends on the speed of the machine.
-#[derive(Clone, Copy, Default)]
-#[non_exhaustive]
-pub struct PlaceControl<'a> {
-    /// When to stop.
-    pub deadline: Option<Instant>,
-    /// How often a buffer may be tried at an offset.
-    pub try_limit: Option<u64>,
-    /// Seed of all random choices.
-    pub seed: u64,
-    /// A placement to start from; ignored where it is not valid.
-    pub warm_start: Option<&'a Placement>,
-    /// Stops the search soon after it becomes `true`; the best placement so far is returned.
-    pub cancel: Option<&'a AtomicBool>,
-}
-
-impl<'a> PlaceControl<'a> {
-    /// No limit but convergence.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Stops `limit` from now. A limit beyond the end of the clock is none.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.deadline = Instant::now().checked_add(limit);
-        self
-    }
-
-    /// Stops after this many tries.
-    #[must_use]
-    pub fn try_limit(mut self, tries: u64) -> Self {
-        self.try_limit = Some(tries);
-        self
-    }
-
-    /// Seeds all random choices.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Starts from a placement.
-    #[must_use]
-    pub fn warm_start(mut self, placement: &'a Placement) -> Self {
-        self.warm_start = Some(placement);
-        self
-    }
-
-    /// Watches a flag.
-    #[must_use]
-    pub fn cancel(mut self, flag: &'a AtomicBool) -> Self {
-        self.cancel = Some(flag);
-        self
-    }
-}
+use remat_plan::StopReason;
+use remat_solve::SolveControl;
 
 /// Counts tries against the limits, and remembers why the search stopped.
 pub(crate) struct Meter<'a> {
-    control: &'a PlaceControl<'a>,
+    control: &'a SolveControl<'a>,
     tries: u64,
     next_look: u64,
     stopped: Option<StopReason>,
@@ -79,7 +18,7 @@ pub(crate) struct Meter<'a> {
 const INTERVAL: u64 = 16;
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(control: &'a PlaceControl<'a>) -> Self {
+    pub(crate) fn new(control: &'a SolveControl<'a>) -> Self {
         Self {
             control,
             tries: 0,
@@ -102,7 +41,7 @@ impl<'a> Meter<'a> {
         if self.stopped.is_some() {
             return true;
         }
-        if self.control.try_limit.is_some_and(|limit| self.tries >= limit) {
+        if self.control.step_limit.is_some_and(|limit| self.tries >= limit) {
             self.stopped = Some(StopReason::StepLimit);
             return true;
         }
@@ -126,11 +65,14 @@ impl<'a> Meter<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_meter_says_why_it_stopped() {
-        let control = PlaceControl::new().try_limit(10);
+        let control = SolveControl::new().step_limit(10);
         let mut meter = Meter::new(&control);
         meter.tick(9);
         assert!(!meter.is_over());
@@ -138,13 +80,13 @@ mod tests {
         assert!(meter.is_over());
         assert_eq!(meter.reason(), StopReason::StepLimit);
 
-        let control = PlaceControl::new().time_limit(Duration::ZERO);
+        let control = SolveControl::new().time_limit(Duration::ZERO);
         let mut meter = Meter::new(&control);
         assert!(meter.is_over());
         assert_eq!(meter.reason(), StopReason::TimeLimit);
 
         let flag = AtomicBool::new(false);
-        let control = PlaceControl::new().cancel(&flag);
+        let control = SolveControl::new().cancel(&flag);
         let mut meter = Meter::new(&control);
         assert!(!meter.is_over());
         assert_eq!(meter.reason(), StopReason::Converged);

@@ -1,7 +1,7 @@
 //! Offsets of buffers in one block of memory, with a proof, in pure Rust.
 //!
 //! [`place`] takes [`Buffer`](remat_plan::Buffer)s and [`Blocks`](remat_plan::Blocks) and returns a
-//! [`Placement`](remat_plan::Placement) with a certificate. [`PlaceControl`] says how long and how hard to search. [`read_csv`] and
+//! [`Placement`](remat_plan::Placement) with a certificate. `SolveControl` says how long and how hard to search. [`read_csv`] and
 //! [`write_csv`] have MiniMalloc's format. A file holds one step, in this order:
 //!
 //! 1. `place`: buffers that never meet in time are placed apart, as parts; `space`: several blocks become one;
@@ -24,6 +24,5 @@ mod place;
 mod search;
 mod space;
 
-pub use control::PlaceControl;
 pub use csv::{BufferFile, CsvError, read_csv, write_csv};
 pub use place::{Outcome, PlaceError, load, place};

@@ -8,10 +8,11 @@ use remat_plan::{
     Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementCertificate, PlacementProof, Status, StopReason,
     validate_buffers,
 };
+use remat_solve::SolveControl;
 use thiserror::Error;
 use typed_index_collections::{TiSlice, TiVec, ti_vec};
 
-use crate::control::{Meter, PlaceControl};
+use crate::control::Meter;
 use crate::instance::{Demand, Instance, Item};
 use crate::minimise::{Aim, Found, heuristics, search};
 use crate::space::Space;
@@ -43,14 +44,17 @@ pub struct Outcome {
     pub certificate: PlacementCertificate,
 }
 
-/// Places buffers as low as possible, or in blocks of given sizes, where the first placement that fits is taken.
+/// Places buffers as low as possible, or in blocks of given sizes, where the first placement that fits is taken. It starts from `warm_start`,
+/// if that is valid. Of `control` count the deadline, the seed, the flag to cancel, and the limit of steps: how often a buffer is tried at an
+/// offset. Without a deadline, the result depends on nothing but the buffers, the seed, that limit and the warm start.
 ///
 /// # Errors
 /// [`PlaceError`] for buffers that cannot be placed anywhere. That given blocks do not hold them is an [`Outcome`].
 pub fn place(
     buffers: &TiSlice<BufferId, Buffer>,
     blocks: &Blocks,
-    control: &PlaceControl<'_>,
+    warm_start: Option<&Placement>,
+    control: &SolveControl<'_>,
 ) -> Result<Outcome, PlaceError> {
     validate_buffers(buffers)?;
     if matches!(blocks, Blocks::Given(sizes) if sizes.is_empty()) {
@@ -68,7 +72,7 @@ pub fn place(
     let alignments = buffers.iter().map(|buffer| buffer.alignment);
     let space = Space::new(blocks, alignments, unit).map_err(|_| PlaceError::Alignments)?;
     let mut meter = Meter::new(control);
-    let mut parts = parts(buffers, &space, control.warm_start, &mut meter);
+    let mut parts = parts(buffers, &space, warm_start, &mut meter);
     solve(&mut parts, &space, control.seed, pinned_end, &mut meter);
     Ok(outcome(buffers, &space, &parts, pinned_end, control.seed, &meter))
 }

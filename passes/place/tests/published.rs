@@ -4,8 +4,9 @@
 
 use std::process::ExitCode;
 
-use remat_place::{BufferFile, Outcome, PlaceControl, load, place, read_csv};
+use remat_place::{BufferFile, Outcome, load, place, read_csv};
 use remat_plan::{Blocks, PlacementProof, Status};
+use remat_solve::SolveControl;
 use remat_testing::{Need, run, trial, workspace};
 use remat_verify::check_placement_certificate;
 
@@ -29,8 +30,8 @@ fn buffers(name: &str) -> BufferFile {
 }
 
 fn placed(file: &BufferFile, blocks: &Blocks, tries: u64) -> Outcome {
-    let control = PlaceControl::new().try_limit(tries).seed(1);
-    let outcome = place(&file.buffers, blocks, &control).expect("the buffers are valid");
+    let control = SolveControl::new().step_limit(tries).seed(1);
+    let outcome = place(&file.buffers, blocks, None, &control).expect("the buffers are valid");
     let judged = check_placement_certificate(&file.buffers, blocks, outcome.placement.as_ref(), &outcome.certificate);
     if let Err(rejection) = judged {
         panic!("{rejection}");

@@ -1,7 +1,8 @@
 //! Buffers are placed, and the checker judges what comes of it.
 
-use remat_place::{BufferFile, CsvError, Outcome, PlaceControl, PlaceError, place};
+use remat_place::{BufferFile, CsvError, Outcome, PlaceError, place};
 use remat_plan::{Blocks, StopReason};
+use remat_solve::SolveControl;
 use remat_verify::{PlacementFigures, Rejection, check_placement_certificate};
 use thiserror::Error;
 
@@ -89,10 +90,8 @@ impl Placed {
 ///
 /// # Errors
 /// [`PlacementError`], where the buffers cannot be placed at all, or the checker rejects the answer.
-pub fn place_buffers(file: &BufferFile, blocks: &Blocks, control: &PlaceControl<'_>) -> Result<Placed, Error> {
-    let mut control = *control;
-    control.warm_start = file.hints.as_ref().or(control.warm_start);
-    let outcome = place(&file.buffers, blocks, &control).map_err(PlacementError::from)?;
+pub fn place_buffers(file: &BufferFile, blocks: &Blocks, control: &SolveControl<'_>) -> Result<Placed, Error> {
+    let outcome = place(&file.buffers, blocks, file.hints.as_ref(), control).map_err(PlacementError::from)?;
     let placement = outcome.placement.as_ref();
     let judged = check_placement_certificate(&file.buffers, blocks, placement, &outcome.certificate);
     let figures = judged.map_err(PlacementError::Rejected)?;
@@ -107,7 +106,7 @@ mod tests {
 
     fn placed(text: &str, blocks: &Blocks) -> Placed {
         let file = read_csv(text).expect("it is well formed");
-        place_buffers(&file, blocks, &PlaceControl::new()).expect("it can be placed")
+        place_buffers(&file, blocks, &SolveControl::new()).expect("it can be placed")
     }
 
     #[test]

@@ -10,13 +10,13 @@ use remat_cost::Device;
 use remat_ir::Graph;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{Lowered, LoweringOptions, OrderHint, Shapes};
-use remat_onnxruntime_run::{OptimizationLevel, optimize};
 use remat_solve::Activity;
 
 use crate::baseline::{as_it_is, simulated};
 use crate::clock::{Effort, LeftOut};
 use crate::layout::Portable;
 use crate::measure::Bench;
+use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::simulate::{Prediction, simulate, simulate_loaded};
 use crate::{DeployError, DeployRequest, Strategy};
@@ -80,9 +80,8 @@ impl Loader<'_> {
         lowered: &Lowered,
         device: &Device,
     ) -> Result<Prediction, DeployError> {
-        let [written, loaded] = ["to-load.onnx", "loaded.onnx"].map(|name| self.scratch.join(name));
-        model.save_proto(&lowered.proto, &written)?;
-        optimize(&self.bench.first_runner(), &written, OptimizationLevel::All, &loaded)?;
+        let loaded = self.scratch.join("loaded.onnx");
+        laid_out(&self.bench.first_runner(), model, &lowered.proto, &loaded)?;
         simulate_loaded(&loaded, rewritten, lowered, device)
     }
 }

@@ -79,7 +79,12 @@ pub(crate) fn open_fused(
 const TO_LOAD: &str = "to-load.onnx";
 
 /// Writes to `path` what the runtime makes of a file of `model` where everything is optimized.
-fn laid_out(runner: &Runner<'_>, model: &OnnxModel, proto: &ModelProto, path: &Path) -> Result<(), DeployError> {
+pub(crate) fn laid_out(
+    runner: &Runner<'_>,
+    model: &OnnxModel,
+    proto: &ModelProto,
+    path: &Path,
+) -> Result<(), DeployError> {
     let written = path.with_file_name(TO_LOAD);
     model.save_proto(proto, &written)?;
     Ok(remat_onnxruntime_run::optimize(

@@ -63,6 +63,27 @@ impl fmt::Debug for DeployRequest<'_> {
     }
 }
 
+impl<'a> DeployRequest<'a> {
+    /// A file for a user who sets nothing: made for the runtime's default settings, measured, and written to `output`.
+    #[must_use]
+    pub fn new(input: &'a Path, output: Option<&'a Path>, load: &'a LoadOptions, solve: &'a SolveRequest) -> Self {
+        Self {
+            input,
+            output,
+            load,
+            solve,
+            baseline: None,
+            plan: None,
+            profile: None,
+            order: OrderHint::Any,
+            arena: true,
+            level: OptimizationLevel::All,
+            measure: true,
+            expected: Duration::ZERO,
+        }
+    }
+}
+
 impl DeployRequest<'_> {
     /// Whether a number of bytes, or a plan, is asked for.
     pub(crate) fn is_bounded(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Several blocks.
 
-use remat_place::PlaceControl;
 use remat_plan::{Blocks, BufferId, PlacementProof, Status};
+use remat_solve::SolveControl;
 
 use crate::checked;
 use crate::small::named;
@@ -9,7 +9,7 @@ use crate::small::named;
 #[test]
 fn no_buffer_crosses_from_one_block_to_the_next() {
     let buffers = named(&[(60, 0..9), (60, 0..9), (60, 0..9)]);
-    let control = PlaceControl::new();
+    let control = SolveControl::new();
     let fits = checked(&buffers, &Blocks::Given(vec![100, 120]), &control);
     assert_eq!(
         (fits.certificate.status, fits.certificate.height),
@@ -32,10 +32,10 @@ fn sizes_of_blocks_need_not_be_multiples_of_anything() {
     let mut buffers = named(&[(64, 0..4), (64, 2..6), (128, 1..3), (64, 0..6)]);
     buffers.iter_mut().for_each(|buffer| buffer.alignment = 64);
     for sizes in [vec![135, 199], vec![199, 135], vec![129, 65, 131]] {
-        let outcome = checked(&buffers, &Blocks::Given(sizes.clone()), &PlaceControl::new());
+        let outcome = checked(&buffers, &Blocks::Given(sizes.clone()), &SolveControl::new());
         assert_eq!(outcome.certificate.status, Status::Optimal, "{sizes:?}");
     }
-    let none = checked(&buffers, &Blocks::Given(vec![127, 127, 127]), &PlaceControl::new());
+    let none = checked(&buffers, &Blocks::Given(vec![127, 127, 127]), &SolveControl::new());
     assert_eq!(none.certificate.status, Status::Infeasible);
 }
 
@@ -43,8 +43,8 @@ fn sizes_of_blocks_need_not_be_multiples_of_anything() {
 fn a_pinned_buffer_lies_in_the_first_block() {
     let mut buffers = named(&[(64, 0..4), (32, 0..4)]);
     buffers[BufferId::new(1)].pinned = Some(16);
-    let outcome = checked(&buffers, &Blocks::Given(vec![48, 64]), &PlaceControl::new());
+    let outcome = checked(&buffers, &Blocks::Given(vec![48, 64]), &SolveControl::new());
     assert_eq!(outcome.certificate.status, Status::Optimal);
-    let none = checked(&buffers, &Blocks::Given(vec![47, 64]), &PlaceControl::new());
+    let none = checked(&buffers, &Blocks::Given(vec![47, 64]), &SolveControl::new());
     assert_eq!(none.certificate.status, Status::Infeasible);
 }

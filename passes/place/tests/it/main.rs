@@ -6,8 +6,9 @@ mod properties;
 mod small;
 mod truth;
 
-use remat_place::{Outcome, PlaceControl, place};
-use remat_plan::{Blocks, Buffer, BufferId};
+use remat_place::{Outcome, place};
+use remat_plan::{Blocks, Buffer, BufferId, Placement};
+use remat_solve::SolveControl;
 use remat_verify::check_placement_certificate;
 use typed_index_collections::TiVec;
 
@@ -16,8 +17,19 @@ const TRIES: u64 = 200_000;
 
 /// The outcome, after placement and claims passed the checker.
 #[track_caller]
-fn checked(buffers: &TiVec<BufferId, Buffer>, blocks: &Blocks, control: &PlaceControl<'_>) -> Outcome {
-    let outcome = place(buffers, blocks, control).expect("the buffers are valid");
+fn checked(buffers: &TiVec<BufferId, Buffer>, blocks: &Blocks, control: &SolveControl<'_>) -> Outcome {
+    checked_from(None, buffers, blocks, control)
+}
+
+/// The same from a warm start.
+#[track_caller]
+fn checked_from(
+    warm_start: Option<&Placement>,
+    buffers: &TiVec<BufferId, Buffer>,
+    blocks: &Blocks,
+    control: &SolveControl<'_>,
+) -> Outcome {
+    let outcome = place(buffers, blocks, warm_start, control).expect("the buffers are valid");
     let judged = check_placement_certificate(buffers, blocks, outcome.placement.as_ref(), &outcome.certificate);
     assert!(judged.is_ok(), "{}\n{buffers:#?}\n{outcome:?}", judged.unwrap_err());
     outcome
@@ -26,5 +38,5 @@ fn checked(buffers: &TiVec<BufferId, Buffer>, blocks: &Blocks, control: &PlaceCo
 /// The same with a limit of tries only.
 #[track_caller]
 fn lowest(buffers: &TiVec<BufferId, Buffer>) -> Outcome {
-    checked(buffers, &Blocks::Lowest, &PlaceControl::new().try_limit(TRIES))
+    checked(buffers, &Blocks::Lowest, &SolveControl::new().step_limit(TRIES))
 }

@@ -1,12 +1,13 @@
 //! Random buffers: every placement is valid, and on tiny ones every claim is true.
 
 use proptest::prelude::*;
-use remat_place::{PlaceControl, load, place, read_csv, write_csv};
+use remat_place::{load, place, read_csv, write_csv};
 use remat_plan::{Blocks, Buffer, BufferId, PlacementProof, Status};
+use remat_solve::SolveControl;
 use typed_index_collections::TiVec;
 
 use crate::truth::least_height;
-use crate::{checked, lowest};
+use crate::{checked, checked_from, lowest};
 
 /// Everything that a buffer may have but a pinned offset.
 fn buffers(most: usize, times: u64, sizes: u64) -> impl Strategy<Value = TiVec<BufferId, Buffer>> {
@@ -54,10 +55,10 @@ proptest! {
         prop_assert_eq!(outcome.certificate.height, Some(truth));
         // One byte less holds nothing.
         if truth > 0 {
-            let none = checked(&buffers, &Blocks::Given(vec![truth - 1]), &PlaceControl::new());
+            let none = checked(&buffers, &Blocks::Given(vec![truth - 1]), &SolveControl::new());
             prop_assert_eq!(none.certificate.status, Status::Infeasible);
         }
-        let just = checked(&buffers, &Blocks::Given(vec![truth]), &PlaceControl::new());
+        let just = checked(&buffers, &Blocks::Given(vec![truth]), &SolveControl::new());
         prop_assert_eq!(just.certificate.status, Status::Optimal);
     }
 }
@@ -73,20 +74,20 @@ proptest! {
         blocks in prop::collection::vec(20..200u64, 0..4),
     ) {
         let blocks = if blocks.is_empty() { Blocks::Lowest } else { Blocks::Given(blocks) };
-        let control = PlaceControl::new().seed(seed).try_limit(tries);
+        let control = SolveControl::new().seed(seed).step_limit(tries);
         let outcome = checked(&buffers, &blocks, &control);
         prop_assert!(outcome.certificate.bound >= load(&buffers) || matches!(blocks, Blocks::Given(_)));
         // The same again.
-        prop_assert_eq!(place(&buffers, &blocks, &control).unwrap(), outcome);
+        prop_assert_eq!(place(&buffers, &blocks, None, &control).unwrap(), outcome);
     }
 
     #[test]
     fn more_tries_and_a_warm_start_never_make_it_higher(buffers in buffers(40, 20, 30)) {
-        let height = |control: &PlaceControl<'_>| checked(&buffers, &Blocks::Lowest, control);
-        let quick = height(&PlaceControl::new().try_limit(1));
-        let longer = height(&PlaceControl::new().try_limit(5_000));
+        let height = |control: &SolveControl<'_>| checked(&buffers, &Blocks::Lowest, control);
+        let quick = height(&SolveControl::new().step_limit(1));
+        let longer = height(&SolveControl::new().step_limit(5_000));
         let placement = longer.placement.clone().unwrap();
-        let warm = height(&PlaceControl::new().try_limit(1).warm_start(&placement));
+        let warm = checked_from(Some(&placement), &buffers, &Blocks::Lowest, &SolveControl::new().step_limit(1));
         prop_assert!(longer.certificate.height <= quick.certificate.height);
         prop_assert!(warm.certificate.height <= longer.certificate.height);
         prop_assert!(longer.certificate.proof == PlacementProof::Load || longer.certificate.bound > load(&buffers));

@@ -2,11 +2,12 @@
 
 #![expect(clippy::single_range_in_vec_init, reason = "a gap is a range")]
 
-use remat_place::{PlaceControl, PlaceError, load, place};
+use remat_place::{PlaceError, load, place};
 use remat_plan::{Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementProof, Status, StopReason};
+use remat_solve::SolveControl;
 use typed_index_collections::TiVec;
 
-use crate::{checked, lowest};
+use crate::{checked, checked_from, lowest};
 
 /// Buffers named by their numbers, from sizes and lifetimes.
 pub(crate) fn named(buffers: &[(u64, std::ops::Range<u64>)]) -> TiVec<BufferId, Buffer> {
@@ -51,7 +52,7 @@ fn a_height_above_the_load_is_proved_by_refutation() {
         (Status::Optimal, PlacementProof::Refutation)
     );
     assert_eq!(certificate.stop, StopReason::Proved);
-    let none = checked(&buffers, &Blocks::Given(vec![4]), &PlaceControl::new());
+    let none = checked(&buffers, &Blocks::Given(vec![4]), &SolveControl::new());
     assert_eq!(none.placement, None);
     assert_eq!(none.certificate.status, Status::Infeasible);
     assert_eq!(
@@ -62,7 +63,7 @@ fn a_height_above_the_load_is_proved_by_refutation() {
 
 #[test]
 fn a_block_below_the_load_needs_no_search() {
-    let none = checked(&above_load(), &Blocks::Given(vec![3]), &PlaceControl::new());
+    let none = checked(&above_load(), &Blocks::Given(vec![3]), &SolveControl::new());
     assert_eq!(
         (none.certificate.status, none.certificate.proof),
         (Status::Infeasible, PlacementProof::Load)
@@ -112,15 +113,15 @@ fn what_cannot_be_placed_anywhere_is_named() {
     let mut buffers = named(&[(4, 0..3), (4, 2..5)]);
     buffers[BufferId::new(0)].pinned = Some(8);
     buffers[BufferId::new(1)].pinned = Some(6);
-    let control = PlaceControl::new();
-    let error = place(&buffers, &Blocks::Lowest, &control).unwrap_err();
+    let control = SolveControl::new();
+    let error = place(&buffers, &Blocks::Lowest, None, &control).unwrap_err();
     assert_eq!(
         error.to_string(),
         "buffers `0` and `1` are pinned to the same bytes at the same time"
     );
     buffers[BufferId::new(1)].pinned = None;
     assert_eq!(
-        place(&buffers, &Blocks::Given(vec![]), &control),
+        place(&buffers, &Blocks::Given(vec![]), None, &control),
         Err(PlaceError::NoBlock)
     );
     let outside = checked(&buffers, &Blocks::Given(vec![11]), &control);
@@ -129,7 +130,7 @@ fn what_cannot_be_placed_anywhere_is_named() {
         (Status::Infeasible, 12)
     );
     buffers[BufferId::new(1)].alignment = 0;
-    let error = place(&buffers, &Blocks::Lowest, &control).unwrap_err();
+    let error = place(&buffers, &Blocks::Lowest, None, &control).unwrap_err();
     assert!(matches!(error, PlaceError::Buffers(BufferError::Malformed { .. })));
 }
 
@@ -137,13 +138,13 @@ fn what_cannot_be_placed_anywhere_is_named() {
 fn limits_end_the_search_with_what_is_there() {
     let buffers = above_load();
     for (control, stop) in [
-        (PlaceControl::new().try_limit(1), StopReason::StepLimit),
+        (SolveControl::new().step_limit(1), StopReason::StepLimit),
         (
-            PlaceControl::new().time_limit(std::time::Duration::ZERO),
+            SolveControl::new().time_limit(std::time::Duration::ZERO),
             StopReason::TimeLimit,
         ),
         (
-            PlaceControl::new().cancel(&std::sync::atomic::AtomicBool::new(true)),
+            SolveControl::new().cancel(&std::sync::atomic::AtomicBool::new(true)),
             StopReason::Cancelled,
         ),
     ] {
@@ -158,8 +159,13 @@ fn limits_end_the_search_with_what_is_there() {
 fn a_warm_start_is_never_left_for_something_higher() {
     let buffers = above_load();
     let best = lowest(&buffers).placement.unwrap();
-    let control = PlaceControl::new().try_limit(1).warm_start(&best);
-    assert_eq!(checked(&buffers, &Blocks::Lowest, &control).certificate.height, Some(5));
+    let control = SolveControl::new().step_limit(1);
+    assert_eq!(
+        checked_from(Some(&best), &buffers, &Blocks::Lowest, &control)
+            .certificate
+            .height,
+        Some(5)
+    );
     // One that is not valid, or says nothing, does no harm.
     for wrong in [
         Placement::default(),
@@ -173,7 +179,12 @@ fn a_warm_start_is_never_left_for_something_higher() {
             ]),
         },
     ] {
-        let control = PlaceControl::new().warm_start(&wrong);
-        assert_eq!(checked(&buffers, &Blocks::Lowest, &control).certificate.height, Some(5));
+        let control = SolveControl::new();
+        assert_eq!(
+            checked_from(Some(&wrong), &buffers, &Blocks::Lowest, &control)
+                .certificate
+                .height,
+            Some(5)
+        );
     }
 }

@@ -10,9 +10,8 @@ use anyhow::Context;
 use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
-use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployRequest, deploy};
-use remat_onnxruntime_run::{ChildCommand, Host, OptimizationLevel, Surroundings};
+use remat_onnxruntime_run::{ChildCommand, Host, Surroundings};
 
 use crate::document::replace_in;
 use crate::models::models;
@@ -128,23 +127,14 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
         dims: dims::of(path, &args.dims)?,
         ..LoadOptions::default()
     };
+    let solve = SolveRequest {
+        budget,
+        max_overhead: Some(args.max_overhead * 10_000).filter(|_| budget == BudgetSpec::Auto),
+        solver: "auto".to_owned(),
+    };
     let request = DeployRequest {
-        input: path,
-        output: output.as_deref(),
-        load: &load,
-        solve: &SolveRequest {
-            budget,
-            max_overhead: Some(args.max_overhead * 10_000).filter(|_| budget == BudgetSpec::Auto),
-            solver: "auto".to_owned(),
-        },
-        baseline: None,
-        plan: None,
-        profile: None,
-        order: OrderHint::Any,
-        arena: true,
-        level: OptimizationLevel::All,
-        measure: true,
         expected: Duration::from_secs(10),
+        ..DeployRequest::new(path, output.as_deref(), &load, &solve)
     };
     let control = SolveControl::new().time_limit(args.time).threads(args.threads);
     let figures = match deploy(&request, Some(host), &control) {

@@ -10,8 +10,8 @@ use remat::onnx::{ImportOptions, OnnxModel};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, OrderHint, open_model};
-use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, OptimizationLevel, ask, die_with};
+use remat_onnxruntime_deploy::{DeployRequest, open_model};
+use remat_onnxruntime_run::{ChildCommand, ChildLimits, Ended, Host, ask, die_with};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -173,23 +173,14 @@ fn deployed(question: &Question, host: &Host, dims: &BTreeMap<String, u64>) -> a
     let folder = std::env::temp_dir();
     let output = folder.join(question.model.file_name().unwrap_or_default());
     let budget: BudgetSpec = question.settings.budget.parse()?;
+    let solve = SolveRequest {
+        budget,
+        max_overhead: None,
+        solver: "auto".to_owned(),
+    };
     let request = DeployRequest {
-        input: &question.model,
-        output: Some(&output),
-        load: &load,
-        solve: &SolveRequest {
-            budget,
-            max_overhead: None,
-            solver: "auto".to_owned(),
-        },
-        plan: None,
-        profile: None,
-        baseline: None,
-        order: OrderHint::Any,
-        arena: true,
-        level: OptimizationLevel::All,
-        measure: true,
         expected: EXPECTED,
+        ..DeployRequest::new(&question.model, Some(&output), &load, &solve)
     };
     let control = SolveControl::new()
         .time_limit(Duration::from_millis(question.settings.time_ms))

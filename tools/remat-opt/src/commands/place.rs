@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use remat::place::{BufferFile, PlaceControl, read_csv, write_csv};
+use remat::place::{BufferFile, read_csv, write_csv};
 use remat::plan::{Blocks, PlacementCertificate, PlacementProof, Status, StopReason, parse_bytes, parse_duration};
+use remat::solver::SolveControl;
 use remat::{Placed, PlacementError, place_buffers};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -110,10 +111,10 @@ impl Arguments for PlaceArgs {
 }
 
 impl PlaceArgs {
-    fn control(&self) -> PlaceControl<'static> {
-        let control = PlaceControl::new().time_limit(self.time_limit).seed(self.seed);
+    fn control(&self) -> SolveControl<'static> {
+        let control = SolveControl::new().time_limit(self.time_limit).seed(self.seed);
         let mut control = control.cancel(crate::interrupt::flag());
-        control.try_limit = self.step_limit;
+        control.step_limit = self.step_limit;
         control
     }
 

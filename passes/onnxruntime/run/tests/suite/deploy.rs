@@ -8,7 +8,6 @@ use remat::onnx::proto::tensor_shape_proto::Dimension;
 use remat::onnx::proto::{GraphProto, Message, ModelProto, NodeProto, ValueInfoProto};
 use remat::solver::SolveControl;
 use remat::{BaselineOf, Error, LoadOptions, SolveError, SolveRequest};
-use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
@@ -44,25 +43,15 @@ pub(crate) fn deployed_within(
     host: Option<&Host>,
     control: &SolveControl<'_>,
 ) -> Result<Deployment, DeployError> {
-    let request = DeployRequest {
-        input,
-        output: Some(output),
-        load: &LoadOptions::default(),
-        solve: &SolveRequest {
+    let (load, solve) = (
+        LoadOptions::default(),
+        SolveRequest {
             budget: budget.parse().expect("a budget"),
             max_overhead: None,
             solver: "search".to_owned(),
         },
-        baseline: None,
-        plan: None,
-        profile: None,
-        order: OrderHint::Any,
-        arena: true,
-        level: OptimizationLevel::All,
-        measure: true,
-        expected: Duration::ZERO,
-    };
-    deploy(&request, host, control)
+    );
+    deploy(&DeployRequest::new(input, Some(output), &load, &solve), host, control)
 }
 
 pub(crate) fn what_is_predicted_is_what_is_measured() {

@@ -7,9 +7,8 @@ use std::time::Duration;
 use remat::onnx::proto::{GraphProto, Message, ModelProto};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, Model, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, Deployment, OrderHint, Rejection, Strategy, deploy};
+use remat_onnxruntime_deploy::{DeployRequest, Deployment, Rejection, Strategy, deploy};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, lower};
-use remat_onnxruntime_run::OptimizationLevel;
 use remat_testing::onnx::{FLOAT, NodeExt, graph, integers, model, node, numbers, tensor_type};
 use remat_testing::workspace;
 
@@ -30,24 +29,13 @@ fn deployed(input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
         dims,
         ..LoadOptions::default()
     };
-    let request = DeployRequest {
-        input,
-        output: Some(&folder.join("out.onnx")),
-        load: &load,
-        solve: &SolveRequest {
-            budget: "auto".parse().expect("a budget"),
-            max_overhead: None,
-            solver: "auto".to_owned(),
-        },
-        plan: None,
-        profile: None,
-        baseline: None,
-        order: OrderHint::Any,
-        arena: true,
-        level: OptimizationLevel::All,
-        measure: true,
-        expected: Duration::ZERO,
+    let solve = SolveRequest {
+        budget: "auto".parse().expect("a budget"),
+        max_overhead: None,
+        solver: "auto".to_owned(),
     };
+    let output = folder.join("out.onnx");
+    let request = DeployRequest::new(input, Some(&output), &load, &solve);
     let control = SolveControl::new()
         .step_limit(20_000)
         .time_limit(Duration::from_secs(600));
