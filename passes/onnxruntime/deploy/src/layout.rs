@@ -21,7 +21,7 @@ use crate::DeployError;
 type Counts = BTreeMap<(String, String), usize>;
 
 /// The domain of blocked operators.
-const BLOCKED: &str = "com.microsoft.nchwc";
+pub(crate) const BLOCKED: &str = "com.microsoft.nchwc";
 
 /// How the runtime calls what it converts: by the result, and this.
 const CONVERTED: &str = "_nchwc";

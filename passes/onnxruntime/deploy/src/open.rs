@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::layout::Portable;
+use crate::layout::{BLOCKED, Portable};
 use crate::measure::Bench;
 use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
@@ -69,6 +69,7 @@ pub(crate) fn open_fused(
         let fused = OnnxModel::open(&path, &looked_at())?;
         path = scratch.path().join("laid-out.onnx");
         laid_out(&runner, &fused, fused.proto(), &path)?;
+        path = with_lasting_names(&path, scratch.path())?;
         name.push_str(LAID_OUT);
     }
     let load = carried(input, &path, load.clone())?;
@@ -115,6 +116,7 @@ pub(crate) fn lay_out(
     };
     let onnx = request.onnx(&fused)?;
     lay_out(onnx, onnx.proto(), &path)?;
+    let path = with_lasting_names(&path, scratch)?;
     let mut load = carried(request.input, &path, request.load.clone())?;
     load.profile = match request.profile {
         Some(profiler) => Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?),
@@ -130,7 +132,7 @@ pub(crate) fn lay_out(
     };
     let stated = request.load.profile.as_ref().filter(|_| request.profile.is_none());
     if stated.is_some() {
-        let fused = path.with_file_name(TO_LOAD);
+        let fused = scratch.join(TO_LOAD);
         load.profile = carried(request.input, &fused, request.load.clone())?
             .profile
             .map(|file| portable.profile(&model, file));
@@ -203,6 +205,20 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
     let names: FxHashMap<String, String> = renamed.map(|(old, name)| (old, own(name))).collect();
     rename_values(graph, &names);
     let copy = folder_in(scratch, "renamed")?.join(path.file_name().unwrap_or_default());
+    model.save_proto(&proto, &copy)?;
+    Ok(copy)
+}
+
+/// A copy of the laid-out model at `path` in which a node that makes an unblocked copy is called after it. The runtime numbers these nodes in the
+/// order of addresses in its memory, so their names would be others each time.
+fn with_lasting_names(path: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
+    let model = OnnxModel::open(path, &looked_at())?;
+    let mut proto = model.proto().clone();
+    let nodes = proto.graph.mut_or_insert_default().node.iter_mut();
+    for node in nodes.filter(|node| node.domain == BLOCKED && node.op_type == "ReorderOutput") {
+        node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
+    }
+    let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());
     model.save_proto(&proto, &copy)?;
     Ok(copy)
 }

@@ -111,7 +111,8 @@ pub(crate) fn inputs_come_from_a_folder_and_must_fit() {
     assert_contains_all(&stderr, &["holds tensor `other`, input 0 is `x`"]);
 }
 
-pub(crate) fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
+/// A plan that is made with `options` says of the model what is `stated`, passes the checker, and gives the same file again.
+fn is_applied_again(options: &str, model: &str, stated: &[&str]) {
     let folder = Folder::new();
     let (plan, first, again) = (
         folder.path("plan.json"),
@@ -119,17 +120,23 @@ pub(crate) fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
         folder.path("again.onnx"),
     );
     let steps = "--step-limit 500 --time-limit 10m --threads 1 --no-measure -q";
-    let mut make = with_runtime(&format!("{MLP} {steps} --order-hint priority"));
+    let mut make = with_runtime(&format!("{model} {steps} {options}"));
     stdout_of(make.arg("-o").arg(&first).arg("--emit-plan").arg(&plan));
-    assert_contains_all(
-        &folder.read("plan.json"),
-        &["\"fused_by\": \"ONNX Runtime", "\"order_hint\": \"priority\""],
-    );
-    stdout_of(with_runtime(&format!("verify {MLP}")).arg(&plan));
-    let mut apply = with_runtime(&format!("{MLP} --no-measure -q"));
+    assert_contains_all(&folder.read("plan.json"), stated);
+    stdout_of(with_runtime(&format!("verify {model}")).arg(&plan));
+    let mut apply = with_runtime(&format!("{model} --no-measure -q"));
     stdout_of(apply.arg("--plan").arg(&plan).arg("-o").arg(&again));
     let bytes = |name: &str| std::fs::read(folder.path(name)).expect("it was written");
-    assert_eq!(bytes("first.onnx"), bytes("again.onnx"));
+    assert_eq!(bytes("first.onnx"), bytes("again.onnx"), "{model}");
+}
+
+pub(crate) fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
+    let stated = ["\"fused_by\": \"ONNX Runtime", "\"order_hint\": \"priority\""];
+    is_applied_again("--order-hint priority", MLP, &stated);
+}
+
+pub(crate) fn a_plan_for_a_laid_out_graph_is_checked_on_that_graph() {
+    is_applied_again("", UNET, &["laid out for this machine"]);
 }
 
 /// Convolutions with activations, which the runtime fuses.
