@@ -69,6 +69,8 @@ pub trait NodeExt {
     /// An attribute.
     fn ints(self, name: &str, values: &[i64]) -> Self;
     /// An attribute.
+    fn text(self, name: &str, value: &str) -> Self;
+    /// An attribute.
     fn tensor(self, name: &str, value: TensorProto) -> Self;
     /// An attribute.
     fn graph(self, name: &str, value: GraphProto) -> Self;
@@ -99,6 +101,11 @@ impl NodeExt for NodeProto {
     }
     fn ints(self, name: &str, values: &[i64]) -> Self {
         with(self, name, AttributeType::INTS, |a| a.ints = values.to_vec())
+    }
+    fn text(self, name: &str, value: &str) -> Self {
+        with(self, name, AttributeType::STRING, |a| {
+            a.s = value.as_bytes().to_vec();
+        })
     }
     fn tensor(self, name: &str, value: TensorProto) -> Self {
         with(self, name, AttributeType::TENSOR, |a| a.t = Some(value).into())

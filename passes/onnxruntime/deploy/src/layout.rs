@@ -23,6 +23,9 @@ type Counts = BTreeMap<(String, String), usize>;
 /// The domain of blocked operators.
 pub(crate) const BLOCKED: &str = "com.microsoft.nchwc";
 
+/// The operator that copies a value from blocks.
+pub(crate) const REORDERED: &str = "ReorderOutput";
+
 /// How the runtime calls what it converts: by the result, and this.
 const CONVERTED: &str = "_nchwc";
 
@@ -208,8 +211,12 @@ fn layout(nodes: &Graph, trace: &Trace<'_>) -> (Layout, BTreeMap<&'static str, V
         let Some(&first) = results.first() else { continue };
         let lost = results.iter().filter(|&&result| !trace.by_result.contains_key(result));
         layout.blocked.extend(lost.map(|&result| result.to_owned()));
+        let made_by = trace.made_by.get(first).filter(|op| trace.in_blocks.contains(op));
+        if made_by.is_some_and(|&op| trace.ops.ops[op].op_type != REORDERED) {
+            layout.in_blocks.insert(first.to_owned());
+        }
         let is_converted = match trace.made_by.get(first) {
-            Some(op) => trace.in_blocks.contains(op),
+            Some(_) => made_by.is_some(),
             // It is part of a reordering.
             None => node.op_type == "Transpose",
         };
@@ -265,7 +272,7 @@ impl<'g> Trace<'g> {
             let mut makers = op
                 .reads()
                 .filter_map(|operand| trace.by_result.get(ops.tensors[operand].name.as_str()));
-            let leads_out = |maker: &&OpId| ops.ops[**maker].op_type == "ReorderOutput";
+            let leads_out = |maker: &&OpId| ops.ops[**maker].op_type == REORDERED;
             let reads_blocks = makers.any(|maker| trace.in_blocks.contains(maker) && !leads_out(&maker));
             if op.domain == BLOCKED {
                 trace.by_name.insert(&op.name, id);

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::layout::{BLOCKED, Portable};
+use crate::layout::{BLOCKED, Portable, REORDERED};
 use crate::measure::Bench;
 use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
@@ -215,7 +215,7 @@ fn with_lasting_names(path: &Path, scratch: &Path) -> Result<PathBuf, DeployErro
     let model = OnnxModel::open(path, &looked_at())?;
     let mut proto = model.proto().clone();
     let nodes = proto.graph.mut_or_insert_default().node.iter_mut();
-    for node in nodes.filter(|node| node.domain == BLOCKED && node.op_type == "ReorderOutput") {
+    for node in nodes.filter(|node| node.domain == BLOCKED && node.op_type == REORDERED) {
         node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
     }
     let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());

@@ -12,6 +12,9 @@ use remat_onnx::proto::{GraphProto, ValueInfoProto};
 use remat_onnx::type_proto;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Operators on blocks that are never fused into what makes their operands.
+const NEVER_FUSED: [&str; 5] = ["Conv", "FusedConv", "MaxPool", "AveragePool", "Resize"];
+
 /// What of a model the runtime's layouts concern, by names of the model's values.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
@@ -19,6 +22,8 @@ pub struct Layout {
     pub converted: FxHashSet<String>,
     /// Values whose shapes decide over a conversion.
     pub stated: FxHashSet<String>,
+    /// Values that nodes make in blocks. Where a node without blocks reads one, there is a copy of it, too.
+    pub in_blocks: FxHashSet<String>,
     /// Values that exist in blocks only: a further reader would make a copy of them.
     pub blocked: FxHashSet<String>,
 }
@@ -40,6 +45,7 @@ impl Layout {
                 for (names, own) in [
                     (&self.converted, &mut own.converted),
                     (&self.stated, &mut own.stated),
+                    (&self.in_blocks, &mut own.in_blocks),
                     (&self.blocked, &mut own.blocked),
                 ] {
                     if names.contains(original) {
@@ -49,6 +55,29 @@ impl Layout {
             }
         }
         own
+    }
+
+    /// The values of the rewritten graph that lost all readers without blocks to other runs of what makes them, and that nothing is fused
+    /// with: no copy of them is needed.
+    pub(crate) fn no_longer_copied(&self, rewritten: &Graph) -> FxHashSet<String> {
+        let copied = |name: &String| self.in_blocks.contains(name) && !self.blocked.contains(name);
+        let outputs = rewritten.outputs.iter().map(|&output| &rewritten.tensors[output].name);
+        let mut needed: FxHashSet<&String> = outputs.collect();
+        let mut found = FxHashSet::default();
+        for op in rewritten.ops.iter().filter(|op| op.kind.is_run()) {
+            let result = op.results().next().map(|result| &rewritten.tensors[result].name);
+            let reads_blocks = NEVER_FUSED.contains(&op.op_type.as_str())
+                && result.is_some_and(|result| self.in_blocks.contains(result));
+            for operand in op.reads().map(|operand| &rewritten.tensors[operand].name) {
+                if !reads_blocks {
+                    needed.insert(operand);
+                } else if copied(operand) {
+                    found.insert(operand.clone());
+                }
+            }
+        }
+        found.retain(|name| !needed.contains(name));
+        found
     }
 
     /// Whether a view may stand between `operand` and the node that makes `result`.

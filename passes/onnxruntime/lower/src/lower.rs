@@ -112,7 +112,8 @@ pub fn lower(
     options: &LoweringOptions,
     layout: &Layout,
 ) -> Result<Lowered, OnnxError> {
-    let layout = layout.of(rewritten);
+    let mut layout = layout.of(rewritten);
+    let no_longer_copied = layout.no_longer_copied(rewritten);
     let mut proto = model.export_without_readers(rewritten)?;
     let mut names = Names::new(model, &proto);
     let mut types = types(rewritten);
@@ -126,8 +127,10 @@ pub fn lower(
     let mut activated: FxHashSet<String> = clones::read_by_marked_activations(graph).map(str::to_owned).collect();
     let mut guarded: FxHashSet<String> = anchors::with_fewer_readers(model.graph(), rewritten)
         .into_iter()
+        .filter(|name| !no_longer_copied.contains(*name))
         .map(str::to_owned)
         .collect();
+    layout.blocked.extend(no_longer_copied);
 
     let mut nodes = std::mem::take(&mut graph.node);
     let mut first = Vec::new();

@@ -24,13 +24,18 @@ fn written(folder: &Path, mut built: ModelProto) -> PathBuf {
 
 /// The model as a user gets it who sets nothing but dimensions.
 fn deployed(input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
+    deployed_within("auto", input, folder, dims)
+}
+
+/// The model as a user gets it who asks for a budget.
+fn deployed_within(budget: &str, input: &Path, folder: &Path, dims: &[(&str, u64)]) -> Deployment {
     let dims: BTreeMap<String, u64> = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     let load = LoadOptions {
         dims,
         ..LoadOptions::default()
     };
     let solve = SolveRequest {
-        budget: "auto".parse().expect("a budget"),
+        budget: budget.parse().expect("a budget"),
         max_overhead: None,
         solver: "auto".to_owned(),
     };
@@ -127,6 +132,53 @@ pub(crate) fn images_that_the_runtime_lays_out_in_blocks_keep_their_bits() {
             after <= tolerated(predicted) && predicted <= tolerated(after),
             "{predicted}, not {after}"
         );
+    }
+}
+
+/// A stage of a decoder of images: what an upsampling convolution makes is normalized, which takes it without blocks, and goes around that
+/// through a second convolution in blocks.
+fn upsampling() -> GraphProto {
+    let nodes = vec![
+        node("Conv", &["x", "w"], &["h"]).ints("pads", &[1; 4]),
+        node("Resize", &["h", "", "", "sizes"], &["u"])
+            .text("mode", "nearest")
+            .text("coordinate_transformation_mode", "asymmetric")
+            .text("nearest_mode", "floor"),
+        node("Conv", &["u", "w"], &["c"]).ints("pads", &[1; 4]),
+        node("InstanceNormalization", &["c", "scale", "bias"], &["n"]),
+        node("Tanh", &["n"], &["a"]),
+        node("Conv", &["a", "narrow"], &["d"]),
+        node("Conv", &["c", "narrow"], &["s"]),
+        node("Add", &["s", "d"], &["y"]),
+    ];
+    let mut built = graph(&[("x", tensor_type(FLOAT, "1 32 32 32"))], nodes, &["y"]);
+    built.output[0].type_ = Some(tensor_type(FLOAT, "1 8 128 128")).into();
+    built.initializer = vec![
+        numbers("w", &[32, 32, 3, 3]),
+        numbers("narrow", &[8, 32, 1, 1]),
+        numbers("scale", &[32]),
+        numbers("bias", &[32]),
+        integers("sizes", &[1, 32, 128, 128]),
+    ];
+    built
+}
+
+pub(crate) fn convolutions_in_blocks_are_recomputed_in_blocks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = deployed_within("85%", &written(folder.path(), model(upsampling())), folder.path(), &[]);
+    if cfg!(target_arch = "x86_64") {
+        let rejected: Vec<String> = found.rejected.iter().map(|one| one.reason.to_string()).collect();
+        assert_eq!(found.strategy, Strategy::LaidOut, "{rejected:?}");
+        assert!(found.solution.plan.recomputes() > 0, "nothing is recomputed");
+    }
+    let planned = found.solution.replay.peak;
+    assert!(
+        found.prediction.peak_bytes <= tolerated(planned),
+        "planned {planned}, predicted {}",
+        found.prediction.peak_bytes
+    );
+    if let Some((before, after)) = peaks(&found) {
+        assert!(after <= tolerated(before / 20 * 17), "{before} became {after}");
     }
 }
 

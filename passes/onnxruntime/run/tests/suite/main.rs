@@ -71,6 +71,10 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(
+            findings::convolutions_in_blocks_are_recomputed_in_blocks,
+            Need::OnnxRuntime
+        ),
+        trial!(
             findings::dimensions_that_are_given_count_in_what_is_predicted,
             Need::OnnxRuntime
         ),
