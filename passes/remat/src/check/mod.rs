@@ -32,7 +32,12 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
         tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
     }
     let plan = file.plan(&problem)?;
-    Ok(Solution::of(model, problem, plan, replay, file.certificate.clone()))
+    let placement = file.placement(&problem)?;
+    Ok(Solution {
+        bound: file.bound,
+        placement,
+        ..Solution::of(model, problem, plan, replay, file.certificate.clone())
+    })
 }
 
 /// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.

@@ -6,7 +6,7 @@ mod overhead;
 mod prune;
 mod solve;
 
-use remat_plan::{BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
+use remat_plan::{BlockPlacement, Bound, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
 use remat_verify::Replay;
 
 pub(crate) use accept::accept;
@@ -47,6 +47,10 @@ pub struct Solution {
     pub certificate: Option<Certificate>,
     /// Time before and after.
     pub overhead: Overhead,
+    /// What the budget bounds.
+    pub bound: Bound,
+    /// Where storages lie in one block; the checker has accepted it.
+    pub placement: Option<BlockPlacement>,
 }
 
 impl Solution {
@@ -63,18 +67,21 @@ impl Solution {
             replay,
             certificate,
             overhead,
+            bound: Bound::Load,
+            placement: None,
         }
     }
 
     /// The plan with its figures, ready to be written.
     #[must_use]
     pub fn plan_file(&self, model: &Model) -> PlanFile {
-        PlanFile {
+        let file = PlanFile {
             format: remat_plan::PLAN_FORMAT.to_owned(),
             model: self.problem.name.clone(),
             accounting: self.problem.accounting,
             order: self.problem.order,
             budget_bytes: self.problem.budget,
+            bound: self.bound,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
             energy_pj: (self.replay.energy > 0).then_some(self.replay.energy),
@@ -84,7 +91,12 @@ impl Solution {
             baseline_duration: model.baseline().duration,
             setup: model.setup().cloned(),
             certificate: self.certificate.clone(),
+            block: None,
             steps: PlanFile::records(&self.problem, &self.plan),
+        };
+        match &self.placement {
+            Some(placement) => file.placed(&self.problem, placement),
+            None => file,
         }
     }
 
