@@ -7,7 +7,7 @@ use remat_verify::{CheckError, Rejection};
 
 pub use error::{PlanError, Setting};
 
-use crate::{Error, Model, Solution};
+use crate::{Error, Model, PlacedPlan, Solution};
 
 /// Replays a plan that was read from a file.
 ///
@@ -33,11 +33,12 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     }
     let plan = file.plan(&problem)?;
     let placement = file.placement(&problem)?;
-    Ok(Solution {
-        bound: file.bound,
-        placement,
-        ..Solution::of(model, problem, plan, replay, file.certificate.clone())
-    })
+    let mut solution = Solution::of(model, problem, plan, replay, file.certificate.clone());
+    solution.bound = file.bound;
+    solution.placement = placement
+        .map(|placement| PlacedPlan::of(&solution, placement))
+        .transpose()?;
+    Ok(solution)
 }
 
 /// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.

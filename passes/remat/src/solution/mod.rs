@@ -3,16 +3,19 @@
 mod accept;
 mod error;
 mod overhead;
+mod place;
 mod prune;
 mod solve;
 
-use remat_plan::{BlockPlacement, Bound, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
+use remat_plan::{Bound, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
 use remat_verify::Replay;
 
 pub(crate) use accept::accept;
 pub use error::{BugReport, LowestPeak, Refusal, SolveError};
 pub use overhead::Overhead;
 pub(crate) use overhead::longest;
+pub use place::PlacedPlan;
+pub(crate) use place::Request;
 pub(crate) use prune::prune;
 pub(crate) use solve::seek;
 pub use solve::{solve, solve_for};
@@ -49,8 +52,8 @@ pub struct Solution {
     pub overhead: Overhead,
     /// What the budget bounds.
     pub bound: Bound,
-    /// Where storages lie in one block; the checker has accepted it.
-    pub placement: Option<BlockPlacement>,
+    /// Where storages lie in one block.
+    pub placement: Option<PlacedPlan>,
 }
 
 impl Solution {
@@ -95,7 +98,7 @@ impl Solution {
             steps: PlanFile::records(&self.problem, &self.plan),
         };
         match &self.placement {
-            Some(placement) => file.placed(&self.problem, placement),
+            Some(placed) => file.placed(&self.problem, &placed.placement),
             None => file,
         }
     }
