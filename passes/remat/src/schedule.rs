@@ -35,9 +35,9 @@ pub fn check_schedule(model: &Model, bytes: &[u8]) -> Result<Solution, Error> {
     needs_pages(model, moves(&plan.steps))?;
     let replay = remat_verify::replay(&problem, &plan).map_err(PlanError::Rejected)?;
     let placement = remat_schedule::placement_of(&problem, &plan, &schedule);
+    let placed = placement.map(|placement| PlacedPlan::of(&problem, &plan, &replay, placement));
+    let placement = placed.transpose().map_err(PlanError::Rejected)?;
     let mut solution = Solution::of(model, problem, plan, replay, None);
-    solution.placement = placement
-        .map(|placement| PlacedPlan::of(&solution, placement))
-        .transpose()?;
+    solution.placement = placement;
     Ok(solution)
 }

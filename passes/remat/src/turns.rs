@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use remat_plan::{Bound, BudgetSpec, Certificate};
+use remat_plan::{BlockPlacement, Bound, BudgetSpec, Certificate};
 use remat_solve::SolveControl;
 
 use crate::solution::{Request, accept, seek};
@@ -67,12 +67,12 @@ pub fn solve_in_block(
         let request = Request::of(model, &solution);
         if let Some(placement) = request.within(budget, &share(control, EACH))? {
             let placement = request.lowest(Some(&placement), &share(control, EACH))?;
-            solution.placement = Some(PlacedPlan::of(&solution, placement)?);
+            solution.placement = Some(judged(&solution, placement)?);
             solution.bound = Bound::Block;
             return Ok(solution);
         }
         let passes_alone = control.step_limit(0);
-        let found = PlacedPlan::of(&solution, request.lowest(None, &passes_alone)?)?;
+        let found = judged(&solution, request.lowest(None, &passes_alone)?)?;
         limit = next_limit(budget, &found, limit);
         if least.as_ref().is_none_or(|least| found.block() < least.block()) {
             least = Some(found);
@@ -85,6 +85,11 @@ pub fn solve_in_block(
     }
     let (block, load) = least.map_or((0, 0), |least| (least.block(), least.load));
     Err(PlacementError::NoBlock { budget, block, load }.into())
+}
+
+fn judged(solution: &Solution, placement: BlockPlacement) -> Result<PlacedPlan, PlacementError> {
+    let placed = PlacedPlan::of(&solution.problem, &solution.plan, &solution.replay, placement);
+    placed.map_err(PlacementError::Rejected)
 }
 
 /// The control with that share of the time that is left.

@@ -33,11 +33,11 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
     }
     let plan = file.plan(&problem)?;
     let placement = file.placement(&problem)?;
+    let placed = placement.map(|placement| PlacedPlan::of(&problem, &plan, &replay, placement));
+    let placement = placed.transpose().map_err(PlanError::Rejected)?;
     let mut solution = Solution::of(model, problem, plan, replay, file.certificate.clone());
     solution.bound = file.bound;
-    solution.placement = placement
-        .map(|placement| PlacedPlan::of(&solution, placement))
-        .transpose()?;
+    solution.placement = placement;
     Ok(solution)
 }
 

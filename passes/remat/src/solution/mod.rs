@@ -4,6 +4,7 @@ mod accept;
 mod error;
 mod overhead;
 mod place;
+mod placed;
 mod prune;
 mod solve;
 
@@ -14,8 +15,8 @@ pub(crate) use accept::accept;
 pub use error::{BugReport, LowestPeak, Refusal, SolveError};
 pub use overhead::Overhead;
 pub(crate) use overhead::longest;
-pub use place::PlacedPlan;
 pub(crate) use place::Request;
+pub use placed::PlacedPlan;
 pub(crate) use prune::prune;
 pub(crate) use solve::seek;
 pub use solve::{solve, solve_for};

@@ -5,39 +5,11 @@ use remat_plan::{
     Accounting, Block, BlockPlacement, Blocks, Buffer, BufferId, PlacedInterval, Placement, PlacementCertificate,
 };
 use remat_solve::SolveControl;
-use remat_verify::{Interval, check_block, intervals};
+use remat_verify::{Interval, intervals};
 use typed_index_collections::TiVec;
 
-use super::Solution;
+use super::{PlacedPlan, Solution};
 use crate::{Error, Model, PlacementError};
-
-/// Where the storages of a plan lie; the checker has accepted it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PlacedPlan {
-    /// The block and the offsets.
-    pub placement: BlockPlacement,
-    /// The largest sum of bytes at one step, which no block is smaller than.
-    pub load: u64,
-}
-
-impl PlacedPlan {
-    /// A placement that was given with a plan.
-    ///
-    /// # Errors
-    /// [`PlacementError::Rejected`] where the checker does not accept it.
-    pub(crate) fn of(solution: &Solution, placement: BlockPlacement) -> Result<Self, PlacementError> {
-        let (problem, plan) = (&solution.problem, &solution.plan);
-        let figures = check_block(problem, plan, &solution.replay, &placement).map_err(PlacementError::Rejected)?;
-        let load = figures.load;
-        Ok(Self { placement, load })
-    }
-
-    /// The size of the block.
-    #[must_use]
-    pub fn block(&self) -> u64 {
-        self.placement.block.bytes
-    }
-}
 
 /// A plan as buffers: one for each interval of residency, graph outputs pinned to the beginning of the block.
 pub(crate) struct Request {
@@ -130,7 +102,8 @@ impl Solution {
     /// [`PlacementError`] where all are too large together, or the checker rejects what was found.
     pub fn place(&mut self, model: &Model, control: &SolveControl<'_>) -> Result<(), Error> {
         let placement = Request::of(model, self).lowest(None, control)?;
-        self.placement = Some(PlacedPlan::of(self, placement)?);
+        let placed = PlacedPlan::of(&self.problem, &self.plan, &self.replay, placement);
+        self.placement = Some(placed.map_err(PlacementError::Rejected)?);
         Ok(())
     }
 }
