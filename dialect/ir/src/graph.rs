@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::{Attribute, OpId, StorageId, TensorId, ValueType};
+use crate::{Attribute, Block, OpId, StorageId, TensorId, ValueType};
 
 /// What running an op does besides computing its results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -169,6 +169,8 @@ pub struct Graph {
     pub inputs: Vec<TensorId>,
     /// Graph outputs, in the order of the signature; one tensor may stand twice.
     pub outputs: Vec<TensorId>,
+    /// Where storages lie in one block of memory, where that is planned.
+    pub block: Option<Block>,
 }
 
 impl Graph {

@@ -18,18 +18,23 @@
 //! 5. a `recompute` op repeats an earlier compute op that is pure, with as many results;
 //! 6. nothing is read after its storage was deallocated, and only results of ops are deallocated, once, while they are in memory;
 //! 7. nothing is read while its storage is in the second memory; only results of ops that are in memory are paged out, only what was
-//!    paged out is paged in, and graph outputs are in memory at the end.
+//!    paged out is paged in, and graph outputs are in memory at the end;
+//! 8. where the graph has a block, results of ops that have an offset lie in it, at multiples of its alignment, and no two that are in memory
+//!    at one time share a byte; nor does the workspace of an op that runs.
 
 mod attribute;
+mod block;
 mod builder;
 mod dot;
 mod graph;
 mod ids;
+mod places;
 pub mod text;
 mod types;
 mod validate;
 
 pub use attribute::Attribute;
+pub use block::{Block, Workspace};
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
 pub use graph::{Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};

@@ -82,6 +82,14 @@ pub enum GraphError {
     /// Invariant 7.
     #[error("graph output `{0}` is in the second memory at the end")]
     OutputPagedOut(String),
+    /// Invariant 8.
+    #[error("`{what}` cannot lie there: {why}")]
+    BadPlace {
+        /// The root of the storage, or the op that has a workspace.
+        what: String,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// Where a storage is.
@@ -105,6 +113,7 @@ impl Graph {
         self.check_views(&mut errors);
         self.check_recomputes(&mut errors);
         self.check_memory(&mut errors);
+        self.check_block(&mut errors);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 

@@ -1,12 +1,17 @@
 //! The plan file: stable JSON in names instead of ids, so that people and other tools can read and write it.
 
+use std::collections::BTreeMap;
+
 use remat_files::{DocumentError, document, shown};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Accounting, Certificate, Objective, OpId, OrderMode, Plan, Problem, Setup, Step, StorageId};
+use crate::{
+    Accounting, Block, BlockPlacement, Bound, Certificate, Objective, OpId, OrderMode, PlacedInterval, Plan, Problem,
+    Resident, Setup, Step, StorageId,
+};
 
 /// The value of [`PlanFile::format`] that this version writes.
 pub const PLAN_FORMAT: &str = "remat-plan/2";
@@ -29,7 +34,8 @@ pub enum StepKind {
     PageIn,
 }
 
-/// One step: `node` for compute and recompute, `tensor` (the one that roots the storage) for the others.
+/// One step: `node` for compute and recompute, `tensor` (the one that roots the storage) for the others; offsets where the plan has a
+/// block.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepRecord {
@@ -41,6 +47,12 @@ pub struct StepRecord {
     /// The storage that is freed or moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor: Option<String>,
+    /// Where what becomes resident at this step lies in the block: an offset in bytes for each storage, by the tensor that roots it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at: BTreeMap<String, u64>,
+    /// Where the workspace of `node` lies during this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_at: Option<u64>,
 }
 
 /// A plan with its figures, as JSON.
@@ -60,6 +72,9 @@ pub struct PlanFile {
     /// The budget in bytes; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_bytes: Option<u64>,
+    /// What the budget bounds.
+    #[serde(default, skip_serializing_if = "Bound::is_default")]
+    pub bound: Bound,
     /// Largest number of bytes resident at a step.
     pub peak_bytes: u64,
     /// Time of all steps, in the unit of the problem (nanoseconds for models).
@@ -83,6 +98,9 @@ pub struct PlanFile {
     /// What the solver claims; absent in plans written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
+    /// The block that storages lie in, where steps give offsets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Block>,
     /// The steps, in order.
     pub steps: Vec<StepRecord>,
 }
@@ -127,6 +145,34 @@ pub enum PlanFileError {
         /// The name.
         tensor: String,
     },
+    /// A step with offsets, and no block that they lie in.
+    #[error("step {step} gives offsets, and the plan states no `block`")]
+    NoBlock {
+        /// Position of the step, from 0.
+        step: usize,
+    },
+    /// A step that runs nothing gives an offset of a workspace.
+    #[error("step {step} ({kind:?}) runs nothing and has no workspace")]
+    NoRun {
+        /// Position of the step, from 0.
+        step: usize,
+        /// Its kind.
+        kind: StepKind,
+    },
+}
+
+impl StepRecord {
+    /// A step without offsets.
+    #[must_use]
+    pub fn new(op: StepKind, node: Option<String>, tensor: Option<String>) -> Self {
+        Self {
+            op,
+            node,
+            tensor,
+            at: BTreeMap::new(),
+            workspace_at: None,
+        }
+    }
 }
 
 impl PlanFile {
@@ -151,15 +197,8 @@ impl PlanFile {
     /// Writes a plan's steps with the names of the problem.
     #[must_use]
     pub fn records(problem: &Problem, plan: &Plan) -> Vec<StepRecord> {
-        let node = |op: StepKind, id: OpId| StepRecord {
-            op,
-            node: Some(problem.ops[id].name.clone()),
-            tensor: None,
-        };
-        let tensor = |op: StepKind, id: StorageId| {
-            let tensor = Some(problem.storage_name(id).to_owned());
-            StepRecord { op, node: None, tensor }
-        };
+        let node = |op: StepKind, id: OpId| StepRecord::new(op, Some(problem.ops[id].name.clone()), None);
+        let tensor = |op: StepKind, id: StorageId| StepRecord::new(op, None, Some(problem.storage_name(id).to_owned()));
         let record = |step: &Step| match *step {
             Step::Compute(op) => node(StepKind::Compute, op),
             Step::Recompute(op) => node(StepKind::Recompute, op),
@@ -170,48 +209,73 @@ impl PlanFile {
         plan.steps.iter().map(record).collect()
     }
 
+    /// States where storages lie. The steps are those of the plan that was placed.
+    #[must_use]
+    pub fn placed(mut self, problem: &Problem, placement: &BlockPlacement) -> Self {
+        for placed in &placement.intervals {
+            let Some(record) = self.steps.get_mut(placed.step) else {
+                continue;
+            };
+            match placed.what {
+                Resident::Storage(id) => {
+                    record.at.insert(problem.storage_name(id).to_owned(), placed.offset);
+                }
+                Resident::Workspace(_) => record.workspace_at = Some(placed.offset),
+            }
+        }
+        self.block = Some(placement.block.clone());
+        self
+    }
+
+    /// Where storages lie, in the ids of `problem`; `None` where the file does not say.
+    ///
+    /// # Errors
+    /// [`PlanFileError`] for the first step whose offsets name nothing that is in the problem, or have no block.
+    pub fn placement(&self, problem: &Problem) -> Result<Option<BlockPlacement>, PlanFileError> {
+        let Some(block) = &self.block else {
+            let has_offsets = |record: &StepRecord| !record.at.is_empty() || record.workspace_at.is_some();
+            return match self.steps.iter().position(has_offsets) {
+                Some(step) => Err(PlanFileError::NoBlock { step }),
+                None => Ok(None),
+            };
+        };
+        let names = Names::of(problem);
+        let mut intervals = Vec::new();
+        for (step, record) in self.steps.iter().enumerate() {
+            for (tensor, &offset) in &record.at {
+                let what = Resident::Storage(names.storage(step, tensor)?);
+                intervals.push(PlacedInterval { step, what, offset });
+            }
+            if let Some(offset) = record.workspace_at {
+                let kind = record.op;
+                let node = record.node.as_ref().ok_or(PlanFileError::NoRun { step, kind })?;
+                let what = Resident::Workspace(names.op(step, node)?);
+                intervals.push(PlacedInterval { step, what, offset });
+            }
+        }
+        intervals.sort_unstable();
+        let block = block.clone();
+        Ok(Some(BlockPlacement { block, intervals }))
+    }
+
     /// The steps in the ids of `problem`.
     ///
     /// # Errors
     /// [`PlanFileError`] for the first step whose name is missing or not in the problem.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanFileError> {
-        let ops: FxHashMap<&str, OpId> = problem
-            .ops
-            .iter_enumerated()
-            .map(|(id, op)| (op.name.as_str(), id))
-            .collect();
-        let storages: FxHashMap<&str, StorageId> = problem
-            .storages
-            .keys()
-            .map(|id| (problem.storage_name(id), id))
-            .collect();
+        let names = Names::of(problem);
+        let missing = |step: usize, record: &StepRecord, field| PlanFileError::MissingName {
+            step,
+            kind: record.op,
+            field,
+        };
         let op = |step: usize, record: &StepRecord| {
-            let Some(node) = &record.node else {
-                return Err(PlanFileError::MissingName {
-                    step,
-                    kind: record.op,
-                    field: "node",
-                });
-            };
-            let unknown = || PlanFileError::UnknownNode {
-                step,
-                node: node.clone(),
-            };
-            ops.get(node.as_str()).copied().ok_or_else(unknown)
+            let node = record.node.as_ref().ok_or_else(|| missing(step, record, "node"))?;
+            names.op(step, node)
         };
         let storage = |step: usize, record: &StepRecord| {
-            let Some(tensor) = &record.tensor else {
-                return Err(PlanFileError::MissingName {
-                    step,
-                    kind: record.op,
-                    field: "tensor",
-                });
-            };
-            let unknown = || PlanFileError::UnknownTensor {
-                step,
-                tensor: tensor.clone(),
-            };
-            storages.get(tensor.as_str()).copied().ok_or_else(unknown)
+            let tensor = record.tensor.as_ref().ok_or_else(|| missing(step, record, "tensor"))?;
+            names.storage(step, tensor)
         };
         let step = |(position, record): (usize, &StepRecord)| {
             Ok(match record.op {
@@ -229,5 +293,38 @@ impl PlanFile {
             .map(step)
             .collect::<Result<_, PlanFileError>>()?;
         Ok(Plan { steps })
+    }
+}
+
+/// The ids of the problem by name.
+struct Names<'a> {
+    ops: FxHashMap<&'a str, OpId>,
+    storages: FxHashMap<&'a str, StorageId>,
+}
+
+impl<'a> Names<'a> {
+    fn of(problem: &'a Problem) -> Self {
+        let ops = problem.ops.iter_enumerated();
+        let storages = problem.storages.keys();
+        Self {
+            ops: ops.map(|(id, op)| (op.name.as_str(), id)).collect(),
+            storages: storages.map(|id| (problem.storage_name(id), id)).collect(),
+        }
+    }
+
+    fn op(&self, step: usize, node: &str) -> Result<OpId, PlanFileError> {
+        let found = self.ops.get(node).copied();
+        found.ok_or_else(|| PlanFileError::UnknownNode {
+            step,
+            node: node.to_owned(),
+        })
+    }
+
+    fn storage(&self, step: usize, tensor: &str) -> Result<StorageId, PlanFileError> {
+        let found = self.storages.get(tensor).copied();
+        found.ok_or_else(|| PlanFileError::UnknownTensor {
+            step,
+            tensor: tensor.to_owned(),
+        })
     }
 }

@@ -39,7 +39,17 @@
 //!
 //! # Placement
 //! [`Buffer`]s that are needed for a while get offsets in a block: a [`Placement`].
+//!
+//! # The block of a plan
+//! A plan may say where everything that counts lies in one [`Block`]: a [`BlockPlacement`]. Time is counted in steps. An *interval of
+//! residency* begins at the step that creates a storage or brings it back, and ends before the step that frees it; a graph output ends with
+//! the plan. A storage that is paged out takes its bytes until the last run that begins before its transfer has ended, at least until the
+//! transfer begins. One that is paged in takes them from that step on, even where its transfer has to wait. A transient duplicate and a
+//! workspace take theirs during one step. Views lie where their storages lie, and what has no bytes has no place.
+//!
+//! The *load* is the largest sum of bytes at one step. It is the peak where nothing moves by DMA, and no block is smaller.
 
+mod block;
 mod budget;
 mod certificate;
 mod deadline;
@@ -57,6 +67,7 @@ mod setup;
 mod structure;
 mod validate;
 
+pub use block::{Block, BlockPlacement, Bound, PlacedInterval, Resident};
 pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
 pub use deadline::Deadline;

@@ -26,7 +26,8 @@
 //!
 //! [`solve_for`] takes a [`Goal`] besides: energy instead of time, and a deadline. A [`SecondMemory`] is part of how a model is opened.
 //!
-//! [`place_buffers`] gives buffers that are needed for a while their offsets in a block.
+//! [`place_buffers`] gives buffers that are needed for a while their offsets in a block. [`Solution::place`] does so for the storages of a
+//! plan, and [`solve_in_block`] finds plans whose block keeps the budget.
 //!
 //! Every plan and every placement that leaves this crate has passed `remat-verify`.
 
@@ -51,6 +52,7 @@ mod schedule;
 mod setup;
 mod solution;
 mod sweep;
+mod turns;
 mod watch;
 
 pub use auto::Auto;
@@ -74,10 +76,13 @@ pub use room::{DeviceMemory, ExternalBytes, Room};
 pub use save::{Output, SaveError, Target, rewrite, save};
 pub use schedule::check_schedule;
 pub use setup::contradiction;
-pub use solution::{BugReport, LowestPeak, Overhead, Refusal, Solution, SolveError, SolveRequest, solve, solve_for};
+pub use solution::{
+    BugReport, LowestPeak, Overhead, PlacedPlan, Refusal, Solution, SolveError, SolveRequest, solve, solve_for,
+};
 pub use sweep::{
     Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest, sweep,
 };
+pub use turns::solve_in_block;
 
 pub use remat_cost as profile;
 pub use remat_dtr as dtr;

@@ -41,6 +41,19 @@ pub enum PlacementError {
         /// Why the search stopped.
         stop: StopReason,
     },
+    /// A limit was reached before a plan was found whose block keeps the budget.
+    #[error(
+        "no plan was found whose block keeps the budget of {}: the smallest block that was found takes {}, {} of them are needed at once",
+        exact(*.budget), exact(*.block), exact(*.load)
+    )]
+    NoBlock {
+        /// The budget.
+        budget: u64,
+        /// The smallest block that was found.
+        block: u64,
+        /// The largest sum of bytes at one step of its plan.
+        load: u64,
+    },
     /// The checker rejected our placement, or what we claim about it: a bug of ours.
     #[error("the checker rejected our own placement: {0}")]
     Rejected(Rejection),
@@ -51,7 +64,7 @@ impl PlacementError {
         match self {
             Self::Csv(_) | Self::Buffers(_) => ErrorKind::Input,
             Self::TooSmall { .. } | Self::Indivisible { .. } => ErrorKind::Negative,
-            Self::NotFound { .. } => ErrorKind::Limit,
+            Self::NotFound { .. } | Self::NoBlock { .. } => ErrorKind::Limit,
             Self::Rejected(_) => ErrorKind::Internal,
         }
     }

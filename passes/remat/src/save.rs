@@ -137,8 +137,8 @@ pub enum Target {
     },
 }
 
-/// The model's graph with the plan applied: explicit `recompute`, `dealloc`, `page_out` and `page_in` ops. `None` where the input is
-/// a problem.
+/// The model's graph with the plan applied: explicit `recompute`, `dealloc`, `page_out` and `page_in` ops, and with offsets where
+/// the solution has a block. `None` where the input is a problem.
 ///
 /// # Errors
 /// [`SaveError::Rewrite`] if the plan is not valid, which no plan that passed the checker is.
@@ -149,10 +149,13 @@ pub fn rewrite(model: &Model, solution: &Solution) -> Result<Option<Graph>, Erro
         .map(remat_onnx::OnnxModel::reserved_names)
         .unwrap_or_default();
     let is_reserved = |name: &str| reserved.contains(name);
-    Ok(Some(remat_rewrite::rewrite(
+    let (problem, plan) = (&solution.problem, &solution.plan);
+    let placement = solution.placement.as_ref().map(|placed| &placed.placement);
+    Ok(Some(remat_rewrite::rewrite_placed(
         graph,
-        &solution.problem,
-        &solution.plan,
+        problem,
+        plan,
+        placement,
         &is_reserved,
     )?))
 }

@@ -33,4 +33,4 @@ mod names;
 mod rewrite;
 
 pub use error::RewriteError;
-pub use rewrite::rewrite;
+pub use rewrite::{rewrite, rewrite_placed};

@@ -1,7 +1,7 @@
 //! The plan, step by step, as ops of a new graph.
 
-use remat_ir::{Graph, Op, OpId, OpKind, Storage, StorageClass, StorageId, Tensor, TensorId};
-use remat_plan::{Plan, Problem, Step};
+use remat_ir::{Block, Graph, Op, OpId, OpKind, Storage, StorageClass, StorageId, Tensor, TensorId, Workspace};
+use remat_plan::{BlockPlacement, PlacedInterval, Plan, Problem, Resident, Step};
 use typed_index_collections::TiVec;
 
 use crate::RewriteError;
@@ -31,10 +31,35 @@ pub fn rewrite(
     plan: &Plan,
     reserved: &dyn Fn(&str) -> bool,
 ) -> Result<Graph, RewriteError> {
+    rewrite_placed(graph, problem, plan, None, reserved)
+}
+
+/// [`rewrite`], and the graph says where everything lies in the block of `placement`, which the checker accepts.
+///
+/// Where the plan frees a graph output, the graph has no block: it never gives outputs up, so their bytes would be taken twice.
+///
+/// # Errors
+/// As [`rewrite`].
+pub fn rewrite_placed(
+    graph: &Graph,
+    problem: &Problem,
+    plan: &Plan,
+    placement: Option<&BlockPlacement>,
+    reserved: &dyn Fn(&str) -> bool,
+) -> Result<Graph, RewriteError> {
     check_same(graph, problem)?;
     let mut rewriter = Rewriter::new(graph, Names::new(graph, reserved))?;
+    rewriter.new.block = placement.map(|placement| Block {
+        bytes: placement.block.bytes,
+        alignment: placement.block.alignment,
+        ..Block::default()
+    });
     for (position, &step) in plan.steps.iter().enumerate() {
+        let before = (rewriter.new.storages.len(), rewriter.new.ops.next_key());
         rewriter.step(position, step)?;
+        if let Some(placement) = placement {
+            rewriter.place(problem, placement.at(position), before);
+        }
     }
     rewriter.finish()
 }
@@ -81,6 +106,8 @@ struct Rewriter<'a> {
     new: Graph,
     /// Of the tensors of the old graph: whether it is a graph output.
     is_output: TiVec<TensorId, bool>,
+    /// Of the storages of the new graph: the storage of the old one that it is an instance of.
+    origin: TiVec<StorageId, StorageId>,
     /// Of the storages of the new graph: whether it holds a graph output.
     returned: TiVec<StorageId, bool>,
     /// The first run of each op.
@@ -115,6 +142,7 @@ impl<'a> Rewriter<'a> {
                 ..Graph::default()
             },
             is_output,
+            origin: TiVec::new(),
             returned: TiVec::new(),
             first_run: TiVec::from(vec![None; old.ops.len()]),
             recomputes: TiVec::from(vec![0; old.ops.len()]),
@@ -132,6 +160,30 @@ impl<'a> Rewriter<'a> {
             }
         }
         Ok(rewriter)
+    }
+
+    /// States where what a step made or brought back lies. Before it, there were so many storages, and its first op was still to come.
+    fn place(&mut self, problem: &Problem, places: &[PlacedInterval], (storages, op): (usize, OpId)) {
+        let Some(block) = &mut self.new.block else { return };
+        for placed in places {
+            match placed.what {
+                Resident::Storage(_) if self.new.ops[op].kind == OpKind::PageIn => {
+                    block.returns.insert(op, placed.offset);
+                }
+                Resident::Storage(storage) => {
+                    let new = self.origin.iter_enumerated().skip(storages);
+                    let made = new.filter(|&(_, &origin)| origin == storage);
+                    block.results.extend(made.map(|(id, _)| (id, placed.offset)));
+                }
+                Resident::Workspace(run) => {
+                    let workspace = Workspace {
+                        bytes: problem.ops[run].workspace,
+                        offset: placed.offset,
+                    };
+                    block.workspaces.insert(op, workspace);
+                }
+            }
+        }
     }
 
     fn step(&mut self, position: usize, step: Step) -> Result<(), RewriteError> {
@@ -251,7 +303,9 @@ impl<'a> Rewriter<'a> {
             return Err(bad("is not there"));
         };
         self.instance[storage] = None;
-        if !self.returned[instance] {
+        if self.returned[instance] {
+            self.new.block = None;
+        } else {
             self.on_memory(OpKind::Dealloc, instance);
         }
         Ok(())
@@ -297,6 +351,7 @@ impl<'a> Rewriter<'a> {
 
     /// Adds an instance of a storage; its root is the tensor that is pushed next.
     fn push_storage(&mut self, storage: StorageId) -> StorageId {
+        self.origin.push(storage);
         self.returned.push(false);
         self.is_out.push(false);
         self.new.storages.push_and_get_key(Storage {
@@ -332,6 +387,7 @@ impl<'a> Rewriter<'a> {
             .filter(|&id| self.returned[id] && self.is_out[id])
             .collect();
         for output in outside {
+            self.new.block = None;
             self.on_memory(OpKind::PageIn, output);
         }
         let original = |tensors: &[TensorId]| tensors.iter().filter_map(|&tensor| self.original[tensor]).collect();

@@ -3,7 +3,7 @@
 //! ```text
 //! graph "g" { ... }
 //!
-//! // plan: paper reserved NAME ...      (both words may be missing)
+//! // plan: paper reserved NAME ...      (both words may be missing; `placed`: in a block, each interval above those before)
 //! compute a
 //! free b
 //!
@@ -20,10 +20,11 @@ mod support;
 
 use std::path::Path;
 
-use remat_ir::Graph;
-use remat_plan::Accounting;
-use remat_rewrite::rewrite;
+use remat_ir::{Graph, OpId};
+use remat_plan::{Accounting, Block, BlockPlacement, PlacedInterval};
+use remat_rewrite::rewrite_placed;
 use remat_testing::plans::plan;
+use remat_verify::{Interval, intervals};
 use support::problem;
 
 const PLAN: &str = "// plan:";
@@ -33,14 +34,18 @@ const ERROR: &str = "// error:";
 /// What the plan makes of the graph: the last part of the file.
 fn outcome(graph: &str, options: &str, steps: &str) -> datatest_stable::Result<String> {
     let (accounting, reserved) = options.split_once("reserved").unwrap_or((options, ""));
+    let is_placed = accounting.trim() == "placed";
     let accounting = match accounting.trim() {
-        "" => Accounting::Runtime,
+        "" | "placed" => Accounting::Runtime,
         "paper" => Accounting::Paper,
         other => return Err(format!("unknown accounting `{other}`").into()),
     };
     let reserved: Vec<&str> = reserved.split_whitespace().collect();
     let graph = Graph::parse(graph)?;
-    let problem = problem(&graph, accounting, |_| 0);
+    let mut problem = problem(&graph, accounting, |_| 0);
+    if is_placed {
+        problem.ops[OpId::new(0)].workspace = 24;
+    }
     let plan = plan(
         &problem,
         &steps
@@ -52,13 +57,42 @@ fn outcome(graph: &str, options: &str, steps: &str) -> datatest_stable::Result<S
             .join(","),
     );
     let checked = remat_verify::replay(&problem, &plan);
-    match rewrite(&graph, &problem, &plan, &|name| reserved.contains(&name)) {
+    let replay = checked.as_ref().ok().filter(|_| is_placed);
+    let placement = replay.map(|replay| stacked(&intervals(&problem, &plan, replay)));
+    match rewrite_placed(&graph, &problem, &plan, placement.as_ref(), &|name| {
+        reserved.contains(&name)
+    }) {
         Ok(new) => {
             checked?;
             Ok(format!("{REWRITTEN}\n{new}"))
         }
         Err(_) if checked.is_ok() => Err("the checker accepts the plan".into()),
         Err(error) => Ok(format!("{ERROR}\n{error}\n")),
+    }
+}
+
+/// Every interval above the ones before.
+fn stacked(needed: &[Interval]) -> BlockPlacement {
+    const ALIGNMENT: u64 = 8;
+    let mut end: u64 = 0;
+    let place = |interval: &Interval| {
+        let offset = end;
+        end = (offset + interval.bytes).next_multiple_of(ALIGNMENT);
+        PlacedInterval {
+            step: interval.steps.start,
+            what: interval.what,
+            offset,
+        }
+    };
+    let intervals = needed.iter().map(place).collect();
+    BlockPlacement {
+        block: Block {
+            bytes: end,
+            alignment: ALIGNMENT,
+            outputs_bytes: None,
+            certificate: None,
+        },
+        intervals,
     }
 }
 

@@ -8,7 +8,12 @@
  *         case REMAT_FREE:     ... storage number step.id is given up
  *         case REMAT_PAGE_OUT: ... it moves to the second memory
  *         case REMAT_PAGE_IN:  ... it comes back
+ *         case REMAT_PLACE:     ... storage number step.id, which the next step makes or brings back, lies at byte step.offset of the block
+ *         case REMAT_DUPLICATE: ... it is there and stays; what the next step makes of it once more goes to step.offset, and is not read
+ *         case REMAT_WORKSPACE: ... the op that runs next has its workspace at step.offset
  *     }
+ *
+ * The last three come where schedule.block is not 0: then a static array of that many bytes holds all that the steps need.
  */
 #ifndef REMAT_SCHEDULE_H
 #define REMAT_SCHEDULE_H
@@ -16,7 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum remat_kind { REMAT_RUN = 0, REMAT_FREE = 1, REMAT_PAGE_OUT = 2, REMAT_PAGE_IN = 3 };
+enum remat_kind {
+    REMAT_RUN = 0,
+    REMAT_FREE = 1,
+    REMAT_PAGE_OUT = 2,
+    REMAT_PAGE_IN = 3,
+    REMAT_PLACE = 4,
+    REMAT_DUPLICATE = 5,
+    REMAT_WORKSPACE = 6
+};
 
 enum remat_result {
     REMAT_OK = 0,
@@ -25,13 +38,14 @@ enum remat_result {
     REMAT_TRUNCATED, /* they end too early */
     REMAT_CHECKSUM,  /* the checksum at the end is that of other bytes */
     REMAT_NUMBER,    /* a number is too large for its place, or longer than it needs to be */
-    REMAT_RANGE,     /* a step or a size names something that is not there */
+    REMAT_RANGE,     /* a step or a size names something that is not there, or an offset is behind the block */
     REMAT_TRAILING   /* bytes between the last step and the checksum */
 };
 
 typedef struct {
     enum remat_kind kind;
-    uint32_t id; /* of the op for REMAT_RUN, of the storage for all others */
+    uint32_t id;     /* of the op for REMAT_RUN, of the storage for all others but REMAT_WORKSPACE */
+    uint64_t offset; /* in the block, for the last three kinds */
 } remat_step;
 
 typedef struct {
@@ -42,9 +56,13 @@ typedef struct {
     uint32_t ops, storages, steps;
     uint64_t peak;        /* most bytes in memory at once, workspace of ops included */
     uint64_t second_peak; /* most bytes in the second memory at once */
+    uint64_t block;     /* bytes of the block that everything lies in; 0 if there are no offsets */
+    uint64_t alignment; /* every offset is a multiple of this */
+    uint64_t outputs;   /* results that stay to the end lie in the first so many bytes of the block; 0 if nothing is said of that */
+    unsigned kind_bits; /* of a step; 3 if there are offsets */
     remat_cursor table, indexes, body;
     uint32_t left; /* steps still to come */
-    uint32_t expected[4], last[4]; /* what the next step of each kind is expected to name, what the last one named */
+    uint32_t expected[8], last[8]; /* what the next step of each kind is expected to name, what the last one named */
 } remat_schedule;
 
 /* A number of seven bits a byte, lowest first, in as few bytes as it needs. */
@@ -80,26 +98,39 @@ static inline uint32_t remat_checksum(const uint8_t *at, const uint8_t *end) {
     return ~sum;
 }
 
+static inline enum remat_result remat_offset(remat_schedule *schedule, uint64_t *offset) {
+    enum remat_result result = remat_number(&schedule->body, offset);
+    if (result != REMAT_OK) return result;
+    if (*offset > schedule->block / schedule->alignment) return REMAT_RANGE;
+    *offset *= schedule->alignment;
+    return REMAT_OK;
+}
+
 static inline enum remat_result remat_read_step(remat_schedule *schedule, remat_step *step) {
     uint64_t code;
     enum remat_result result = remat_number(&schedule->body, &code);
     if (result != REMAT_OK) return result;
     if (code > UINT32_MAX) return REMAT_NUMBER;
-    int64_t zigzag = (int64_t)(code >> 2);
-    int64_t id = (int64_t)schedule->expected[code & 3] + (zigzag & 1 ? -(zigzag >> 1) - 1 : zigzag >> 1);
-    step->kind = (enum remat_kind)(code & 3);
+    unsigned kind = (unsigned)code & ((1u << schedule->kind_bits) - 1);
+    if (kind > REMAT_WORKSPACE) return REMAT_RANGE;
+    int64_t zigzag = (int64_t)(code >> schedule->kind_bits);
+    step->kind = (enum remat_kind)kind;
+    step->offset = 0;
+    step->id = 0;
+    if (kind == REMAT_WORKSPACE) return zigzag ? REMAT_RANGE : remat_offset(schedule, &step->offset);
+    int64_t id = (int64_t)schedule->expected[kind] + (zigzag & 1 ? -(zigzag >> 1) - 1 : zigzag >> 1);
     if (id < 0 || id >= (int64_t)(step->kind == REMAT_RUN ? schedule->ops : schedule->storages)) return REMAT_RANGE;
     step->id = (uint32_t)id;
-    schedule->expected[step->kind] = step->kind == REMAT_RUN ? step->id + 1 : schedule->last[step->kind];
-    schedule->last[step->kind] = step->id;
-    return REMAT_OK;
+    schedule->expected[kind] = kind == REMAT_RUN || kind == REMAT_PLACE ? step->id + 1 : schedule->last[kind];
+    schedule->last[kind] = step->id;
+    return kind < REMAT_PLACE ? REMAT_OK : remat_offset(schedule, &step->offset);
 }
 
 /* Begins again with the first step. */
 static inline void remat_rewind(remat_schedule *schedule, remat_cursor body) {
     schedule->body = body;
     schedule->left = schedule->steps;
-    for (int kind = 0; kind < 4; kind++) schedule->expected[kind] = schedule->last[kind] = 0;
+    for (int kind = 0; kind < 8; kind++) schedule->expected[kind] = schedule->last[kind] = 0;
 }
 
 /* Checks all of the bytes, which must outlive the schedule. Unless the result is REMAT_OK, the schedule must not be used. */
@@ -110,7 +141,7 @@ static inline enum remat_result remat_open(remat_schedule *schedule, const void 
     for (int i = 0; i < 4; i++)
         if (first[i] != magic[i]) return REMAT_MAGIC;
     if (bytes < 5) return REMAT_TRUNCATED;
-    if (first[4] != 1) return REMAT_VERSION;
+    if (first[4] != 1 && first[4] != 2) return REMAT_VERSION;
     if (bytes < 9) return REMAT_TRUNCATED;
     const uint8_t *end = first + bytes - 4;
     uint32_t sum = end[0] | (uint32_t)end[1] << 8 | (uint32_t)end[2] << 16 | (uint32_t)end[3] << 24;
@@ -125,6 +156,17 @@ static inline enum remat_result remat_open(remat_schedule *schedule, const void 
     if ((result = remat_count(&cursor, &schedule->steps)) != REMAT_OK) return result;
     if ((result = remat_number(&cursor, &schedule->peak)) != REMAT_OK) return result;
     if ((result = remat_number(&cursor, &schedule->second_peak)) != REMAT_OK) return result;
+    schedule->block = schedule->outputs = 0;
+    schedule->alignment = 1;
+    schedule->kind_bits = 2;
+    if (first[4] == 2) {
+        schedule->kind_bits = 3;
+        if ((result = remat_number(&cursor, &schedule->block)) != REMAT_OK) return result;
+        if ((result = remat_number(&cursor, &schedule->alignment)) != REMAT_OK) return result;
+        if (schedule->alignment == 0) return REMAT_RANGE;
+        if ((result = remat_number(&cursor, &schedule->outputs)) != REMAT_OK) return result;
+        if (schedule->outputs > schedule->block) return REMAT_RANGE;
+    }
     if ((result = remat_count(&cursor, &distinct)) != REMAT_OK) return result;
     schedule->table = cursor;
     for (uint32_t i = 0; i < distinct; i++)

@@ -1,6 +1,7 @@
 //! Plans as compact binary schedules, for devices that follow them step by step.
 //!
-//! A schedule says in a few hundred bytes what runs, what is freed, and what moves to a second memory and back. The format is
+//! A schedule says in a few hundred bytes what runs, what is freed, and what moves to a second memory and back; one with a block says where
+//! everything lies. The format is
 //! described in `docs/schedule.md`. The reader, [`Schedule`], needs neither the standard library nor an allocator, and so do its sibling in C
 //! (`c/remat_schedule.h`) and the devices that both are for. Writing is for hosts (feature `write`, on by default).
 //!
@@ -18,6 +19,6 @@ mod read;
 #[cfg(feature = "write")]
 mod write;
 
-pub use read::{FormatError, Schedule, Sizes, Step, Steps};
+pub use read::{Block, FormatError, Schedule, Sizes, Step, Steps};
 #[cfg(feature = "write")]
-pub use write::{Figures, Numbering, WriteError, encode, plan_of};
+pub use write::{Figures, Numbering, WriteError, encode, encode_placed, placement_of, plan_of};

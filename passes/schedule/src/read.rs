@@ -2,7 +2,10 @@
 
 use core::fmt;
 
-use crate::format::{CHECKSUM_BYTES, Expected, FREE, MAGIC, MOST, PAGE_OUT, RUN, VERSION, checksum};
+use crate::format::{
+    CHECKSUM_BYTES, DUPLICATE, Expected, FREE, MAGIC, MOST, PAGE_IN, PAGE_OUT, PLACE, RUN, VERSION, VERSION_PLACED,
+    WORKSPACE, checksum, kind_bits,
+};
 
 /// One step. Ops and storages are numbers below [`Schedule::ops`] and [`Schedule::storages`]; `docs/schedule.md` says whose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,6 +18,36 @@ pub enum Step {
     PageOut(u32),
     /// A storage comes back.
     PageIn(u32),
+    /// What the next step makes or brings back lies here until it is freed or moved away. Only where there is a block, as the next two.
+    Place {
+        /// The storage.
+        storage: u32,
+        /// Its first byte in the block.
+        offset: u64,
+    },
+    /// The storage is there already, and stays where it is: what the next step makes of it once more goes here, and is not read.
+    Duplicate {
+        /// The storage.
+        storage: u32,
+        /// The first byte in the block.
+        offset: u64,
+    },
+    /// The workspace of the op that runs next begins here.
+    Workspace {
+        /// Its first byte in the block.
+        offset: u64,
+    },
+}
+
+/// The block of memory that everything lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Its size.
+    pub bytes: u64,
+    /// Every offset is a multiple of this; at least 1.
+    pub alignment: u64,
+    /// Results that stay to the end lie in the first so many bytes; 0 where nothing is said of that.
+    pub outputs_bytes: u64,
 }
 
 /// Why bytes are no schedule. Offsets count from the first byte.
@@ -49,7 +82,10 @@ impl fmt::Display for FormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Magic => f.write_str("not a schedule: it does not begin with `RMTS`"),
-            Self::Version(found) => write!(f, "schedule of version {found}, and only {VERSION} is known"),
+            Self::Version(found) => write!(
+                f,
+                "schedule of version {found}, and only {VERSION} and {VERSION_PLACED} are known"
+            ),
             Self::Truncated => f.write_str("the schedule ends too early"),
             Self::Checksum => f.write_str("the checksum is wrong: the schedule was cut or changed"),
             Self::Number { offset } => write!(f, "the number at byte {offset} is too large or too long"),
@@ -69,6 +105,7 @@ pub struct Schedule<'a> {
     steps: u32,
     peak: u64,
     second_peak: u64,
+    block: Option<Block>,
     sizes: Sizes<'a>,
     body: Cursor<'a>,
 }
@@ -85,11 +122,12 @@ impl<'a> Schedule<'a> {
         if *magic != MAGIC {
             return Err(FormatError::Magic);
         }
-        match rest.first() {
+        let is_placed = match rest.first() {
             None => return Err(FormatError::Truncated),
-            Some(&VERSION) => {}
+            Some(&VERSION) => false,
+            Some(&VERSION_PLACED) => true,
             Some(&other) => return Err(FormatError::Version(other)),
-        }
+        };
         let head = MAGIC.len() + 1;
         let end = bytes.len() - CHECKSUM_BYTES.min(bytes.len());
         let Some((content, sum)) = bytes.split_last_chunk().filter(|_| end >= head) else {
@@ -101,6 +139,7 @@ impl<'a> Schedule<'a> {
         let mut cursor = Cursor { content, at: head };
         let (ops, storages, steps) = (cursor.count()?, cursor.count()?, cursor.count()?);
         let (peak, second_peak) = (cursor.number()?, cursor.number()?);
+        let block = is_placed.then(|| cursor.block()).transpose()?;
         let distinct = cursor.count()?;
         let table = cursor;
         for _ in 0..distinct {
@@ -120,6 +159,7 @@ impl<'a> Schedule<'a> {
             steps,
             peak,
             second_peak,
+            block,
             sizes,
             body: cursor,
         };
@@ -158,6 +198,12 @@ impl<'a> Schedule<'a> {
         self.second_peak
     }
 
+    /// The block, where steps give offsets.
+    #[must_use]
+    pub fn block(&self) -> Option<Block> {
+        self.block
+    }
+
     /// Bytes of each storage, in order.
     #[must_use]
     pub fn sizes(&self) -> Sizes<'a> {
@@ -170,6 +216,7 @@ impl<'a> Schedule<'a> {
         Steps {
             cursor: self.body,
             counts: [self.ops, self.storages],
+            block: self.block,
             left: self.steps,
             expected: Expected::default(),
         }
@@ -211,6 +258,7 @@ pub struct Steps<'a> {
     cursor: Cursor<'a>,
     /// Of ops and storages.
     counts: [u32; 2],
+    block: Option<Block>,
     left: u32,
     expected: Expected,
 }
@@ -219,9 +267,16 @@ impl Steps<'_> {
     fn read(&mut self) -> Result<Step, FormatError> {
         let offset = self.cursor.at;
         let code = u32::try_from(self.cursor.number()?).map_err(|_| FormatError::Number { offset })?;
-        let kind = (code & 3) as usize;
+        let bits = kind_bits(if self.block.is_some() { VERSION_PLACED } else { VERSION });
+        let kind = (code & ((1 << bits) - 1)) as usize;
+        if kind == WORKSPACE {
+            return match code >> bits {
+                0 => Ok(Step::Workspace { offset: self.offset()? }),
+                _ => Err(FormatError::Range { offset }),
+            };
+        }
         // Below 2^30 either way, so all sums fit.
-        let zigzag = i64::from(code >> 2);
+        let zigzag = i64::from(code >> bits);
         let difference = (zigzag >> 1) ^ -(zigzag & 1);
         let count = self.counts[usize::from(kind != RUN)];
         let named = self.expected.of(kind) + difference;
@@ -232,8 +287,27 @@ impl Steps<'_> {
             RUN => Step::Run(id),
             FREE => Step::Free(id),
             PAGE_OUT => Step::PageOut(id),
-            _ => Step::PageIn(id),
+            PAGE_IN => Step::PageIn(id),
+            PLACE => Step::Place {
+                storage: id,
+                offset: self.offset()?,
+            },
+            DUPLICATE => Step::Duplicate {
+                storage: id,
+                offset: self.offset()?,
+            },
+            _ => return Err(FormatError::Range { offset }),
         })
+    }
+
+    /// An offset in the block.
+    fn offset(&mut self) -> Result<u64, FormatError> {
+        let offset = self.cursor.at;
+        let (bytes, alignment) = self.block.map_or((0, 1), |block| (block.bytes, block.alignment));
+        let found = self.cursor.number()?.checked_mul(alignment);
+        found
+            .filter(|&found| found <= bytes)
+            .ok_or(FormatError::Range { offset })
     }
 }
 
@@ -288,6 +362,25 @@ impl Cursor<'_> {
             value if value <= MOST => Ok(value as u32),
             _ => Err(FormatError::Number { offset }),
         }
+    }
+
+    fn block(&mut self) -> Result<Block, FormatError> {
+        let bytes = self.number()?;
+        let offset = self.at;
+        let alignment = self.number()?;
+        if alignment == 0 {
+            return Err(FormatError::Range { offset });
+        }
+        let offset = self.at;
+        let outputs_bytes = self.number()?;
+        if outputs_bytes > bytes {
+            return Err(FormatError::Range { offset });
+        }
+        Ok(Block {
+            bytes,
+            alignment,
+            outputs_bytes,
+        })
     }
 
     fn below(&mut self, count: u32) -> Result<(), FormatError> {

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::string::String;
 use std::vec::Vec;
 
-use remat_plan::{OpId, Plan, Problem, StorageId, StorageRole};
+use remat_plan::{BlockPlacement, OpId, PlacedInterval, Plan, Problem, Resident, StorageId, StorageRole};
 use thiserror::Error;
 
-use crate::format::{Expected, FREE, MAGIC, MOST, PAGE_IN, PAGE_OUT, RUN, VERSION, checksum};
+use crate::format::{
+    DUPLICATE, Expected, FREE, MAGIC, MOST, PAGE_IN, PAGE_OUT, PLACE, RUN, VERSION, VERSION_PLACED, WORKSPACE,
+    checksum, kind_bits,
+};
 use crate::read::{Schedule, Step};
 
 /// What a replay found of the plan.
@@ -33,6 +36,16 @@ pub enum WriteError {
         id: usize,
         /// How many there are.
         count: usize,
+    },
+    /// An offset that is no multiple of the alignment.
+    #[error("step {step} gives the offset {offset}, which is no multiple of the alignment {alignment}")]
+    Misaligned {
+        /// Position of the step, from 0.
+        step: usize,
+        /// The offset.
+        offset: u64,
+        /// The alignment of the block.
+        alignment: u64,
     },
     /// More than the format holds.
     #[error("a schedule holds up to {MOST} {what}, and there are {count}")]
@@ -95,34 +108,20 @@ impl Numbering {
 /// # Errors
 /// [`WriteError`] if the plan is not one for the problem, or exceeds the format.
 pub fn encode(problem: &Problem, plan: &Plan, figures: Figures) -> Result<Vec<u8>, WriteError> {
-    let numbering = Numbering::of(problem);
-    let counts = [
-        ("ops", problem.ops.len()),
-        ("storages", numbering.storages.len()),
-        ("steps", plan.steps.len()),
-    ];
-    let mut bytes = MAGIC.to_vec();
-    bytes.push(VERSION);
-    for (what, count) in counts {
-        if count as u64 > MOST {
-            return Err(WriteError::TooMany { what, count });
-        }
-        push(&mut bytes, count as u64);
-    }
-    push(&mut bytes, figures.peak);
-    push(&mut bytes, figures.second_peak);
-    push_sizes(&mut bytes, problem, &numbering);
-    let mut expected = Expected::default();
-    for (position, &step) in plan.steps.iter().enumerate() {
-        let (kind, id) = code(problem, &numbering, position, step)?;
-        let difference = i64::from(id) - expected.of(kind);
-        expected.see(kind, id);
-        let zigzag = difference.unsigned_abs() * 2 - u64::from(difference < 0);
-        push(&mut bytes, zigzag << 2 | kind as u64);
-    }
-    let sum = checksum(&bytes);
-    bytes.extend(sum.to_le_bytes());
-    Ok(bytes)
+    Writer::new(problem, VERSION).write(plan, figures, None)
+}
+
+/// [`encode`], with the offsets of a placement that the checker accepts.
+///
+/// # Errors
+/// As [`encode`]; [`WriteError::Misaligned`] for offsets that are no multiples of the alignment.
+pub fn encode_placed(
+    problem: &Problem,
+    plan: &Plan,
+    figures: Figures,
+    placement: &BlockPlacement,
+) -> Result<Vec<u8>, WriteError> {
+    Writer::new(problem, VERSION_PLACED).write(plan, figures, Some(placement))
 }
 
 /// The plan that a schedule spells out.
@@ -150,15 +149,172 @@ pub fn plan_of(problem: &Problem, schedule: &Schedule<'_>) -> Result<Plan, Write
     let storage = |number: u32| numbering.storages[number as usize];
     let step = |step| match step {
         Step::Run(op) if std::mem::replace(&mut ran[op as usize], true) => {
-            remat_plan::Step::Recompute(OpId::new(op as usize))
+            Some(remat_plan::Step::Recompute(OpId::new(op as usize)))
         }
-        Step::Run(op) => remat_plan::Step::Compute(OpId::new(op as usize)),
-        Step::Free(number) => remat_plan::Step::Free(storage(number)),
-        Step::PageOut(number) => remat_plan::Step::PageOut(storage(number)),
-        Step::PageIn(number) => remat_plan::Step::PageIn(storage(number)),
+        Step::Run(op) => Some(remat_plan::Step::Compute(OpId::new(op as usize))),
+        Step::Free(number) => Some(remat_plan::Step::Free(storage(number))),
+        Step::PageOut(number) => Some(remat_plan::Step::PageOut(storage(number))),
+        Step::PageIn(number) => Some(remat_plan::Step::PageIn(storage(number))),
+        Step::Place { .. } | Step::Duplicate { .. } | Step::Workspace { .. } => None,
     };
-    let steps = schedule.steps().map(step).collect();
+    let steps = schedule.steps().filter_map(step).collect();
     Ok(Plan { steps })
+}
+
+/// The placement that a schedule of the problem spells out, whose plan is `plan`; `None` where it gives no offsets. A workspace that no run
+/// follows is left out.
+#[must_use]
+pub fn placement_of(problem: &Problem, plan: &Plan, schedule: &Schedule<'_>) -> Option<BlockPlacement> {
+    let block = schedule.block()?;
+    let numbering = Numbering::of(problem);
+    let mut intervals = Vec::new();
+    let mut position = 0;
+    for step in schedule.steps() {
+        let (what, offset) = match step {
+            Step::Place { storage, offset } | Step::Duplicate { storage, offset } => {
+                (Resident::Storage(numbering.storages[storage as usize]), offset)
+            }
+            Step::Workspace { offset } => match plan.steps.get(position) {
+                Some(&(remat_plan::Step::Compute(op) | remat_plan::Step::Recompute(op))) => {
+                    (Resident::Workspace(op), offset)
+                }
+                _ => continue,
+            },
+            _ => {
+                position += 1;
+                continue;
+            }
+        };
+        intervals.push(PlacedInterval {
+            step: position,
+            what,
+            offset,
+        });
+    }
+    intervals.sort_unstable();
+    Some(BlockPlacement {
+        block: remat_plan::Block {
+            bytes: block.bytes,
+            alignment: block.alignment,
+            outputs_bytes: (block.outputs_bytes > 0).then_some(block.outputs_bytes),
+            certificate: None,
+        },
+        intervals,
+    })
+}
+
+/// A schedule that is being written.
+struct Writer<'a> {
+    problem: &'a Problem,
+    numbering: Numbering,
+    version: u8,
+    expected: Expected,
+    /// How many steps are written, and their bytes.
+    steps: u64,
+    body: Vec<u8>,
+    /// Which storages are in memory.
+    resident: Vec<bool>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(problem: &'a Problem, version: u8) -> Self {
+        Self {
+            problem,
+            numbering: Numbering::of(problem),
+            version,
+            expected: Expected::default(),
+            steps: 0,
+            body: Vec::new(),
+            resident: std::vec![false; problem.storages.len()],
+        }
+    }
+
+    fn write(
+        mut self,
+        plan: &Plan,
+        figures: Figures,
+        placement: Option<&BlockPlacement>,
+    ) -> Result<Vec<u8>, WriteError> {
+        for (position, &step) in plan.steps.iter().enumerate() {
+            if let Some(placement) = placement {
+                self.places(position, placement)?;
+            }
+            let (kind, id) = code(self.problem, &self.numbering, position, step)?;
+            self.step(kind, id);
+            if let remat_plan::Step::Free(storage) | remat_plan::Step::PageOut(storage) = step {
+                self.resident[storage.index()] = false;
+            }
+        }
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(self.version);
+        let counts = [
+            ("ops", self.problem.ops.len() as u64),
+            ("storages", self.numbering.storages.len() as u64),
+            ("steps", self.steps),
+        ];
+        for (what, count) in counts {
+            if count > MOST {
+                let count = count as usize;
+                return Err(WriteError::TooMany { what, count });
+            }
+            push(&mut bytes, count);
+        }
+        push(&mut bytes, figures.peak);
+        push(&mut bytes, figures.second_peak);
+        if let Some(placement) = placement {
+            let block = &placement.block;
+            push(&mut bytes, block.bytes);
+            push(&mut bytes, block.alignment);
+            push(&mut bytes, block.outputs_bytes.unwrap_or(0));
+        }
+        push_sizes(&mut bytes, self.problem, &self.numbering);
+        bytes.append(&mut self.body);
+        let sum = checksum(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// One step that names an op or a storage.
+    fn step(&mut self, kind: usize, id: u32) {
+        let difference = i64::from(id) - self.expected.of(kind);
+        self.expected.see(kind, id);
+        let zigzag = difference.unsigned_abs() * 2 - u64::from(difference < 0);
+        self.steps += 1;
+        push(&mut self.body, zigzag << kind_bits(self.version) | kind as u64);
+    }
+
+    /// Where things lie from the step at `position` on.
+    fn places(&mut self, position: usize, placement: &BlockPlacement) -> Result<(), WriteError> {
+        let alignment = placement.block.alignment;
+        for placed in placement.at(position) {
+            let offset = placed.offset;
+            if alignment == 0 || !offset.is_multiple_of(alignment) {
+                return Err(WriteError::Misaligned {
+                    step: position,
+                    offset,
+                    alignment,
+                });
+            }
+            match placed.what {
+                Resident::Storage(storage) => {
+                    let number = self.numbering.number(storage).ok_or_else(|| WriteError::Unknown {
+                        step: position,
+                        what: "storage",
+                        id: storage.index(),
+                        count: self.numbering.storages.len(),
+                    })?;
+                    let is_there = std::mem::replace(&mut self.resident[storage.index()], true);
+                    self.step(if is_there { DUPLICATE } else { PLACE }, number);
+                }
+                Resident::Workspace(_) => {
+                    self.steps += 1;
+                    push(&mut self.body, WORKSPACE as u64);
+                }
+            }
+            push(&mut self.body, offset / alignment);
+        }
+        Ok(())
+    }
 }
 
 /// Distinct sizes, ascending, then for each storage which of them it has.

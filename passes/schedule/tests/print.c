@@ -5,12 +5,14 @@
 #include "remat_schedule.h"
 
 static int print(const uint8_t *data, size_t bytes) {
-    static const char *const names[] = {"run", "free", "out", "in"};
+    static const char *const names[] = {"run", "free", "out", "in", "place", "duplicate", "workspace"};
     remat_schedule schedule;
     enum remat_result result = remat_open(&schedule, data, bytes);
     if (result != REMAT_OK) return printf("error %d\n", (int)result);
-    printf("%u %u %llu %llu sizes", (unsigned)schedule.ops, (unsigned)schedule.storages,
-           (unsigned long long)schedule.peak, (unsigned long long)schedule.second_peak);
+    printf("%u %u %llu %llu block %llu %llu %llu sizes", (unsigned)schedule.ops, (unsigned)schedule.storages,
+           (unsigned long long)schedule.peak, (unsigned long long)schedule.second_peak,
+           (unsigned long long)schedule.block, (unsigned long long)schedule.alignment,
+           (unsigned long long)schedule.outputs);
     uint64_t *sizes = calloc(schedule.storages + 1, sizeof *sizes);
     if (!sizes) abort();
     remat_sizes(&schedule, sizes, schedule.storages);
@@ -18,7 +20,10 @@ static int print(const uint8_t *data, size_t bytes) {
     free(sizes);
     printf(" steps");
     remat_step step;
-    while (remat_next(&schedule, &step)) printf(" %s %u", names[step.kind], (unsigned)step.id);
+    while (remat_next(&schedule, &step)) {
+        printf(" %s %u", names[step.kind], (unsigned)step.id);
+        if (step.kind >= REMAT_PLACE) printf(" at %llu", (unsigned long long)step.offset);
+    }
     return printf("\n");
 }
 

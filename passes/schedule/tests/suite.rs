@@ -7,13 +7,16 @@ mod c_reader;
 mod hostile;
 #[path = "suite/networks.rs"]
 mod networks;
+#[path = "suite/static_block.rs"]
+mod static_block;
 
 use proptest::prelude::*;
 use remat_cost::Device;
-use remat_plan::{Plan, Problem};
-use remat_schedule::{Figures, Numbering, Schedule, encode, plan_of};
+use remat_plan::{Block, BlockPlacement, Blocks, Buffer, BufferId, PlacedInterval, Plan, Problem};
+use remat_schedule::{Figures, Numbering, Schedule, encode, encode_placed, placement_of, plan_of};
 use remat_solve::{SolveControl, solvers};
 use remat_testing::TrainingNet;
+use typed_index_collections::TiVec;
 
 /// A network on a device, planned within a share of its peak.
 fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Problem, Plan, Figures) {
@@ -39,6 +42,43 @@ fn planned(net: TrainingNet, device: &str, percent: u64, solver: &str) -> (Probl
 /// A small network with transfers and recomputes.
 fn linear() -> (Problem, Plan, Figures) {
     planned(TrainingNet::Linear, "mkr1000", 50, "paging")
+}
+
+/// Offsets of a plan, as low as a short search finds them; the checker accepts them.
+fn placement(problem: &Problem, plan: &Plan) -> BlockPlacement {
+    const ALIGNMENT: u64 = 4;
+    let replay = remat_verify::replay(problem, plan).unwrap_or_else(|rejection| panic!("{rejection}"));
+    let needed = remat_verify::intervals(problem, plan, &replay);
+    let buffers: TiVec<BufferId, Buffer> = needed
+        .iter()
+        .map(|interval| {
+            let times = interval.steps.start as u64..interval.steps.end as u64;
+            let mut buffer = Buffer::new(format!("{interval:?}"), interval.bytes, times);
+            buffer.alignment = ALIGNMENT;
+            buffer
+        })
+        .collect();
+    let control = SolveControl::new().step_limit(20_000);
+    let outcome = remat_place::place(&buffers, &Blocks::Lowest, None, &control).expect("they can be placed");
+    let places = outcome.placement.expect("without capacity there always is one").places;
+    let placed = |(interval, place): (&remat_verify::Interval, Option<remat_plan::Place>)| PlacedInterval {
+        step: interval.steps.start,
+        what: interval.what,
+        offset: place.expect("everything has a place").offset,
+    };
+    let placement = BlockPlacement {
+        block: Block {
+            bytes: outcome.certificate.height.expect("there is a placement"),
+            alignment: ALIGNMENT,
+            outputs_bytes: None,
+            certificate: None,
+        },
+        intervals: needed.iter().zip(places).map(placed).collect(),
+    };
+    if let Err(rejection) = remat_verify::check_block(problem, plan, &replay, &placement) {
+        panic!("{rejection}");
+    }
+    placement
 }
 
 /// Any steps, valid or not, over the ids of the small network.
@@ -80,5 +120,27 @@ proptest! {
         let sizes = Numbering::of(&problem).storages().iter().map(|&id| problem.storages[id].bytes).collect::<Vec<_>>();
         prop_assert_eq!(schedule.sizes().collect::<Vec<_>>(), sizes);
         prop_assert_eq!(plan_of(&problem, &schedule).unwrap(), plan);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn offsets_that_are_written_read_back(
+        net in prop::sample::select(vec![TrainingNet::Linear, TrainingNet::Resnet18Cifar]),
+        percent in 50u64..100,
+        outputs in prop::option::of(1u64..1000),
+    ) {
+        let solver = if percent % 2 == 0 { "paging" } else { "capuchin" };
+        let (problem, plan, figures) = planned(net, "mkr1000", percent, solver);
+        let mut placement = placement(&problem, &plan);
+        placement.block.outputs_bytes = outputs;
+        let bytes = encode_placed(&problem, &plan, figures, &placement).unwrap();
+        let schedule = Schedule::open(&bytes).unwrap();
+        prop_assert_eq!(plan_of(&problem, &schedule).unwrap(), plan.clone());
+        prop_assert_eq!(placement_of(&problem, &plan, &schedule), Some(placement));
+        let plain = encode(&problem, &plan, figures).unwrap();
+        prop_assert_eq!(placement_of(&problem, &plan, &Schedule::open(&plain).unwrap()), None);
     }
 }

@@ -42,7 +42,7 @@ codes! {
     V004 "never computed",
     /// A `free` of a storage that is not resident.
     V005 "freed while not resident",
-    /// A run or a page-in needs more memory than the budget.
+    /// A run or a page-in needs more memory than the budget, or the block does where the budget bounds the block.
     V006 "budget exceeded",
     /// An op that is not recomputable runs again.
     V007 "not recomputable",
@@ -64,7 +64,7 @@ codes! {
     V015 "claimed duration differs",
     /// A sum of bytes or times does not fit 64 bits.
     V016 "arithmetic overflow",
-    /// A step names an op or a storage that the problem does not have.
+    /// A step, or an offset of one, names an op or a storage that the problem does not have.
     V017 "unknown name",
     /// A page-out moves more into the second memory than it holds.
     V018 "second memory full",
@@ -92,9 +92,9 @@ codes! {
     P002 "out of block",
     /// An offset is no multiple of the buffer's alignment.
     P003 "misaligned",
-    /// A buffer has no place.
+    /// A buffer, or an interval of residency of a plan, has no place.
     P004 "not placed",
-    /// A pinned buffer lies elsewhere.
+    /// A pinned buffer lies elsewhere, or a graph output outside of the end of the block that is for outputs.
     P005 "pinned elsewhere",
     /// The height that a certificate claims is not that of the placement.
     P006 "claimed height differs",
@@ -102,6 +102,8 @@ codes! {
     P007 "height bound refuted",
     /// The status of a certificate does not follow from placement, height, bound and stop reason.
     P008 "status of a placement does not follow",
+    /// A step of a plan gives an offset for what takes no bytes from this step on.
+    P009 "offset of nothing",
 }
 
 impl Code {

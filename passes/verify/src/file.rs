@@ -1,11 +1,13 @@
 //! Plan files: the steps are replayed, the figures they claim are compared.
 
-use remat_plan::{PlanFile, PlanFileError, Problem};
+use remat_plan::{BlockPlacement, Bound, Plan, PlanFile, PlanFileError, Problem};
 use thiserror::Error;
 
+use crate::block::judge_block;
 use crate::certificate::judge_file;
 use crate::rejection::Findings;
 use crate::replay::judge;
+use crate::text::Bytes;
 use crate::{Code, Rejection, Replay};
 
 /// Why a plan file is not accepted.
@@ -20,7 +22,8 @@ pub enum CheckError {
 }
 
 /// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak, the
-/// durations and the energy that it claims must be the replayed ones, and its certificate must keep the rules of certificates.
+/// durations and the energy that it claims must be the replayed ones, its certificate must keep the rules of certificates, and its block those
+/// of placements.
 ///
 /// Claims are only compared where the figures of the replay are those of the plan: not after a violation that made the replay
 /// assume something. The peak of the baseline is not compared, because it depends on how views are run.
@@ -29,8 +32,9 @@ pub enum CheckError {
 /// [`CheckError::Rejected`] with all violations (of steps that name nothing known only the first, alone, as [`Code::V017`]);
 /// [`CheckError::File`] if a step lacks its name.
 pub fn check_file(problem: &Problem, file: &PlanFile) -> Result<Replay, CheckError> {
-    let plan = match file.plan(problem) {
-        Ok(plan) => plan,
+    let read = file.plan(problem);
+    let (plan, placement) = match read.and_then(|plan| Ok((plan, file.placement(problem)?))) {
+        Ok(read) => read,
         Err(error) => return Err(refuse(error)),
     };
     let budget = match (problem.budget, file.budget_bytes) {
@@ -43,8 +47,38 @@ pub fn check_file(problem: &Problem, file: &PlanFile) -> Result<Replay, CheckErr
         if let Some(certificate) = &file.certificate {
             judge_file(problem, budget, (&plan, &replay), certificate, &mut findings);
         }
+        block(problem, file, (&plan, &replay), placement.as_ref(), &mut findings);
     }
     Ok(findings.judge(replay)?)
+}
+
+/// The rules of the block, and that it keeps a budget that bounds it.
+fn block(
+    problem: &Problem,
+    file: &PlanFile,
+    (plan, replay): (&Plan, &Replay),
+    placement: Option<&BlockPlacement>,
+    findings: &mut Findings,
+) {
+    if let Some(placement) = placement {
+        judge_block(problem, plan, replay, placement, findings);
+    }
+    let Some(budget) = file.budget_bytes.filter(|_| file.bound == Bound::Block) else {
+        return;
+    };
+    match placement.map(|placement| placement.block.bytes) {
+        None => findings.add(Code::P004, None, || {
+            format!(
+                "the budget of {} bounds the block, and nothing has a place",
+                Bytes(budget)
+            )
+        }),
+        Some(bytes) if bytes > budget => findings.add(Code::V006, None, || {
+            let (bytes, budget) = (Bytes(bytes), Bytes(budget));
+            format!("budget exceeded by the block: it takes {bytes}, budget {budget}")
+        }),
+        Some(_) => {}
+    }
 }
 
 fn refuse(error: PlanFileError) -> CheckError {

@@ -34,24 +34,29 @@
 //!
 //! # Placements
 //! [`check_placement`] judges where buffers lie, and [`check_placement_certificate`] what is claimed about it. `P` codes are theirs.
+//! [`check_block`] does both for the block of a plan, whose [`intervals`] it finds itself.
 
+mod block;
 mod certificate;
 mod clock;
 mod code;
 mod explain;
 mod file;
 mod inspect;
+mod intervals;
 mod memory;
 mod placement;
 mod rejection;
 mod replay;
 mod text;
 
+pub use block::check_block;
 pub use certificate::{check_against, check_certificate, is_covered};
 pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_file};
 pub use inspect::resident_at;
+pub use intervals::{Interval, intervals};
 pub use placement::{PlacementFigures, check_placement, check_placement_certificate};
 pub use rejection::{MAX_VIOLATIONS, Rejection, Violation};
 pub use replay::{Replay, StepTrace, replay};

@@ -59,11 +59,12 @@ pub fn check_placement_certificate(
     let mut findings = Findings::default();
     let figures = placement.map(|placement| judge(buffers, blocks, placement, &mut findings));
     let height = figures.as_ref().map(PlacementFigures::height);
-    claims(buffers, blocks, height, certificate, &mut findings);
+    claims(buffers, blocks, height, 0, certificate, &mut findings);
     findings.judge(figures)
 }
 
-fn judge(
+/// The rules of a placement; the figures are those of the placement where nothing is found.
+pub(crate) fn judge(
     buffers: &TiSlice<BufferId, Buffer>,
     blocks: &Blocks,
     placement: &Placement,
@@ -269,11 +270,13 @@ fn padded_load(buffers: &TiSlice<BufferId, Buffer>, ids: &[BufferId]) -> u64 {
     highest_padded.max(highest(buffers, ids.iter().copied(), |buffer| buffer.size))
 }
 
-/// The claims of a certificate, against the placement and against what follows from the load.
-fn claims(
+/// The claims of a certificate, against the placement and against what follows from the load; the first `reserved` bytes are taken by
+/// buffers that have to lie there.
+pub(crate) fn claims(
     buffers: &TiSlice<BufferId, Buffer>,
     blocks: &Blocks,
     height: Option<u64>,
+    reserved: u64,
     certificate: &PlacementCertificate,
     findings: &mut Findings,
 ) {
@@ -293,7 +296,7 @@ fn claims(
             format!("the bound of {bound} lies above the height {height} of the placement that it comes with")
         });
     }
-    let follows = bound_by_load(buffers);
+    let follows = bound_by_load(buffers).max(reserved);
     if certificate.proof == PlacementProof::Load && bound > follows {
         findings.add(Code::P007, None, || {
             format!("the bound of {bound} is claimed to follow from the load, which proves {follows}")

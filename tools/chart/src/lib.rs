@@ -1,11 +1,13 @@
 //! Charts that several tools draw.
 
+mod block;
 mod legend;
 mod timeline;
 
 use plotters::prelude::*;
 use thiserror::Error;
 
+pub use block::{BlockChart, Taken, TakenBy, block};
 pub use legend::{Area, DrawResult};
 use legend::{LINE, Sample, tick};
 pub use timeline::{Bar, BarKind, Timeline, timeline};

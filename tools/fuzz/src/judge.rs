@@ -1,9 +1,12 @@
 //! From a problem to plans that the checker accepts.
 
-use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason, Structure, baseline};
-use remat_schedule::{Figures, Schedule, encode, plan_of};
+use remat_plan::{
+    Block, BlockPlacement, Certificate, OrderMode, PlacedInterval, Plan, Problem, Status, StopReason, Structure,
+    baseline,
+};
+use remat_schedule::{Figures, Schedule, encode, encode_placed, placement_of, plan_of};
 use remat_solve::{Domain, SolveControl, Solver};
-use remat_verify::{Code, Replay, replay};
+use remat_verify::{Code, Replay, check_block, intervals, replay};
 
 /// Ops of a problem that solvers are run on.
 const MOST_OPS: usize = 64;
@@ -169,6 +172,40 @@ fn is_a_schedule(problem: &Problem, plan: &Plan, replay: &Replay) {
     let bytes = encode(problem, plan, figures).expect("a plan that the checker accepts is a schedule");
     let schedule = Schedule::open(&bytes).expect("what was written is read");
     assert_eq!(plan_of(problem, &schedule).as_ref(), Ok(plan));
+    is_placed(problem, plan, replay, figures);
+}
+
+/// A plan that the checker accepts has a block that it accepts, which a schedule for devices spells out.
+fn is_placed(problem: &Problem, plan: &Plan, replay: &Replay, figures: Figures) {
+    let mut end = 0u64;
+    let stacked = intervals(problem, plan, replay).into_iter().map(|interval| {
+        let offset = end;
+        end = end.saturating_add(interval.bytes);
+        PlacedInterval {
+            step: interval.steps.start,
+            what: interval.what,
+            offset,
+        }
+    });
+    let intervals = stacked.collect();
+    let placement = BlockPlacement {
+        block: Block {
+            bytes: end,
+            alignment: 1,
+            outputs_bytes: None,
+            certificate: None,
+        },
+        intervals,
+    };
+    if end == u64::MAX {
+        return;
+    }
+    if let Err(rejection) = check_block(problem, plan, replay, &placement) {
+        panic_with(&format!("a block without overlaps is rejected: {rejection}"), problem);
+    }
+    let bytes = encode_placed(problem, plan, figures, &placement).expect("a block that the checker accepts");
+    let schedule = Schedule::open(&bytes).expect("what was written is read");
+    assert_eq!(placement_of(problem, plan, &schedule), Some(placement));
 }
 
 /// Says what did not hold, and for which problem.

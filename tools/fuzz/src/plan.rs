@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use remat_plan::{Plan, PlanFile, Problem};
-use remat_verify::{CheckError, Code, check_file, replay, resident_at};
+use remat_plan::{PagingMode, Plan, PlanFile, Problem};
+use remat_verify::{CheckError, Code, check_file, intervals, replay, resident_at};
 use serde_json::Value;
 
 use crate::{oracle, sample};
@@ -60,6 +60,19 @@ fn agrees(problem: &Problem, plan: &Plan) {
         let figures = [replay.peak, replay.duration, replay.energy, replay.second_peak].map(u128::from);
         let expected = [verdict.peak, verdict.duration, verdict.energy, verdict.second_peak];
         assert_eq!(figures, expected, "checker and oracle disagree");
+        let is_dma = problem.paging.is_some_and(|paging| paging.mode == PagingMode::Dma);
+        if !is_dma {
+            let needed = intervals(problem, plan, &replay);
+            for (step, mut residents) in oracle::residents(problem, plan).into_iter().enumerate() {
+                let now = needed.iter().filter(|interval| interval.steps.contains(&step));
+                let mut now: Vec<_> = now
+                    .map(|interval| (interval.steps.start, interval.what, interval.bytes))
+                    .collect();
+                now.sort_unstable();
+                residents.sort_unstable();
+                assert_eq!(now, residents, "checker and oracle disagree at step {step}");
+            }
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Schedules for devices.
 
-use remat_schedule::{Figures, FormatError, Schedule, Step, encode, plan_of};
-use remat_verify::replay;
+use remat_plan::{BlockPlacement, Plan};
+use remat_schedule::{Figures, FormatError, Schedule, Step, encode, encode_placed, placement_of, plan_of};
+use remat_verify::{check_block, replay};
 
 use crate::sample;
 
@@ -27,9 +28,21 @@ fn read(data: &[u8]) -> bool {
     for step in schedule.steps() {
         let (number, count) = match step {
             Step::Run(op) => (op, schedule.ops()),
-            Step::Free(storage) | Step::PageOut(storage) | Step::PageIn(storage) => (storage, schedule.storages()),
+            Step::Free(storage)
+            | Step::PageOut(storage)
+            | Step::PageIn(storage)
+            | Step::Place { storage, .. }
+            | Step::Duplicate { storage, .. } => (storage, schedule.storages()),
+            Step::Workspace { .. } => (0, 1),
         };
         assert!(number < count, "{step:?} of {count}");
+        if let Step::Place { offset, .. } | Step::Duplicate { offset, .. } | Step::Workspace { offset } = step {
+            let block = schedule.block().expect("an offset is one in a block");
+            assert!(
+                offset <= block.bytes && offset.is_multiple_of(block.alignment),
+                "{step:?} in {block:?}"
+            );
+        }
     }
     let problem = sample::problem();
     let Ok(plan) = plan_of(problem, &schedule) else {
@@ -42,12 +55,27 @@ fn read(data: &[u8]) -> bool {
     };
     let written = encode(problem, &plan, figures).expect("the plan names what the problem has");
     let again = Schedule::open(&written).expect("what was written is read");
-    assert_eq!(plan_of(problem, &again), Ok(plan));
-    assert!(
-        schedule.steps().eq(again.steps()),
-        "a step is another one after writing"
-    );
+    assert_eq!(plan_of(problem, &again).as_ref(), Ok(&plan));
+    if let Some(placement) = placement_of(problem, &plan, &schedule) {
+        places(&plan, figures, placement);
+    } else {
+        let is_same = schedule.steps().eq(again.steps());
+        assert!(is_same, "a step is another one after writing");
+    }
     true
+}
+
+/// What stands where it does not belong is not written again; the rest is written and read as it is. The checker must not panic.
+fn places(plan: &Plan, figures: Figures, mut placement: BlockPlacement) {
+    let problem = sample::problem();
+    if let Ok(found) = replay(problem, plan) {
+        drop(check_block(problem, plan, &found, &placement));
+    }
+    placement.intervals.retain(|placed| placed.step < plan.steps.len());
+    let written = encode_placed(problem, plan, figures, &placement).expect("offsets that were read are multiples");
+    let again = Schedule::open(&written).expect("what was written is read");
+    assert_eq!(plan_of(problem, &again).as_ref(), Ok(plan));
+    assert_eq!(placement_of(problem, plan, &again), Some(placement));
 }
 
 /// The CRC-32 of IEEE 802.3, bit by bit: not the code that is tested.

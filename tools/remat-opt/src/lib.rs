@@ -5,6 +5,7 @@
 
 mod again;
 mod args;
+mod block;
 mod chart;
 mod cli;
 mod commands;

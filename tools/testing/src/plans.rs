@@ -42,6 +42,7 @@ pub fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u64) -> P
         accounting: problem.accounting,
         order: problem.order,
         budget_bytes: problem.budget,
+        bound: remat_plan::Bound::Load,
         peak_bytes,
         duration,
         energy_pj: None,
@@ -51,6 +52,7 @@ pub fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u64) -> P
         baseline_duration: problem.total_duration(),
         setup: None,
         certificate: None,
+        block: None,
         steps: PlanFile::records(problem, plan),
     }
 }

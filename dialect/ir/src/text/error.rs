@@ -45,6 +45,9 @@ pub enum ParseErrorKind {
     /// An op has two attributes of one name.
     #[error("attribute `{0}` is given twice")]
     DuplicateAttribute(String),
+    /// An offset before any block is stated.
+    #[error("there is no `block` above that this could lie in")]
+    NoBlock,
     /// Types are nested too deeply.
     #[error("types nest deeper than {0}")]
     TooDeep(usize),

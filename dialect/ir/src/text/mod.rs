@@ -17,16 +17,18 @@
 //! # Grammar
 //! ```text
 //! graph     = "graph" STRING "{" statement* "}"
-//! statement = "input" TENSOR ":" type bytes?
+//! statement = "block" WORD "align" WORD
+//!           | "input" TENSOR ":" type bytes?
 //!           | "const" TENSOR ":" type bytes?
 //!           | (results "=")? "compute" OP call
 //!           | (results "=")? "recompute" OP "of" OP call
-//!           | ("dealloc" | "page_out" | "page_in") OP? TENSOR
+//!           | ("dealloc" | "page_out" | "page_in") OP? TENSOR at?
 //!           | "output" TENSOR
 //! results   = result | "(" list(result) ")"
-//! result    = "_" | TENSOR ":" type ("view" "of" TENSOR | "const"? bytes?)
+//! result    = "_" | TENSOR ":" type ("view" "of" TENSOR | "const"? bytes? at?)
 //! bytes     = "bytes" (WORD | "unknown")
-//! call      = (name "::")? name "(" list("_" | TENSOR) ")" attributes? captures? effect? ("source" WORD)?
+//! at        = "at" WORD
+//! call      = (name "::")? name "(" list("_" | TENSOR) ")" attributes? captures? effect? ("source" WORD)? ("workspace" WORD at)?
 //! captures  = "captures" "(" list(TENSOR) ")"
 //! effect    = "random" | "stateful" | "control_flow"
 //! attributes = "{" list(name "=" attribute) "}"
@@ -49,6 +51,8 @@
 //! - An attribute is a float if its number has a point or an exponent; `inf`, `-inf` and `nan` are floats too, and
 //!   `nan(0x7fc00001)` gives the bits of one that is not the default.
 //! - `page_out` moves the storage of a tensor to the second memory, `page_in` brings it back with all its tensors.
+//! - `block` stands before all that lies in it: its size, and what all offsets are multiples of. `at` is the first byte of a result, of what a
+//!   `page_in` brings back, or of the workspace of an op, which takes so many bytes.
 //! - `dealloc`, `page_out` and `page_in` carry a name of their own only if it is not the one that [`crate::GraphBuilder`] gives.
 //!
 //! # Guarantees

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::{
-    Attribute, Effects, Graph, GraphBuilder, GraphError, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError,
-    StorageId, TensorId, ValueType,
+    Attribute, Block, Effects, Graph, GraphBuilder, GraphError, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError,
+    StorageId, TensorId, ValueType, Workspace,
 };
 
 use super::cursor::Cursor;
@@ -70,6 +70,7 @@ fn parse_graph(text: &str) -> Result<Graph, ErrorAt> {
         ops: FxHashMap::default(),
         memory_names: Vec::new(),
         sizes: Vec::new(),
+        block: None,
         tensor_lines: TiVec::new(),
         op_lines: TiVec::new(),
     };
@@ -92,6 +93,8 @@ struct Parser<'a> {
     memory_names: Vec<(OpId, String)>,
     /// Sizes of storages that are not their types'.
     sizes: Vec<(StorageId, Option<u64>)>,
+    /// The block, and the offsets so far.
+    block: Option<Block>,
     /// Where each tensor is defined.
     tensor_lines: TiVec<TensorId, usize>,
     /// Where each op is named.
@@ -106,11 +109,14 @@ struct ResultNode<'a> {
     placement: Placement,
     /// The size of its storage, if stated.
     bytes: Option<Option<u64>>,
+    /// Where it lies in the block, if stated.
+    place: Option<u64>,
 }
 
 impl<'a> Parser<'a> {
     fn statement(&mut self) -> Result<(), ErrorAt> {
         match *self.cursor.token() {
+            Token::Word("block") => self.block(),
             Token::Word("input") => self.source(GraphBuilder::input),
             Token::Word("const") => self.source(GraphBuilder::constant),
             Token::Word("dealloc") => self.memory(OpKind::Dealloc, "the tensor whose storage is freed"),
@@ -125,6 +131,34 @@ impl<'a> Parser<'a> {
             Token::Word("compute" | "recompute" | "_") | Token::Tensor(_) | Token::Mark("(") => self.op(),
             _ => Err(self.cursor.unexpected("a statement or `}`")),
         }
+    }
+
+    fn block(&mut self) -> Result<(), ErrorAt> {
+        if self.block.is_some() {
+            return Err(self.cursor.unexpected("one block only"));
+        }
+        self.cursor.advance()?;
+        let bytes = self.cursor.number("a number of bytes")?;
+        self.cursor.word("align")?;
+        let alignment = self.cursor.number("a number of bytes")?;
+        self.block = Some(Block {
+            bytes,
+            alignment,
+            ..Block::default()
+        });
+        Ok(())
+    }
+
+    /// `at N`, if it stands here.
+    fn offset(&mut self) -> Result<Option<u64>, ErrorAt> {
+        let here = self.cursor.offset();
+        if !self.cursor.eat_word("at")? {
+            return Ok(None);
+        }
+        if self.block.is_none() {
+            return Err(ErrorAt::new(here, ParseErrorKind::NoBlock));
+        }
+        self.cursor.number("an offset in the block").map(Some)
     }
 
     fn source(
@@ -152,6 +186,9 @@ impl<'a> Parser<'a> {
         }
         let tensor = self.tensor(what)?;
         let id = self.builder.memory_op(kind, tensor);
+        if let Some((block, offset)) = self.offset()?.and_then(|offset| Some((self.block.as_mut()?, offset))) {
+            block.returns.insert(id, offset);
+        }
         self.memory_names.extend(name.map(|name| (id, name)));
         self.op_lines.push(offset);
         Ok(())
@@ -177,6 +214,7 @@ impl<'a> Parser<'a> {
             };
         }
         self.call(&mut spec)?;
+        let workspace = self.workspace()?;
         spec.results = results.iter().map(|node| node.as_ref().map(ResultNode::spec)).collect();
         // The types of roots were measured where they stand, and views are not measured.
         let (id, outputs) = self.builder.op(spec).map_err(|e| ErrorAt::new(op_offset, e))?;
@@ -184,8 +222,15 @@ impl<'a> Parser<'a> {
             return Err(invalid(op_offset, GraphError::DuplicateOp(name.into_owned())));
         }
         self.op_lines.push(op_offset);
+        if let Some((block, workspace)) = self.block.as_mut().zip(workspace) {
+            block.workspaces.insert(id, workspace);
+        }
         for (node, id) in results.into_iter().zip(outputs) {
             if let (Some(node), Some(id)) = (node, id) {
+                if let Some((block, offset)) = self.block.as_mut().zip(node.place) {
+                    let storage = self.builder.graph().tensors[id].storage;
+                    block.results.insert(storage, offset);
+                }
                 self.define_tensor(node.offset, node.name, id, node.bytes)?;
             }
         }
@@ -225,6 +270,7 @@ impl<'a> Parser<'a> {
             ty,
             placement: Placement::New,
             bytes: None,
+            place: None,
         };
         if self.cursor.eat_word("view")? {
             self.cursor.word("of")?;
@@ -236,7 +282,18 @@ impl<'a> Parser<'a> {
         }
         node.ty.bytes().map_err(|e| ErrorAt::new(ty_offset, e))?;
         node.bytes = self.bytes()?;
+        node.place = self.offset()?;
         Ok(Some(node))
+    }
+
+    /// `workspace N at M`, if it stands here.
+    fn workspace(&mut self) -> Result<Option<Workspace>, ErrorAt> {
+        if !self.cursor.eat_word("workspace")? {
+            return Ok(None);
+        }
+        let bytes = self.cursor.number("a number of bytes")?;
+        let offset = self.offset()?.ok_or_else(|| self.cursor.unexpected("`at`"))?;
+        Ok(Some(Workspace { bytes, offset }))
     }
 
     /// From the type of the op to its source.
@@ -333,6 +390,7 @@ impl<'a> Parser<'a> {
 
     fn finish(mut self) -> Result<Graph, ErrorAt> {
         let mut graph = std::mem::take(&mut self.builder).finish();
+        graph.block = self.block.take();
         for (storage, bytes) in std::mem::take(&mut self.sizes) {
             graph.storages[storage].bytes = bytes;
         }
@@ -358,6 +416,10 @@ impl<'a> Parser<'a> {
             | GraphError::BadRecompute { op }
             | GraphError::UsedAfterDealloc { op, .. }
             | GraphError::UsedWhilePagedOut { op, .. } => Some(self.op_lines[*self.ops.get(op.as_str())?]),
+            GraphError::BadPlace { what, .. } => match self.tensors.get(what.as_str()) {
+                Some(&tensor) => Some(self.tensor_lines[tensor]),
+                None => Some(self.op_lines[*self.ops.get(what.as_str())?]),
+            },
             GraphError::DuplicateTensor(tensor) => Some(self.tensor_lines[*self.tensors.get(tensor.as_str())?]),
             GraphError::BadDealloc { tensor, .. }
             | GraphError::BadPage { tensor, .. }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use typed_index_collections::TiVec;
 
-use crate::{Effects, Graph, Op, OpKind, StorageClass, TensorId};
+use crate::{Effects, Graph, Op, OpId, OpKind, StorageClass, TensorId};
 
 use super::name::{Name, Quoted};
 use super::value::comma_separated;
@@ -59,11 +59,14 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
 
     fn print(&mut self) -> fmt::Result {
         writeln!(self.f, "graph {} {{", Quoted(&self.graph.name))?;
-        for op in &self.graph.ops {
+        if let Some(block) = &self.graph.block {
+            writeln!(self.f, "  block {} align {}", block.bytes, block.alignment)?;
+        }
+        for (id, op) in self.graph.ops.iter_enumerated() {
             self.sources_before(op)?;
             match op.kind.memory_word() {
-                Some(word) => self.memory(word, op)?,
-                None => self.op(op)?,
+                Some(word) => self.memory(word, id, op)?,
+                None => self.op(id, op)?,
             }
         }
         self.sources_up_to(self.sources.len())?;
@@ -106,7 +109,7 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
     }
 
     /// An op that computes nothing.
-    fn memory(&mut self, word: &str, op: &Op) -> fmt::Result {
+    fn memory(&mut self, word: &str, id: OpId, op: &Op) -> fmt::Result {
         write!(self.f, "  {word} ")?;
         let operand = op.reads().next();
         let usual = operand.map(|id| format!("{word} {}", self.graph.tensors[id].name));
@@ -116,10 +119,13 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         if let Some(operand) = operand {
             self.tensor(operand)?;
         }
+        if let Some(offset) = self.graph.block.as_ref().and_then(|block| block.returns.get(&id)) {
+            write!(self.f, " at {offset}")?;
+        }
         self.f.write_str("\n")
     }
 
-    fn op(&mut self, op: &Op) -> fmt::Result {
+    fn op(&mut self, id: OpId, op: &Op) -> fmt::Result {
         self.f.write_str("  ")?;
         self.results(op)?;
         match op.kind {
@@ -155,6 +161,9 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         }
         if let Some(source) = op.source {
             write!(self.f, " source {source}")?;
+        }
+        if let Some(workspace) = self.graph.block.as_ref().and_then(|block| block.workspaces.get(&id)) {
+            write!(self.f, " workspace {} at {}", workspace.bytes, workspace.offset)?;
         }
         self.f.write_str("\n")
     }
@@ -192,7 +201,11 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         if self.graph.storages[storage].class == StorageClass::Constant {
             self.f.write_str(" const")?;
         }
-        self.bytes(id)
+        self.bytes(id)?;
+        match self.graph.block.as_ref().and_then(|block| block.results.get(&storage)) {
+            Some(offset) => write!(self.f, " at {offset}"),
+            None => Ok(()),
+        }
     }
 
     /// The size of the storage that `id` roots, if its type gives another.

@@ -2,8 +2,9 @@
 
 use remat_files::DocumentError;
 use remat_plan::{
-    BoundCovers, Certificate, DeviceRecord, Evidence, OpId, PLAN_FORMAT, PLAN_FORMAT_1, Plan, PlanFile, PlanFileError,
-    Problem, Setup, Status, StepKind, StopReason, StorageId,
+    Block, BlockPlacement, Bound, BoundCovers, Certificate, DeviceRecord, Evidence, OpId, PLAN_FORMAT, PLAN_FORMAT_1,
+    PlacedInterval, PlacementCertificate, PlacementProof, Plan, PlanFile, PlanFileError, Problem, Resident, Setup,
+    Status, StepKind, StopReason, StorageId,
 };
 
 use remat_testing::net::example;
@@ -60,6 +61,87 @@ fn what_is_written_is_read_back() {
     for file in [certified(), plain, empty] {
         assert_eq!(PlanFile::from_json(&file.to_json()), Ok(file));
     }
+}
+
+/// A place for each storage of the plan, and for a workspace.
+fn placement(problem: &Problem) -> BlockPlacement {
+    let storage = |step, name: &str, offset| PlacedInterval {
+        step,
+        what: Resident::Storage(remat_testing::net::storage(problem, name)),
+        offset,
+    };
+    let gemm = Resident::Workspace(remat_testing::net::op(problem, "gemm"));
+    let workspace = PlacedInterval {
+        step: 2,
+        what: gemm,
+        offset: 448,
+    };
+    BlockPlacement {
+        block: Block {
+            bytes: 512,
+            alignment: 64,
+            outputs_bytes: Some(100),
+            certificate: Some(PlacementCertificate {
+                status: Status::Feasible,
+                height: Some(512),
+                bound: 448,
+                proof: PlacementProof::Load,
+                stop: StopReason::TimeLimit,
+                seed: 3,
+                tries: 1000,
+            }),
+        },
+        intervals: vec![
+            storage(0, "a", 0),
+            storage(2, "b", 128),
+            workspace,
+            storage(3, "c", 384),
+            storage(5, "y", 0),
+        ],
+    }
+}
+
+#[test]
+fn offsets_stand_at_the_steps_from_which_they_hold() {
+    let problem = example().done();
+    let plan = plan(&problem, PLAIN);
+    let file = file(&problem, &plan, 400, 41).placed(&problem, &placement(&problem));
+    let file = PlanFile {
+        budget_bytes: Some(512),
+        bound: Bound::Block,
+        ..file
+    };
+    insta::assert_snapshot!(file.to_json());
+    let read = PlanFile::from_json(&file.to_json()).unwrap();
+    assert_eq!(read, file);
+    assert_eq!(read.placement(&problem), Ok(Some(placement(&problem))));
+    assert_eq!(read.plan(&problem), Ok(plan));
+}
+
+#[test]
+fn offsets_without_a_block_or_of_what_is_not_there_are_refused() {
+    let problem = example().done();
+    let placed = |change: fn(&mut PlanFile)| {
+        let mut file = file(&problem, &plan(&problem, PLAIN), 400, 41).placed(&problem, &placement(&problem));
+        change(&mut file);
+        file.placement(&problem)
+    };
+    let error = placed(|file| file.block = None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "step 0 gives offsets, and the plan states no `block`"
+    );
+    let error = placed(|file| file.steps[3].at = [("v".to_owned(), 0)].into()).unwrap_err();
+    assert_eq!(error.to_string(), "step 3: there is no tensor `v` that roots a storage");
+    let error = placed(|file| file.steps[4].workspace_at = Some(0)).unwrap_err();
+    assert_eq!(error.to_string(), "step 4 (Free) runs nothing and has no workspace");
+    let nothing = placed(|file| {
+        file.block = None;
+        file.steps
+            .iter_mut()
+            .for_each(|step| (step.at, step.workspace_at) = (std::collections::BTreeMap::new(), None));
+    });
+    assert_eq!(nothing, Ok(None));
 }
 
 #[test]

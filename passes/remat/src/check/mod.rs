@@ -7,7 +7,7 @@ use remat_verify::{CheckError, Rejection};
 
 pub use error::{PlanError, Setting};
 
-use crate::{Error, Model, Solution};
+use crate::{Error, Model, PlacedPlan, Solution};
 
 /// Replays a plan that was read from a file.
 ///
@@ -32,7 +32,13 @@ pub fn check_plan(model: &Model, file: &PlanFile) -> Result<Solution, Error> {
         tracing::warn!("the plan takes {peak} bytes, and device `{}` has {memory}", room.device);
     }
     let plan = file.plan(&problem)?;
-    Ok(Solution::of(model, problem, plan, replay, file.certificate.clone()))
+    let placement = file.placement(&problem)?;
+    let placed = placement.map(|placement| PlacedPlan::of(&problem, &plan, &replay, placement));
+    let placement = placed.transpose().map_err(PlanError::Rejected)?;
+    let mut solution = Solution::of(model, problem, plan, replay, file.certificate.clone());
+    solution.bound = file.bound;
+    solution.placement = placement;
+    Ok(solution)
 }
 
 /// Whether the plan is one for this model, read as it is; what a plan that fails is to be told by.

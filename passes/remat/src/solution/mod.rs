@@ -3,16 +3,20 @@
 mod accept;
 mod error;
 mod overhead;
+mod place;
+mod placed;
 mod prune;
 mod solve;
 
-use remat_plan::{BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
+use remat_plan::{Bound, BudgetSpec, Certificate, OrderMode, Plan, PlanFile, Problem};
 use remat_verify::Replay;
 
 pub(crate) use accept::accept;
 pub use error::{BugReport, LowestPeak, Refusal, SolveError};
 pub use overhead::Overhead;
 pub(crate) use overhead::longest;
+pub(crate) use place::Request;
+pub use placed::PlacedPlan;
 pub(crate) use prune::prune;
 pub(crate) use solve::seek;
 pub use solve::{solve, solve_for};
@@ -47,6 +51,10 @@ pub struct Solution {
     pub certificate: Option<Certificate>,
     /// Time before and after.
     pub overhead: Overhead,
+    /// What the budget bounds.
+    pub bound: Bound,
+    /// Where storages lie in one block.
+    pub placement: Option<PlacedPlan>,
 }
 
 impl Solution {
@@ -63,18 +71,21 @@ impl Solution {
             replay,
             certificate,
             overhead,
+            bound: Bound::Load,
+            placement: None,
         }
     }
 
     /// The plan with its figures, ready to be written.
     #[must_use]
     pub fn plan_file(&self, model: &Model) -> PlanFile {
-        PlanFile {
+        let file = PlanFile {
             format: remat_plan::PLAN_FORMAT.to_owned(),
             model: self.problem.name.clone(),
             accounting: self.problem.accounting,
             order: self.problem.order,
             budget_bytes: self.problem.budget,
+            bound: self.bound,
             peak_bytes: self.replay.peak,
             duration: self.replay.duration,
             energy_pj: (self.replay.energy > 0).then_some(self.replay.energy),
@@ -84,7 +95,12 @@ impl Solution {
             baseline_duration: model.baseline().duration,
             setup: model.setup().cloned(),
             certificate: self.certificate.clone(),
+            block: None,
             steps: PlanFile::records(&self.problem, &self.plan),
+        };
+        match &self.placement {
+            Some(placed) => file.placed(&self.problem, &placed.placement),
+            None => file,
         }
     }
 

@@ -6,16 +6,16 @@ use std::process::{Command, Stdio};
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use remat_schedule::{FormatError, Schedule, Step, encode};
+use remat_schedule::{FormatError, Schedule, Step, encode, encode_placed};
 use remat_testing::TrainingNet;
 
 use super::hostile::{broken, sealed};
-use super::{any_plan, linear, planned};
+use super::{any_plan, linear, placement, planned};
 
-/// The program that prints schedules. There is a C compiler wherever rustc links.
-fn printer(folder: &Path) -> PathBuf {
+/// A program of this folder, compiled with what lies in `folder`. There is a C compiler wherever rustc links.
+pub(super) fn compiled(name: &str, folder: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = folder.join("print");
+    let program = folder.join(name);
     let flags = [
         "-std=c99",
         "-Wall",
@@ -32,10 +32,13 @@ fn printer(folder: &Path) -> PathBuf {
         compile
             .args(flags)
             .arg(root.join("c"))
+            .arg("-I")
+            .arg(folder)
             .args(checks)
             .arg("-o")
             .arg(&program);
-        let output = compile.arg(root.join("tests/print.c")).output().expect("`cc` runs");
+        let source = root.join(format!("tests/{name}.c"));
+        let output = compile.arg(source).output().expect("`cc` runs");
         let message = String::from_utf8_lossy(&output.stderr);
         if output.status.success() {
             return program;
@@ -100,29 +103,43 @@ fn expected(bytes: &[u8]) -> String {
         Step::Free(id) => format!(" free {id}"),
         Step::PageOut(id) => format!(" out {id}"),
         Step::PageIn(id) => format!(" in {id}"),
+        Step::Place { storage, offset } => format!(" place {storage} at {offset}"),
+        Step::Duplicate { storage, offset } => format!(" duplicate {storage} at {offset}"),
+        Step::Workspace { offset } => format!(" workspace 0 at {offset}"),
     });
     let (sizes, steps): (String, String) = (sizes.collect(), steps.collect());
-    format!("{ops} {storages} {peak} {second} sizes{sizes} steps{steps}")
+    let block = schedule.block().map_or_else(
+        || "0 1 0".to_owned(),
+        |block| format!("{} {} {}", block.bytes, block.alignment, block.outputs_bytes),
+    );
+    format!("{ops} {storages} {peak} {second} block {block} sizes{sizes} steps{steps}")
 }
 
 #[test]
 fn both_readers_read_and_refuse_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let program = printer(folder.path());
+    let program = compiled("print", folder.path());
     let (problem, plan, figures) = linear();
-    let whole = encode(&problem, &plan, figures).unwrap();
+    let plain = encode(&problem, &plan, figures).unwrap();
+    let placed = encode_placed(&problem, &plan, figures, &placement(&problem, &plan)).unwrap();
     let (large, plan, figures) = planned(TrainingNet::Resnet18Cifar, "mkr1000", 60, "capuchin");
-    let mut schedules = vec![whole.clone(), encode(&large, &plan, figures).unwrap()];
+    let mut schedules = vec![
+        encode(&large, &plan, figures).unwrap(),
+        encode_placed(&large, &plan, figures, &placement(&large, &plan)).unwrap(),
+    ];
     schedules.extend(broken().into_iter().map(|(_, bytes, _)| bytes));
     // Cut at every length, as it is and with the right checksum, and changed at every byte.
-    for length in 0..whole.len() {
-        schedules.push(whole[..length].to_vec());
-        schedules.push(sealed(&whole[..length]));
-        let mut changed = whole[..whole.len() - 4].to_vec();
-        if let Some(byte) = changed.get_mut(length) {
-            *byte = byte.wrapping_mul(31).wrapping_add(1);
-            schedules.push(sealed(&changed));
+    for whole in [plain, placed] {
+        for length in 0..whole.len() {
+            schedules.push(whole[..length].to_vec());
+            schedules.push(sealed(&whole[..length]));
+            let mut changed = whole[..whole.len() - 4].to_vec();
+            if let Some(byte) = changed.get_mut(length) {
+                *byte = byte.wrapping_mul(31).wrapping_add(1);
+                schedules.push(sealed(&changed));
+            }
         }
+        schedules.push(whole);
     }
     let mut runner = TestRunner::deterministic();
     for _ in 0..200 {

@@ -22,13 +22,16 @@ pub(super) fn broken() -> Vec<(&'static str, Vec<u8>, FormatError)> {
     let with = |numbers: &[u8]| sealed(&[b"RMTS\x01", numbers].concat());
     // Two ops, one storage of seven bytes; the steps follow.
     let body = |steps: u8, codes: &[u8]| with(&[&[2, 1, steps, 7, 0, 1, 7, 0], codes].concat());
+    // The same in a block of 64 bytes, with offsets in eights.
+    let head: &[u8] = b"RMTS\x02";
+    let placed = |steps: u8, codes: &[u8]| sealed(&[head, &[2, 1, steps, 7, 0, 64, 8, 0, 1, 7, 0], codes].concat());
     let number = |offset| FormatError::Number { offset };
     let range = |offset| FormatError::Range { offset };
     vec![
         ("nothing", Vec::new(), FormatError::Truncated),
         ("other mark", sealed(b"PNG\0\x01"), FormatError::Magic),
         ("no version", b"RMTS".to_vec(), FormatError::Truncated),
-        ("later version", sealed(b"RMTS\x02"), FormatError::Version(2)),
+        ("later version", sealed(b"RMTS\x03"), FormatError::Version(3)),
         ("no checksum", b"RMTS\x01".to_vec(), FormatError::Truncated),
         ("no content", with(&[]), FormatError::Truncated),
         ("too many ops", with(&[0x80, 0x80, 0x80, 0x80, 1]), number(5)),
@@ -50,6 +53,27 @@ pub(super) fn broken() -> Vec<(&'static str, Vec<u8>, FormatError)> {
         ("op before the first", body(1, &[1 << 2]), range(13)),
         ("storage that is not there", body(1, &[2 << 2 | 1]), range(13)),
         ("third of two ops", body(3, &[0, 0, 0]), range(15)),
+        (
+            "no block",
+            sealed(b"RMTS\x02\x02\x01\x00\x07\x00"),
+            FormatError::Truncated,
+        ),
+        (
+            "alignment of nothing",
+            sealed(b"RMTS\x02\x02\x01\x00\x07\x00\x40\x00"),
+            range(11),
+        ),
+        (
+            "more outputs than the block holds",
+            sealed(b"RMTS\x02\x02\x01\x00\x07\x00\x40\x08\x41"),
+            range(12),
+        ),
+        ("offset behind the block", placed(1, &[4, 9]), range(17)),
+        ("place of what is not there", placed(1, &[2 << 3 | 4, 0]), range(16)),
+        ("place without an offset", placed(1, &[4]), FormatError::Truncated),
+        ("workspace of something", placed(1, &[1 << 3 | 6, 0]), range(16)),
+        ("workspace behind the block", placed(1, &[6, 9]), range(17)),
+        ("step of no kind", placed(1, &[7]), range(16)),
         ("step of 35 bits", body(1, &[0x80, 0x80, 0x80, 0x80, 0x40]), number(13)),
     ]
 }

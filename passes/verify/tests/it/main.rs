@@ -1,6 +1,7 @@
 //! Tests of the checker from outside.
 #![cfg(test)]
 
+mod block;
 mod corpus;
 mod explain;
 mod inspect;

@@ -11,7 +11,7 @@ use remat_verify::{Code, replay};
 use crate::oracle;
 
 /// Problems with several results, views, graph outputs, constants, workspace and ops that are not recomputable.
-fn random_problem() -> impl Strategy<Value = Problem> {
+pub(crate) fn random_problem() -> impl Strategy<Value = Problem> {
     let most = prop::option::weighted(0.3, 1u32..3);
     let paging = prop::option::weighted(0.7, second_memory(Features::RULES));
     let problem = in_either_order(problems(1..9, Features::RULES));
@@ -23,7 +23,7 @@ fn random_problem() -> impl Strategy<Value = Problem> {
 }
 
 /// The reference order with recomputes and page-ins inserted where they can be lowered.
-fn lowered(problem: &Problem, again: &[(Index, Index, bool)]) -> Plan {
+pub(crate) fn lowered(problem: &Problem, again: &[(Index, Index, bool)]) -> Plan {
     let structure = Structure::of(problem);
     let mut events: Vec<Event> = structure.scheduled().map(Event::Run).collect();
     let mut plan = lower_events(problem, &structure, events.iter().copied()).unwrap();

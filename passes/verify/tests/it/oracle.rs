@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use remat_plan::{OpId, OrderMode, PagingMode, Plan, Problem, Step, StorageId, StorageRole, TensorId, Transfer};
+use remat_plan::{
+    OpId, OrderMode, PagingMode, Plan, Problem, Resident, Step, StorageId, StorageRole, TensorId, Transfer,
+};
 use remat_verify::Code;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,6 +98,13 @@ pub(crate) fn judge(problem: &Problem, plan: &Plan) -> Verdict {
         verdict.codes.insert(Code::V016);
     }
     verdict
+}
+
+/// What takes bytes at each step of a plan without DMA: the step at which it began to, what it is, and its bytes.
+pub(crate) fn residents(problem: &Problem, plan: &Plan) -> Vec<Vec<(usize, Resident, u64)>> {
+    let history = History { problem, plan };
+    let steps = 0..plan.steps.len();
+    steps.map(|i| history.residents_at(i)).collect()
 }
 
 impl Verdict {
@@ -271,6 +280,38 @@ impl History<'_> {
             }
         }
         copied
+    }
+
+    fn residents_at(&self, i: usize) -> Vec<(usize, Resident, u64)> {
+        let step = self.plan.steps[i];
+        let bytes = |storage: StorageId| self.problem.storages[storage].bytes;
+        let mut found = Vec::new();
+        for storage in self.problem.storages.keys() {
+            let creates = match step {
+                Step::Compute(op) | Step::Recompute(op) => self.creator(storage) == Some(op),
+                Step::PageIn(moved) => moved == storage,
+                Step::Free(_) | Step::PageOut(_) => false,
+            };
+            let is_external = self.problem.storages[storage].role == StorageRole::External;
+            let leaves = match step {
+                Step::Free(moved) => moved == storage,
+                Step::PageOut(moved) => moved == storage && self.is_copied(storage, i),
+                _ => false,
+            };
+            if self.location(storage, i) == Location::Resident && !leaves {
+                let became = |&j: &usize| self.location(storage, j) != Location::Resident;
+                let began = (0..i).rev().find(became).unwrap();
+                found.push((began, Resident::Storage(storage), bytes(storage)));
+            }
+            if creates && !is_external {
+                found.push((i, Resident::Storage(storage), bytes(storage)));
+            }
+        }
+        if let Step::Compute(op) | Step::Recompute(op) = step {
+            found.push((i, Resident::Workspace(op), self.problem.ops[op].workspace));
+        }
+        found.retain(|&(_, _, bytes)| bytes > 0);
+        found
     }
 
     fn is_run(&self, i: usize, op: OpId) -> bool {

@@ -1,6 +1,7 @@
 //! Groups of arguments that several commands have, one file each. They are what was written on the command line, and nothing more: no
 //! file is read and nothing is run for them; a [`Job`](crate::job::Job) does that.
 
+mod block;
 mod budgets;
 mod choice;
 mod goal;
@@ -12,6 +13,7 @@ mod search;
 
 use std::path::PathBuf;
 
+pub(crate) use block::BlockArgs;
 pub(crate) use budgets::{Budgets, parse_budgets};
 pub(crate) use choice::{Choice, SWITCH};
 pub(crate) use goal::{GoalArgs, PagingArgs};

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use remat::place::{BufferFile, read_csv, write_csv};
-use remat::plan::{Blocks, PlacementCertificate, PlacementProof, Status, StopReason, parse_bytes, parse_duration};
+use remat::plan::{Blocks, PlacementCertificate, parse_bytes, parse_duration};
 use remat::solver::SolveControl;
 use remat::{Placed, PlacementError, place_buffers};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Arguments, GOAL, Inputs, OUTPUT, OutputPath, ReportArgs, SEARCH, named};
+use crate::block::{exact, proof};
 use crate::document::Body;
 use crate::files::{Files, write};
 use crate::{console, units};
@@ -167,32 +168,4 @@ impl Report {
             certificate,
         }
     }
-}
-
-/// What is known, in words.
-fn proof(certificate: &PlacementCertificate, is_lowest: bool) -> String {
-    let bound = exact(certificate.bound);
-    let stop = match certificate.stop {
-        StopReason::TimeLimit => "stopped at the time limit",
-        StopReason::StepLimit => "stopped at the step limit",
-        StopReason::Cancelled => "interrupted",
-        _ => "stopped after no progress for long",
-    };
-    match (certificate.status, certificate.proof) {
-        (Status::Optimal, _) if !is_lowest => "all buffers fit".to_owned(),
-        (Status::Optimal, PlacementProof::Load) => "optimal: so much is needed at one time".to_owned(),
-        (Status::Optimal, PlacementProof::Refutation) => "optimal: everything lower was tried".to_owned(),
-        (Status::Infeasible, PlacementProof::Load) => format!("impossible: {bound} are needed at one time"),
-        (Status::Infeasible, PlacementProof::Refutation) => "impossible: everything was tried".to_owned(),
-        (Status::Feasible, _) => format!("none is below {bound}; {stop}"),
-        (Status::Unknown, _) => format!("neither found nor excluded; {stop}"),
-    }
-}
-
-/// Bytes exactly, and from a kibibyte on also in the unit that fits.
-fn exact(bytes: u64) -> String {
-    if bytes < 1024 {
-        return format!("{bytes} bytes");
-    }
-    format!("{} ({bytes} bytes)", units::bytes(bytes))
 }

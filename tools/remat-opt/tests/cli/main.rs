@@ -18,6 +18,7 @@ macro_rules! assert_run {
     };
 }
 
+mod blocks;
 mod budgets;
 mod common;
 mod compare;

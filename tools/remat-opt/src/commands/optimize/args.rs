@@ -12,7 +12,8 @@ use remat_onnxruntime_deploy::OrderHint;
 use remat_onnxruntime_run::OptimizationLevel;
 
 use crate::args::{
-    Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs,
+    BlockArgs, Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH,
+    SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -47,6 +48,9 @@ const MLIR_FORMS: Choice<Form> = Choice(&[
 ]);
 
 const FENCES: Choice<Fences> = Choice(&[("iree", Fences::Iree, "Ops of IREE"), ("none", Fences::None, "Nothing")]);
+
+/// Share of the time for placing the plan of a model for ONNX Runtime.
+const PLACING: f64 = 0.1;
 
 /// Whether weights lie in a file beside the module.
 const WEIGHTS: Choice<bool> = Choice(&[
@@ -108,9 +112,11 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "PLAN", help_heading = OUTPUT, hide_short_help = true)]
     pub(super) emit_plan: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) block: BlockArgs,
+    #[command(flatten)]
     pub(super) target: TargetArgs,
     /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan"], help_heading = MLIR, hide_short_help = true)]
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan", "place", "bound", "block_svg"], help_heading = MLIR, hide_short_help = true)]
     pub(super) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(super) mlir: MlirArgs,
@@ -202,6 +208,16 @@ impl OptimizeArgs {
         let mut control: SolveControl<'l> = self.search.control().time_limit(self.time_limit).observer(line);
         control.step_limit = self.step_limit;
         control
+    }
+
+    /// [`Self::control`], less the time for placing the plan, where that is asked for.
+    pub(super) fn control_before_placing<'l>(&self, line: &'l Line) -> SolveControl<'l> {
+        let control = self.control(line);
+        if self.block.places() {
+            control.time_limit(self.time_limit.mul_f64(1.0 - PLACING))
+        } else {
+            control
+        }
     }
 
     /// What is written to stdout, as an extension.

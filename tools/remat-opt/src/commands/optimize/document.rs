@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::OptimizeArgs;
+use crate::block::BlockRecord;
 use crate::document::Body;
 
 /// A plan: what it gains and costs, and how good it is.
@@ -47,6 +48,9 @@ pub(crate) struct Report {
     second_memory_bytes: u64,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
+    /// The block that everything lies in, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<BlockRecord>,
     /// What holds in ONNX Runtime, for models that are made for it.
     #[serde(flatten)]
     in_runtime: Option<InRuntime>,
@@ -139,6 +143,7 @@ impl Report {
             energy_pj: solution.replay.energy,
             second_memory_bytes: solution.replay.second_peak,
             certificate: solution.certificate.clone(),
+            block: BlockRecord::of(solution),
             in_runtime: None,
             seconds,
         }

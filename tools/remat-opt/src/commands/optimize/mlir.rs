@@ -37,6 +37,9 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
     if args.plan.is_some() || args.emit_plan.is_some() {
         bail!("a module of MLIR has as many plans as functions: leave out `--plan` and `--emit-plan`");
     }
+    if args.block.places() {
+        bail!("a module of MLIR has as many plans as functions: leave out `--place`, `--bound` and `--block-svg`");
+    }
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use remat::plan::{Objective, PlanFile};
+use remat::plan::{Bound, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, open_model};
@@ -22,11 +22,11 @@ pub(crate) use document::{ModuleReport, Report};
 
 use self::args::TargetArg;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
-use crate::console;
 use crate::files::{self, Files};
 use crate::job::Job;
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
+use crate::{block, console};
 
 impl Arguments for OptimizeArgs {
     fn inputs(&mut self) -> Inputs<'_> {
@@ -35,7 +35,11 @@ impl Arguments for OptimizeArgs {
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
         let form = self.output_form()?;
-        named([(&mut self.output, form), (&mut self.emit_plan, "json")])
+        named([
+            (&mut self.output, form),
+            (&mut self.emit_plan, "json"),
+            (&mut self.block.block_svg, "svg"),
+        ])
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
@@ -51,6 +55,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let writes = [
         ("the result (`-o`)", args.output.as_ref()),
         ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
+        ("the chart (`--block-svg`)", args.block.block_svg.as_ref()),
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
@@ -83,7 +88,11 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let solution = match &plan {
         Some(plan) => {
             args.goal.check_plan(plan, &model)?;
-            remat::check_plan(&model, plan)?
+            let mut solution = remat::check_plan(&model, plan)?;
+            if args.block.places() {
+                solution.place(&model, &args.control(&line))?;
+            }
+            solution
         }
         None => search(args, &model, &line)?,
     };
@@ -92,6 +101,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         remat::save(&model, &solution, &target(args, format, output), output)?;
     }
     emit_plan(args, job.files, &model, &solution)?;
+    draw_block(args, &solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
@@ -160,12 +170,19 @@ fn runtime(args: &OptimizeArgs, job: &mut Job<'_>, format: Format, plan: Option<
             "`--target ort` plans for least time in one memory: leave out `--paging`, `--objective` and `--deadline`"
         );
     }
+    if args.block.bound == Bound::Block && is_wanted {
+        bail!(
+            "`--bound block` is for plans whose offsets are followed, and ONNX Runtime places results itself: write it for \
+             others (`--target onnx`), or write the plan"
+        );
+    }
     let writes_model = args.output.as_ref().is_some_and(|output| is_model(output));
     let is_for_others = matches!(
         args.target.target,
         Some(TargetArg::Onnx | TargetArg::Plan | TargetArg::Mlir)
     );
-    if is_special || is_for_others || !(is_wanted || writes_model && format == Format::Onnx) {
+    let is_in_block = args.block.bound == Bound::Block;
+    if is_special || is_in_block || is_for_others || !(is_wanted || writes_model && format == Format::Onnx) {
         return Ok(Runtime::Unwanted);
     }
     match job.find_runtime() {
@@ -232,14 +249,19 @@ fn deploy(
         measure: !args.target.no_measure,
         expected: expected(&model),
     };
-    let control = args.control(&line);
+    let whole = args.control(&line);
+    let control = args.control_before_placing(&line);
     let mut found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control)?;
+    if args.block.places() {
+        found.solution.place(&found.model, &whole)?;
+    }
     found.offer = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
     line.apart(Activity::Write, "");
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     emit_plan(args, job.files, &found.model, &found.solution)?;
+    draw_block(args, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
     console::report(
@@ -283,10 +305,22 @@ fn search(args: &OptimizeArgs, model: &Model, line: &Line) -> anyhow::Result<Sol
         left,
         ..Doing::new(Activity::Plan, "")
     });
-    Ok(remat::solve_or_explain(
-        model,
-        &args.request(),
-        args.goal.goal(),
-        &control,
-    )?)
+    let (request, goal) = (args.request(), args.goal.goal());
+    if args.block.places() {
+        return Ok(remat::solve_in_block(
+            model,
+            &request,
+            goal,
+            args.block.bound,
+            &control,
+        )?);
+    }
+    Ok(remat::solve_or_explain(model, &request, goal, &control)?)
+}
+
+fn draw_block(args: &OptimizeArgs, solution: &Solution) -> anyhow::Result<()> {
+    match args.block.block_svg.as_ref().zip(block::chart(solution)) {
+        Some((path, chart)) => files::write(path, chart?),
+        None => Ok(()),
+    }
 }

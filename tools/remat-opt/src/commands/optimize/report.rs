@@ -6,7 +6,7 @@ use remat_files::shown;
 
 use super::args::OptimizeArgs;
 use super::proof;
-use crate::units;
+use crate::{block, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
 pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
@@ -99,6 +99,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
         let said = proof::line(certificate, problem.order, problem.objective);
         lines.push(format!("plan      {said}"));
     }
+    lines.extend(block::line(solution));
     lines
 }
 

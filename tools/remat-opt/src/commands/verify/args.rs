@@ -29,6 +29,9 @@ pub(crate) struct VerifyArgs {
     /// For plans: also draw runs, transfers and memory over time here, as SVG.
     #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
     pub(super) svg: Option<PathBuf>,
+    /// For plans with offsets: also draw their block over the steps here, as SVG.
+    #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
+    pub(super) block_svg: Option<PathBuf>,
     #[command(flatten)]
     pub(super) load: LoadArgs,
     #[command(flatten)]

@@ -3,7 +3,8 @@
 mod args;
 mod models;
 
-use remat::plan::Step;
+use anyhow::Context;
+use remat::plan::{Bound, Step};
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
 use remat_chart::{Bar, BarKind, Timeline};
@@ -14,10 +15,11 @@ pub(crate) use args::VerifyArgs;
 pub(crate) use models::Report as ModelsReport;
 
 use crate::args::{Arguments, Inputs, OutputPath, named};
+use crate::block::BlockRecord;
 use crate::document::Body;
 use crate::failure::ViolationRecord;
 use crate::job::Job;
-use crate::{console, files, units};
+use crate::{block, console, files, units};
 
 /// What the checker found.
 #[derive(Default, Serialize, JsonSchema)]
@@ -33,6 +35,9 @@ pub(crate) struct Report {
     /// How many runs of ops the plan adds.
     #[serde(skip_serializing_if = "Option::is_none")]
     recomputes: Option<usize>,
+    /// The block that everything lies in, where the plan has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<BlockRecord>,
     /// The rules that it breaks.
     violations: Vec<ViolationRecord>,
     /// How many more violations there are.
@@ -50,6 +55,7 @@ impl Report {
             peak_bytes: Some(solution.replay.peak),
             duration: Some(solution.replay.duration),
             recomputes: Some(solution.plan.recomputes()),
+            block: BlockRecord::of(solution),
             ..Self::default()
         }
     }
@@ -69,13 +75,18 @@ impl Arguments for VerifyArgs {
     }
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
-        named([(&mut self.output, "json"), (&mut self.svg, "svg")])
+        named([
+            (&mut self.output, "json"),
+            (&mut self.svg, "svg"),
+            (&mut self.block_svg, "svg"),
+        ])
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
         let reads = [("the plan or the rewritten model", Some(&self.plan))];
         let writes = [
             ("the chart (`--svg`)", self.svg.as_ref()),
+            ("the chart (`--block-svg`)", self.block_svg.as_ref()),
             ("the report (`--output`)", self.output.as_ref()),
         ];
         let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
@@ -115,6 +126,10 @@ impl Arguments for VerifyArgs {
             let title = format!("{}: runs, transfers and memory of the plan", solution.problem.name);
             files::write(path, remat_chart::timeline(&title, &timeline(&model, &solution))?)?;
         }
+        if let Some(path) = &self.block_svg {
+            let chart = block::chart(&solution).context("the plan has no block to draw: it gives no offsets")?;
+            files::write(path, chart?)?;
+        }
         console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
     }
 }
@@ -124,8 +139,13 @@ fn text(solution: &Solution) -> String {
         .problem
         .budget
         .map_or("no budget".to_owned(), |b| format!("budget {}", units::bytes(b)));
+    let bounds = match solution.bound {
+        Bound::Load => "",
+        Bound::Block => " for the block",
+    };
+    let block = block::line(solution).map(|line| line + "\n").unwrap_or_default();
     format!(
-        "valid: peak {} ({budget}), overhead {:+.2} %, {} in {}\n",
+        "valid: peak {} ({budget}{bounds}), overhead {:+.2} %, {} in {}\n{block}",
         units::bytes(solution.replay.peak),
         solution.overhead.percent(),
         units::count(solution.plan.recomputes(), "recompute"),

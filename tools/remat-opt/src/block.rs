@@ -1,0 +1,138 @@
+//! The block of a plan in reports and as a chart.
+
+use remat::plan::{Bound, PlacementCertificate, PlacementProof, Resident, Status, Step, StopReason};
+use remat::verify::intervals;
+use remat::{PlacedPlan, Solution};
+use remat_chart::{BlockChart, DrawError, Taken, TakenBy};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::units;
+
+/// A block, and how it compares with what is needed at once.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct BlockRecord {
+    /// What the budget bounds.
+    bound: Bound,
+    /// The largest sum of bytes at one step of the plan: no block is smaller.
+    load_bytes: u64,
+    /// Size of the block.
+    block_bytes: u64,
+    /// What the block takes above the load.
+    above_load_bytes: u64,
+    /// Every offset is a multiple of this.
+    alignment: u64,
+    /// Graph outputs lie in the first so many bytes; absent where there are none, or they lie anywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs_bytes: Option<u64>,
+    /// What is claimed about the lowest block for this plan.
+    certificate: Option<PlacementCertificate>,
+}
+
+impl BlockRecord {
+    /// The block of a solution, where it has one.
+    pub(crate) fn of(solution: &Solution) -> Option<Self> {
+        let placed = solution.placement.as_ref()?;
+        let block = &placed.placement.block;
+        Some(Self {
+            bound: solution.bound,
+            load_bytes: placed.load,
+            block_bytes: block.bytes,
+            above_load_bytes: block.bytes.saturating_sub(placed.load),
+            alignment: block.alignment,
+            outputs_bytes: block.outputs_bytes,
+            certificate: block.certificate.clone(),
+        })
+    }
+}
+
+/// The line of a report about the block, where there is one.
+pub(crate) fn line(solution: &Solution) -> Option<String> {
+    let placed = solution.placement.as_ref()?;
+    let block = &placed.placement.block;
+    let above = match block.bytes.saturating_sub(placed.load) {
+        0 => "the load".to_owned(),
+        more => {
+            let percent = units::percent(block.bytes, placed.load) - 100.0;
+            format!(
+                "{} above the load of {} ({percent:+.2} %)",
+                units::bytes(more),
+                units::bytes(placed.load)
+            )
+        }
+    };
+    let mut line = format!("block     {}, {above}", exact(block.bytes));
+    if let Some(outputs) = block.outputs_bytes {
+        line += &format!(", outputs in the first {}", units::bytes(outputs));
+    }
+    if let Some(certificate) = &block.certificate {
+        line += &format!("; {}", proof(certificate, true));
+    }
+    Some(line)
+}
+
+/// What is known of a placement, in words.
+pub(crate) fn proof(certificate: &PlacementCertificate, is_lowest: bool) -> String {
+    let bound = exact(certificate.bound);
+    let stop = match certificate.stop {
+        StopReason::TimeLimit => "stopped at the time limit",
+        StopReason::StepLimit => "stopped at the step limit",
+        StopReason::Cancelled => "interrupted",
+        _ => "stopped after no progress for long",
+    };
+    match (certificate.status, certificate.proof) {
+        (Status::Optimal, _) if !is_lowest => "all buffers fit".to_owned(),
+        (Status::Optimal, PlacementProof::Load) => "optimal: so much is needed at one time".to_owned(),
+        (Status::Optimal, PlacementProof::Refutation) => "optimal: everything lower was tried".to_owned(),
+        (Status::Infeasible, PlacementProof::Load) => format!("impossible: {bound} are needed at one time"),
+        (Status::Infeasible, PlacementProof::Refutation) => "impossible: everything was tried".to_owned(),
+        (Status::Feasible, _) => format!("none is below {bound}; {stop}"),
+        (Status::Unknown, _) => format!("neither found nor excluded; {stop}"),
+    }
+}
+
+/// Bytes exactly, and from a kibibyte on also in the unit that fits.
+pub(crate) fn exact(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} bytes");
+    }
+    format!("{} ({bytes} bytes)", units::bytes(bytes))
+}
+
+/// The block over the steps of the plan, as SVG; `None` where the plan has no block.
+pub(crate) fn chart(solution: &Solution) -> Option<Result<String, DrawError>> {
+    let placed = solution.placement.as_ref()?;
+    let title = format!("{}: the block of the plan", solution.problem.name);
+    let chart = BlockChart {
+        bytes: placed.block(),
+        load: placed.load,
+        steps: solution.plan.steps.len(),
+        taken: taken(solution, placed),
+    };
+    Some(remat_chart::block(&title, &chart))
+}
+
+fn taken(solution: &Solution, placed: &PlacedPlan) -> Vec<Taken> {
+    let (problem, plan) = (&solution.problem, &solution.plan);
+    let needed = intervals(problem, plan, &solution.replay);
+    // Of an accepted placement both lists name the same in the same order.
+    let both = needed.iter().zip(&placed.placement.intervals);
+    let taken = both.map(|(interval, place)| {
+        let (by, name) = match (interval.what, plan.steps.get(interval.steps.start)) {
+            (Resident::Workspace(op), _) => (TakenBy::Workspace, format!("workspace of {}", problem.ops[op].name)),
+            (Resident::Storage(storage), step) => {
+                let by = match step {
+                    _ if interval.is_output => TakenBy::Output,
+                    Some(Step::Recompute(_)) => TakenBy::Again,
+                    Some(Step::PageIn(_)) => TakenBy::Back,
+                    _ => TakenBy::Result,
+                };
+                (by, problem.storage_name(storage).to_owned())
+            }
+        };
+        let steps = (interval.steps.start, interval.steps.end);
+        let bytes = (place.offset, interval.bytes);
+        Taken { by, name, steps, bytes }
+    });
+    taken.collect()
+}
