@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
+use crate::planned::{ArenaFigures, ArenaLibrary};
+use crate::resident::Resident;
 use crate::runner::{Runner, Task};
 use crate::session::take;
 use crate::time::{Rest, median, nanoseconds};
@@ -51,6 +53,11 @@ pub struct SeededOutputs {
 pub struct Measurement {
     /// Memory: of the process's heap, or on a GPU of the provider's arena. Otherwise why it is not known.
     pub peaks: Result<Peaks, String>,
+    /// Resident memory of the process at its peak, above that before the first run: in the first run, and in those after it. Absent where
+    /// the system does not say it.
+    pub resident: Option<Peaks>,
+    /// How the session followed its plans, if it has the arena library.
+    pub planned: Option<ArenaFigures>,
     /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
     /// arena itself is larger: that is in `peaks`.
     pub arena_peak: Option<u64>,
@@ -109,6 +116,8 @@ pub(crate) fn measure_here(
     options: &MeasureOptions,
 ) -> Result<Measurement, RuntimeError> {
     let mut loaded = runtime.open(model, settings)?;
+    let library = settings.arena_library.as_ref().map(|_| ArenaLibrary::loaded(settings));
+    let library = library.transpose()?;
     let first_seed = options.seeds.first().copied().unwrap_or(0);
     let feed = loaded.seeded(first_seed)?;
     let meter = Meter::of(&loaded.session, settings.provider);
@@ -118,10 +127,13 @@ pub(crate) fn measure_here(
     let before = meter.live();
     meter.reset();
     let names = loaded.outputs().to_vec();
+    let resident = Resident::start();
+    let grown = |resident: &Option<Resident>| resident.as_ref().and_then(Resident::growth);
     let start = Instant::now();
     let outputs = loaded.run(&feed)?;
     let first_ns = nanoseconds(start);
     let first = meter.peak();
+    let first_growth = grown(&resident);
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
         why,
@@ -140,6 +152,9 @@ pub(crate) fn measure_here(
         let outputs = loaded.bits(&feed)?;
         finite &= outputs.iter().all(Output::is_finite);
         seeded.push(digests(seed, &outputs));
+    }
+    if let Some(resident) = &resident {
+        resident.restart();
     }
     let mut times = Vec::new();
     let mut steady = None;
@@ -168,6 +183,11 @@ pub(crate) fn measure_here(
         .zip(arena_after)
         .map(|(before, after)| after.max_in_use - before.in_use);
     Ok(Measurement {
+        planned: library.map(|library| library.figures()),
+        resident: first_growth.map(|first| Peaks {
+            first,
+            steady: steady.and_then(|_| grown(&resident)),
+        }),
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
         loaded_bytes: u64::try_from(before).unwrap_or(0),

@@ -10,6 +10,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
 use ort::value::{DynTensor, Outlet};
 
+use crate::planned::ArenaLibrary;
 use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
 
 /// ONNX Runtime, loaded.
@@ -92,6 +93,7 @@ impl Runtime {
             .map_err(result)?
             .with_memory_pattern(settings.memory_pattern)
             .map_err(result)
+            .and_then(|builder| with_arena_library(builder, settings))
     }
 
     /// Loads a model.
@@ -103,6 +105,25 @@ impl Runtime {
         })?;
         Ok(Loaded::new(session, model, settings))
     }
+}
+
+/// The session with the arena library, if it has one: all that a user sets.
+fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
+    let Some(ArenaLibrary { library, plan }) = &settings.arena_library else {
+        return Ok(builder);
+    };
+    let result = |error: ort::Error<SessionBuilder>| RuntimeError::ArenaLibrary {
+        path: library.clone(),
+        why: error.to_string(),
+    };
+    let (key, value) = match plan {
+        Some(plan) => ("remat.arena.plan", plan.to_string_lossy()),
+        None => ("remat.arena.record", "1".into()),
+    };
+    // Errors come back as values.
+    let silent = builder.with_config_entry("remat.arena.log", "4").map_err(result)?;
+    let named = silent.with_config_entry(key, value).map_err(result)?;
+    named.with_operator_library(library).map_err(result)
 }
 
 /// The value of each input.

@@ -8,9 +8,10 @@ use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, SolveRequest, Target};
-use remat_onnxruntime_deploy::OrderHint;
+use remat_onnxruntime_deploy::{OrderHint, arena_library_path, arena_plan_path};
 use remat_onnxruntime_run::OptimizationLevel;
 
+use crate::args::parse_intra_threads;
 use crate::args::{
     Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH, SearchArgs,
 };
@@ -140,6 +141,19 @@ pub(crate) struct TargetArgs {
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
+    /// Plan the memory of the written model, too: `OUT.arena`, which ONNX Runtime obeys with the library written beside it.
+    ///
+    /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two settings:
+    /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
+    /// the model itself is written as it came.
+    #[arg(long, help_heading = RUNTIME)]
+    pub(super) arena_plan: bool,
+    /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
+    #[arg(long, value_name = "FILE", requires = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_library: Option<PathBuf>,
+    /// For `--arena-plan`: numbers of threads within one node to plan for.
+    #[arg(long, value_name = "N,..", requires = "arena_plan", value_delimiter = ',', value_parser = parse_intra_threads, default_value = "1", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_threads: Vec<usize>,
     /// Execution orders that the model must be right for [default: any].
     ///
     /// `any`, or `priority` alone, with fewer nodes.
@@ -186,6 +200,16 @@ impl OptimizeArgs {
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         let output = self.output.as_ref().filter(|_| self.mlir.mlir_weights)?;
         (remat::extension(output) == "mlir").then(|| output.with_extension("safetensors"))
+    }
+
+    /// The files that `--arena-plan` writes beside the output: plans and library.
+    pub(super) fn arena_files(&self) -> Option<[PathBuf; 2]> {
+        let output = self.output.as_ref().filter(|_| self.target.arena_plan)?;
+        let library = self.target.arena_library.clone();
+        Some([
+            arena_plan_path(output),
+            library.unwrap_or_else(|| arena_library_path(output)),
+        ])
     }
 
     /// What is asked of the solver.

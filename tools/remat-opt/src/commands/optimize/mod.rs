@@ -9,13 +9,16 @@ mod proof;
 mod report;
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use remat::plan::{Objective, PlanFile};
-use remat::solver::{Activity, Doing, Observer};
+use remat::plan::{BudgetSpec, Objective, PlanFile};
+use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, open_model};
+use remat_onnxruntime_deploy::{
+    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
+};
+use remat_onnxruntime_run::Host;
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
@@ -24,7 +27,7 @@ use self::args::TargetArg;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
 use crate::console;
 use crate::files::{self, Files};
-use crate::job::Job;
+use crate::job::{Job, LEAST, PATIENCE};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
 
@@ -48,10 +51,13 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let input = args.input.as_ref().context("no input is given")?;
     let reads = [("the plan (`--plan`)", args.plan.as_ref())];
     let weights = args.weights();
+    let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
     let writes = [
         ("the result (`-o`)", args.output.as_ref()),
         ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
+        ("the plan of memory (`--arena-plan`)", arena_plan.as_ref()),
+        ("the arena library (`--arena-plan`)", arena_library.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
     let format = Format::of(input)?;
@@ -73,6 +79,9 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
     if runtime == Runtime::Wanted {
         return deploy(args, job, plan.as_ref(), started, quiet);
+    }
+    if args.target.arena_plan {
+        bail!("`--arena-plan` is for models that are written for ONNX Runtime, where that is found (`-o OUT.onnx`)");
     }
     let is_missing = runtime == Runtime::Missing;
     if is_missing && args.report.format == ReportFormat::Json {
@@ -227,7 +236,9 @@ fn deploy(
         plan,
         profile: if job.measures { Some(&profiler) } else { None },
         order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,
-        arena: args.target.arena,
+        // Where memory is planned, the runtime's arena has no part.
+        arena: args.target.arena && !args.target.arena_plan,
+        untouched: args.target.arena_plan && args.budget == BudgetSpec::None,
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -239,15 +250,47 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
+    let arena = match written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan) {
+        Some((written, host)) => Some(plan_memory(args, &load, written, host, expected(&model), &control)?),
+        None if args.target.arena_plan => {
+            bail!("`--arena-plan` writes a plan beside a model that is written: `-o OUT.onnx`")
+        }
+        None => None,
+    };
     emit_plan(args, job.files, &found.model, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
+    let found = (&found, arena.as_ref());
     console::report(
         &args.report,
-        || deployed::text(args, &found, seconds),
-        || Report::deployed(args, &found, seconds),
-        as_predicted(&found),
+        || deployed::text(args, found, seconds),
+        || Report::deployed(args, found, seconds),
+        as_predicted(found.0),
     )
+}
+
+/// Plans the memory of the file that was written.
+fn plan_memory(
+    args: &OptimizeArgs,
+    load: &LoadOptions,
+    written: &Path,
+    host: &Host,
+    expected: Duration,
+    control: &SolveControl<'_>,
+) -> anyhow::Result<ArenaPlanned> {
+    let case = |&threads: &usize| ArenaCase {
+        dims: load.dims.clone(),
+        threads,
+    };
+    let cases: Vec<ArenaCase> = args.target.arena_threads.iter().map(case).collect();
+    let request = ArenaPlanRequest {
+        model: written,
+        library: args.target.arena_library.as_deref(),
+        level: args.target.level,
+        cases: &cases,
+        limits: limits(Some(LEAST + expected.saturating_mul(PATIENCE))),
+    };
+    Ok(plan_arena(&request, host, control)?)
 }
 
 /// A prediction that a measured peak exceeds is a finding.
