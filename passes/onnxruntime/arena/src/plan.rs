@@ -239,7 +239,7 @@ impl<'t> Lines<'t> {
 
     fn field(&mut self, key: &str) -> Result<String, PlanFileError> {
         let value = self.next()?.strip_prefix(key).and_then(|rest| rest.strip_prefix(' '));
-        let value = value.filter(|value| !value.is_empty());
+        let value = value.filter(|value| !value.is_empty() && !value.contains(char::is_control));
         value
             .map(str::to_owned)
             .ok_or_else(|| self.wrong(&format!("expected `{key} ..`")))
@@ -252,9 +252,10 @@ impl<'t> Lines<'t> {
     }
 
     fn input(&self, text: &str) -> Result<(String, Vec<i64>), PlanFileError> {
-        let (shape, name) = text
+        let named = text
             .split_once(' ')
-            .ok_or_else(|| self.wrong("expected `input SHAPE NAME`"))?;
+            .filter(|(_, name)| !name.contains(char::is_control));
+        let (shape, name) = named.ok_or_else(|| self.wrong("expected `input SHAPE NAME`"))?;
         if shape == "-" {
             return Ok((name.to_owned(), Vec::new()));
         }

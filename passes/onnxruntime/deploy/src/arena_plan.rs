@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use remat::place::BufferFile;
+use remat::verify::PlacementFigures;
 use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlan, ArenaPlanFile, LIBRARY, PlannedBuffer};
 use remat_onnxruntime_run::{
     ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, RecordedBuffer,
@@ -137,21 +138,28 @@ pub fn plan_arena(
         plans: Vec::new(),
     };
     let mut reports = Vec::new();
+    // Runs of several cases and one after the other are often the same: they are placed once.
+    let mut known: Vec<(RecordedRun, Places)> = Vec::new();
     for case in request.cases {
         tell(control, "a run is recorded");
         let settings = request.settings(case, &library, None);
         let recorded = record(&runner, request.model, &settings)?;
         for run in &recorded.runs {
-            let plan = placed(run, recorded.inputs.clone(), case.threads, control)?;
+            if !known.iter().any(|(other, _)| other == run) {
+                tell(control, "the buffers are placed");
+                known.push((run.clone(), placed(run, control)?));
+            }
+            let places = known.iter().find(|(other, _)| other == run).map(|(_, places)| places);
+            let Some(places) = places else { continue };
+            let plan = places.plan(run, recorded.inputs.clone(), case.threads);
+            if reports.last().is_none_or(|(last, _)| *last != case) {
+                reports.push((case, plan.clone()));
+            }
             // The first run differs from later ones where kernels set something up.
             if !file.plans.contains(&plan) {
-                file.plans.push(plan.clone());
-            }
-            if run == recorded.runs.last().unwrap_or(run) {
-                reports.push((case, plan));
+                file.plans.push(plan);
             }
         }
-        reports.dedup_by(|later, earlier| later.0 == earlier.0);
     }
     let scratch = scratch_folder()?;
     let tried = scratch.path().join("plans.arena");
@@ -247,48 +255,48 @@ fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCa
     }
 }
 
-/// The buffers of a run in one block: with the outputs stacked at its start, or wherever they make it lower.
-fn placed(
-    run: &RecordedRun,
-    inputs: Vec<(String, Vec<i64>)>,
-    threads: usize,
-    control: &SolveControl<'_>,
-) -> Result<ArenaPlan, DeployError> {
-    tell(control, "the buffers are placed");
-    let lowest = |stacks: bool| place(run, stacks, control);
-    let stacked = lowest(true)?;
-    let (offsets, block_bytes) = if stacked.2 {
-        (stacked.0, stacked.1)
-    } else {
-        let free = lowest(false)?;
-        if free.1 < stacked.1 {
-            (free.0, free.1)
-        } else {
-            (stacked.0, stacked.1)
+/// Where the buffers of a run lie.
+struct Places {
+    offsets: Vec<Option<u64>>,
+    block_bytes: u64,
+    /// Whether no block is smaller.
+    is_lowest: bool,
+}
+
+impl Places {
+    fn plan(&self, run: &RecordedRun, inputs: Vec<(String, Vec<i64>)>, threads: usize) -> ArenaPlan {
+        let buffer = |(recorded, &offset): (&RecordedBuffer, &Option<u64>)| PlannedBuffer {
+            bytes: recorded.bytes,
+            first: recorded.first,
+            last: recorded.last.unwrap_or(run.end),
+            offset,
+            is_output: recorded.last.is_none(),
+        };
+        ArenaPlan {
+            threads,
+            inputs,
+            block_bytes: self.block_bytes,
+            buffers: run.buffers.iter().zip(&self.offsets).map(buffer).collect(),
         }
-    };
-    let buffer = |(recorded, offset): (&RecordedBuffer, Option<u64>)| PlannedBuffer {
-        bytes: recorded.bytes,
-        first: recorded.first,
-        last: recorded.last.unwrap_or(run.end),
-        offset,
-        is_output: recorded.last.is_none(),
-    };
-    Ok(ArenaPlan {
-        threads,
-        inputs,
-        block_bytes,
-        buffers: run.buffers.iter().zip(offsets).map(buffer).collect(),
+    }
+}
+
+/// The buffers of a run in one block: with the outputs stacked at its start, or wherever they make it lower.
+fn placed(run: &RecordedRun, control: &SolveControl<'_>) -> Result<Places, DeployError> {
+    let stacked = place(run, true, control)?;
+    if stacked.is_lowest {
+        return Ok(stacked);
+    }
+    let free = place(run, false, control)?;
+    Ok(if free.block_bytes < stacked.block_bytes {
+        free
+    } else {
+        stacked
     })
 }
 
-/// Offsets of the buffers of a run, the height of the block, and whether no block is lower. With `stacks`, outputs lie at the start of the block,
-/// those that are live longest first.
-fn place(
-    run: &RecordedRun,
-    stacks: bool,
-    control: &SolveControl<'_>,
-) -> Result<(Vec<Option<u64>>, u64, bool), DeployError> {
+/// The same, one way or the other. With `stacks`, outputs lie at the start of the block, those that are live longest first.
+fn place(run: &RecordedRun, stacks: bool, control: &SolveControl<'_>) -> Result<Places, DeployError> {
     let mut top = 0;
     let buffer = |(place, recorded): (usize, &RecordedBuffer)| {
         let bytes = recorded.bytes.next_multiple_of(ALIGNMENT);
@@ -311,18 +319,14 @@ fn place(
     let mut limited = SolveControl::new().time_limit(PLACING).seed(control.seed);
     limited.cancel = control.cancel;
     let placed = remat::place_buffers(&file, &Blocks::Lowest, &limited)?;
-    let height = placed.figures.as_ref().map_or(0, |figures| figures.height());
-    let is_lowest = placed.outcome.certificate.bound >= height;
-    let places = placed
-        .outcome
-        .placement
-        .map(|placement| placement.places)
-        .unwrap_or_default();
-    let offsets = places
-        .into_iter()
-        .map(|place| place.map(|place| place.offset))
-        .collect();
-    Ok((offsets, height, is_lowest))
+    let block_bytes = placed.figures.as_ref().map_or(0, PlacementFigures::height);
+    let places = placed.outcome.placement.map(|placement| placement.places);
+    let places = places.unwrap_or_default().into_iter();
+    Ok(Places {
+        offsets: places.map(|place| place.map(|place| place.offset)).collect(),
+        block_bytes,
+        is_lowest: placed.outcome.certificate.bound >= block_bytes,
+    })
 }
 
 fn tell(control: &SolveControl<'_>, what: &str) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ort::session::Session;
+use ort::session::{Session, SessionOutputs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::resident::Resident;
 use crate::runner::{Runner, Task};
 use crate::session::take;
 use crate::time::{Rest, median, nanoseconds};
-use crate::{MeasureOptions, Output, Provider, Runtime, RuntimeError, SessionSettings};
+use crate::{MeasureOptions, Provider, Runtime, RuntimeError, SessionSettings};
 
 /// Most bytes that were taken at once, above those that were taken before the first run (weights and inputs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -31,9 +31,9 @@ pub struct Peaks {
 pub struct OutputDigest {
     /// Name in the model's signature.
     pub name: String,
-    /// Element type, as in [`Output::element`].
+    /// Element type, as in [`Output::element`](crate::Output::element).
     pub element: String,
-    /// Dimensions, as in [`Output::shape`].
+    /// Dimensions, as in [`Output::shape`](crate::Output::shape).
     pub shape: Vec<i64>,
     /// BLAKE3 of the bytes, in hexadecimal. NaNs compare by their bits.
     pub digest: String,
@@ -138,10 +138,11 @@ pub(crate) fn measure_here(
         model: model.to_owned(),
         why,
     };
-    let outputs = take(outputs, names).map_err(failed)?;
-    let mut finite = outputs.iter().all(Output::is_finite);
-    let mut seeded = vec![digests(first_seed, &outputs)];
-    drop(outputs);
+    let (digests, mut finite) = digest(outputs, names.clone()).map_err(failed)?;
+    let mut seeded = vec![SeededOutputs {
+        seed: first_seed,
+        outputs: digests,
+    }];
 
     let rest = Rest::new(options.time, first_ns);
     for &seed in options.seeds.iter().skip(1) {
@@ -149,9 +150,9 @@ pub(crate) fn measure_here(
             break;
         }
         let feed = loaded.seeded(seed)?;
-        let outputs = loaded.bits(&feed)?;
-        finite &= outputs.iter().all(Output::is_finite);
-        seeded.push(digests(seed, &outputs));
+        let (outputs, is_finite) = digest(loaded.run(&feed)?, names.clone()).map_err(failed)?;
+        finite &= is_finite;
+        seeded.push(SeededOutputs { seed, outputs });
     }
     if let Some(resident) = &resident {
         resident.restart();
@@ -200,17 +201,21 @@ pub(crate) fn measure_here(
     })
 }
 
-fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {
-    let digest = |output: &Output| OutputDigest {
-        name: output.name.clone(),
-        element: output.element.clone(),
-        shape: output.shape.clone(),
-        digest: blake3::hash(&output.bytes).to_hex().to_string(),
-    };
-    SeededOutputs {
-        seed,
-        outputs: outputs.iter().map(digest).collect(),
+/// The outputs of a run, and whether all are finite. One is copied at a time.
+fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
+    let mut finite = true;
+    let mut digests = Vec::new();
+    for output in take(outputs, names) {
+        let output = output?;
+        finite &= output.is_finite();
+        digests.push(OutputDigest {
+            digest: blake3::hash(&output.bytes).to_hex().to_string(),
+            name: output.name,
+            element: output.element,
+            shape: output.shape,
+        });
     }
+    Ok((digests, finite))
 }
 
 /// What memory is read off.

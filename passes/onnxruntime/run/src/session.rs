@@ -197,19 +197,23 @@ impl Loaded {
     /// One run; the outputs, copied, in the order of the signature.
     pub(crate) fn bits(&mut self, feed: &Feed) -> Result<Vec<Output>, RuntimeError> {
         let (model, names) = (self.model.clone(), self.outputs.clone());
-        take(self.run(feed)?, names).map_err(|why| RuntimeError::Run { model, why })
+        let outputs: Result<_, String> = take(self.run(feed)?, names).collect();
+        outputs.map_err(|why| RuntimeError::Run { model, why })
     }
 }
 
-/// Copies of the outputs of these names.
-pub(crate) fn take(mut outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<Vec<Output>, String> {
-    let mut take = |name: String| {
+/// Copies of the outputs of these names, each made when it is asked for.
+pub(crate) fn take(
+    mut outputs: SessionOutputs<'_>,
+    names: Vec<String>,
+) -> impl Iterator<Item = Result<Output, String>> {
+    let take = move |name: String| {
         let value = outputs
             .remove(&name)
             .ok_or_else(|| format!("it returned no output `{name}`"))?;
         Output::of(name, value)
     };
-    names.into_iter().map(&mut take).collect()
+    names.into_iter().map(take)
 }
 
 /// Runs a model once on seeded inputs and returns its outputs in the order of its signature.

@@ -16,7 +16,7 @@ use remat::plan::{BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{
-    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
 };
 use remat_onnxruntime_run::Host;
 
@@ -75,13 +75,17 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
+    if args.target.arena_plan {
+        job.find_runtime()?;
+    }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
+    let is_written = args.output.as_ref().is_some_and(|output| is_model(output));
+    if args.target.arena_plan && (runtime != Runtime::Wanted || !is_written) {
+        bail!("`--arena-plan` plans the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
+    }
     if runtime == Runtime::Wanted {
         return deploy(args, job, plan.as_ref(), started, quiet);
-    }
-    if args.target.arena_plan {
-        bail!("`--arena-plan` is for models that are written for ONNX Runtime, where that is found (`-o OUT.onnx`)");
     }
     let is_missing = runtime == Runtime::Missing;
     if is_missing && args.report.format == ReportFormat::Json {
@@ -250,13 +254,9 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    let arena = match written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan) {
-        Some((written, host)) => Some(plan_memory(args, &load, written, host, expected(&model), &control)?),
-        None if args.target.arena_plan => {
-            bail!("`--arena-plan` writes a plan beside a model that is written: `-o OUT.onnx`")
-        }
-        None => None,
-    };
+    let arena = written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan);
+    let arena = arena.map(|(written, host)| plan_memory(args, &load, written, host, expected(&model), &control));
+    let arena = arena.transpose()?;
     emit_plan(args, job.files, &found.model, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
@@ -269,6 +269,9 @@ fn deploy(
     )
 }
 
+/// Runs of a process that records a plan of memory, or replays it, loading apart.
+const ARENA_RUNS: u32 = 3;
+
 /// Plans the memory of the file that was written.
 fn plan_memory(
     args: &OptimizeArgs,
@@ -278,17 +281,13 @@ fn plan_memory(
     expected: Duration,
     control: &SolveControl<'_>,
 ) -> anyhow::Result<ArenaPlanned> {
-    let case = |&threads: &usize| ArenaCase {
-        dims: load.dims.clone(),
-        threads,
-    };
-    let cases: Vec<ArenaCase> = args.target.arena_threads.iter().map(case).collect();
+    let cases = args.target.arena_cases(&load.dims);
     let request = ArenaPlanRequest {
         model: written,
         library: args.target.arena_library.as_deref(),
         level: args.target.level,
         cases: &cases,
-        limits: limits(Some(LEAST + expected.saturating_mul(PATIENCE))),
+        limits: limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2)),
     };
     Ok(plan_arena(&request, host, control)?)
 }
