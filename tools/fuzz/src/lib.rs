@@ -7,6 +7,7 @@
 //! The same bodies run in two ways: on the seeds and on mutants of them in this crate's tests, and under libFuzzer in the package `fuzz`
 //! at the root of the repository (`docs/fuzzing.md`). Sizes are bounded, so that a body takes milliseconds.
 
+mod arena;
 mod device;
 mod graph;
 mod judge;

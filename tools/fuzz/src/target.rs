@@ -1,6 +1,6 @@
 //! Which targets there are.
 
-use crate::{device, graph, log, nodelink, onnx, plan, problem, profile, schedule};
+use crate::{arena, device, graph, log, nodelink, onnx, plan, problem, profile, schedule};
 
 /// What bytes of a target look like, for what changes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +71,12 @@ pub const TARGETS: &[Target] = &[
         form: Form::Text,
         seeds: &["test/filetests/ir"],
         body: graph::body,
+    },
+    Target {
+        name: "arena_plan",
+        form: Form::Text,
+        seeds: &[],
+        body: arena::body,
     },
     Target {
         name: "log",

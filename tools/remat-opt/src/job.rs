@@ -20,9 +20,9 @@ use crate::runtime::{expected, limits};
 /// What a run of a model is expected to take of which nothing is known.
 const UNKNOWN_RUN: Duration = Duration::from_secs(10);
 /// A model that is measured may take this multiple of the time that is expected.
-const PATIENCE: u32 = 5;
+pub(crate) const PATIENCE: u32 = 5;
 /// Beyond that, the time it may take in any case.
-const LEAST: Duration = Duration::from_secs(30);
+pub(crate) const LEAST: Duration = Duration::from_secs(30);
 
 /// A file that the command line may name, and what to call it.
 pub(crate) type Named<'a> = (&'static str, Option<&'a PathBuf>);

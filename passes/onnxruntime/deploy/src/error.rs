@@ -54,6 +54,9 @@ pub enum DeployError {
         /// What was tried.
         rejected: Vec<Rejected>,
     },
+    /// The memory of a file cannot be planned, or its runs do not follow the plan.
+    #[error(transparent)]
+    ArenaPlan(#[from] ArenaPlanError),
     /// A measured peak lies above the predicted one, or above the budget.
     #[error("the measured peak of {measured} bytes exceeds {} of {predicted} bytes", if *.is_budget { "the budget" } else { "the predicted peak" })]
     PredictionExceeded {
@@ -91,6 +94,7 @@ impl DeployError {
         match self {
             Self::Pipeline(error) => error.kind(),
             Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
+            Self::ArenaPlan(error) => error.kind(),
             Self::AllRejected { .. } | Self::NotPortable { .. } => ErrorKind::Internal,
             Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
                 ErrorKind::Limit
@@ -98,6 +102,48 @@ impl DeployError {
             Self::Runtime(_) | Self::NoRuntime | Self::NotForRuntime { .. } | Self::FusedPlan { .. } => {
                 ErrorKind::Input
             }
+        }
+    }
+}
+
+/// Why there is no plan of the memory of a file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArenaPlanError {
+    /// This program was built for a system that the arena library does not run on.
+    #[error("this program has no arena library: it is made for Linux only")]
+    NoLibrary,
+    /// A file cannot be read or written.
+    #[error("cannot use `{path}`: {why}", path = shown(.path.display()), why = shown(.why))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        why: String,
+    },
+    /// An output has other bits with the plan.
+    #[error("output `{}` has other bits where memory is planned", shown(.0))]
+    OutputDiffers(String),
+    /// Buffers do not lie where they are planned.
+    #[error(
+        "runs do not follow the plan of their memory: {placed} buffers are placed, {missed} unforeseen, {refused} refused"
+    )]
+    NotFollowed {
+        /// Buffers that no plan foresees.
+        missed: u64,
+        /// Buffers whose planned bytes were taken.
+        refused: u64,
+        /// Buffers that lie where they are planned.
+        placed: u64,
+    },
+}
+
+impl ArenaPlanError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoLibrary | Self::File { .. } => ErrorKind::Input,
+            Self::OutputDiffers(_) => ErrorKind::Internal,
+            Self::NotFollowed { .. } => ErrorKind::Negative,
         }
     }
 }

@@ -47,6 +47,7 @@
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
+mod arena_plan;
 mod attempt;
 mod baseline;
 mod carry;
@@ -67,10 +68,13 @@ mod simulate;
 mod sizes;
 mod strategy;
 
+pub use arena_plan::{
+    ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
+};
 pub use baseline::{with_baseline, with_simulated_baseline};
 pub use clock::LeftOut;
 pub use deploy::deploy;
-pub use error::{DeployError, Rejected, Rejection};
+pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};
 pub use given::{open_for_plan, order_for_plan};
 pub use measure::Check;
 pub use offer::offer;

@@ -40,6 +40,8 @@ pub struct DeployRequest<'a> {
     /// Whether the runtime's memory arena will be on, as it is by default: then room may be reserved for it, and without a budget a file
     /// is rejected that takes more than the model as it came.
     pub arena: bool,
+    /// Whether the model is written as it came, with nothing changed.
+    pub untouched: bool,
     /// The level at which the runtime optimizes the file when it loads it: bits and memory hold there.
     pub level: OptimizationLevel,
     /// Whether what was written is measured.
@@ -77,6 +79,7 @@ impl<'a> DeployRequest<'a> {
             profile: None,
             order: OrderHint::Any,
             arena: true,
+            untouched: false,
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,
@@ -99,7 +102,8 @@ impl DeployRequest<'_> {
         };
         // What is fused beforehand has other bits than what the level leaves as it is.
         let fuses = matches!(self.level, OptimizationLevel::Extended | OptimizationLevel::All);
-        (is_here && fuses || !recipe.fuses)
+        (!self.untouched || !recipe.rewrites)
+            && (is_here && fuses || !recipe.fuses)
             && (!recipe.lays_out || self.order == OrderHint::Any && self.level == OptimizationLevel::All)
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self

@@ -9,6 +9,7 @@ use crate::measure::measure_here;
 use crate::optimize::optimize_here;
 use crate::process;
 use crate::profile::profile_here;
+use crate::record::record_here;
 use crate::runner::{ANSWER, Request, Task};
 use crate::{Runtime, RuntimeError};
 
@@ -37,6 +38,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
             seed,
             given,
         } => json(&runtime.and_then(|r| profile_here(&r, model, settings, *runs, *seed, given))),
+        Task::Record { model } => json(&runtime.and_then(|r| record_here(&r, model, settings))),
         Task::Version => json(&runtime.map(|r| r.version().to_owned())),
         Task::Optimize { model, out } => json(&runtime.and_then(|r| optimize_here(&r, model, settings.level, out))),
     }?;

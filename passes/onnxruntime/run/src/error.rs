@@ -62,6 +62,14 @@ pub enum RuntimeError {
         /// The runtime's words.
         why: String,
     },
+    /// The arena library cannot be loaded, or refuses its plan.
+    #[error("the arena library `{path}` cannot be used: {why}", path = shown(.path.display()), why = shown(.why))]
+    ArenaLibrary {
+        /// The library.
+        path: PathBuf,
+        /// The runtime's words.
+        why: String,
+    },
     /// The runtime's profile is not what it is known to be.
     #[error("the profile that ONNX Runtime wrote of `{model}` cannot be read: {why}", model = shown(.model.display()), why = shown(.why))]
     Profile {

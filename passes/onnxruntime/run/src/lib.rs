@@ -10,6 +10,7 @@
 //! | is one model slower than another? | [`compare_time`] runs them in turns |
 //! | where do two models differ? | [`compare_bits`]; all of this at once: [`compare_models`] |
 //! | what does each node take? | [`profile()`] |
+//! | what does it allocate, in which order? | [`record()`] |
 //!
 //! Measuring happens in a child process, the program itself started with a subcommand that calls [`serve`]: it is started with a
 //! heap meter (`meter/heap_meter.rs`), and may run out of memory without harm.
@@ -26,8 +27,11 @@ mod measure;
 mod meter;
 mod optimize;
 mod output;
+mod planned;
 mod process;
 mod profile;
+mod record;
+mod resident;
 mod runner;
 mod session;
 mod settings;
@@ -45,8 +49,10 @@ pub use library::{Surroundings, candidates};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use optimize::optimize;
 pub use output::Output;
+pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
+pub use record::{RecordedBuffer, RecordedRun, Recording, record};
 pub use runner::Runner;
 pub use session::{Runtime, run_seeded};
 pub use settings::{MeasureOptions, OptimizationLevel, PairOptions, Provider, SessionSettings};

@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ort::session::Session;
+use ort::session::{Session, SessionOutputs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
+use crate::planned::{ArenaFigures, ArenaLibrary};
+use crate::resident::Resident;
 use crate::runner::{Runner, Task};
 use crate::session::take;
 use crate::time::{Rest, median, nanoseconds};
-use crate::{MeasureOptions, Output, Provider, Runtime, RuntimeError, SessionSettings};
+use crate::{MeasureOptions, Provider, Runtime, RuntimeError, SessionSettings};
 
 /// Most bytes that were taken at once, above those that were taken before the first run (weights and inputs).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -29,9 +31,9 @@ pub struct Peaks {
 pub struct OutputDigest {
     /// Name in the model's signature.
     pub name: String,
-    /// Element type, as in [`Output::element`].
+    /// Element type, as in [`Output::element`](crate::Output::element).
     pub element: String,
-    /// Dimensions, as in [`Output::shape`].
+    /// Dimensions, as in [`Output::shape`](crate::Output::shape).
     pub shape: Vec<i64>,
     /// BLAKE3 of the bytes, in hexadecimal. NaNs compare by their bits.
     pub digest: String,
@@ -51,6 +53,11 @@ pub struct SeededOutputs {
 pub struct Measurement {
     /// Memory: of the process's heap, or on a GPU of the provider's arena. Otherwise why it is not known.
     pub peaks: Result<Peaks, String>,
+    /// Resident memory of the process at its peak, above that before the first run: in the first run, and in those after it. Absent where
+    /// the system does not say it.
+    pub resident: Option<Peaks>,
+    /// How the session followed its plans, if it has the arena library.
+    pub planned: Option<ArenaFigures>,
     /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
     /// arena itself is larger: that is in `peaks`.
     pub arena_peak: Option<u64>,
@@ -109,6 +116,8 @@ pub(crate) fn measure_here(
     options: &MeasureOptions,
 ) -> Result<Measurement, RuntimeError> {
     let mut loaded = runtime.open(model, settings)?;
+    let library = settings.arena_library.as_ref().map(|_| ArenaLibrary::loaded(settings));
+    let library = library.transpose()?;
     let first_seed = options.seeds.first().copied().unwrap_or(0);
     let feed = loaded.seeded(first_seed)?;
     let meter = Meter::of(&loaded.session, settings.provider);
@@ -118,18 +127,22 @@ pub(crate) fn measure_here(
     let before = meter.live();
     meter.reset();
     let names = loaded.outputs().to_vec();
+    let resident = Resident::start();
+    let grown = |resident: &Option<Resident>| resident.as_ref().and_then(Resident::growth);
     let start = Instant::now();
     let outputs = loaded.run(&feed)?;
     let first_ns = nanoseconds(start);
     let first = meter.peak();
+    let first_growth = grown(&resident);
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
         why,
     };
-    let outputs = take(outputs, names).map_err(failed)?;
-    let mut finite = outputs.iter().all(Output::is_finite);
-    let mut seeded = vec![digests(first_seed, &outputs)];
-    drop(outputs);
+    let (digests, mut finite) = digest(outputs, names.clone()).map_err(failed)?;
+    let mut seeded = vec![SeededOutputs {
+        seed: first_seed,
+        outputs: digests,
+    }];
 
     let rest = Rest::new(options.time, first_ns);
     for &seed in options.seeds.iter().skip(1) {
@@ -137,9 +150,12 @@ pub(crate) fn measure_here(
             break;
         }
         let feed = loaded.seeded(seed)?;
-        let outputs = loaded.bits(&feed)?;
-        finite &= outputs.iter().all(Output::is_finite);
-        seeded.push(digests(seed, &outputs));
+        let (outputs, is_finite) = digest(loaded.run(&feed)?, names.clone()).map_err(failed)?;
+        finite &= is_finite;
+        seeded.push(SeededOutputs { seed, outputs });
+    }
+    if let Some(resident) = &resident {
+        resident.restart();
     }
     let mut times = Vec::new();
     let mut steady = None;
@@ -168,6 +184,11 @@ pub(crate) fn measure_here(
         .zip(arena_after)
         .map(|(before, after)| after.max_in_use - before.in_use);
     Ok(Measurement {
+        planned: library.map(|library| library.figures()),
+        resident: first_growth.map(|first| Peaks {
+            first,
+            steady: steady.and_then(|_| grown(&resident)),
+        }),
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
@@ -180,17 +201,21 @@ pub(crate) fn measure_here(
     })
 }
 
-fn digests(seed: u64, outputs: &[Output]) -> SeededOutputs {
-    let digest = |output: &Output| OutputDigest {
-        name: output.name.clone(),
-        element: output.element.clone(),
-        shape: output.shape.clone(),
-        digest: blake3::hash(&output.bytes).to_hex().to_string(),
-    };
-    SeededOutputs {
-        seed,
-        outputs: outputs.iter().map(digest).collect(),
+/// The outputs of a run, and whether all are finite. One is copied at a time.
+fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
+    let mut finite = true;
+    let mut digests = Vec::new();
+    for output in take(outputs, names) {
+        let output = output?;
+        finite &= output.is_finite();
+        digests.push(OutputDigest {
+            digest: blake3::hash(&output.bytes).to_hex().to_string(),
+            name: output.name,
+            element: output.element,
+            shape: output.shape,
+        });
     }
+    Ok((digests, finite))
 }
 
 /// What memory is read off.

@@ -66,6 +66,10 @@ pub(crate) enum Task {
         seed: u64,
         given: Vec<StoredTensor>,
     },
+    /// The allocations of some runs.
+    Record {
+        model: PathBuf,
+    },
     /// Only the library is loaded.
     Version,
 }
@@ -74,7 +78,10 @@ impl Task {
     /// The model that an error is about where the child cannot say it itself; there is none where only the library is loaded.
     fn model(&self) -> Option<&Path> {
         match self {
-            Self::Measure { model, .. } | Self::Optimize { model, .. } | Self::Profile { model, .. } => Some(model),
+            Self::Measure { model, .. }
+            | Self::Optimize { model, .. }
+            | Self::Profile { model, .. }
+            | Self::Record { model } => Some(model),
             Self::CompareTime { other, .. } | Self::CompareBits { other, .. } => Some(other),
             Self::Version => None,
         }

@@ -10,6 +10,7 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
 use ort::value::{DynTensor, Outlet};
 
+use crate::planned::ArenaLibrary;
 use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
 
 /// ONNX Runtime, loaded.
@@ -92,6 +93,7 @@ impl Runtime {
             .map_err(result)?
             .with_memory_pattern(settings.memory_pattern)
             .map_err(result)
+            .and_then(|builder| with_arena_library(builder, settings))
     }
 
     /// Loads a model.
@@ -103,6 +105,25 @@ impl Runtime {
         })?;
         Ok(Loaded::new(session, model, settings))
     }
+}
+
+/// The session with the arena library, if it has one: all that a user sets.
+fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
+    let Some(ArenaLibrary { library, plan }) = &settings.arena_library else {
+        return Ok(builder);
+    };
+    let result = |error: ort::Error<SessionBuilder>| RuntimeError::ArenaLibrary {
+        path: library.clone(),
+        why: error.to_string(),
+    };
+    let (key, value) = match plan {
+        Some(plan) => ("remat.arena.plan", plan.to_string_lossy()),
+        None => ("remat.arena.record", "1".into()),
+    };
+    // Errors come back as values.
+    let silent = builder.with_config_entry("remat.arena.log", "4").map_err(result)?;
+    let named = silent.with_config_entry(key, value).map_err(result)?;
+    named.with_operator_library(library).map_err(result)
 }
 
 /// The value of each input.
@@ -176,19 +197,23 @@ impl Loaded {
     /// One run; the outputs, copied, in the order of the signature.
     pub(crate) fn bits(&mut self, feed: &Feed) -> Result<Vec<Output>, RuntimeError> {
         let (model, names) = (self.model.clone(), self.outputs.clone());
-        take(self.run(feed)?, names).map_err(|why| RuntimeError::Run { model, why })
+        let outputs: Result<_, String> = take(self.run(feed)?, names).collect();
+        outputs.map_err(|why| RuntimeError::Run { model, why })
     }
 }
 
-/// Copies of the outputs of these names.
-pub(crate) fn take(mut outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<Vec<Output>, String> {
-    let mut take = |name: String| {
+/// Copies of the outputs of these names, each made when it is asked for.
+pub(crate) fn take(
+    mut outputs: SessionOutputs<'_>,
+    names: Vec<String>,
+) -> impl Iterator<Item = Result<Output, String>> {
+    let take = move |name: String| {
         let value = outputs
             .remove(&name)
             .ok_or_else(|| format!("it returned no output `{name}`"))?;
         Output::of(name, value)
     };
-    names.into_iter().map(&mut take).collect()
+    names.into_iter().map(take)
 }
 
 /// Runs a model once on seeded inputs and returns its outputs in the order of its signature.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::planned::ArenaLibrary;
+
 /// How much the runtime rewrites a model when it loads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -67,6 +69,9 @@ pub struct SessionSettings {
     pub dims: BTreeMap<String, u64>,
     /// What executes the nodes.
     pub provider: Provider,
+    /// The arena library, where the session has it; it takes the place of the runtime's arena and turns the memory pattern off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arena_library: Option<ArenaLibrary>,
 }
 
 impl SessionSettings {
@@ -81,6 +86,7 @@ impl SessionSettings {
             threads: 1,
             dims: BTreeMap::new(),
             provider: Provider::Cpu,
+            arena_library: None,
         }
     }
 

@@ -67,6 +67,7 @@ impl SessionArgs {
             threads: self.intra_threads,
             dims: dims.iter().cloned().collect(),
             provider: device.map_or(Ok(Provider::Cpu), provider)?,
+            arena_library: None,
         })
     }
 }

@@ -2,6 +2,8 @@
 
 #[path = "../cli/common.rs"]
 mod common;
+#[cfg(target_os = "linux")]
+mod memory;
 mod models;
 #[cfg(target_os = "linux")]
 #[path = "../cli/process.rs"]
@@ -57,9 +59,18 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
     ];
+    #[cfg(target_os = "linux")]
+    let memory = [
+        trial!(
+            memory::a_plan_is_written_beside_a_model_that_stays_as_it_came,
+            Need::OnnxRuntime
+        ),
+        trial!(memory::every_value_of_a_dimension_has_a_plan, Need::OnnxRuntime),
+        trial!(memory::a_plan_needs_a_model_that_is_written, Need::OnnxRuntime),
+    ];
     #[cfg(not(target_os = "linux"))]
-    let signals = [];
-    run(models.into_iter().chain(signals))
+    let (signals, memory) = ([], []);
+    run(models.into_iter().chain(signals).chain(memory))
 }
 
 /// The command line with the runtime's library named.

@@ -25,7 +25,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-schedule", &["remat-plan"]),
     ("remat-dtr", &["remat-files", "remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
-    ("remat-onnxruntime-run", &["remat-files"]),
+    ("remat-onnxruntime-arena", &[]),
+    ("remat-onnxruntime-run", &["remat-files", "remat-onnxruntime-arena"]),
     (
         "remat-onnxruntime-lower",
         &["remat-ir", "remat-onnx", "remat-operators"],
@@ -58,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-files",
             "remat-ir",
             "remat-onnx",
+            "remat-onnxruntime-arena",
             "remat-onnxruntime-lower",
             "remat-onnxruntime-run",
             "remat-onnxruntime-sim",

@@ -1,5 +1,6 @@
 //! The arguments of the main command.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
 use remat::{Format, SolveRequest, Target};
-use remat_onnxruntime_deploy::OrderHint;
+use remat_onnxruntime_deploy::{ArenaCase, OrderHint, arena_library_path, arena_plan_path};
 use remat_onnxruntime_run::OptimizationLevel;
 
+use crate::args::parse_intra_threads;
 use crate::args::{
     BlockArgs, Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH,
     SearchArgs,
@@ -146,6 +148,22 @@ pub(crate) struct TargetArgs {
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
+    /// Plan the memory of the written model, too: `OUT.arena`, which ONNX Runtime obeys with the library written beside it.
+    ///
+    /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two settings:
+    /// `add_session_config_entry("remat.arena.plan", "OUT.arena")` and `register_custom_ops_library("libremat_arena.so")`. With `--budget none`
+    /// the model itself is written as it came.
+    #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_plan: bool,
+    /// Where `--arena-plan` writes the library [default: `libremat_arena.so` beside OUT].
+    #[arg(long, value_name = "FILE", requires = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_library: Option<PathBuf>,
+    /// For `--arena-plan`: numbers of threads within one node to plan for.
+    #[arg(long, value_name = "N,..", requires = "arena_plan", value_delimiter = ',', value_parser = parse_intra_threads, default_value = "1", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_threads: Vec<usize>,
+    /// For `--arena-plan`: further values of a symbolic dimension to plan for; may be repeated, then all combinations are planned for.
+    #[arg(long, value_name = "NAME=N,..", requires = "arena_plan", value_parser = parse_assignments, help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) arena_dim: Vec<(String, Vec<u64>)>,
     /// Execution orders that the model must be right for [default: any].
     ///
     /// `any`, or `priority` alone, with fewer nodes.
@@ -194,6 +212,16 @@ impl OptimizeArgs {
         (remat::extension(output) == "mlir").then(|| output.with_extension("safetensors"))
     }
 
+    /// The files that `--arena-plan` writes beside the output: plans and library.
+    pub(super) fn arena_files(&self) -> Option<[PathBuf; 2]> {
+        let output = self.output.as_ref().filter(|_| self.target.arena_plan)?;
+        let library = self.target.arena_library.clone();
+        Some([
+            arena_plan_path(output),
+            library.unwrap_or_else(|| arena_library_path(output)),
+        ])
+    }
+
     /// What is asked of the solver.
     pub(super) fn request(&self) -> SolveRequest {
         SolveRequest {
@@ -223,6 +251,10 @@ impl OptimizeArgs {
     /// What is written to stdout, as an extension.
     pub(super) fn output_form(&self) -> anyhow::Result<&'static str> {
         let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
+        anyhow::ensure!(
+            !is_streamed || !self.target.arena_plan,
+            "`--arena-plan` writes files beside the model: `-o OUT.onnx`"
+        );
         match (&self.input, self.output_format) {
             (_, Some(_)) if !is_streamed => {
                 anyhow::bail!("`--output-format` says what `-o -` writes; of a file, the extension says it")
@@ -235,6 +267,46 @@ impl OptimizeArgs {
             }),
             _ => Ok("json"),
         }
+    }
+}
+
+/// `batch=1,4,8`.
+fn parse_assignments(text: &str) -> Result<(String, Vec<u64>), String> {
+    let wrong = || format!("expected `NAME=N,N,..`, found `{text}`");
+    let (name, values) = text
+        .rsplit_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(wrong)?;
+    let values: Result<Vec<u64>, _> = values.split(',').map(str::parse).collect();
+    Ok((name.to_owned(), values.map_err(|_| wrong())?))
+}
+
+impl TargetArgs {
+    /// The settings that memory is planned for: every number of threads, with the dimensions as given and with all combinations of further values.
+    pub(super) fn arena_cases(&self, dims: &BTreeMap<String, u64>) -> Vec<ArenaCase> {
+        let mut all = vec![dims.clone()];
+        for (name, values) in &self.arena_dim {
+            let mut more = Vec::new();
+            for dims in &all {
+                more.extend(values.iter().map(|&value| {
+                    let mut dims = dims.clone();
+                    dims.insert(name.clone(), value);
+                    dims
+                }));
+            }
+            all.extend(more);
+        }
+        let mut cases: Vec<ArenaCase> = Vec::new();
+        for dims in &all {
+            for &threads in &self.arena_threads {
+                let dims = dims.clone();
+                let case = ArenaCase { dims, threads };
+                if !cases.contains(&case) {
+                    cases.push(case);
+                }
+            }
+        }
+        cases
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{Check, Deployment, Shapes, Strategy};
+use remat_onnxruntime_deploy::{ArenaPlanned, Check, Deployment, Shapes, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
@@ -9,7 +9,7 @@ use super::report;
 use crate::units::{bytes, count, percent};
 
 /// The lines a person wants at the end.
-pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> String {
+pub(super) fn text(args: &OptimizeArgs, (found, arena): (&Deployment, Option<&ArenaPlanned>), seconds: f64) -> String {
     let mut lines = report::plan_lines(&found.model, &found.solution);
     for rejected in &found.rejected {
         lines.push(format!(
@@ -32,7 +32,10 @@ pub(super) fn text(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Str
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
     }
-    lines.extend(advice(args, found));
+    match arena {
+        Some(arena) => lines.extend(planned(arena)),
+        None => lines.extend(advice(args, found)),
+    }
     lines.join("\n") + "\n"
 }
 
@@ -57,6 +60,32 @@ fn lowering(found: &Deployment) -> String {
         added.push("nothing added".to_owned());
     }
     format!("{}; {}", found.strategy, added.join(", "))
+}
+
+/// What holds where memory is planned.
+fn planned(arena: &ArenaPlanned) -> Vec<String> {
+    let (block, outside) = (arena.block_bytes, arena.outside_bytes);
+    let mut lines = vec![format!(
+        "arena     {} in one block, {} outside; every buffer where it is planned, outputs bit-identical",
+        bytes(block),
+        bytes(outside)
+    )];
+    if let Some(first) = arena.resident_first_bytes {
+        let later = arena
+            .resident_later_bytes
+            .map(|later| format!(", {} in later runs", bytes(later)));
+        lines.push(format!(
+            "          the process grows by {} in the first run{}",
+            bytes(first),
+            later.unwrap_or_default()
+        ));
+    }
+    lines.push(format!(
+        "settings  add_session_config_entry(\"remat.arena.plan\", \"{}\"), register_custom_ops_library(\"{}\")",
+        shown(arena.file.display()),
+        shown(arena.library.display())
+    ));
+    lines
 }
 
 /// What the simulation of the runtime says.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use remat::plan::{Accounting, Certificate};
 use remat::{BaselineOf, Model, Solution};
-use remat_onnxruntime_deploy::{Check, Deployment, LeftOut, Offer, Rejected, Strategy};
+use remat_onnxruntime_deploy::{ArenaPlanned, Check, Deployment, LeftOut, Offer, Rejected, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,6 +97,8 @@ struct InRuntime {
     measured: Option<Check>,
     /// What there was no time for.
     left_out: Vec<LeftOut>,
+    /// The plan of the model's memory, where one was asked for.
+    arena_plan: Option<ArenaPlanned>,
     /// Whether the measured peak is the predicted one, within its tolerance.
     keeps_promise: Option<bool>,
 }
@@ -150,7 +152,11 @@ impl Report {
     }
 
     /// A model that was made for ONNX Runtime.
-    pub(super) fn deployed(args: &OptimizeArgs, found: &Deployment, seconds: f64) -> Self {
+    pub(super) fn deployed(
+        args: &OptimizeArgs,
+        (found, arena): (&Deployment, Option<&ArenaPlanned>),
+        seconds: f64,
+    ) -> Self {
         Self {
             in_runtime: Some(InRuntime {
                 target: "ort",
@@ -171,6 +177,7 @@ impl Report {
                 promised_overhead_percent: found.solution.overhead.percent(),
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
+                arena_plan: arena.cloned(),
                 keeps_promise: found.check.as_ref().map(|_| found.exceeded_prediction().is_none()),
             }),
             ..Self::new(args, &found.model, &found.solution, seconds)

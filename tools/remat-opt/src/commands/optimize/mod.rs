@@ -9,13 +9,16 @@ mod proof;
 mod report;
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use remat::plan::{Bound, Objective, PlanFile};
-use remat::solver::{Activity, Doing, Observer};
+use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
+use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, open_model};
+use remat_onnxruntime_deploy::{
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
+};
+use remat_onnxruntime_run::Host;
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report};
@@ -23,7 +26,7 @@ pub(crate) use document::{ModuleReport, Report};
 use self::args::TargetArg;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
 use crate::files::{self, Files};
-use crate::job::Job;
+use crate::job::{Job, LEAST, PATIENCE};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
 use crate::{block, console};
@@ -52,11 +55,14 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let input = args.input.as_ref().context("no input is given")?;
     let reads = [("the plan (`--plan`)", args.plan.as_ref())];
     let weights = args.weights();
+    let [arena_plan, arena_library] = args.arena_files().map_or([None, None], |files| files.map(Some));
     let writes = [
         ("the result (`-o`)", args.output.as_ref()),
         ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
         ("the chart (`--block-svg`)", args.block.block_svg.as_ref()),
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
+        ("the plan of memory (`--arena-plan`)", arena_plan.as_ref()),
+        ("the arena library (`--arena-plan`)", arena_library.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
     let format = Format::of(input)?;
@@ -74,8 +80,15 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
+    if args.target.arena_plan {
+        job.find_runtime()?;
+    }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
+    let is_written = args.output.as_ref().is_some_and(|output| is_model(output));
+    if args.target.arena_plan && (runtime != Runtime::Wanted || !is_written) {
+        bail!("`--arena-plan` plans the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
+    }
     if runtime == Runtime::Wanted {
         return deploy(args, job, plan.as_ref(), started, quiet);
     }
@@ -244,7 +257,9 @@ fn deploy(
         plan,
         profile: if job.measures { Some(&profiler) } else { None },
         order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,
-        arena: args.target.arena,
+        // Where memory is planned, the runtime's arena has no part.
+        arena: args.target.arena && !args.target.arena_plan,
+        untouched: args.target.arena_plan && args.budget == BudgetSpec::None,
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -260,16 +275,43 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
+    let arena = written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan);
+    let arena = arena.map(|(written, host)| plan_memory(args, &load, written, host, expected(&model), &control));
+    let arena = arena.transpose()?;
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
+    let found = (&found, arena.as_ref());
     console::report(
         &args.report,
-        || deployed::text(args, &found, seconds),
-        || Report::deployed(args, &found, seconds),
-        as_predicted(&found),
+        || deployed::text(args, found, seconds),
+        || Report::deployed(args, found, seconds),
+        as_predicted(found.0),
     )
+}
+
+/// Runs of a process that records a plan of memory, or replays it, loading apart.
+const ARENA_RUNS: u32 = 3;
+
+/// Plans the memory of the file that was written.
+fn plan_memory(
+    args: &OptimizeArgs,
+    load: &LoadOptions,
+    written: &Path,
+    host: &Host,
+    expected: Duration,
+    control: &SolveControl<'_>,
+) -> anyhow::Result<ArenaPlanned> {
+    let cases = args.target.arena_cases(&load.dims);
+    let request = ArenaPlanRequest {
+        model: written,
+        library: args.target.arena_library.as_deref(),
+        level: args.target.level,
+        cases: &cases,
+        limits: limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2)),
+    };
+    Ok(plan_arena(&request, host, control)?)
 }
 
 /// A prediction that a measured peak exceeds is a finding.

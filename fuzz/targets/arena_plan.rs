@@ -1,0 +1,3 @@
+#![no_main]
+
+remat_fuzz_targets::fuzz!("arena_plan");

@@ -1,0 +1,207 @@
+//! The functions that others call: the runtime when it registers the library, and programs that ask how it went.
+//!
+//! A panic never crosses them: a function with the interface of C ends the process instead, and the library is built to do so at once.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::io::Write;
+use std::ptr::null_mut;
+
+use crate::api::{Api, ApiBase, Status, version};
+use crate::blocks::Figures;
+use crate::cursor::Plans;
+use crate::session::{Environment, RecordedEvent, Session};
+use crate::{ArenaPlanFile, PlanFileError};
+
+/// The plans that a session follows: a file.
+const PLAN: &CStr = c"remat.arena.plan";
+/// `1`: the allocations of the session are recorded.
+const RECORD: &CStr = c"remat.arena.record";
+/// `0`: blocks lie in small pages.
+const HUGE_PAGES: &CStr = c"remat.arena.huge_pages";
+/// The least severity, from 0 to 4, of messages of the runtime that are printed [default: 2, warnings].
+const LOG: &CStr = c"remat.arena.log";
+/// `0`: the runtime's log function is left alone.
+const HOOK: &CStr = c"remat.arena.hook";
+
+/// The oldest runtime that lets an allocator take the place of another one.
+const OLDEST: [u32; 2] = [1, 23];
+/// The largest file of plans.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// Called by the runtime when the library is registered in session options.
+///
+/// # Safety
+/// The arguments are what the runtime hands to libraries of custom operators.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+#[expect(non_snake_case, reason = "the runtime looks for this name")]
+pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const ApiBase) -> *mut c_void {
+    // SAFETY: the caller's.
+    let (version, api) = unsafe { (version(base), Api::of(base)) };
+    let Some(api) = api.filter(|_| is_known(&version)) else {
+        let [major, minor] = OLDEST;
+        say(&format!(
+            "ONNX Runtime {version} is older than {major}.{minor}: the session runs without the plan"
+        ));
+        return null_mut();
+    };
+    register(api, options, &version).err().unwrap_or_else(null_mut)
+}
+
+/// Gives the session an allocator, and sets what it takes for that.
+fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
+    let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
+    let plans = match api.entry(options, PLAN) {
+        Some(path) => {
+            let file = read(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
+            if file.runtime != version {
+                say(&format!(
+                    "{path} was made in ONNX Runtime {}, this is {version}: it may not fit",
+                    file.runtime
+                ));
+            }
+            Plans::new(&file.plans)
+        }
+        None if is(RECORD, "1") => Plans::default(),
+        None => {
+            say("no plan is named (`remat.arena.plan`): the session runs without one");
+            return Ok(());
+        }
+    };
+    let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
+    let environment = Environment::of(api)?;
+    let session = Session::create(environment, plans, !is(HUGE_PAGES, "0"), is(RECORD, "1"), severity);
+    let mut steps = vec![
+        session.register(),
+        api.set_entry(options, c"session.use_env_allocators", c"1"),
+        api.disable_memory_pattern(options),
+    ];
+    if !is(HOOK, "0") {
+        steps.push(api.log_to(options, log, std::ptr::from_ref(session).cast_mut().cast()));
+    }
+    match steps.into_iter().find(|status| !status.is_null()) {
+        Some(failed) => Err(failed),
+        None => Ok(()),
+    }
+}
+
+/// Whether a version such as `1.31.1` is one that the library works with.
+fn is_known(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)] >= OLDEST
+}
+
+fn read(path: &str) -> Result<ArenaPlanFile, String> {
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+        return Err("no regular file of a size that plans have".to_owned());
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    ArenaPlanFile::parse(&text).map_err(|error: PlanFileError| error.to_string())
+}
+
+/// Writes a line to the error stream. Where nobody can read it, nothing can be done.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "remat: {what}");
+}
+
+/// The messages of a session: they say when it takes its allocator and when it is loaded. Those that a user wants to see go on.
+unsafe extern "C" fn log(
+    session: *mut c_void,
+    severity: c_int,
+    _category: *const c_char,
+    id: *const c_char,
+    place: *const c_char,
+    message: *const c_char,
+) {
+    // SAFETY: the runtime hands back what `register` gave it, which lives for ever.
+    let session: &Session = unsafe { &*session.cast() };
+    let text = |text: *const c_char| {
+        if text.is_null() {
+            return String::new();
+        }
+        // SAFETY: the runtime's texts end in a zero and live as long as the call.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    };
+    let message = text(message);
+    if message.starts_with("This session will use the allocator registered") {
+        // Other sessions may have registered theirs meanwhile.
+        let status = session.register();
+        session.environment.api.failed(status);
+        session.load_begins();
+    } else if message.starts_with("Session successfully initialized") {
+        session.load_ends();
+    }
+    if severity >= session.severity {
+        let letter = usize::try_from(severity)
+            .ok()
+            .and_then(|place| "VIWEF".chars().nth(place))
+            .unwrap_or('?');
+        let _ = writeln!(
+            std::io::stderr(),
+            "[{letter}:onnxruntime:{}, {}] {message}",
+            text(id),
+            text(place)
+        );
+    }
+}
+
+/// Writes the figures of the `session`-th registered session options, or of all together where it is negative, to the first `bytes` bytes of
+/// `figures`. How many bytes were written; 0 where there are no such options.
+///
+/// # Safety
+/// `figures` points to that many bytes, aligned for 64-bit numbers.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+pub unsafe extern "C" fn remat_arena_stats(session: i64, figures: *mut Figures, bytes: usize) -> usize {
+    let sessions = Session::all();
+    let mut sum = Figures::default();
+    match usize::try_from(session) {
+        Ok(place) => match sessions.get(place) {
+            Some(session) => sum = session.state().blocks.figures(),
+            None => return 0,
+        },
+        Err(_) => sessions
+            .iter()
+            .for_each(|session| sum.add(&session.state().blocks.figures())),
+    }
+    let bytes = bytes.min(size_of::<Figures>());
+    // SAFETY: the caller gives room for so many bytes, and the sum has them.
+    unsafe { std::ptr::copy_nonoverlapping((&raw const sum).cast::<u8>(), figures.cast::<u8>(), bytes) };
+    bytes
+}
+
+/// Moves up to `most` recorded events of the `session`-th registered session options, the oldest first, to `events`. How many they were.
+///
+/// # Safety
+/// `events` points to room for so many.
+#[cfg_attr(arena_library, unsafe(no_mangle))]
+pub unsafe extern "C" fn remat_arena_events(session: usize, events: *mut RecordedEvent, most: usize) -> usize {
+    let Some(&session) = Session::all().get(session) else {
+        return 0;
+    };
+    let mut state = session.state();
+    let Some(recorded) = &mut state.recorded else { return 0 };
+    let moved = recorded.len().min(most);
+    for (place, event) in recorded.drain(..moved).enumerate() {
+        // SAFETY: the caller gives room for `most`, and `place` is below that.
+        unsafe { events.add(place).write(event) };
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_before_1_23_are_declined() {
+        for (version, is_new) in [
+            ("1.31.1", true),
+            ("1.23.0", true),
+            ("1.22.2", false),
+            ("2.0.0", true),
+            ("", false),
+        ] {
+            assert_eq!(is_known(version), is_new, "{version}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! A library that makes a stock ONNX Runtime place every buffer of a run at a planned offset of one block of memory.
+//!
+//! `SessionOptions.register_custom_ops_library` loads it and calls [`RegisterCustomOps`], which gives the session
+//! an allocator of its own. The runtime allocates the same sizes in the same order in every run on inputs of the same shapes, so the k-th
+//! allocation of a run gets the k-th planned offset. What is in which file:
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `plan` | plans as text: read and written |
+//! | `cursor` | where a run stands in the plans |
+//! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
+//! | `memory` | blocks and other memory from the system |
+//! | `session` | what the runtime knows as an allocator |
+//! | `api` | the functions of the runtime that are called |
+//! | `entry` | the functions that others call |
+//!
+//! **A plan is a hint.** Before bytes are handed out they are checked to be free, under the lock of the session. So no plan, no other
+//! version of the runtime and no race can make two live buffers overlap. What a plan does not foresee is allocated by `malloc` and counted.
+//!
+//! This crate is compiled twice: by cargo, for programs that write plans, and by its build script, as the library, without anything but the
+//! standard library. [`LIBRARY`] is that library.
+
+mod blocks;
+#[cfg(test)]
+mod blocks_tests;
+mod cursor;
+mod plan;
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "functions of the runtime")]
+mod api;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "functions that others call by name")]
+mod entry;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "memory from the system")]
+mod memory;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "functions that the runtime calls")]
+mod session;
+
+#[cfg(target_os = "linux")]
+pub use api::ApiBase;
+pub use blocks::Figures;
+#[cfg(target_os = "linux")]
+pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
+pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, PlanFileError, PlannedBuffer};
+#[cfg(target_os = "linux")]
+pub use session::RecordedEvent;
+
+/// The library as a file; `None` where this crate was built for a system without it.
+#[cfg(arena_embedded)]
+pub const LIBRARY: Option<&[u8]> = Some(include_bytes!(env!("REMAT_ARENA_LIBRARY")));
+/// The library as a file; `None` where this crate was built for a system without it.
+#[cfg(not(arena_embedded))]
+pub const LIBRARY: Option<&[u8]> = None;

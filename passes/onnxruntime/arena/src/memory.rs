@@ -1,0 +1,113 @@
+//! Memory from the system: blocks by `mmap`, everything else by `malloc`.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use crate::blocks::Memory;
+use crate::plan::ALIGNMENT;
+
+const PROT_READ_WRITE: c_int = 1 | 2;
+const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x02 | 0x20 | 0x4000;
+const MADV_DONTNEED: c_int = 4;
+const MADV_HUGEPAGE: c_int = 14;
+/// Bytes of a huge page; on systems where it has another size, the advice is worth nothing and does no harm.
+const HUGE: usize = 2 << 20;
+/// Bytes of a page at most, of all systems that Linux runs on.
+const PAGE: usize = 1 << 16;
+
+// SAFETY: the C library of every Linux has these functions, with these signatures.
+unsafe extern "C" {
+    fn mmap(
+        address: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        at: c_long,
+    ) -> *mut c_void;
+    fn munmap(address: *mut c_void, bytes: usize) -> c_int;
+    fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+    fn posix_memalign(out: *mut *mut c_void, alignment: usize, bytes: usize) -> c_int;
+    fn free(address: *mut c_void);
+}
+
+/// The memory of this process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// Whether blocks lie in huge pages, as far as these lie wholly in a block.
+    pub(crate) huge_pages: bool,
+}
+
+/// What is mapped for a block: its bytes from a boundary of huge pages on, and room to find one.
+fn mapped(bytes: usize) -> usize {
+    bytes.next_multiple_of(PAGE) + HUGE
+}
+
+impl Memory for Process {
+    fn map(&self, bytes: usize) -> Option<usize> {
+        let length = mapped(bytes);
+        // SAFETY: a new mapping at an address that the system chooses touches nothing that is there.
+        let start = unsafe {
+            mmap(
+                null_mut(),
+                length,
+                PROT_READ_WRITE,
+                MAP_PRIVATE_ANONYMOUS_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start as isize == -1 {
+            return None;
+        }
+        let (start, end) = (start as usize, start as usize + length);
+        let base = start.next_multiple_of(HUGE);
+        let last = base + bytes.next_multiple_of(PAGE);
+        for rest in [start..base, last..end].into_iter().filter(|rest| !rest.is_empty()) {
+            // SAFETY: these whole pages are part of the mapping that was just made, and nobody has their addresses.
+            unsafe { munmap(rest.start as *mut c_void, rest.len()) };
+        }
+        // The tail lies in small pages: a huge one would reach beyond the block.
+        let huge = bytes / HUGE * HUGE;
+        if self.huge_pages && huge > 0 {
+            // SAFETY: the addresses are part of the mapping; the advice does not change their content.
+            unsafe { madvise(base as *mut c_void, huge, MADV_HUGEPAGE) };
+        }
+        Some(base)
+    }
+
+    fn unmap(&self, start: usize, bytes: usize) {
+        // SAFETY: `map` gave this address for these bytes, and what it gave is given back once, when nothing in it is live.
+        unsafe { munmap(start as *mut c_void, bytes.next_multiple_of(PAGE)) };
+    }
+
+    fn forget(&self, addresses: Range<usize>) {
+        let start = addresses.start.next_multiple_of(PAGE);
+        let end = addresses.end / PAGE * PAGE;
+        if start < end {
+            // SAFETY: the addresses lie in a block, and no live buffer has one of these pages: its content may go.
+            unsafe { madvise(start as *mut c_void, end - start, MADV_DONTNEED) };
+        }
+    }
+}
+
+/// Memory outside of blocks, aligned as kernels expect it; null where there is none.
+pub(crate) fn allocate(bytes: usize) -> *mut c_void {
+    let mut address = null_mut();
+    // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the call sets the address where it returns 0.
+    if unsafe { posix_memalign(&raw mut address, ALIGNMENT as usize, bytes) } == 0 {
+        address
+    } else {
+        null_mut()
+    }
+}
+
+/// Frees what [`allocate`] gave.
+///
+/// # Safety
+/// The address is one that [`allocate`] gave and nobody has freed.
+pub(crate) unsafe fn release(address: *mut c_void) {
+    // SAFETY: the caller's.
+    unsafe { free(address) }
+}

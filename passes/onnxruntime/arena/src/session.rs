@@ -1,0 +1,231 @@
+//! What the runtime knows as an allocator: one for each set of session options, so that sessions do not meet.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::api::{Api, Status};
+use crate::blocks::{Blocks, Thread};
+use crate::cursor::Plans;
+use crate::memory::{Process, allocate, release};
+
+/// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
+const ALLOCATOR_VERSION: u32 = 18;
+
+/// `OrtAllocator` of the C interface.
+#[repr(C)]
+#[derive(Debug)]
+struct OrtAllocator {
+    version: u32,
+    alloc: unsafe extern "C" fn(*mut Session, usize) -> *mut c_void,
+    free: unsafe extern "C" fn(*mut Session, *mut c_void),
+    info: unsafe extern "C" fn(*const Session) -> *const c_void,
+    reserve: unsafe extern "C" fn(*mut Session, usize) -> *mut c_void,
+    later: [*const c_void; 8],
+}
+
+/// An allocation, or a free, that was recorded. The layout is that of `remat_arena_event` in C.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordedEvent {
+    /// Where the buffer lies.
+    pub address: u64,
+    /// Its size; 0 when it is freed.
+    pub bytes: u64,
+    /// The thread, by a number.
+    pub thread: u64,
+}
+
+/// What changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) blocks: Blocks<Process>,
+    pub(crate) recorded: Option<Vec<RecordedEvent>>,
+}
+
+/// The allocator of the sessions that are made with one set of options. It lives as long as the process.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// First, because the runtime takes the address of this for that of the whole.
+    allocator: OrtAllocator,
+    pub(crate) environment: Environment,
+    /// Messages of this severity or above are printed.
+    pub(crate) severity: c_int,
+    state: Mutex<State>,
+}
+
+// SAFETY: the pointers in it are to constants of the runtime; what changes is behind a lock.
+unsafe impl Send for Session {}
+// SAFETY: as above.
+unsafe impl Sync for Session {}
+
+/// The process's environment of the runtime, of which a reference is held for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Environment {
+    pub(crate) api: Api,
+    environment: *mut c_void,
+    memory_info: *const c_void,
+}
+
+// SAFETY: the runtime's functions on an environment may be called from every thread.
+unsafe impl Send for Environment {}
+// SAFETY: as above.
+unsafe impl Sync for Environment {}
+
+impl Environment {
+    pub(crate) fn of(api: Api) -> Result<Self, Status> {
+        static FOUND: OnceLock<Environment> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Ok(*found);
+        }
+        let found = Self {
+            api,
+            environment: api.environment()?,
+            memory_info: api.memory_info()?,
+        };
+        Ok(*FOUND.get_or_init(|| found))
+    }
+}
+
+static SESSIONS: Mutex<Vec<&Session>> = Mutex::new(Vec::new());
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of the calling thread.
+fn this_thread() -> Thread {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.try_with(|number| *number).unwrap_or(0)
+}
+
+impl Session {
+    /// An allocator for the plans; it records where `records`.
+    pub(crate) fn create(
+        environment: Environment,
+        plans: Plans,
+        huge_pages: bool,
+        records: bool,
+        severity: c_int,
+    ) -> &'static Self {
+        let session: &Self = Box::leak(Box::new(Self {
+            allocator: OrtAllocator {
+                version: ALLOCATOR_VERSION,
+                alloc,
+                free,
+                info,
+                reserve,
+                later: [null(); 8],
+            },
+            environment,
+            severity,
+            state: Mutex::new(State {
+                blocks: Blocks::new(plans, Process { huge_pages }),
+                recorded: records.then(Vec::new),
+            }),
+        }));
+        locked(&SESSIONS).push(session);
+        session
+    }
+
+    /// All of them, in the order in which they were created.
+    pub(crate) fn all() -> Vec<&'static Self> {
+        locked(&SESSIONS).clone()
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// Makes this the allocator that the next session takes.
+    pub(crate) fn register(&self) -> Status {
+        let Environment { api, environment, .. } = self.environment;
+        api.register_allocator(environment, std::ptr::from_ref(self).cast())
+    }
+
+    pub(crate) fn load_begins(&self) {
+        self.state().blocks.load_begins(this_thread());
+    }
+
+    pub(crate) fn load_ends(&self) {
+        self.state().blocks.load_ends(this_thread());
+    }
+
+    fn allocate(&self, bytes: usize) -> *mut c_void {
+        // What the runtime's own allocator does.
+        if bytes == 0 {
+            return std::ptr::null_mut();
+        }
+        let (thread, size) = (this_thread(), bytes as u64);
+        let mut state = self.state();
+        let State { blocks, recorded } = &mut *state;
+        let is_loading = blocks.is_loading(thread);
+        let address = match blocks.allocate(thread, size) {
+            Ok(address) => address as *mut c_void,
+            Err(origin) => {
+                let address = allocate(bytes);
+                if !address.is_null() {
+                    blocks.adopt(address as usize, size, origin);
+                }
+                address
+            }
+        };
+        if let Some(recorded) = recorded.as_mut().filter(|_| !is_loading) {
+            recorded.push(RecordedEvent {
+                address: address as u64,
+                bytes: size,
+                thread,
+            });
+        }
+        address
+    }
+}
+
+unsafe extern "C" fn alloc(session: *mut Session, bytes: usize) -> *mut c_void {
+    // SAFETY: the runtime hands back the address that it was given, which is that of a session that lives for ever.
+    unsafe { &*session }.allocate(bytes)
+}
+
+unsafe extern "C" fn reserve(session: *mut Session, bytes: usize) -> *mut c_void {
+    if bytes == 0 {
+        return std::ptr::null_mut();
+    }
+    let address = allocate(bytes);
+    if !address.is_null() {
+        // SAFETY: as in `alloc`.
+        unsafe { &*session }
+            .state()
+            .blocks
+            .adopt_reserved(address as usize, bytes as u64);
+    }
+    address
+}
+
+unsafe extern "C" fn free(session: *mut Session, address: *mut c_void) {
+    if address.is_null() {
+        return;
+    }
+    // SAFETY: as in `alloc`.
+    let mut state = unsafe { &*session }.state();
+    if let Some(recorded) = &mut state.recorded {
+        recorded.push(RecordedEvent {
+            address: address as u64,
+            bytes: 0,
+            thread: this_thread(),
+        });
+    }
+    let was_in_a_block = state.blocks.free(address as usize);
+    drop(state);
+    if !was_in_a_block {
+        // SAFETY: what is not in a block came from `allocate`, and the runtime frees it once.
+        unsafe { release(address) };
+    }
+}
+
+unsafe extern "C" fn info(session: *const Session) -> *const c_void {
+    // SAFETY: as in `alloc`.
+    unsafe { &*session }.environment.memory_info
+}

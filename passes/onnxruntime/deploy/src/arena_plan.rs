@@ -1,0 +1,358 @@
+//! A plan of the memory of a file: the buffers of a run are recorded, placed in one block, and replayed in a session that has nothing but
+//! what a user sets.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use remat::place::BufferFile;
+use remat::verify::PlacementFigures;
+use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlan, ArenaPlanFile, LIBRARY, PlannedBuffer};
+use remat_onnxruntime_run::{
+    ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, RecordedBuffer,
+    RecordedRun, Runner, SessionSettings, measure, record,
+};
+use remat_plan::{Blocks, Buffer};
+use remat_solve::{Activity, Doing, SolveControl};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::DeployError;
+use crate::error::ArenaPlanError;
+use crate::open::scratch_folder;
+
+/// Longest time to place the buffers of a run.
+const PLACING: Duration = Duration::from_secs(3);
+/// Runs after the first that are measured.
+const LATER_RUNS: u32 = 2;
+/// Seed of the inputs.
+const SEED: u64 = 0;
+/// The name of the library's file.
+const LIBRARY_NAME: &str = "libremat_arena.so";
+
+/// What memory is planned for.
+#[derive(Clone, Debug)]
+pub struct ArenaPlanRequest<'a> {
+    /// The file that sessions load.
+    pub model: &'a Path,
+    /// Where the library goes; beside the model if it is not said.
+    pub library: Option<&'a Path>,
+    /// The level of the sessions.
+    pub level: OptimizationLevel,
+    /// The settings that there will be sessions and runs with, at least one: values of symbolic dimensions, and threads within a node.
+    pub cases: &'a [ArenaCase],
+    /// Limits of each process that runs the model.
+    pub limits: ChildLimits<'a>,
+}
+
+/// Settings of sessions and runs that need a plan of their own.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct ArenaCase {
+    /// Values of symbolic dimensions.
+    pub dims: BTreeMap<String, u64>,
+    /// Threads within one node (`intra_op_num_threads`).
+    pub threads: usize,
+}
+
+/// A plan that was written, and what was measured of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaPlanned {
+    /// The plans (`remat.arena.plan`).
+    pub file: PathBuf,
+    /// The library (`register_custom_ops_library`).
+    pub library: PathBuf,
+    /// Size of the largest block in bytes.
+    pub block_bytes: u64,
+    /// Most bytes of the heap that a run takes beside its block.
+    pub outside_bytes: u64,
+    /// Growth of resident memory in the first run at most, where the system says it.
+    pub resident_first_bytes: Option<u64>,
+    /// The same in later runs.
+    pub resident_later_bytes: Option<u64>,
+    /// What holds in each of the settings.
+    pub cases: Vec<ArenaCaseReport>,
+}
+
+/// What holds in some settings.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ArenaCaseReport {
+    /// The settings.
+    #[serde(flatten)]
+    pub case: ArenaCase,
+    /// Buffers of a run.
+    pub buffers: usize,
+    /// Most bytes that the buffers need at one time: no block is smaller.
+    pub load_bytes: u64,
+    /// Size of the block in bytes.
+    pub block_bytes: u64,
+    /// Most bytes of the heap that a run takes beside it.
+    pub outside_bytes: u64,
+    /// Growth of resident memory in the first run, where the system says it.
+    pub resident_first_bytes: Option<u64>,
+    /// The same in later runs.
+    pub resident_later_bytes: Option<u64>,
+}
+
+/// Where the plans of a model file lie.
+#[must_use]
+pub fn arena_plan_path(model: &Path) -> PathBuf {
+    let mut name = model.as_os_str().to_owned();
+    name.push(".arena");
+    name.into()
+}
+
+/// Where the library lies if nothing else is said.
+#[must_use]
+pub fn arena_library_path(model: &Path) -> PathBuf {
+    model.with_file_name(LIBRARY_NAME)
+}
+
+/// Plans the memory of a file that is written already, and writes plans and library beside it.
+///
+/// A run of each case is recorded, its buffers are placed, and the file runs with the plans: every buffer has to lie where it is planned, and
+/// the outputs have to have the bits that they have without plans. Of `control` count the seed, the observer and the flag to cancel.
+///
+/// # Errors
+/// [`DeployError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`DeployError::Runtime`] if the model does
+/// not run.
+pub fn plan_arena(
+    request: &ArenaPlanRequest<'_>,
+    host: &Host,
+    control: &SolveControl<'_>,
+) -> Result<ArenaPlanned, DeployError> {
+    let content = LIBRARY.ok_or(ArenaPlanError::NoLibrary)?;
+    let library = request
+        .library
+        .map_or_else(|| arena_library_path(request.model), Path::to_owned);
+    // Where it is in use already, it stays.
+    if std::fs::read(&library).ok().as_deref() != Some(content) {
+        remat_files::write(&library, content).map_err(|error| unwritten(&library, &error))?;
+    }
+    let library = std::path::absolute(&library).map_err(|error| unwritten(&library, &error))?;
+    let runner = host.runner(request.limits);
+    let mut file = ArenaPlanFile {
+        model: hash(request.model)?,
+        runtime: host.version.clone(),
+        level: request.level.to_string(),
+        plans: Vec::new(),
+    };
+    let mut reports = Vec::new();
+    // Runs of several cases and one after the other are often the same: they are placed once.
+    let mut known: Vec<(RecordedRun, Places)> = Vec::new();
+    for case in request.cases {
+        tell(control, "a run is recorded");
+        let settings = request.settings(case, &library, None);
+        let recorded = record(&runner, request.model, &settings)?;
+        for run in &recorded.runs {
+            if !known.iter().any(|(other, _)| other == run) {
+                tell(control, "the buffers are placed");
+                known.push((run.clone(), placed(run, control)?));
+            }
+            let places = known.iter().find(|(other, _)| other == run).map(|(_, places)| places);
+            let Some(places) = places else { continue };
+            let plan = places.plan(run, recorded.inputs.clone(), case.threads);
+            if reports.last().is_none_or(|(last, _)| *last != case) {
+                reports.push((case, plan.clone()));
+            }
+            // The first run differs from later ones where kernels set something up.
+            if !file.plans.contains(&plan) {
+                file.plans.push(plan);
+            }
+        }
+    }
+    let scratch = scratch_folder()?;
+    let tried = scratch.path().join("plans.arena");
+    let text = file.to_string();
+    remat_files::write(&tried, &text).map_err(|error| unwritten(&tried, &error))?;
+    let mut cases = Vec::new();
+    for (case, plan) in reports {
+        tell(control, "the plan is replayed");
+        let measured = replay(request, case, &library, &tried, &runner)?;
+        cases.push(report(case, &plan, &measured));
+    }
+    let path = arena_plan_path(request.model);
+    remat_files::write(&path, &text).map_err(|error| unwritten(&path, &error))?;
+    let most = |bytes: fn(&ArenaCaseReport) -> Option<u64>| cases.iter().filter_map(bytes).max();
+    Ok(ArenaPlanned {
+        block_bytes: most(|case| Some(case.block_bytes)).unwrap_or(0),
+        outside_bytes: most(|case| Some(case.outside_bytes)).unwrap_or(0),
+        resident_first_bytes: most(|case| case.resident_first_bytes),
+        resident_later_bytes: most(|case| case.resident_later_bytes),
+        file: path,
+        library,
+        cases,
+    })
+}
+
+impl ArenaPlanRequest<'_> {
+    /// What a user sets, beside the number of threads.
+    fn settings(&self, case: &ArenaCase, library: &Path, plan: Option<&Path>) -> SessionSettings {
+        SessionSettings {
+            arena_library: Some(ArenaLibrary {
+                library: library.to_owned(),
+                plan: plan.map(Path::to_owned),
+            }),
+            ..self.without_library(case, SessionSettings::stock())
+        }
+    }
+
+    fn without_library(&self, case: &ArenaCase, settings: SessionSettings) -> SessionSettings {
+        SessionSettings {
+            level: self.level,
+            dims: case.dims.clone(),
+            threads: case.threads,
+            ..settings
+        }
+    }
+}
+
+/// Runs the file with the plans, and checks that it follows them and computes what it computes without them.
+fn replay(
+    request: &ArenaPlanRequest<'_>,
+    case: &ArenaCase,
+    library: &Path,
+    plan: &Path,
+    runner: &Runner<'_>,
+) -> Result<Measurement, DeployError> {
+    let options = MeasureOptions {
+        runs: LATER_RUNS,
+        seeds: vec![SEED],
+        time: None,
+    };
+    let exact = request.without_library(case, SessionSettings::exact(request.level));
+    let without = measure(runner, request.model, &exact, &options)?;
+    let measured = measure(
+        runner,
+        request.model,
+        &request.settings(case, library, Some(plan)),
+        &options,
+    )?;
+    if let Some((_, output)) = without.first_difference(&measured) {
+        return Err(ArenaPlanError::OutputDiffers(output.to_owned()).into());
+    }
+    match measured.planned {
+        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => Ok(measured),
+        figures => Err(ArenaPlanError::NotFollowed {
+            missed: figures.map_or(0, |figures| figures.missed),
+            refused: figures.map_or(0, |figures| figures.refused),
+            placed: figures.map_or(0, |figures| figures.placed),
+        }
+        .into()),
+    }
+}
+
+fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCaseReport {
+    let most = |peaks: &Peaks| peaks.first.max(peaks.steady.unwrap_or(0));
+    ArenaCaseReport {
+        case: case.clone(),
+        buffers: plan.buffers.len(),
+        load_bytes: plan.load(),
+        block_bytes: plan.block_bytes,
+        outside_bytes: measured.peaks.as_ref().map_or(0, most),
+        resident_first_bytes: measured.resident.map(|peaks| peaks.first),
+        resident_later_bytes: measured.resident.and_then(|peaks| peaks.steady),
+    }
+}
+
+/// Where the buffers of a run lie.
+struct Places {
+    offsets: Vec<Option<u64>>,
+    block_bytes: u64,
+    /// Whether no block is smaller.
+    is_lowest: bool,
+}
+
+impl Places {
+    fn plan(&self, run: &RecordedRun, inputs: Vec<(String, Vec<i64>)>, threads: usize) -> ArenaPlan {
+        let buffer = |(recorded, &offset): (&RecordedBuffer, &Option<u64>)| PlannedBuffer {
+            bytes: recorded.bytes,
+            first: recorded.first,
+            last: recorded.last.unwrap_or(run.end),
+            offset,
+            is_output: recorded.last.is_none(),
+        };
+        ArenaPlan {
+            threads,
+            inputs,
+            block_bytes: self.block_bytes,
+            buffers: run.buffers.iter().zip(&self.offsets).map(buffer).collect(),
+        }
+    }
+}
+
+/// The buffers of a run in one block: with the outputs stacked at its start, or wherever they make it lower.
+fn placed(run: &RecordedRun, control: &SolveControl<'_>) -> Result<Places, DeployError> {
+    let stacked = place(run, true, control)?;
+    if stacked.is_lowest {
+        return Ok(stacked);
+    }
+    let free = place(run, false, control)?;
+    Ok(if free.block_bytes < stacked.block_bytes {
+        free
+    } else {
+        stacked
+    })
+}
+
+/// The same, one way or the other. With `stacks`, outputs lie at the start of the block, those that are live longest first.
+fn place(run: &RecordedRun, stacks: bool, control: &SolveControl<'_>) -> Result<Places, DeployError> {
+    let mut top = 0;
+    let buffer = |(place, recorded): (usize, &RecordedBuffer)| {
+        let bytes = recorded.bytes.next_multiple_of(ALIGNMENT);
+        let pinned = (stacks && recorded.last.is_none()).then_some(top);
+        top += if pinned.is_some() { bytes } else { 0 };
+        Buffer {
+            alignment: ALIGNMENT,
+            pinned,
+            ..Buffer::new(
+                place.to_string(),
+                bytes,
+                recorded.first..recorded.last.unwrap_or(run.end),
+            )
+        }
+    };
+    let file = BufferFile {
+        buffers: run.buffers.iter().enumerate().map(buffer).collect(),
+        hints: None,
+    };
+    let mut limited = SolveControl::new().time_limit(PLACING).seed(control.seed);
+    limited.cancel = control.cancel;
+    let placed = remat::place_buffers(&file, &Blocks::Lowest, &limited)?;
+    let block_bytes = placed.figures.as_ref().map_or(0, PlacementFigures::height);
+    let places = placed.outcome.placement.map(|placement| placement.places);
+    let places = places.unwrap_or_default().into_iter();
+    Ok(Places {
+        offsets: places.map(|place| place.map(|place| place.offset)).collect(),
+        block_bytes,
+        is_lowest: placed.outcome.certificate.bound >= block_bytes,
+    })
+}
+
+fn tell(control: &SolveControl<'_>, what: &str) {
+    if let Some(observer) = control.observer {
+        observer.begins(&Doing::new(Activity::Measure, what));
+    }
+}
+
+/// The hash of a file.
+fn hash(path: &Path) -> Result<String, DeployError> {
+    let read = || -> std::io::Result<blake3::Hash> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open(path)?)?;
+        Ok(hasher.finalize())
+    };
+    let hash = read().map_err(|error| ArenaPlanError::File {
+        path: path.to_owned(),
+        why: error.to_string(),
+    })?;
+    Ok(format!("blake3:{}", hash.to_hex()))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
+    ArenaPlanError::File {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+    .into()
+}

@@ -1,0 +1,242 @@
+"""A written file and the plan of its memory: a session with two settings obeys, and no wrong bit comes of whatever else happens."""
+
+import contextlib
+import gc
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+
+import models
+import numpy as np
+import onnxruntime as ort
+import pytest
+from arena import Arena, Model, bits, options
+
+THREADS = (1, 2, 4)
+SMALL = models.ROOT / "test" / "models" / "mlp_tiny_train.onnx"
+OTHER = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
+
+
+@pytest.fixture(scope="module")
+def planned(remat_opt, tmp_path_factory):
+    """Plans the memory of a model: the written file, its plan, the library, and the report."""
+    made = {}
+
+    def plan(model, *more):
+        if (model, more) not in made:
+            out = tmp_path_factory.mktemp("arena") / "out.onnx"
+            threads = ",".join(map(str, THREADS))
+            arguments = ["--arena-plan", "--arena-threads", threads, "--time-limit", "5s", "--format", "json", *more]
+            run = remat_opt(model, "-o", out, *arguments)
+            assert run.returncode == 0, run.stderr
+            made[model, more] = out, json.loads(run.stdout)
+        return made[model, more]
+
+    return plan
+
+
+def alone(test):
+    """Runs a test in a process of its own: figures are counted by process."""
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); import test_arena; test_arena.{test.__name__}(*sys.argv[2:])"
+
+    def run(*arguments):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, str(models.ROOT / "test" / "python"), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stderr
+
+    return run
+
+
+def is_followed(library, runs):
+    figures = Arena(library).figures()
+    assert figures["runs"] == runs
+    assert figures["placed"] > 0
+    assert (figures["missed"], figures["refused"], figures["planned_outside"]) == (0, 0, 0), figures
+    return figures
+
+
+def runs_follow(path, plan, library, threads):
+    model = Model(path, options(library, plan, int(threads)), threads=int(threads))
+    for _ in range(3):
+        assert bits(model.run()) == model.expected
+    assert is_followed(library, 3)["most_blocks"] == 1
+
+
+@pytest.mark.parametrize("budget", ["auto", "none"])
+@pytest.mark.parametrize("threads", THREADS)
+def test_every_run_follows_the_plan(model_path, planned, threads, budget):
+    out, report = planned(model_path, "--budget", budget)
+    arena = report["arena_plan"]
+    alone(runs_follow)(out, arena["file"], arena["library"], threads)
+    predicted = arena["block_bytes"] + arena["outside_bytes"]
+    for grown in (arena["resident_first_bytes"], arena["resident_later_bytes"]):
+        assert grown <= 1.02 * predicted + 3_000_000, arena
+
+
+def outputs_are_held(path, plan, library):
+    model = Model(path, options(library, plan))
+    held, before = [], None
+    for _ in range(6):
+        before = model.run()
+        held = [*held[-2:], before]
+        assert all(bits(outputs) == model.expected for outputs in held)
+    del before
+    assert is_followed(library, 6)["most_blocks"] <= 4
+    # Outputs may outlive their session, whose other memory is given back.
+    del model.session
+    gc.collect()
+    assert all(bits(outputs) == model.expected for outputs in held)
+    held.clear()
+    gc.collect()
+    assert Arena(library).figures()["blocks"] == 0
+
+
+def test_outputs_may_be_held_and_blocks_go_with_the_session(planned):
+    out, report = planned(SMALL)
+    alone(outputs_are_held)(out, report["arena_plan"]["file"], report["arena_plan"]["library"])
+
+
+def sessions_run_at_one_time(first, first_plan, second, second_plan, library):
+    # Both are registered before either session is made.
+    chosen = [options(library, plan) for plan in (first_plan, second_plan)]
+    sessions = [Model(path, one) for path, one in zip((first, second), chosen, strict=True)]
+    wrong = []
+
+    def work(model, holds):
+        held = []
+        for _ in range(8):
+            outputs = model.run()
+            if bits(outputs) != model.expected:
+                wrong.append("an output")
+            held = [*held[-2:], outputs] if holds else []
+            if any(bits(one) != model.expected for one in held):
+                wrong.append("a held output")
+
+    jobs = [(model, holds) for model in sessions for holds in (False, True, False, True)]
+    workers = [threading.Thread(target=work, args=job) for job in jobs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    is_followed(library, 64)
+
+
+def test_two_sessions_of_four_threads_each_follow_their_plans(planned):
+    files = []
+    for model in (SMALL, OTHER):
+        out, report = planned(model)
+        files += [out, report["arena_plan"]["file"]]
+    alone(sessions_run_at_one_time)(*files, report["arena_plan"]["library"])
+
+
+def anything_is_survived(path, plan, library, kind):
+    model = Model(path, options(library, plan))
+    expected = bits(model.run())
+    assert expected == model.expected
+    if kind == "aborted":
+        for _ in range(5):
+            stop = ort.RunOptions()
+            stop.terminate = True
+            with contextlib.suppress(Exception):
+                model.run(stop)
+            assert bits(model.run()) == expected
+        assert Arena(library).figures()["missed"] == 0
+    elif kind == "parallel":
+        chosen = options(library, plan)
+        chosen.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+        chosen.inter_op_num_threads = 4
+        parallel = Model(path, chosen)
+        for _ in range(5):
+            assert bits(parallel.run()) == parallel.expected
+    elif kind == "same options":
+        chosen = options(library, plan)
+        both = [Model(path, chosen) for _ in range(2)]
+        for one in both * 3:
+            assert bits(one.run()) == expected
+
+
+@pytest.mark.parametrize("kind", ["aborted", "parallel", "same options"])
+def test_whatever_happens_no_bit_is_wrong(planned, kind):
+    out, report = planned(SMALL)
+    alone(anything_is_survived)(out, report["arena_plan"]["file"], report["arena_plan"]["library"], kind)
+
+
+def a_plan_is_a_hint(path, plan, library):
+    model = Model(path, options(library, plan))
+    for _ in range(3):
+        assert bits(model.run()) == model.expected
+    figures = Arena(library).figures()
+    assert figures["missed"] + figures["refused"] > 0
+
+
+def changed(plan, tmp_path, change):
+    """The first of the plans, its buffers changed."""
+    lines = plan.read_text().splitlines()
+    start = next(at for at, line in enumerate(lines) if line[0].isdigit())
+    count = int(lines[4].split()[-1])
+    for at in range(start, start + count):
+        fields = lines[at].split()
+        change(fields, at - start)
+        lines[at] = " ".join(fields)
+    path = tmp_path / "changed.arena"
+    path.write_text("\n".join(lines[: start + count]) + "\n")
+    return path
+
+
+def zero(fields, _):
+    fields[3] = "0"
+
+
+def swapped(fields, _):
+    fields[:] = [*fields[:4]] if fields[-1] == "output" else [*fields, "output"]
+
+
+def sized(fields, place):
+    if place % 7 == 3:
+        fields[0] = str(max(1, int(fields[0]) // 2))
+
+
+@pytest.mark.parametrize("change", [zero, sized], ids=["all at offset 0", "other sizes"])
+def test_a_wrong_plan_costs_memory_and_no_bit(planned, tmp_path, change):
+    out, report = planned(SMALL)
+    arena = report["arena_plan"]
+    wrong = changed(pathlib.Path(arena["file"]), tmp_path, change)
+    alone(a_plan_is_a_hint)(out, wrong, arena["library"])
+
+
+def runs_are_right(path, plan, library):
+    model = Model(path, options(library, plan))
+    for _ in range(3):
+        held = model.run()
+        assert bits(held) == model.expected
+    assert np.all(bits(held) == model.expected)
+
+
+def test_outputs_that_the_plan_does_not_call_so_have_their_bits(planned, tmp_path):
+    out, report = planned(SMALL)
+    arena = report["arena_plan"]
+    wrong = changed(pathlib.Path(arena["file"]), tmp_path, swapped)
+    alone(runs_are_right)(out, wrong, arena["library"])
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "why"),
+    [(1, "remat-arena 9", "expected `remat-arena 1`"), (5, "plan threads", "expected `plan"), (7, "x", "line 7")],
+)
+def test_a_malformed_plan_refuses_the_session_and_names_the_line(planned, tmp_path, line, text, why):
+    _, report = planned(SMALL)
+    lines = pathlib.Path(report["arena_plan"]["file"]).read_text().splitlines()
+    lines[line - 1] = text
+    path = tmp_path / "malformed.arena"
+    path.write_text("\n".join(lines))
+    with pytest.raises(Exception, match=f"line {line}") as raised:
+        options(report["arena_plan"]["library"], path)
+    assert why in str(raised.value)
