@@ -31,7 +31,7 @@ mod validate;
 
 pub use attribute::Attribute;
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
-pub use graph::{Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
+pub use graph::{Body, Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};
 pub use text::{ParseError, ParseErrorKind};
 pub use types::{Dim, ElementType, STRING_BYTES, SizeError, ValueType};

@@ -76,7 +76,9 @@ impl<'m> Inference<'m> {
         for (formal, io) in graph.input.iter().zip(inputs) {
             self.define(&formal.name, io.into(), &mut inner);
         }
-        self.subgraph(graph, &mut inner)
+        let outputs = self.subgraph(graph, &mut inner)?;
+        self.note_body(graph, &inner);
+        Ok(outputs)
     }
 
     /// The types that a body gives if it runs more than once.
@@ -124,6 +126,7 @@ impl<'m> Inference<'m> {
             .first()
             .and_then(scalar)
             .filter(|&count| count >= 0 && endless && starts);
+        self.note_trips(body, trips);
         let extent = trips.map_or_else(|| self.symbols.interner.fresh_dim(), DimExpr::constant);
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().skip(1).enumerate() {
@@ -183,6 +186,7 @@ impl<'m> Inference<'m> {
         }
         let outputs = self.types_of_body(body, scope, inputs)?;
         let length = length.unwrap_or_else(|| self.symbols.interner.fresh_dim());
+        self.note_trips(body, length.as_const());
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().enumerate() {
             io.shape_data = None;

@@ -13,23 +13,28 @@
 //! what it does, node by node, in the tests of this crate.
 //!
 //! # Limits
-//! One stream on one CPU. What subgraphs of If, Loop and Scan hold while they run counts only as far as
+//! One stream on one CPU. Subgraphs of If, Loop and Scan are simulated ([`Control`]); those of other operators count only as far as
 //! [`Node::workspace`] states it. What optimizers do to the graph is not simulated: the program is to be built from the
 //! graph they leave.
 
 mod allocate;
 mod arena;
+mod control;
+mod events;
 mod from_graph;
 mod heap;
 mod ids;
 mod kernels;
 mod order;
+mod pattern;
 mod program;
 mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
 pub use arena::{ArenaSettings, ArenaTrace, Growth, RegionOrder, arena, arena_anywhere};
-pub use heap::{Trace, heap, heap_bytes};
+pub use control::body_bytes;
+pub use events::heap_bytes;
+pub use heap::{Trace, heap};
 pub use ids::{NodeIndex, ValueId};
 pub use order::{default_order, priority_order};
-pub use program::{Node, Program, Shape, Value, ValueClass, ValueKind};
+pub use program::{Body, Control, Node, Program, Shape, Value, ValueClass, ValueKind};

@@ -77,10 +77,32 @@ fn predicted(found: &Deployment) -> Vec<String> {
             bytes(prediction.calibration_bytes)
         ));
     }
+    if !prediction.open_nodes.is_empty() {
+        lines.push(format!(
+            "          {} what data decides in the subgraphs of {}",
+            if found.check.is_some() {
+                "measured, not simulated:"
+            } else {
+                "without"
+            },
+            names(&prediction.open_nodes)
+        ));
+    }
     if !prediction.follows_plan {
         lines.push("          nodes do not run quite in the order of the plan".to_owned());
     }
     lines
+}
+
+/// A few names of nodes.
+fn names(nodes: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let quoted = nodes.iter().take(SHOWN).map(|name| format!("`{}`", shown(name)));
+    let listed: Vec<String> = quoted.collect();
+    match nodes.len().saturating_sub(SHOWN) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
 }
 
 /// A predicted peak with the arena, which is a guess until it is measured: a region more doubles it.
