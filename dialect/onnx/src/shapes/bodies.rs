@@ -30,10 +30,13 @@ impl BodyTypes {
     }
 }
 
+/// A value of a subgraph: its name, what was inferred, and what is declared.
+type Noted<'m> = (&'m str, NodeIo, Option<ValueType>);
+
 /// The same while inference is on its way, and symbols may still be learned.
 #[derive(Default)]
 pub(super) struct Bodies<'m> {
-    values: FxHashMap<Place, Vec<(&'m str, NodeIo, Option<ValueType>)>>,
+    values: FxHashMap<Place, Vec<Noted<'m>>>,
     trips: FxHashMap<Place, u64>,
 }
 
@@ -44,7 +47,7 @@ impl Bodies<'_> {
         let mut noted: Vec<_> = std::mem::take(&mut self.values).into_iter().collect();
         noted.sort_unstable_by_key(|(place, _)| *place);
         for (place, values) in noted {
-            let of_value = |(name, mut io, declared): (&str, NodeIo, Option<ValueType>)| {
+            let of_value = |(name, mut io, declared): Noted<'_>| {
                 symbols.settle(&mut io, None);
                 (name.to_owned(), symbols.value_type(&io, declared.as_ref()))
             };

@@ -6,7 +6,7 @@ use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    NodeIndex, Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
+    NodeIndex, Program, Settings, Value, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -209,13 +209,7 @@ fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) 
     let types: HashMap<&str, &ValueType> = tensors.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
     for value in &mut program.values {
         match types.get(value.name.as_str()) {
-            Some(ty) => {
-                value.bytes = ty.bytes().ok().flatten().or(value.bytes);
-                value.element = ty.element().or(value.element);
-                if matches!(ty, ValueType::Tensor { .. }) {
-                    value.kind = ValueKind::Tensor;
-                }
-            }
+            Some(ty) => state_type(value, ty),
             None => value.kind = ValueKind::Tensor,
         }
         if lowered.reserve.as_deref() == Some(value.name.as_str()) {
@@ -225,7 +219,16 @@ fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) 
     state_the_truth_inside(program, rewritten);
 }
 
-/// The same for what stands in subgraphs of `graph`, which writing a file leaves as they are: types, sizes, the workspace of kernels, and how
+/// Puts in the type that a value has at run time; its shape as the runtime sees it stays.
+fn state_type(value: &mut Value, ty: &ValueType) {
+    value.bytes = ty.bytes().ok().flatten().or(value.bytes);
+    value.element = ty.element().or(value.element);
+    if matches!(ty, ValueType::Tensor { .. }) {
+        value.kind = ValueKind::Tensor;
+    }
+}
+
+/// Puts in the truth for what stands in subgraphs of `graph`, which writing a file leaves as they are: types, sizes, the workspace of kernels, and how
 /// often they run.
 fn state_the_truth_inside(program: &mut Program, graph: &Graph) {
     let ops = graph.ops.iter().filter(|op| !op.bodies.is_empty());
@@ -247,8 +250,7 @@ fn state_the_truth_inside(program: &mut Program, graph: &Graph) {
                 known.graph.tensors.iter().map(|t| (t.name.as_str(), &t.ty)).collect();
             for value in &mut seen.program.values {
                 if let Some(ty) = types.get(value.name.as_str()) {
-                    value.bytes = ty.bytes().ok().flatten().or(value.bytes);
-                    value.element = ty.element().or(value.element);
+                    state_type(value, ty);
                 }
             }
             let kernels = truth.nodes.iter().map(|node| (node.name.as_str(), node.workspace));

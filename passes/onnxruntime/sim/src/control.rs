@@ -20,7 +20,7 @@ use crate::kernels::row;
 use crate::pattern::Pattern;
 use crate::program::{Body, Control};
 use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
-use crate::{Allocation, Home, Node, NodeIndex, Program, Settings, Shape, ValueClass, ValueId};
+use crate::{Allocation, Home, Node, NodeIndex, Program, Settings, Shape, ValueId};
 use crate::{allocate, default_order, priority_order};
 
 /// Bytes that op `op` of `graph` takes for its subgraphs at most, on top of operands and results; `None` if it runs none that are known.
@@ -104,6 +104,8 @@ fn result_bytes(program: &Program, value: ValueId) -> u64 {
 
 /// One run of a subgraph, ready to be put on a tape.
 struct Frame<'b> {
+    body: &'b Body,
+    patterns: Patterns,
     program: &'b Program,
     allocation: Allocation,
     steps: Vec<Step>,
@@ -121,14 +123,20 @@ impl<'b> Frame<'b> {
         };
         let allocation = allocate(program, &order, &Settings::default());
         let steps = steps_within(program, &order, &allocation, patterns);
-        let mut inputs = program.values.iter().filter(|value| value.class == ValueClass::Input);
-        let is_recorded = patterns == Patterns::LaterRuns && inputs.all(|value| value.visible != Shape::Hidden);
         Self {
+            body,
+            patterns,
             program,
-            pattern: is_recorded.then(|| Pattern::record(program, &allocation, &steps)),
+            // The runtime wants ranks of all that a subgraph reads; where shapes were made dynamic it still knows them.
+            pattern: (patterns == Patterns::LaterRuns).then(|| Pattern::record(program, &allocation, &steps)),
             allocation,
             steps,
         }
+    }
+
+    /// How further iterations run, where they differ: of what this one took, they take one block.
+    fn after_the_first(&self) -> Option<Self> {
+        (self.patterns == Patterns::FirstRun).then(|| Self::of(self.body, Patterns::LaterRuns))
     }
 
     fn is_open(&self) -> bool {
@@ -218,12 +226,14 @@ impl Tape {
         // Where the number is not known it takes two iterations to hold what is carried twice.
         let trips = trips.unwrap_or(2);
         let played = trips.min(Self::MOST_ITERATIONS);
-        let [first, later] = [patterns, after_the_first(patterns)].map(|patterns| Frame::of(body, patterns));
+        let first = Frame::of(body, patterns);
+        let later = first.after_the_first();
+        let later = later.as_ref().unwrap_or(&first);
         let (mut before, mut last, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         for turn in 0..played {
             let done = std::mem::replace(&mut before, std::mem::take(&mut last));
             self.give(done);
-            let mut fresh = self.play(if turn == 0 { &first } else { &later }, Outputs::Fresh);
+            let mut fresh = self.play(if turn == 0 { &first } else { later }, Outputs::Fresh);
             let stands_for = trips / played + u64::from(turn < trips % played);
             for value in collected {
                 kept.extend(fresh.remove(value));
@@ -280,11 +290,11 @@ impl Tape {
                 held.push(self.take(bytes(&node.inputs, place)));
             }
         }
-        let mut patterns = patterns;
-        for _ in 0..trips.min(2) {
-            let frame = Frame::of(body, patterns);
-            self.play(&frame, Outputs::Given);
-            patterns = after_the_first(patterns);
+        let first = Frame::of(body, patterns);
+        let later = first.after_the_first();
+        let frames = [&first, later.as_ref().unwrap_or(&first)];
+        for (_, frame) in (0..trips).zip(frames) {
+            self.play(frame, Outputs::Given);
         }
         self.create(node.results());
         self.give(held);
@@ -385,12 +395,5 @@ impl FrameRun<'_> {
                 self.pieces.insert(value, tape.take(bytes));
             }
         }
-    }
-}
-
-fn after_the_first(patterns: Patterns) -> Patterns {
-    match patterns {
-        Patterns::Off => Patterns::Off,
-        Patterns::FirstRun | Patterns::LaterRuns => Patterns::LaterRuns,
     }
 }
