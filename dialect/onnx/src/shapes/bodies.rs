@@ -6,7 +6,6 @@ use remat_ir::ValueType;
 use rustc_hash::FxHashMap;
 
 use super::symbols::Symbols;
-use super::{Inference, Scope};
 
 /// A subgraph of the file, by where it lies in memory: the file is borrowed meanwhile.
 type Place = *const GraphProto;
@@ -31,7 +30,7 @@ impl BodyTypes {
 }
 
 /// A value of a subgraph: its name, what was inferred, and what is declared.
-type Noted<'m> = (&'m str, NodeIo, Option<ValueType>);
+pub(super) type Noted<'m> = (&'m str, NodeIo, Option<ValueType>);
 
 /// The same while inference is on its way, and symbols may still be learned.
 #[derive(Default)]
@@ -40,7 +39,7 @@ pub(super) struct Bodies<'m> {
     trips: FxHashMap<Place, u64>,
 }
 
-impl Bodies<'_> {
+impl<'m> Bodies<'m> {
     /// What was noted, with what `symbols` know by now.
     pub(super) fn types(&mut self, symbols: &mut Symbols<'_>) -> BodyTypes {
         let mut types = FxHashMap::default();
@@ -58,31 +57,14 @@ impl Bodies<'_> {
             trips: std::mem::take(&mut self.trips),
         }
     }
-}
 
-impl<'m> Inference<'m> {
-    /// Notes the types in a subgraph of which everything was inferred; the last look at it counts.
-    pub(super) fn note_body(&mut self, graph: &'m GraphProto, scope: &Scope<'_, 'm>) {
-        if self.calls > 0 || self.visits_left == 0 {
-            return;
-        }
-        let mut names: Vec<&'m str> = scope.values.keys().copied().collect();
-        names.sort_unstable();
-        let value = |name: &'m str| {
-            let io = scope.values.get(name)?.io.clone();
-            Some((name, io, scope.declared.get(name).cloned()))
-        };
-        let values = names.into_iter().filter_map(value).collect();
-        self.bodies.values.insert(std::ptr::from_ref(graph), values);
+    /// Notes the values of a subgraph of which everything was inferred; the last look at it counts.
+    pub(super) fn note(&mut self, graph: &GraphProto, values: Vec<Noted<'m>>) {
+        self.values.insert(std::ptr::from_ref(graph), values);
     }
 
     /// Notes how often one run of its node runs a subgraph.
-    pub(super) fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
-        let Some(trips) = trips.and_then(|trips| u64::try_from(trips).ok()) else {
-            return;
-        };
-        if self.calls == 0 {
-            self.bodies.trips.insert(std::ptr::from_ref(graph), trips);
-        }
+    pub(super) fn note_trips(&mut self, graph: &GraphProto, trips: u64) {
+        self.trips.insert(std::ptr::from_ref(graph), trips);
     }
 }

@@ -81,6 +81,28 @@ impl<'m> Inference<'m> {
         Ok(outputs)
     }
 
+    /// Notes the types in a body for the importer, which knows nothing of bodies inside of functions.
+    fn note_body(&mut self, graph: &'m GraphProto, scope: &Scope<'_, 'm>) {
+        if self.calls > 0 || self.visits_left == 0 {
+            return;
+        }
+        let mut names: Vec<&'m str> = scope.values.keys().copied().collect();
+        names.sort_unstable();
+        let value = |name: &'m str| {
+            let io = scope.values.get(name)?.io.clone();
+            Some((name, io, scope.declared.get(name).cloned()))
+        };
+        self.bodies.note(graph, names.into_iter().filter_map(value).collect());
+    }
+
+    /// Notes how often one run of its node runs a body.
+    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
+        let known = trips.and_then(|trips| u64::try_from(trips).ok());
+        if let Some(trips) = known.filter(|_| self.calls == 0) {
+            self.bodies.note_trips(graph, trips);
+        }
+    }
+
     /// The types that a body gives if it runs more than once.
     fn types_of_body(
         &mut self,

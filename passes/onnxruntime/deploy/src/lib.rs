@@ -47,6 +47,7 @@
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
+mod arena_off;
 mod attempt;
 mod baseline;
 mod carry;
@@ -67,6 +68,7 @@ mod simulate;
 mod sizes;
 mod strategy;
 
+pub use arena_off::ArenaOff;
 pub use baseline::{with_baseline, with_simulated_baseline};
 pub use clock::LeftOut;
 pub use deploy::deploy;

@@ -6,7 +6,8 @@ use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    NodeIndex, Program, Settings, Value, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
+    NodeIndex, Program, Settings, Value, ValueKind, allocate, arena_anywhere, default_order, fresh_bytes, heap,
+    priority_order,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -27,6 +28,8 @@ pub struct Prediction {
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
+    /// Bytes that each run takes anew from the system with the memory arena off; with it on, none.
+    pub fresh_bytes: u64,
     /// How much of `peak_bytes` was found by measuring, not by simulating: what the simulation does not know of, such as layouts that the runtime
     /// changes to at load.
     pub calibration_bytes: u64,
@@ -48,9 +51,9 @@ impl Prediction {
     /// The peaks with the arena, as a measurement would have them; without those that were measured.
     pub(crate) fn arena_peaks(&self, measured: &Measured) -> Measured {
         Measured {
-            exact: None,
             stock: measured.stock.is_none().then_some(self.arena_bytes),
             stock_steady: measured.stock_steady.is_none().then_some(self.arena_steady_bytes),
+            ..Measured::default()
         }
     }
 }
@@ -187,6 +190,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Pr
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
+        fresh_bytes: fresh_bytes(program, executed, &allocation),
         calibration_bytes: 0,
         follows_plan: places.is_sorted(),
         unsized_values: trace

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
+use crate::resident::{Resident, ResidentMeter, fresh_ns_per_mib};
 use crate::runner::{Runner, Task};
 use crate::session::take;
 use crate::time::{Rest, median, nanoseconds};
@@ -54,6 +55,10 @@ pub struct Measurement {
     /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
     /// arena itself is larger: that is in `peaks`.
     pub arena_peak: Option<u64>,
+    /// By how much the process grew; `None` where the system does not tell.
+    pub resident: Option<Resident>,
+    /// Nanoseconds for each MiB that the system hands out for the first time.
+    pub fresh_ns_per_mib: u64,
     /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
     pub loaded_bytes: u64,
     /// Time of the first run, in nanoseconds.
@@ -116,12 +121,15 @@ pub(crate) fn measure_here(
     let arena_before = arena.as_ref().and_then(|arena| arena.stats().ok());
 
     let before = meter.live();
+    let resident = ResidentMeter::start();
+    let growth = || resident.as_ref().and_then(ResidentMeter::growth);
     meter.reset();
     let names = loaded.outputs().to_vec();
     let start = Instant::now();
     let outputs = loaded.run(&feed)?;
     let first_ns = nanoseconds(start);
     let first = meter.peak();
+    let first_growth = growth();
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
         why,
@@ -143,6 +151,7 @@ pub(crate) fn measure_here(
     }
     let mut times = Vec::new();
     let mut steady = None;
+    resident.iter().for_each(ResidentMeter::reset);
     for _ in 0..options.runs.max(1) {
         if !rest.has_room() {
             break;
@@ -154,6 +163,7 @@ pub(crate) fn measure_here(
         steady = steady.max(Some(meter.peak()));
         drop(outputs);
     }
+    let later_growth = growth().filter(|_| steady.is_some());
     let warm_runs = u32::try_from(times.len()).unwrap_or(u32::MAX);
     if times.is_empty() {
         times.push(first_ns);
@@ -170,6 +180,11 @@ pub(crate) fn measure_here(
     Ok(Measurement {
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
+        resident: first_growth.map(|first| Resident {
+            first,
+            later: later_growth,
+        }),
+        fresh_ns_per_mib: fresh_ns_per_mib(),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
         first_ns,
         warm_runs,

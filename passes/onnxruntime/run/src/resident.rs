@@ -1,0 +1,75 @@
+//! Resident memory of this process, as the system counts it.
+
+use std::fs;
+use std::hint::black_box;
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::nanoseconds;
+
+/// By how many bytes a process grew at most, above what it had before the first run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resident {
+    /// In the first run.
+    pub first: u64,
+    /// In the runs after it, where there were any; what the process kept counts.
+    pub later: Option<u64>,
+}
+
+/// The high-water mark of resident memory; on Linux, where the process may reset it.
+pub(crate) struct ResidentMeter {
+    before: u64,
+}
+
+impl ResidentMeter {
+    /// Starts at what is resident now.
+    pub(crate) fn start() -> Option<Self> {
+        reset()?;
+        Some(Self { before: peak()? })
+    }
+
+    /// Bytes above the start, at most since the last reset.
+    pub(crate) fn growth(&self) -> Option<u64> {
+        Some(peak()?.saturating_sub(self.before))
+    }
+
+    /// Starts a new mark.
+    pub(crate) fn reset(&self) {
+        let _ = reset();
+    }
+}
+
+fn reset() -> Option<()> {
+    /// What `proc(5)` names for the mark.
+    const MARK: &[u8] = b"5";
+    use std::io::Write;
+    let mut switch = fs::OpenOptions::new().write(true).open("/proc/self/clear_refs").ok()?;
+    switch.write_all(MARK).ok()
+}
+
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// Nanoseconds for each MiB that the system hands out for the first time: mapping, faults and giving it back. The least of a few.
+///
+/// The block is larger than what the C library keeps free, so it is mapped apart, and no threshold changes; only its beginning is touched.
+pub(crate) fn fresh_ns_per_mib() -> u64 {
+    const BLOCK: usize = 128 << 20;
+    const TOUCHED_MIB: usize = 16;
+    const PAGE: usize = 4096;
+    let once = || {
+        let start = Instant::now();
+        let mut block = vec![0_u8; BLOCK];
+        let touched = block.iter_mut().take(TOUCHED_MIB << 20).step_by(PAGE);
+        touched.for_each(|byte| *byte = 1);
+        drop(black_box(block));
+        nanoseconds(start) / TOUCHED_MIB as u64
+    };
+    (0..3).map(|_| once()).min().unwrap_or(0)
+}
