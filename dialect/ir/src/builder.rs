@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Attribute, Effects, Graph, Op, OpId, OpKind, SizeError, Storage, StorageClass, StorageId, Tensor, TensorId,
+    Attribute, Body, Effects, Graph, Op, OpId, OpKind, SizeError, Storage, StorageClass, StorageId, Tensor, TensorId,
     ValueType,
 };
 
@@ -52,6 +52,8 @@ pub struct OpSpec {
     pub attributes: BTreeMap<String, Attribute>,
     /// Position in the importer's table.
     pub source: Option<u32>,
+    /// Its subgraphs.
+    pub bodies: Vec<Body>,
 }
 
 impl OpSpec {
@@ -69,6 +71,7 @@ impl OpSpec {
             effects: Effects::Pure,
             attributes: BTreeMap::new(),
             source: None,
+            bodies: Vec::new(),
         }
     }
 
@@ -182,6 +185,7 @@ impl GraphBuilder {
             effects: spec.effects,
             attributes: spec.attributes,
             source: spec.source,
+            bodies: spec.bodies,
         });
         Ok((id, outputs))
     }

@@ -88,6 +88,21 @@ pub struct Op {
     pub attributes: BTreeMap<String, Attribute>,
     /// Position of the op in the importer's own table, from which the exporter restores what the graph does not hold.
     pub source: Option<u32>,
+    /// Its subgraphs, as far as the importer knows them.
+    pub bodies: Vec<Body>,
+}
+
+/// A subgraph of an op: a branch, or what a loop repeats. It is there to tell what the op takes; the file's own stays with the importer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// The attribute that holds it, `then_branch` say.
+    pub name: String,
+    /// The subgraph. What it reads from outside are inputs and constants under the names they had when the op was imported.
+    pub graph: Graph,
+    /// How many of the inputs the op gives it, the first ones; all others are read from outside.
+    pub formals: usize,
+    /// How often one run of the op runs it, where that is known before.
+    pub trips: Option<u64>,
 }
 
 impl Op {
@@ -105,6 +120,7 @@ impl Op {
             effects: Effects::Stateful,
             attributes: BTreeMap::new(),
             source: None,
+            bodies: Vec::new(),
         }
     }
 

@@ -5,6 +5,8 @@
 //! share the storage of their source. Rematerialization is explicit: a `recompute` op repeats an earlier op, a
 //! `dealloc` op ends the life of a storage. So is a second memory: a `page_out` op moves a storage there, a `page_in` op brings it back.
 //!
+//! An op that runs subgraphs has them as [`Body`]s, which only tell what it takes.
+//!
 //! The graph knows neither ONNX nor MLIR: importers translate into it, exporters out of it.
 //!
 //! A graph prints as text and parses back ([`text`]), and draws itself for Graphviz ([`Graph::to_dot`]).
@@ -36,7 +38,7 @@ mod validate;
 pub use attribute::Attribute;
 pub use block::{Block, Workspace};
 pub use builder::{GraphBuilder, OpSpec, Placement, ResultSpec};
-pub use graph::{Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
+pub use graph::{Body, Effects, Graph, Op, OpKind, Storage, StorageClass, Tensor};
 pub use ids::{OpId, StorageId, TensorId};
 pub use text::{ParseError, ParseErrorKind};
 pub use types::{Dim, ElementType, STRING_BYTES, SizeError, ValueType};

@@ -244,6 +244,7 @@ impl<'c> Importer<'_, 'c> {
             effects,
             attributes,
             source: u32::try_from(position).ok(),
+            bodies: Vec::new(),
         };
         for result in 0..entry.results {
             let ty = self.ty(entry.first_result + result);

@@ -25,7 +25,7 @@ pub fn captures(node: &NodeProto) -> Vec<&str> {
 }
 
 /// The names that a graph reads but does not define, in the order of their first use; one may come up more than once.
-fn free_names(graph: &GraphProto) -> Vec<&str> {
+pub(crate) fn free_names(graph: &GraphProto) -> Vec<&str> {
     let local: FxHashSet<&str> = defined(graph).collect();
     let mut free = Vec::new();
     for node in &graph.node {

@@ -69,7 +69,7 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
             work(graph, op)
         };
         let kernel = if device.cpu_kernels {
-            workspace::bytes(graph, op)
+            workspace::bytes(graph, id)
         } else {
             0
         };

@@ -76,7 +76,31 @@ impl<'m> Inference<'m> {
         for (formal, io) in graph.input.iter().zip(inputs) {
             self.define(&formal.name, io.into(), &mut inner);
         }
-        self.subgraph(graph, &mut inner)
+        let outputs = self.subgraph(graph, &mut inner)?;
+        self.note_body(graph, &inner);
+        Ok(outputs)
+    }
+
+    /// Notes the types in a body for the importer, which knows nothing of bodies inside of functions.
+    fn note_body(&mut self, graph: &'m GraphProto, scope: &Scope<'_, 'm>) {
+        if self.calls > 0 || self.visits_left == 0 {
+            return;
+        }
+        let mut names: Vec<&'m str> = scope.values.keys().copied().collect();
+        names.sort_unstable();
+        let value = |name: &'m str| {
+            let io = scope.values.get(name)?.io.clone();
+            Some((name, io, scope.declared.get(name).cloned()))
+        };
+        self.bodies.note(graph, names.into_iter().filter_map(value).collect());
+    }
+
+    /// Notes how often one run of its node runs a body.
+    fn note_trips(&mut self, graph: &'m GraphProto, trips: Option<i64>) {
+        let known = trips.and_then(|trips| u64::try_from(trips).ok());
+        if let Some(trips) = known.filter(|_| self.calls == 0) {
+            self.bodies.note_trips(graph, trips);
+        }
     }
 
     /// The types that a body gives if it runs more than once.
@@ -124,6 +148,7 @@ impl<'m> Inference<'m> {
             .first()
             .and_then(scalar)
             .filter(|&count| count >= 0 && endless && starts);
+        self.note_trips(body, trips);
         let extent = trips.map_or_else(|| self.symbols.interner.fresh_dim(), DimExpr::constant);
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().skip(1).enumerate() {
@@ -183,6 +208,7 @@ impl<'m> Inference<'m> {
         }
         let outputs = self.types_of_body(body, scope, inputs)?;
         let length = length.unwrap_or_else(|| self.symbols.interner.fresh_dim());
+        self.note_trips(body, length.as_const());
         let mut results = Vec::with_capacity(outputs.len());
         for (index, mut io) in outputs.into_iter().enumerate() {
             io.shape_data = None;

@@ -7,6 +7,7 @@
 //! set of symbols, so that a dimension keeps its name through subgraphs and calls.
 
 mod blocked;
+mod bodies;
 mod budget;
 mod control;
 mod convert;
@@ -38,6 +39,8 @@ use crate::opsets::Opsets;
 use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
 use crate::values::{Follows, Operands, Tensor, evaluate};
+use bodies::Bodies;
+pub(crate) use bodies::BodyTypes;
 use budget::Budget;
 use convert::Bindings;
 pub(crate) use guard::MAX_RANK;
@@ -53,6 +56,7 @@ const MAX_INNER_VISITS: u32 = 1 << 19;
 const MAX_DEPTH: usize = 64;
 
 /// What was found out.
+#[derive(Default)]
 pub(crate) struct Inferred {
     /// Type of every value of the main graph of which anything is known.
     pub(crate) types: HashMap<String, ValueType>,
@@ -68,6 +72,8 @@ pub(crate) struct Inferred {
     pub(crate) contents: BTreeMap<String, u64>,
     /// Objections of the rules, by name of the node.
     pub(crate) causes: HashMap<String, String>,
+    /// Types of the values of subgraphs.
+    pub(crate) bodies: BodyTypes,
 }
 
 impl Inferred {
@@ -108,7 +114,9 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
         budget: Budget::new(),
         visits_left: MAX_INNER_VISITS,
         depth: 0,
+        calls: 0,
         causes: HashMap::new(),
+        bodies: Bodies::default(),
     };
     let mut scope = Scope::new(None, context.opsets, None);
     scope.main = true;
@@ -134,12 +142,8 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
     }
     let mut inferred = Inferred {
         types: HashMap::with_capacity(scope.values.len()),
-        open: HashMap::new(),
-        names: BTreeSet::new(),
         inputs,
-        tensors: BTreeMap::new(),
-        contents: BTreeMap::new(),
-        causes: HashMap::new(),
+        ..Inferred::default()
     };
     // What was learned on the way holds of earlier results, too.
     if inference.symbols.has_learned() {
@@ -171,6 +175,7 @@ pub(crate) fn infer(context: &Context<'_>, names: BTreeSet<String>) -> Result<In
             inferred.open.insert(name.to_owned(), open);
         }
     }
+    inferred.bodies = inference.bodies.types(&mut inference.symbols);
     inferred.names = inference.symbols.names;
     inferred.causes = inference.causes;
     Ok(inferred)
@@ -243,7 +248,10 @@ struct Inference<'m> {
     budget: Budget,
     visits_left: u32,
     depth: usize,
+    /// How many calls of functions are entered.
+    calls: usize,
     causes: HashMap<String, String>,
+    bodies: Bodies<'m>,
 }
 
 impl<'m> Inference<'m> {
@@ -512,9 +520,11 @@ impl<'m> Inference<'m> {
             body.values.insert(name, value);
         }
         self.depth += 1;
+        self.calls += 1;
         for inner in &proto.node {
             self.node(inner, &inner.name, &mut body)?;
         }
+        self.calls -= 1;
         self.depth -= 1;
         Ok(proto
             .output

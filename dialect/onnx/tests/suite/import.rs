@@ -1,7 +1,7 @@
 //! Models to graphs: order, names, definitions, storage, effects, constants.
 
 use crate::common::*;
-use remat_ir::{Attribute, Effects, ElementType, OpId, StorageClass, ValueType};
+use remat_ir::{Attribute, Effects, ElementType, OpId, StorageClass, TensorId, ValueType};
 use remat_onnx::proto::SparseTensorProto;
 use remat_onnx::{OnnxError, captures};
 
@@ -250,6 +250,83 @@ fn subgraphs_capture_outer_values_but_not_names_they_define() {
     assert_eq!(branch.effects, Effects::ControlFlow);
     assert_eq!(branch.attributes["then_branch"], Attribute::Opaque("graph".to_owned()));
     assert_eq!(bytes(graph, "y"), Some(32));
+}
+
+#[test]
+fn subgraphs_are_graphs_of_their_own_with_the_types_inside() {
+    let body = graph(
+        &[
+            ("turn", tensor_type(INT64, "")),
+            ("go", tensor_type(BOOL, "")),
+            ("state", vector()),
+        ],
+        vec![
+            node("Identity", &["yes"], &["go_on"]),
+            node("Add", &["state", "a"], &["next"]),
+            node("Neg", &["next"], &["row"]),
+        ],
+        &["go_on", "next", "row"],
+    );
+    let nodes = vec![
+        node("Relu", &["x"], &["a"]),
+        node("Loop", &["count", "yes", "a"], &["y", "rows"])
+            .named("loop")
+            .graph("body", body),
+    ];
+    let mut main = graph(&[("x", vector())], nodes, &["y", "rows"]);
+    let mut yes = tensor("yes", BOOL, &[]);
+    yes.raw_data = vec![1];
+    main.initializer = vec![integers("count", &[3]), yes];
+    main.initializer[0].dims.clear();
+    let model = import(main);
+    let [body] = op(model.graph(), "loop").bodies.as_slice() else {
+        panic!("one body is known")
+    };
+    assert_eq!((body.name.as_str(), body.formals, body.trips), ("body", 3, Some(3)));
+    let names = |ids: &[TensorId]| {
+        ids.iter()
+            .map(|&t| body.graph.tensors[t].name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&body.graph.inputs), ["turn", "go", "state", "a"]);
+    assert_eq!(names(&body.graph.outputs), ["go_on", "next", "row"]);
+    assert_eq!(bytes(&body.graph, "row"), Some(32));
+    let yes = tensor_named(&body.graph, "yes");
+    assert_eq!(
+        body.graph.storages[body.graph.tensors[yes].storage].class,
+        StorageClass::Constant
+    );
+    assert_eq!(bytes(model.graph(), "rows"), Some(96));
+    assert_eq!(body.graph.validate(), Ok(()));
+}
+
+#[test]
+fn a_branch_that_is_never_taken_and_one_that_makes_no_sense_are_left_out() {
+    let branch = |input: &str| graph(&[], vec![node("Neg", &[input], &["r"])], &["r"]);
+    let circle = || {
+        graph(
+            &[],
+            vec![node("Neg", &["q"], &["r"]), node("Neg", &["r"], &["q"])],
+            &["r"],
+        )
+    };
+    let bodies = |condition: i64, then| {
+        let choice = node("If", &["c"], &["y"])
+            .named("if")
+            .graph("then_branch", then)
+            .graph("else_branch", branch("x"));
+        let mut main = graph(&[("x", vector()), ("z", tensor_type(BOOL, ""))], vec![choice], &["y"]);
+        let mut known = tensor("c", BOOL, &[]);
+        known.raw_data = vec![u8::try_from(condition).unwrap()];
+        main.initializer = vec![known];
+        main.output = vec![value("y", Some(vector()))];
+        let model = import(main);
+        let names = op(model.graph(), "if").bodies.iter().map(|body| body.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(bodies(0, branch("x")), ["else_branch"]);
+    assert_eq!(bodies(1, branch("x")), ["then_branch"]);
+    assert!(bodies(1, circle()).is_empty());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! Every formula for ONNX Runtime was fitted to nodes run one at a time against the heap (`data/workspace.csv`, made by
 //! `data/measure_workspace.py`) and read in the runtime's sources where the figures left a doubt. A kernel the table does
-//! not know is taken to need nothing.
+//! not know is taken to need nothing. What If, Loop and Scan take for their subgraphs is simulated.
 
 mod attention;
 mod conv;
@@ -12,7 +12,8 @@ mod moves;
 mod tosa;
 mod widened;
 
-use remat_ir::{Attribute, Graph, Op};
+use remat_ir::{Attribute, Graph, Op, OpId};
+use remat_onnxruntime_sim::body_bytes;
 use remat_operators::{Workspace, operator};
 
 use crate::operands::{Operands, bits, value_bytes};
@@ -27,8 +28,18 @@ pub(crate) fn lowered(graph: &Graph, op: &Op) -> u64 {
     stated.saturating_add(u64::try_from(own.unwrap_or(0)).unwrap_or(u64::MAX))
 }
 
-/// Workspace of one run of `op` in ONNX Runtime; 0 where shapes are unknown.
-pub(crate) fn bytes(graph: &Graph, op: &Op) -> u64 {
+/// Workspace of one run of op `id` in ONNX Runtime, what it takes for subgraphs included; 0 where shapes are unknown.
+pub(crate) fn bytes(graph: &Graph, id: OpId) -> u64 {
+    if graph.ops[id].bodies.is_empty() {
+        return kernel_bytes(graph, id);
+    }
+    body_bytes(graph, id, &kernel_bytes).unwrap_or(0)
+}
+
+/// Workspace of one run of op `id` in ONNX Runtime without what it takes for subgraphs; 0 where shapes are unknown.
+#[must_use]
+pub fn kernel_bytes(graph: &Graph, id: OpId) -> u64 {
+    let op = &graph.ops[id];
     let operands = Operands::new(graph, op);
     let row = operator(&op.domain, &op.op_type);
     let own = kernel(row.workspace, &operands).unwrap_or(0);

@@ -250,8 +250,8 @@ fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCa
         load_bytes: plan.load(),
         block_bytes: plan.block_bytes,
         outside_bytes: measured.peaks.as_ref().map_or(0, most),
-        resident_first_bytes: measured.resident.map(|peaks| peaks.first),
-        resident_later_bytes: measured.resident.and_then(|peaks| peaks.steady),
+        resident_first_bytes: measured.resident.map(|resident| resident.first),
+        resident_later_bytes: measured.resident.and_then(|resident| resident.later),
     }
 }
 

@@ -460,6 +460,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
         Ok(Deployment {
             budget: budget.filter(|_| request.plan.is_none()),
+            most_overhead: request.solve.most_overhead().filter(|_| request.plan.is_none()),
             model,
             solution,
             strategy,

@@ -47,6 +47,7 @@
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
+mod arena_off;
 mod arena_plan;
 mod attempt;
 mod baseline;
@@ -68,6 +69,7 @@ mod simulate;
 mod sizes;
 mod strategy;
 
+pub use arena_off::ArenaOff;
 pub use arena_plan::{
     ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
 };

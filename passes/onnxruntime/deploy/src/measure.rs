@@ -57,6 +57,10 @@ pub struct Check {
     pub exact_time_ratio: Option<f64>,
     /// Median time of the model as it came, in nanoseconds: in turns where nothing is set, or else with arena and pattern off.
     pub before_ns: u64,
+    /// The same with arena and pattern off, in turns. Absent where there was no time for them.
+    pub exact_before_ns: Option<u64>,
+    /// Nanoseconds for each MiB that the system hands out for the first time: mapping, faults and giving it back.
+    pub fresh_ns_per_mib: u64,
     /// On how many inputs bits were compared.
     pub seeds: usize,
     /// Why peaks are missing, where they are.
@@ -100,6 +104,14 @@ impl Check {
     pub(crate) fn forget_peaks(&mut self, why: &str) {
         self.after = Measured::default();
         self.unmeasured = Some(why.to_owned());
+    }
+
+    /// Time of the written model with arena and pattern off over that of the model as it came where nothing is set.
+    #[must_use]
+    pub fn arena_off_ratio(&self) -> Option<f64> {
+        self.time_ratio?;
+        let before = self.exact_before_ns? as f64 / self.before_ns.max(1) as f64;
+        Some(self.exact_time_ratio? * before)
     }
 
     /// How far the measured peak lies above the predicted one, where that is more than the model of the runtime leaves out and more than
@@ -263,16 +275,14 @@ impl Baseline {
             };
             return Err(higher.into());
         }
-        let exact = |exact| Measured {
-            exact,
-            ..Measured::default()
-        };
         Ok(Check {
-            before: exact(before_peak),
-            after: exact(after_peak),
+            before: Measured::of_exact(&self.exact),
+            after: Measured::of_exact(&after),
             time_ratio: None,
             exact_time_ratio: None,
             before_ns: self.exact.median_ns,
+            exact_before_ns: None,
+            fresh_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
             seeds: after.outputs.len().min(self.exact.outputs.len()),
             unmeasured: after.peaks.err(),
         })
@@ -322,7 +332,9 @@ impl Baseline {
             None => clock.leave_out(LeftOut::Times),
         }
         match self.in_turns(bench, written, &exact, 6)? {
-            Some(times) => check.exact_time_ratio = Some(times.ratio),
+            Some(times) => {
+                (check.exact_time_ratio, check.exact_before_ns) = (Some(times.ratio), Some(times.base_median_ns));
+            }
             None => clock.leave_out(LeftOut::ExactTimes),
         }
         Ok(())

@@ -25,6 +25,14 @@ pub struct Measured {
     pub stock: Option<u64>,
     /// The same: later runs.
     pub stock_steady: Option<u64>,
+    /// By how much the process grew in the first run, arena and pattern off.
+    pub exact_resident_first_bytes: Option<u64>,
+    /// The same: later runs.
+    pub exact_resident_later_bytes: Option<u64>,
+    /// By how much the process grew in the first run where nothing is set.
+    pub resident_first_bytes: Option<u64>,
+    /// The same: later runs.
+    pub resident_later_bytes: Option<u64>,
 }
 
 impl Measured {
@@ -50,6 +58,28 @@ impl Measured {
         let peaks = measured.peaks.as_ref().ok();
         self.stock = peaks.map(|peaks| peaks.first);
         self.stock_steady = peaks.and_then(|peaks| peaks.steady);
+        self.resident_first_bytes = measured.resident.map(|resident| resident.first);
+        self.resident_later_bytes = measured.resident.and_then(|resident| resident.later);
+    }
+
+    /// Takes over the peaks of a model that ran without it.
+    pub(crate) fn of_exact(measured: &Measurement) -> Self {
+        Self {
+            exact: measured.peaks.as_ref().ok().map(|peaks| peaks.first),
+            exact_resident_first_bytes: measured.resident.map(|resident| resident.first),
+            exact_resident_later_bytes: measured.resident.and_then(|resident| resident.later),
+            ..Self::default()
+        }
+    }
+
+    /// By how much the process grows at most with arena and pattern off, and where nothing is set: in any run, as far as that was measured.
+    #[must_use]
+    pub fn growth(&self) -> [Option<u64>; 2] {
+        let most = |first: Option<u64>, later: Option<u64>| Some(first?.max(later.unwrap_or(0)));
+        [
+            most(self.exact_resident_first_bytes, self.exact_resident_later_bytes),
+            most(self.resident_first_bytes, self.resident_later_bytes),
+        ]
     }
 }
 
@@ -114,9 +144,9 @@ mod tests {
 
     fn peaks(first: u64, later: Option<u64>) -> Measured {
         Measured {
-            exact: None,
             stock: Some(first),
             stock_steady: later,
+            ..Measured::default()
         }
     }
 

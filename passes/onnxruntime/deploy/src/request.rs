@@ -151,6 +151,8 @@ pub struct Deployment {
     pub solution: Solution,
     /// The budget that was asked for, where it is a number of bytes.
     pub budget: Option<u64>,
+    /// The most time that may be added, in millionths of that of the model as it came, where there is a limit.
+    pub most_overhead: Option<u64>,
     /// How it was written.
     pub strategy: Strategy,
     /// What was tried before.

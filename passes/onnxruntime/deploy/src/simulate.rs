@@ -1,12 +1,13 @@
 //! The peak of a file in the runtime, simulated on the file as it is written.
 
-use remat_ir::{Graph, OpKind, TensorId, ValueType};
+use remat_ir::{Body, Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::tensor_proto::DataType;
 use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    NodeIndex, Program, Settings, ValueKind, allocate, arena_anywhere, default_order, heap, priority_order,
+    NodeIndex, Program, Settings, Value, ValueKind, allocate, arena_anywhere, default_order, fresh_bytes, heap,
+    priority_order,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -27,13 +28,17 @@ pub struct Prediction {
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
-    /// How much of `peak_bytes` was found by measuring, not by simulating: what the simulation does not know of, such as the bodies of loops and layouts that
-    /// the runtime changes to at load.
+    /// Bytes that each run takes anew from the system with the memory arena off; with it on, none.
+    pub fresh_bytes: u64,
+    /// How much of `peak_bytes` was found by measuring, not by simulating: what the simulation does not know of, such as layouts that the runtime
+    /// changes to at load.
     pub calibration_bytes: u64,
     /// Whether the nodes run in the order of the plan.
     pub follows_plan: bool,
     /// Values whose size is not known: they count as nothing.
     pub unsized_values: Vec<String>,
+    /// Nodes that run subgraphs of which something is not known before they run: that counts as nothing.
+    pub open_nodes: Vec<String>,
 }
 
 impl Prediction {
@@ -46,9 +51,9 @@ impl Prediction {
     /// The peaks with the arena, as a measurement would have them; without those that were measured.
     pub(crate) fn arena_peaks(&self, measured: &Measured) -> Measured {
         Measured {
-            exact: None,
             stock: measured.stock.is_none().then_some(self.arena_bytes),
             stock_steady: measured.stock_steady.is_none().then_some(self.arena_steady_bytes),
+            ..Measured::default()
         }
     }
 }
@@ -70,7 +75,10 @@ pub(crate) fn simulate(
     state_the_truth(&mut program, rewritten, lowered);
     let executed = match order {
         OrderHint::Any => default_order(&program),
-        OrderHint::Priority => priority_order(&program),
+        OrderHint::Priority => {
+            program.run_bodies_by_priority();
+            priority_order(&program)
+        }
     };
     Ok(predicted(&program, &executed, rewritten))
 }
@@ -148,9 +156,12 @@ fn with_seen_shapes(mut proto: ModelProto, lowered: &Lowered) -> Result<ModelPro
     Ok(proto)
 }
 
-/// What the runtime sees of a graph; `workspace` by the first result of an op.
+/// What the runtime sees of a graph; `workspace` by the first result of an op. That of ops in subgraphs is missing.
 fn program(graph: &Graph, workspace: &HashMap<&str, u64>) -> Program {
-    Program::from_graph(graph, |op| {
+    Program::from_graph(graph, &|inner, op| {
+        if !std::ptr::eq(inner, graph) {
+            return 0;
+        }
         let first = graph.ops[op].results().next();
         let of = |result: TensorId| workspace.get(graph.tensors[result].name.as_str()).copied();
         first.and_then(of).unwrap_or(0)
@@ -179,12 +190,18 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Pr
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
+        fresh_bytes: fresh_bytes(program, executed, &allocation),
         calibration_bytes: 0,
         follows_plan: places.is_sorted(),
         unsized_values: trace
             .unsized_values
             .iter()
             .map(|&value| program.values[value].name.clone())
+            .collect(),
+        open_nodes: trace
+            .open_nodes
+            .iter()
+            .map(|&node| program.nodes[node].name.clone())
             .collect(),
     }
 }
@@ -196,17 +213,56 @@ fn state_the_truth(program: &mut Program, rewritten: &Graph, lowered: &Lowered) 
     let types: HashMap<&str, &ValueType> = tensors.map(|tensor| (tensor.name.as_str(), &tensor.ty)).collect();
     for value in &mut program.values {
         match types.get(value.name.as_str()) {
-            Some(ty) => {
-                value.bytes = ty.bytes().ok().flatten().or(value.bytes);
-                value.element = ty.element().or(value.element);
-                if matches!(ty, ValueType::Tensor { .. }) {
-                    value.kind = ValueKind::Tensor;
-                }
-            }
+            Some(ty) => state_type(value, ty),
             None => value.kind = ValueKind::Tensor,
         }
         if lowered.reserve.as_deref() == Some(value.name.as_str()) {
             value.bytes = Some(lowered.report.reserved);
+        }
+    }
+    state_the_truth_inside(program, rewritten);
+}
+
+/// Puts in the type that a value has at run time; its shape as the runtime sees it stays.
+fn state_type(value: &mut Value, ty: &ValueType) {
+    value.bytes = ty.bytes().ok().flatten().or(value.bytes);
+    value.element = ty.element().or(value.element);
+    if matches!(ty, ValueType::Tensor { .. }) {
+        value.kind = ValueKind::Tensor;
+    }
+}
+
+/// Puts in the truth for what stands in subgraphs of `graph`, which writing a file leaves as they are: types, sizes, the workspace of kernels, and how
+/// often they run.
+fn state_the_truth_inside(program: &mut Program, graph: &Graph) {
+    let ops = graph.ops.iter().filter(|op| !op.bodies.is_empty());
+    let first = |op: &remat_ir::Op| op.results().next().map(|result| graph.tensors[result].name.clone());
+    let bodies: HashMap<String, &[Body]> = ops.filter_map(|op| Some((first(op)?, op.bodies.as_slice()))).collect();
+    let Program { nodes, values, .. } = program;
+    for node in nodes {
+        let first = node.results().next().map(|result| values[result].name.as_str());
+        let Some((control, bodies)) = node.control.as_mut().zip(first.and_then(|first| bodies.get(first))) else {
+            continue;
+        };
+        for seen in control.bodies_mut() {
+            let Some(known) = bodies.iter().find(|known| known.name == seen.name) else {
+                continue;
+            };
+            seen.trips = known.trips.or(seen.trips);
+            let truth = Program::from_graph(&known.graph, &remat_cost::kernel_bytes);
+            let types: HashMap<&str, &ValueType> =
+                known.graph.tensors.iter().map(|t| (t.name.as_str(), &t.ty)).collect();
+            for value in &mut seen.program.values {
+                if let Some(ty) = types.get(value.name.as_str()) {
+                    state_type(value, ty);
+                }
+            }
+            let kernels = truth.nodes.iter().map(|node| (node.name.as_str(), node.workspace));
+            let kernels: HashMap<&str, u64> = kernels.collect();
+            for node in &mut seen.program.nodes {
+                node.workspace = kernels.get(node.name.as_str()).copied().unwrap_or(node.workspace);
+            }
+            state_the_truth_inside(&mut seen.program, &known.graph);
         }
     }
 }

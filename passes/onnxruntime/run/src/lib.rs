@@ -53,6 +53,7 @@ pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
 pub use record::{RecordedBuffer, RecordedRun, Recording, record};
+pub use resident::Resident;
 pub use runner::Runner;
 pub use session::{Runtime, run_seeded};
 pub use settings::{MeasureOptions, OptimizationLevel, PairOptions, Provider, SessionSettings};

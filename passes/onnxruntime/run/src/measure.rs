@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
 use crate::planned::{ArenaFigures, ArenaLibrary};
-use crate::resident::Resident;
+use crate::resident::{Resident, ResidentMeter, fresh_ns_per_mib};
 use crate::runner::{Runner, Task};
 use crate::session::take;
 use crate::time::{Rest, median, nanoseconds};
@@ -53,14 +53,15 @@ pub struct SeededOutputs {
 pub struct Measurement {
     /// Memory: of the process's heap, or on a GPU of the provider's arena. Otherwise why it is not known.
     pub peaks: Result<Peaks, String>,
-    /// Resident memory of the process at its peak, above that before the first run: in the first run, and in those after it. Absent where
-    /// the system does not say it.
-    pub resident: Option<Peaks>,
     /// How the session followed its plans, if it has the arena library.
     pub planned: Option<ArenaFigures>,
     /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
     /// arena itself is larger: that is in `peaks`.
     pub arena_peak: Option<u64>,
+    /// By how much the process grew; `None` where the system does not tell.
+    pub resident: Option<Resident>,
+    /// Nanoseconds for each MiB that the system hands out for the first time.
+    pub fresh_ns_per_mib: u64,
     /// Live bytes before the first run (weights, inputs, the session itself), where memory is known.
     pub loaded_bytes: u64,
     /// Time of the first run, in nanoseconds.
@@ -125,15 +126,15 @@ pub(crate) fn measure_here(
     let arena_before = arena.as_ref().and_then(|arena| arena.stats().ok());
 
     let before = meter.live();
+    let resident = ResidentMeter::start();
+    let growth = || resident.as_ref().and_then(ResidentMeter::growth);
     meter.reset();
     let names = loaded.outputs().to_vec();
-    let resident = Resident::start();
-    let grown = |resident: &Option<Resident>| resident.as_ref().and_then(Resident::growth);
     let start = Instant::now();
     let outputs = loaded.run(&feed)?;
     let first_ns = nanoseconds(start);
     let first = meter.peak();
-    let first_growth = grown(&resident);
+    let first_growth = growth();
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
         why,
@@ -154,11 +155,9 @@ pub(crate) fn measure_here(
         finite &= is_finite;
         seeded.push(SeededOutputs { seed, outputs });
     }
-    if let Some(resident) = &resident {
-        resident.restart();
-    }
     let mut times = Vec::new();
     let mut steady = None;
+    resident.iter().for_each(ResidentMeter::reset);
     for _ in 0..options.runs.max(1) {
         if !rest.has_room() {
             break;
@@ -170,6 +169,7 @@ pub(crate) fn measure_here(
         steady = steady.max(Some(meter.peak()));
         drop(outputs);
     }
+    let later_growth = growth().filter(|_| steady.is_some());
     let warm_runs = u32::try_from(times.len()).unwrap_or(u32::MAX);
     if times.is_empty() {
         times.push(first_ns);
@@ -185,12 +185,13 @@ pub(crate) fn measure_here(
         .map(|(before, after)| after.max_in_use - before.in_use);
     Ok(Measurement {
         planned: library.map(|library| library.figures()),
-        resident: first_growth.map(|first| Peaks {
-            first,
-            steady: steady.and_then(|_| grown(&resident)),
-        }),
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
+        resident: first_growth.map(|first| Resident {
+            first,
+            later: later_growth,
+        }),
+        fresh_ns_per_mib: fresh_ns_per_mib(),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
         first_ns,
         warm_runs,

@@ -1,54 +1,77 @@
-//! Resident memory of this process, as the system states it, and its high-water mark.
+//! Resident memory of this process, as the system counts it.
 
-use std::io;
+use std::fs;
+use std::hint::black_box;
+use std::time::Instant;
 
-/// Writing `5` to it starts a new high-water mark.
-const MARK: &str = "/proc/self/clear_refs";
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// The high-water mark of resident memory above what was resident when it was started.
-pub(crate) struct Resident {
+use crate::time::nanoseconds;
+
+/// By how many bytes a process grew at most, above what it had before the first run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resident {
+    /// In the first run.
+    pub first: u64,
+    /// In the runs after it, where there were any; what the process kept counts.
+    pub later: Option<u64>,
+}
+
+/// The high-water mark of resident memory; on Linux, where the process may reset it.
+pub(crate) struct ResidentMeter {
     before: u64,
 }
 
-impl Resident {
-    /// Starts a high-water mark; `None` where the system has none.
+impl ResidentMeter {
+    /// Starts at what is resident now.
     pub(crate) fn start() -> Option<Self> {
-        start_mark().ok()?;
-        Some(Self {
-            before: status("VmRSS:")?,
-        })
+        reset()?;
+        Some(Self { before: peak()? })
     }
 
-    /// Starts a new high-water mark; growth is still above what was resident at first.
-    pub(crate) fn restart(&self) {
-        // What can be started once can be started again.
-        let _ = start_mark();
-    }
-
-    /// By how many bytes the process grew at most since.
+    /// Bytes above the start, at most since the last reset.
     pub(crate) fn growth(&self) -> Option<u64> {
-        Some(status("VmHWM:")?.saturating_sub(self.before))
+        Some(peak()?.saturating_sub(self.before))
+    }
+
+    /// Starts a new mark.
+    pub(crate) fn reset(&self) {
+        let _ = reset();
     }
 }
 
-#[cfg(target_os = "linux")]
-fn start_mark() -> io::Result<()> {
+fn reset() -> Option<()> {
+    /// What `proc(5)` names for the mark.
+    const MARK: &[u8] = b"5";
     use std::io::Write;
-    let mut mark = std::fs::OpenOptions::new().write(true).open(MARK)?;
-    mark.write_all(b"5")
+    let mut switch = fs::OpenOptions::new().write(true).open("/proc/self/clear_refs").ok()?;
+    switch.write_all(MARK).ok()
 }
 
-#[cfg(not(target_os = "linux"))]
-fn start_mark() -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, MARK))
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
 }
 
-/// A line of the process's status, in bytes.
-fn status(key: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+/// Nanoseconds for each MiB that the system hands out for the first time: mapping, faults and giving it back. The least of a few.
+///
+/// The block is larger than what the C library keeps free, so it is mapped apart, and no threshold changes; only its beginning is touched.
+pub(crate) fn fresh_ns_per_mib() -> u64 {
+    const BLOCK: usize = 128 << 20;
+    const TOUCHED_MIB: usize = 16;
+    const PAGE: usize = 4096;
+    let once = || {
+        let start = Instant::now();
+        let mut block = vec![0_u8; BLOCK];
+        let touched = block.iter_mut().take(TOUCHED_MIB << 20).step_by(PAGE);
+        touched.for_each(|byte| *byte = 1);
+        drop(black_box(block));
+        nanoseconds(start) / TOUCHED_MIB as u64
+    };
+    (0..3).map(|_| once()).min().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -58,12 +81,12 @@ mod tests {
 
     #[test]
     fn memory_that_was_written_and_freed_counts() {
-        let Some(resident) = Resident::start() else {
+        let Some(meter) = ResidentMeter::start() else {
             return;
         };
         let bytes = 64 << 20;
-        drop(std::hint::black_box(vec![1u8; bytes]));
-        let growth = resident.growth().expect("it was there before");
+        drop(black_box(vec![1u8; bytes]));
+        let growth = meter.growth().expect("it was there before");
         assert!(growth >= bytes as u64 / 2, "{growth}");
     }
 }

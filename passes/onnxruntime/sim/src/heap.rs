@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
+use crate::control::{Patterns, steps_within};
+use crate::events::{heap_bytes, most};
+use crate::steps::{Step, TENSOR_OBJECT, tables};
 use crate::{Allocation, NodeIndex, Program, ValueId};
 
 /// What the heap holds over time. Positions are those of the execution order.
@@ -20,16 +22,8 @@ pub struct Trace {
     pub live_at_peak: Vec<ValueId>,
     /// Values that take memory of their own whose size is not known; they count as nothing.
     pub unsized_values: Vec<ValueId>,
-}
-
-/// Bytes on the heap for a tensor of `bytes` bytes: whole cache lines, and what the C library keeps beside them; an empty
-/// tensor takes none.
-#[must_use]
-pub fn heap_bytes(bytes: u64) -> u64 {
-    if bytes == 0 {
-        return 0;
-    }
-    bytes.div_ceil(64).saturating_mul(64).saturating_add(8)
+    /// Nodes that run subgraphs of which something is not known: it counts as nothing.
+    pub open_nodes: Vec<NodeIndex>,
 }
 
 /// Replays `order` with the buffers of `allocation`. `order` holds every node once, as the functions of this crate give it.
@@ -41,16 +35,23 @@ pub fn heap(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> 
     };
     let mut trace = Trace::default();
     let mut held = tables(program);
-    let steps = steps(program, order, allocation);
+    let steps = steps_within(program, order, allocation, Patterns::Off);
     for (position, step) in steps.iter().enumerate() {
         held = held.saturating_add(step.tables);
+        if step.is_open {
+            trace.open_nodes.push(order[position]);
+        }
+        let before = held;
         for &value in &step.created {
             held = held.saturating_add(bytes(value));
             if program.values[value].bytes.is_none() {
                 trace.unsized_values.push(value);
             }
         }
-        let during = held.saturating_add(step.workspace);
+        let during = match &step.inner {
+            Some(inner) => most(inner, before, bytes),
+            None => held.saturating_add(step.workspace),
+        };
         if trace.peak_at.is_none() || during > trace.peak {
             trace.peak = during;
             trace.peak_at = Some(position);

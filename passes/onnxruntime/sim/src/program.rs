@@ -20,8 +20,10 @@ pub struct Node {
     pub captures: Vec<ValueId>,
     /// Results; `None` where an optional result is not asked for.
     pub outputs: Vec<Option<ValueId>>,
-    /// Bytes the kernel holds while it runs, on top of operands and results.
+    /// Bytes the kernel holds while it runs, on top of operands and results. Where it runs subgraphs that are known, they say what it takes.
     pub workspace: u64,
+    /// The subgraphs that it runs, where they are known.
+    pub control: Option<Control>,
 }
 
 impl Node {
@@ -33,6 +35,51 @@ impl Node {
     /// Everything the node defines.
     pub fn results(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.outputs.iter().flatten().copied()
+    }
+}
+
+/// A subgraph of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// The attribute that holds it.
+    pub name: String,
+    /// What it runs. Values from outside are inputs and initializers of it.
+    pub program: Program,
+    /// How many operands it has.
+    pub formals: usize,
+    /// How often it runs, where that is known.
+    pub trips: Option<u64>,
+    /// Whether its nodes run by priority, not in the default order.
+    pub by_priority: bool,
+}
+
+/// How a node runs its subgraphs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// One of them.
+    If(Vec<Body>),
+    /// The same again and again.
+    Loop(Body),
+    /// The same for every slice of operands.
+    Scan {
+        /// The subgraph.
+        body: Body,
+        /// How many operands are sliced, the last ones.
+        scanned: usize,
+        /// Operands that are sliced along an axis other than the first, by their place in the node.
+        turned_operands: Vec<usize>,
+        /// Results that are put together along an axis other than the first.
+        turned_results: Vec<usize>,
+    },
+}
+
+impl Control {
+    /// The subgraphs.
+    pub fn bodies_mut(&mut self) -> &mut [Body] {
+        match self {
+            Self::If(bodies) => bodies,
+            Self::Loop(body) | Self::Scan { body, .. } => std::slice::from_mut(body),
+        }
     }
 }
 
@@ -107,6 +154,19 @@ impl Program {
             if value.class == ValueClass::Intermediate {
                 value.visible = Shape::Hidden;
             }
+        }
+    }
+
+    /// Lets the nodes of subgraphs run by priority: [`priority_order`](crate::priority_order()) is that of the main graph.
+    pub fn run_bodies_by_priority(&mut self) {
+        for body in self
+            .nodes
+            .iter_mut()
+            .filter_map(|node| node.control.as_mut())
+            .flat_map(Control::bodies_mut)
+        {
+            body.by_priority = true;
+            body.program.run_bodies_by_priority();
         }
     }
 

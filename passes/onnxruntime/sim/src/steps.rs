@@ -6,6 +6,7 @@
 use rustc_hash::FxHashSet;
 use typed_index_collections::TiVec;
 
+use crate::events::Inner;
 use crate::kernels::row;
 use crate::{Allocation, Home, NodeIndex, Program, ValueClass, ValueId};
 
@@ -30,11 +31,15 @@ pub(crate) struct Step {
     pub(crate) pieces: u64,
     /// Whether it does so on the plain heap, arena or not.
     pub(crate) bypasses_arena: bool,
+    /// What happens meanwhile, where the node runs subgraphs that are known.
+    pub(crate) inner: Option<Inner>,
+    /// Whether the node runs subgraphs of which something is not known; that counts as nothing.
+    pub(crate) is_open: bool,
     /// Buffers that are given back after the node.
     pub(crate) released: Vec<ValueId>,
 }
 
-/// The steps of a run in execution order.
+/// The steps of a run in execution order, without what happens in subgraphs.
 pub(crate) fn steps(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> Vec<Step> {
     let last_read = last_reads(program, order, allocation);
     let mut live: FxHashSet<ValueId> = FxHashSet::default();

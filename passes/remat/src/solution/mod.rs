@@ -38,6 +38,15 @@ pub struct SolveRequest {
     pub solver: String,
 }
 
+impl SolveRequest {
+    /// Largest overhead, in millionths of the baseline duration, where there is a limit.
+    #[must_use]
+    pub fn most_overhead(&self) -> Option<u64> {
+        let by_default = matches!(self.budget, BudgetSpec::Auto).then_some(DEFAULT_OVERHEAD);
+        self.max_overhead.or(by_default)
+    }
+}
+
 /// A plan that passed the checker.
 #[derive(Clone, Debug)]
 pub struct Solution {

@@ -156,6 +156,7 @@ impl<'a> Rebuild<'a> {
             effects: op.effects,
             attributes: op.attributes.clone(),
             source: op.source,
+            bodies: op.bodies.clone(),
         };
         let (new, results) = self.new.op(spec).ok()?;
         self.ops.insert(id, new);

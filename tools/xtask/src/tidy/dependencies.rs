@@ -17,7 +17,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-verify", &["remat-files", "remat-ir", "remat-plan"]),
     (
         "remat-cost",
-        &["remat-files", "remat-ir", "remat-operators", "remat-plan"],
+        &[
+            "remat-files",
+            "remat-ir",
+            "remat-onnxruntime-sim",
+            "remat-operators",
+            "remat-plan",
+        ],
     ),
     ("remat-solve", &["remat-ir", "remat-plan"]),
     ("remat-place", &["remat-files", "remat-ir", "remat-plan", "remat-solve"]),

@@ -116,7 +116,7 @@ fn all_models_run_in_the_order_of_the_plan() {
             let written = OnnxModel::from_proto(lowered.proto.clone(), &as_written());
             let written = written.unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(written.graph().inputs.len(), rewritten.graph.inputs.len(), "{what}");
-            let program = Program::from_graph(written.graph(), |_| 0);
+            let program = Program::from_graph(written.graph(), &|_, _| 0);
             let plan = planned(&rewritten);
             assert_eq!(
                 executed(&program, &default_order(&program), &plan),

@@ -66,6 +66,7 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(findings::a_kernel_that_works_in_place_still_does, Need::OnnxRuntime),
+        trial!(findings::subgraphs_take_what_the_simulation_says, Need::OnnxRuntime),
         trial!(
             findings::images_that_the_runtime_lays_out_in_blocks_keep_their_bits,
             Need::OnnxRuntime

@@ -61,6 +61,14 @@ pub(crate) fn two_measurements_of_one_model_agree_in_memory_and_bits() {
     );
     assert!(once.finite);
     assert!(once.min_ns > 0 && once.min_ns <= once.median_ns);
+    // No system hands out a GiB in 10 us, and none takes 10 s.
+    assert!((10..10_000_000).contains(&once.fresh_ns_per_mib), "{once:?}");
+    if cfg!(target_os = "linux") {
+        // Its largest result has 1 MiB; what the C library keeps comes on top.
+        let resident = once.resident.expect("the system tells");
+        assert!((1 << 20..1 << 28).contains(&resident.first), "{resident:?}");
+        assert!(resident.later.is_some_and(|later| later > 1 << 19), "{resident:?}");
+    }
     if !HAS_METER {
         assert!(once.peaks.is_err());
         return;

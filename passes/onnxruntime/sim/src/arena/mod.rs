@@ -7,17 +7,18 @@
 //! Source: `bfc_arena.cc`, `execution_frame.cc`, `mem_pattern_planner.h`.
 
 mod bfc;
-mod pattern;
 mod settings;
 
 use std::collections::BTreeMap;
 
 use bfc::{Bfc, Chunk};
-use pattern::Pattern;
 pub use settings::{ArenaSettings, Growth, RegionOrder};
 
+use crate::control::{Patterns, steps_within};
+use crate::events::{Event, Inner};
 use crate::kernels::row;
-use crate::steps::{Step, TENSOR_OBJECT, steps, tables};
+use crate::pattern::Pattern;
+use crate::steps::{Step, TENSOR_OBJECT, tables};
 use crate::{Allocation, NodeIndex, Program, ValueClass, ValueId};
 
 /// What the arena takes.
@@ -71,25 +72,36 @@ pub fn arena_anywhere(program: &Program, order: &[NodeIndex], allocation: &Alloc
 pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, settings: &ArenaSettings) -> ArenaTrace {
     /// Fragmentation settles within a few runs.
     const MOST_RUNS: usize = 8;
-    let run = Run {
+    let run = |patterns| Run {
         program,
-        steps: steps(program, order, allocation),
+        steps: steps_within(program, order, allocation, patterns),
     };
+    let mut run_later = None;
+    let first = if settings.pattern {
+        // Only subgraphs make a difference.
+        if program.nodes.iter().any(|node| node.control.is_some()) {
+            run_later = Some(run(Patterns::LaterRuns));
+        }
+        run(Patterns::FirstRun)
+    } else {
+        run(Patterns::Off)
+    };
+    let later = run_later.as_ref().unwrap_or(&first);
     let mut arena = Bfc::new(settings);
     pack(program, &mut arena);
     let mut trace = ArenaTrace {
         loaded: arena.held(),
-        first_peak: run.once(&mut arena, None),
+        first_peak: first.once(&mut arena, None),
         first_run: arena.held(),
         ..ArenaTrace::default()
     };
     let pattern = settings
         .pattern
-        .then(|| Pattern::record(program, allocation, &run.steps));
+        .then(|| Pattern::record(program, allocation, &first.steps));
     trace.pattern_block = pattern.as_ref().map_or(0, Pattern::bytes);
     for _ in 0..MOST_RUNS {
         let before = arena.held();
-        trace.steady_peak = run.once(&mut arena, pattern.as_ref());
+        trace.steady_peak = later.once(&mut arena, pattern.as_ref());
         if arena.held() == before {
             break;
         }
@@ -129,22 +141,31 @@ impl Run<'_> {
         let mut peak = arena.held().saturating_add(tables);
         for step in &self.steps {
             tables = tables.saturating_add(step.tables);
-            for &value in &step.created {
-                tables = tables.saturating_add(TENSOR_OBJECT);
-                if pattern.is_none_or(|pattern| !pattern.covers(value))
-                    && let Some(chunk) = arena.alloc(self.program.values[value].bytes.unwrap_or(0))
-                {
-                    chunks.insert(value, chunk);
-                }
-            }
+            let create = |arena: &mut Bfc, value: ValueId| {
+                let is_apart = pattern.is_none_or(|pattern| !pattern.covers(value));
+                let bytes = self.program.values[value].bytes.unwrap_or(0);
+                is_apart.then(|| arena.alloc(bytes)).flatten()
+            };
+            let objects = TENSOR_OBJECT.saturating_mul(u64::try_from(step.created.len()).unwrap_or(u64::MAX));
+            tables = tables.saturating_add(objects);
             let mut beside = tables;
-            if step.bypasses_arena {
-                beside = beside.saturating_add(step.workspace);
+            if let Some(inner) = &step.inner {
+                let within = inside(arena, inner, |arena, value| {
+                    chunks.extend(create(arena, value).map(|chunk| (value, chunk)));
+                });
+                beside = beside.saturating_add(within);
             } else {
-                let piece = step.workspace / step.pieces.max(1);
-                let taken: Vec<Chunk> = (0..step.pieces).filter_map(|_| arena.alloc(piece)).collect();
-                for chunk in taken {
-                    arena.free(chunk);
+                for &value in &step.created {
+                    chunks.extend(create(arena, value).map(|chunk| (value, chunk)));
+                }
+                if step.bypasses_arena {
+                    beside = beside.saturating_add(step.workspace);
+                } else {
+                    let piece = step.workspace / step.pieces.max(1);
+                    let taken: Vec<Chunk> = (0..step.pieces).filter_map(|_| arena.alloc(piece)).collect();
+                    for chunk in taken {
+                        arena.free(chunk);
+                    }
                 }
             }
             peak = peak.max(arena.held().saturating_add(beside));
@@ -160,4 +181,25 @@ impl Run<'_> {
         }
         peak
     }
+}
+
+/// Runs the subgraphs of a node; gives the most bytes of tables beside the arena. `create` makes a result of the node.
+fn inside(arena: &mut Bfc, inner: &Inner, mut create: impl FnMut(&mut Bfc, ValueId)) -> u64 {
+    let mut pieces: BTreeMap<usize, Chunk> = BTreeMap::new();
+    let (mut tables, mut most) = (0_u64, 0_u64);
+    for event in &inner.events {
+        match *event {
+            Event::Take(piece, bytes) => pieces.extend(arena.alloc(bytes).map(|chunk| (piece, chunk))),
+            Event::Give(piece) => {
+                if let Some(chunk) = pieces.remove(&piece) {
+                    arena.free(chunk);
+                }
+            }
+            Event::Hold(bytes) => tables = tables.saturating_add(bytes),
+            Event::Drop(bytes) => tables = tables.saturating_sub(bytes),
+            Event::Create(value) => create(arena, value),
+        }
+        most = most.max(tables);
+    }
+    most
 }

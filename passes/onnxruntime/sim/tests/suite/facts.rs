@@ -67,7 +67,7 @@ impl Facts {
     pub(crate) fn program(&self) -> Program {
         let graph = self.graph();
         let profile = analytic(&graph, &Device::default());
-        Program::from_graph(&graph, |op| profile.ops[op].workspace_bytes)
+        Program::from_graph(&graph, &|_, op| profile.ops[op].workspace_bytes)
     }
 
     fn graph(&self) -> Graph {

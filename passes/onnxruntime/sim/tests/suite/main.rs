@@ -7,6 +7,7 @@
 )]
 
 mod comparison;
+mod control;
 mod facts;
 mod properties;
 mod rules;

@@ -61,6 +61,7 @@ fn programs() -> impl Strategy<Value = Program> {
                 captures: Vec::new(),
                 outputs,
                 workspace: 0,
+                control: None,
             });
         }
         program.outputs = vec![ValueId::new(1 + output.index(program.values.len() - 1))];

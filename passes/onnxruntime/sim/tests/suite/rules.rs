@@ -26,6 +26,7 @@ fn program(lines: &[&str], outputs: &[&str]) -> Program {
             captures: Vec::new(),
             outputs: made,
             workspace: 0,
+            control: None,
         });
     }
     for &name in outputs {
@@ -297,7 +298,7 @@ fn graphs_lose_their_constants_and_deallocs_on_the_way() {
         .unwrap();
     builder.dealloc(a);
     builder.output(made[0].unwrap());
-    let program = Program::from_graph(&builder.finish(), |op| u64::try_from(op.index()).unwrap());
+    let program = Program::from_graph(&builder.finish(), &|_, op| u64::try_from(op.index()).unwrap());
     let nodes: Vec<_> = program.nodes.iter().map(|n| (n.name.as_str(), n.workspace)).collect();
     assert_eq!(nodes, [("view", 1), ("add", 2), ("neg", 3)]);
     assert_eq!(program.values[id(&program, "c")].class, ValueClass::Initializer);

@@ -1,7 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaPlanned, Check, Deployment, Shapes, Strategy};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Shapes, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
@@ -99,6 +99,12 @@ fn predicted(found: &Deployment) -> Vec<String> {
             bytes(prediction.peak_bytes)
         ),
         format!("          {first} with the memory arena, first run; {later} in later runs"),
+        format!(
+            "          time {:+.1} % where nothing is set, {:+.1} % with the memory arena off, where each run takes {} anew from the system",
+            found.solution.overhead.percent(),
+            found.arena_off_overhead_percent(),
+            bytes(prediction.fresh_bytes)
+        ),
     ];
     if prediction.calibration_bytes > 0 {
         lines.push(format!(
@@ -106,10 +112,32 @@ fn predicted(found: &Deployment) -> Vec<String> {
             bytes(prediction.calibration_bytes)
         ));
     }
+    if !prediction.open_nodes.is_empty() {
+        lines.push(format!(
+            "          {} what data decides in the subgraphs of {}",
+            if found.check.is_some() {
+                "measured, not simulated:"
+            } else {
+                "without"
+            },
+            names(&prediction.open_nodes)
+        ));
+    }
     if !prediction.follows_plan {
         lines.push("          nodes do not run quite in the order of the plan".to_owned());
     }
     lines
+}
+
+/// A few names of nodes.
+fn names(nodes: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let quoted = nodes.iter().take(SHOWN).map(|name| format!("`{}`", shown(name)));
+    let listed: Vec<String> = quoted.collect();
+    match nodes.len().saturating_sub(SHOWN) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
 }
 
 /// A predicted peak with the arena, which is a guess until it is measured: a region more doubles it.
@@ -143,6 +171,7 @@ fn measured(check: &Check) -> Vec<String> {
         let why = check.unmeasured.as_deref().unwrap_or("no figure");
         lines.push(format!("memory is not known: {why}"));
     }
+    lines.extend(resident(check));
     lines.push(times(check) + "outputs bit-identical");
     let first = lines.iter_mut().enumerate();
     first.for_each(|(place, line)| {
@@ -150,6 +179,16 @@ fn measured(check: &Check) -> Vec<String> {
         line.insert_str(0, label);
     });
     lines
+}
+
+/// By how much processes grew, where the system tells.
+fn resident(check: &Check) -> Option<String> {
+    let [[before_off, before], [after_off, after]] = [check.before, check.after].map(|measured| measured.growth());
+    let change = |before: Option<u64>, after: Option<u64>| Some(format!("{} -> {}", bytes(before?), bytes(after?)));
+    let stock = change(before, after).map(|change| change + " where nothing is set");
+    let off = change(before_off, after_off).map(|change| change + " with the memory arena off");
+    let both: Vec<String> = stock.into_iter().chain(off).collect();
+    (!both.is_empty()).then(|| format!("the process grows by {}", both.join(", by ")))
 }
 
 /// What the runs in turns say of time, before something else.
@@ -198,16 +237,45 @@ fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
             "settings  enable_mem_reuse = False is needed in ONNX Runtime: shapes could not be made dynamic".to_owned(),
         );
     }
-    let after = found.check.as_ref().map(|check| check.after);
-    if let Some((exact, stock)) = after
-        .and_then(|after| after.exact.zip(after.stock))
-        .filter(|(exact, stock)| stock > exact)
-    {
-        lines.push(format!(
-            "settings  enable_cpu_mem_arena = False and enable_mem_pattern = False lower the heap peak by {}; resident memory can rise, \
-             measure it",
-            bytes(stock - exact)
-        ));
+    if args.target.arena {
+        lines.extend(found.arena_off().map(|off| without_the_arena(&off)));
+    } else {
+        lines.push(
+            "settings  enable_cpu_mem_arena = False and enable_mem_pattern = False are what it is made for".to_owned(),
+        );
     }
     lines
+}
+
+/// Whether to turn the memory arena off: what it saves, and what it costs beside the model as it came where nothing is set.
+fn without_the_arena(off: &ArenaOff) -> String {
+    let how = if off.is_measured {
+        ""
+    } else {
+        " (predicted, not measured)"
+    };
+    let time = format!("time is {:+.1} %{how}", off.overhead_percent);
+    let growth = off
+        .growth
+        .map(|(stock, off)| format!("the process grows by {} instead of {}", bytes(off), bytes(stock)));
+    if off.is_recommended() {
+        return format!(
+            "settings  enable_cpu_mem_arena = False and enable_mem_pattern = False lower the heap peak by {}: {}, {time}",
+            bytes(off.saved_bytes),
+            growth.unwrap_or_default()
+        );
+    }
+    let mut against = Vec::new();
+    if off.grows() != Some(false) {
+        against.push(growth.unwrap_or_else(|| "by how much the process grows was not measured".to_owned()));
+    }
+    if off.is_slow() {
+        let most = off.most_percent.unwrap_or_default();
+        against.push(format!("{time}, more than {most} %"));
+    }
+    format!(
+        "settings  the defaults; with the memory arena off the heap peak is {} lower, but {}",
+        bytes(off.saved_bytes),
+        against.join(", and ")
+    )
 }

@@ -91,8 +91,17 @@ struct InRuntime {
     readers: usize,
     /// Bytes that are allocated and freed at the start of a run, for the sake of the arena.
     reserved_bytes: u64,
-    /// Estimated time beyond the baseline, in per cent.
+    /// Nodes with subgraphs of which data decides what they take; the predicted peaks are without that.
+    open_nodes: Vec<String>,
+    /// Estimated time beyond the baseline where nothing is set in the runtime, in per cent.
     promised_overhead_percent: f64,
+    /// The same for the file with memory arena and memory pattern off.
+    promised_arena_off_overhead_percent: f64,
+    /// Bytes that each run takes anew from the system with the memory arena off.
+    promised_fresh_bytes: u64,
+    /// Whether memory arena and memory pattern off are recommended: the process grows by no more, and the time is within the limit.
+    /// Absent where it was not measured that the heap peak is lower then.
+    recommends_arena_off: Option<bool>,
     /// What was measured.
     measured: Option<Check>,
     /// What there was no time for.
@@ -174,7 +183,11 @@ impl Report {
                 hides_shapes: found.lowering.hides_shapes,
                 readers: found.lowering.readers,
                 reserved_bytes: found.lowering.reserved,
+                open_nodes: found.prediction.open_nodes.clone(),
                 promised_overhead_percent: found.solution.overhead.percent(),
+                promised_arena_off_overhead_percent: found.arena_off_overhead_percent(),
+                promised_fresh_bytes: found.prediction.fresh_bytes,
+                recommends_arena_off: found.arena_off().map(|off| off.is_recommended()),
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
                 arena_plan: arena.cloned(),

@@ -1,5 +1,7 @@
 //! From the file's graph to the [`Graph`] of the passes.
 
+mod body;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -12,7 +14,7 @@ use crate::external::{self, Folder};
 use crate::functions::Functions;
 use crate::opsets::{Opsets, domain, opsets};
 use crate::order::stable_order;
-use crate::shapes::{Context, Inferred, infer};
+use crate::shapes::{BodyTypes, Context, Inferred, infer};
 use crate::types::dimension_names;
 use crate::values::{Follows, Tensor};
 use crate::{ImportOptions, OnnxError, alias, attributes, scope, sizes, tensor};
@@ -121,7 +123,8 @@ pub(crate) fn import(
     options: &ImportOptions,
 ) -> Result<Imported, OnnxError> {
     let reading = Reading::of(model, folder)?;
-    let inferred = reading.infer(model, folder, follows, options)?;
+    let mut inferred = reading.infer(model, folder, follows, options)?;
+    let bodies = Rc::new(std::mem::take(&mut inferred.bodies));
     let Reading {
         graph: proto,
         names,
@@ -135,6 +138,7 @@ pub(crate) fn import(
         tensors: FxHashMap::default(),
         outputs: proto.output.iter().map(|o| o.name.as_str()).collect(),
         inferred,
+        bodies,
         functions: &functions,
         opsets: &opsets,
         known: Known::of_graph(proto),
@@ -308,6 +312,7 @@ struct Importer<'m> {
     tensors: FxHashMap<&'m str, TensorId>,
     outputs: FxHashSet<&'m str>,
     inferred: Inferred,
+    bodies: Rc<BodyTypes>,
     functions: &'m Functions<'m>,
     opsets: &'m Opsets,
     known: Known<'m>,
@@ -394,6 +399,7 @@ impl<'m> Importer<'m> {
             effects,
             attributes: attributes::to_graph(node),
             source: Some(index),
+            bodies: self.bodies(node),
         };
         let first = node.output.first().map_or("", String::as_str);
         let (op, outputs) = self

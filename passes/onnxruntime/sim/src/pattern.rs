@@ -10,14 +10,14 @@ const GRAIN: u64 = 64;
 
 /// The block and what lies in it.
 #[derive(Debug, Default)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     bytes: u64,
     covered: FxHashSet<ValueId>,
 }
 
 impl Pattern {
     /// Plans the block from the steps of a run: each result goes into the gap that it fills best, or behind everything.
-    pub(super) fn record(program: &Program, allocation: &Allocation, steps: &[Step]) -> Self {
+    pub(crate) fn record(program: &Program, allocation: &Allocation, steps: &[Step]) -> Self {
         let mut pattern = Self::default();
         // Resident results as offset and end, by offset.
         let mut resident: Vec<(u64, u64, ValueId)> = Vec::new();
@@ -40,12 +40,12 @@ impl Pattern {
     }
 
     /// Size of the block.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Whether a value has its place in the block.
-    pub(super) fn covers(&self, value: ValueId) -> bool {
+    pub(crate) fn covers(&self, value: ValueId) -> bool {
         self.covered.contains(&value)
     }
 }
