@@ -93,15 +93,15 @@ fn followed(problem: &Problem, schedule: &[u8], block: u64) -> (bool, String) {
     )
 }
 
-/// A plan in its block, followed to its end, and with one byte less for one of the storages.
+/// A plan in its block, followed to its end, and with one storage over another one.
 fn follows((problem, plan, figures): (Problem, Plan, Figures)) {
     let mut placement = placement(&problem, &plan);
-    let bytes = encode_placed(&problem, &plan, figures, &placement).expect("a right plan");
+    let bytes = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");
     let block = placement.block.bytes;
     let (is_right, said) = followed(&problem, &bytes, block);
     assert!(is_right, "{said}");
     // Two storages that are there together, one onto the other.
-    let replay = remat_verify::replay(&problem, &plan).expect("a right plan");
+    let replay = remat_verify::replay(&problem, &plan).expect("it is valid");
     let needed = remat_verify::intervals(&problem, &plan, &replay);
     let long = needed
         .iter()
@@ -117,7 +117,7 @@ fn follows((problem, plan, figures): (Problem, Plan, Figures)) {
         "as the placement is"
     );
     placement.intervals[other].offset = placement.intervals[long].offset;
-    let wrong = encode_placed(&problem, &plan, figures, &placement).expect("only the checker would refuse it");
+    let wrong = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");
     let (is_right, _) = followed(&problem, &wrong, block);
     assert!(!is_right, "an overlap changes what is computed");
     let moves = plan
