@@ -300,7 +300,7 @@ impl History<'_> {
             };
             if self.location(storage, i) == Location::Resident && !leaves {
                 let became = |&j: &usize| self.location(storage, j) != Location::Resident;
-                let began = (0..i).rev().find(became).unwrap_or(0);
+                let began = (0..i).rev().find(became).expect("it became so at some step");
                 found.push((began, Resident::Storage(storage), bytes(storage)));
             }
             if creates && !is_external {
