@@ -6,7 +6,7 @@ use std::time::Instant;
 use remat_plan::{BlockPlacement, Bound, BudgetSpec, Certificate};
 use remat_solve::SolveControl;
 
-use crate::solution::{Request, accept, seek};
+use crate::solution::{Outputs, Request, accept, seek};
 use crate::{Error, Goal, Model, PlacedPlan, PlacementError, Solution, SolveRequest, solve_or_explain};
 
 /// Share of the time for placing a plan whose load keeps the budget.
@@ -64,15 +64,19 @@ pub fn solve_in_block(
         };
         let mut solution = held_to(model, sought, budget, first.as_ref())?;
         first = first.or_else(|| solution.certificate.clone());
-        let request = Request::of(model, &solution);
-        if let Some(placement) = request.within(budget, &share(control, EACH))? {
-            let placement = request.lowest(Some(&placement), &share(control, EACH))?;
-            solution.placement = Some(judged(&solution, placement)?);
-            solution.bound = Bound::Block;
-            return Ok(solution);
+        // Outputs may lie anywhere where only so the block is small enough.
+        for outputs in [Outputs::First, Outputs::Anywhere] {
+            let request = Request::of(model, &solution, outputs);
+            if let Some(placement) = request.within(budget, &share(control, EACH))? {
+                let placement = request.lowest(Some(&placement), &share(control, EACH))?;
+                solution.placement = Some(judged(&solution, placement)?);
+                solution.bound = Bound::Block;
+                return Ok(solution);
+            }
         }
         let passes_alone = control.step_limit(0);
-        let found = judged(&solution, request.lowest(None, &passes_alone)?)?;
+        let lowest = Request::of(model, &solution, Outputs::Anywhere).lowest(None, &passes_alone)?;
+        let found = judged(&solution, lowest)?;
         limit = next_limit(budget, &found, limit);
         if least.as_ref().is_none_or(|least| found.block() < least.block()) {
             least = Some(found);

@@ -84,25 +84,41 @@ proptest! {
     }
 }
 
+fn bytes(text: &str) -> BudgetSpec {
+    BudgetSpec::Bytes(parse_bytes(text).expect("bytes"))
+}
+
+#[test]
+fn outputs_lie_first_unless_only_then_the_block_keeps_its_budget() {
+    let model = open("cli/outputs_first.json");
+    let block = |budget, bound| {
+        let solution = solved(&model, bytes(budget), bound).expect("that is enough");
+        let placed = solution.placement.expect("it was asked for");
+        (placed.load, placed.block(), placed.placement.block.outputs_bytes)
+    };
+    assert_eq!(block("500", Bound::Load), (500, 600, Some(300)));
+    assert_eq!(block("600", Bound::Block), (500, 600, Some(300)));
+    assert_eq!(block("500", Bound::Block), (500, 500, None));
+}
+
 #[test]
 fn where_no_block_is_small_enough_the_smallest_one_is_named() {
-    let model = open("cli/outputs_first.json");
-    let budget = |bytes: &str| BudgetSpec::Bytes(parse_bytes(bytes).expect("bytes"));
-    let load = solved(&model, budget("500"), Bound::Load).expect("the load keeps it");
+    let model = open("cli/fragmented.json");
+    let load = solved(&model, bytes("256"), Bound::Load).expect("the load keeps it");
     let placed = load.placement.as_ref().expect("it was asked for");
-    assert_eq!((placed.load, placed.block()), (500, 600));
-    assert_eq!(placed.placement.block.outputs_bytes, Some(300));
-    let error = solved(&model, budget("500"), Bound::Block).expect_err("no plan takes less");
+    assert_eq!((placed.load, placed.block()), (256, 320));
+    let error = solved(&model, bytes("256"), Bound::Block).expect_err("no plan takes less");
     assert_eq!(error.kind(), ErrorKind::Limit);
-    let Error::Placement(PlacementError::NoBlock {
-        budget: 500,
-        block: 600,
-        load: 500,
-    }) = error
-    else {
-        panic!("{error}")
-    };
-    let block = solved(&model, budget("600"), Bound::Block).expect("that is enough");
+    let is_named = matches!(
+        error,
+        Error::Placement(PlacementError::NoBlock {
+            budget: 256,
+            block: 320,
+            load: 256
+        })
+    );
+    assert!(is_named, "{error}");
+    let block = solved(&model, bytes("320"), Bound::Block).expect("that is enough");
     assert_eq!(block.bound, Bound::Block);
 }
 

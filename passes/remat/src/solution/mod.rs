@@ -15,7 +15,7 @@ pub(crate) use accept::accept;
 pub use error::{BugReport, LowestPeak, Refusal, SolveError};
 pub use overhead::Overhead;
 pub(crate) use overhead::longest;
-pub(crate) use place::Request;
+pub(crate) use place::{Outputs, Request};
 pub use placed::PlacedPlan;
 pub(crate) use prune::prune;
 pub(crate) use solve::seek;

@@ -11,7 +11,16 @@ use typed_index_collections::TiVec;
 use super::{PlacedPlan, Solution};
 use crate::{Error, Model, PlacementError};
 
-/// A plan as buffers: one for each interval of residency, graph outputs pinned to the beginning of the block.
+/// Where graph outputs lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outputs {
+    /// At the beginning of the block, in the order in which they come, so that what is free above them is never split.
+    First,
+    /// Anywhere.
+    Anywhere,
+}
+
+/// A plan as buffers: one for each interval of residency.
 pub(crate) struct Request {
     needed: Vec<Interval>,
     buffers: TiVec<BufferId, Buffer>,
@@ -21,17 +30,16 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub(crate) fn of(model: &Model, solution: &Solution) -> Self {
+    pub(crate) fn of(model: &Model, solution: &Solution, order: Outputs) -> Self {
         let needed = intervals(&solution.problem, &solution.plan, &solution.replay);
         let alignment = model.alignment();
         let mut buffers = TiVec::with_capacity(needed.len());
         let mut outputs = None;
-        // In the order in which they come, so that what is free above them is never split.
         for interval in &needed {
             let times = interval.steps.start as u64..interval.steps.end as u64;
             let mut buffer = Buffer::new(format!("{:?}", interval.what), interval.bytes, times);
             buffer.alignment = alignment;
-            if interval.is_output {
+            if interval.is_output && order == Outputs::First {
                 let offset = outputs.unwrap_or(0u64).next_multiple_of(alignment);
                 buffer.pinned = Some(offset);
                 outputs = Some(offset + interval.bytes);
@@ -101,7 +109,7 @@ impl Solution {
     /// # Errors
     /// [`PlacementError`] where all are too large together, or the checker rejects what was found.
     pub fn place(&mut self, model: &Model, control: &SolveControl<'_>) -> Result<(), Error> {
-        let placement = Request::of(model, self).lowest(None, control)?;
+        let placement = Request::of(model, self, Outputs::First).lowest(None, control)?;
         let placed = PlacedPlan::of(&self.problem, &self.plan, &self.replay, placement);
         self.placement = Some(placed.map_err(PlacementError::Rejected)?);
         Ok(())

@@ -93,7 +93,7 @@ fn followed(problem: &Problem, schedule: &[u8], block: u64) -> (bool, String) {
     )
 }
 
-/// A plan in its block, followed to its end, and with one byte less for one of the storages.
+/// A plan in its block, followed to its end, and with one storage over another one.
 fn follows((problem, plan, figures): (Problem, Plan, Figures)) {
     let mut placement = placement(&problem, &plan);
     let bytes = encode_placed(&problem, &plan, figures, &placement).expect("it is valid");

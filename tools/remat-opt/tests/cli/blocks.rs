@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{Folder, SEARCH, assert_contains_all, remat_opt, stdout_of};
 
 const CHAIN: &str = "cli/training_chain.json";
-/// Its load is 500 bytes, and no block with the outputs at its beginning is below 600.
+/// Its load is 500 bytes, and no block with the outputs at its beginning, in the order in which they come, is below 600.
 const OUTPUTS_FIRST: &str = "cli/outputs_first.json";
 const UNET: &str = "models/unet_tiny_train.onnx --target onnx";
 
@@ -20,6 +20,7 @@ fn a_plan_is_placed_on_request() {
 fn a_budget_may_bound_the_block() {
     assert_run!("{OUTPUTS_FIRST} --budget 600 {SEARCH} --bound block");
     assert_run!("{OUTPUTS_FIRST} --budget 500 {SEARCH} --bound block");
+    assert_run!("cli/fragmented.json --budget 256 {SEARCH} --bound block");
     assert_run!("{UNET} --budget 65% --step-limit 2000 --time-limit 10m --threads 1 --solver search -q --bound block");
 }
 

@@ -31,6 +31,9 @@ use crate::progress::Line;
 use crate::runtime::{expected, limits};
 use crate::{block, console};
 
+/// Time for placing the plan of a model for ONNX Runtime, however long measuring took.
+const LEAST_PLACING: Duration = Duration::from_millis(500);
+
 impl Arguments for OptimizeArgs {
     fn inputs(&mut self) -> Inputs<'_> {
         self.load.inputs(self.input.iter_mut().chain(&mut self.plan))
@@ -268,7 +271,10 @@ fn deploy(
     let control = args.control_before_placing(&line);
     let mut found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control)?;
     if args.block.places() {
-        found.solution.place(&found.model, &whole)?;
+        // Measuring may have taken all of the time; the passes alone say too much of the block.
+        let mut placing = whole;
+        placing.deadline = whole.deadline.max(Instant::now().checked_add(LEAST_PLACING));
+        found.solution.place(&found.model, &placing)?;
     }
     found.offer = remat_onnxruntime_deploy::offer(&found, &request, job.host.as_ref(), &control);
     line.apart(Activity::Write, "");
