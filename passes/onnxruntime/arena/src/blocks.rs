@@ -235,7 +235,7 @@ impl<M: Memory> Blocks<M> {
             && offset < self.plans.block_bytes()
         {
             if let Some((_, is_output)) = block.live.remove(&offset) {
-                block.transient -= usize::from(!is_output);
+                block.transient = block.transient.saturating_sub(usize::from(!is_output));
             }
             if self.is_gone && block.live.is_empty() {
                 self.unmap(base);
@@ -244,13 +244,13 @@ impl<M: Memory> Blocks<M> {
         }
         match self.outside.remove(&address) {
             Some((_, Origin::Load)) => {
-                self.loaded -= 1;
+                self.loaded = self.loaded.saturating_sub(1);
                 if self.loaded == 0 && self.loading.is_empty() {
                     self.leave();
                 }
             }
             Some((bytes, origin)) => {
-                self.figures.outside_bytes -= bytes;
+                self.figures.outside_bytes = self.figures.outside_bytes.saturating_sub(bytes);
                 if let Origin::Run(base) = origin
                     && let Some(block) = self.blocks.get_mut(&base)
                 {
