@@ -15,7 +15,6 @@
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/CheckedArithmetic.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -68,10 +67,9 @@ std::optional<int64_t> spanOf(MemRefType type) {
 /// The elements of the type in a row.
 MemRefType inARow(MemRefType type, int64_t elements) { return MemRefType::get({elements}, type.getElementType()); }
 
+/// 1 for types of unknown size.
 int64_t alignmentOf(Type element, const DataLayout &layout) {
-  // Vectors are loaded whole.
-  uint64_t bytes = remat::getElementStride(element, layout).value_or(1);
-  return isa<VectorType>(element) ? llvm::PowerOf2Ceil(bytes) : layout.getTypeABIAlignment(element);
+  return remat::getElementStride(element, layout) ? layout.getTypeABIAlignment(element) : 1;
 }
 
 void describe(memref::AllocOp op, AllocationFacts &facts) {

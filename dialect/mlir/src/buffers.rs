@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use melior::ir::operation::OperationLike;
 use melior::ir::OperationRef;
+use melior::ir::operation::OperationLike;
 use thiserror::Error;
 
 use crate::ffi::{self, buffers as queries};
@@ -111,10 +111,7 @@ impl<'c> Function<'c> {
             others: Vec::new(),
         };
         for &op in positions.ops() {
-            let is_block = || {
-                op.results()
-                    .any(|result| queries::block_bytes(result.into()).is_some())
-            };
+            let is_block = || op.results().any(|result| queries::block_bytes(result.into()).is_some());
             let Some(facts) = queries::allocation(op).filter(|_| !is_block()) else {
                 continue;
             };

@@ -119,8 +119,5 @@ pub(crate) fn users<'c>(value: Value<'c, 'c>) -> Vec<OperationRef<'c, 'c>> {
 pub(crate) fn is_buffer(value: Value<'_, '_>) -> bool {
     let ty = value.r#type();
     // SAFETY: types live as long as their context.
-    unsafe {
-        mlir_sys::mlirTypeIsAMemRef(ty.to_raw())
-            || mlir_sys::mlirTypeIsAUnrankedMemRef(ty.to_raw())
-    }
+    unsafe { mlir_sys::mlirTypeIsAMemRef(ty.to_raw()) || mlir_sys::mlirTypeIsAUnrankedMemRef(ty.to_raw()) }
 }

@@ -41,7 +41,10 @@ fn check_place<'c>(block: &BlockViews<'c>, view: &ViewOfBlock<'c>) -> Result<(),
 
 /// Goes through time: what begins to be needed meets nothing that is needed still.
 fn check_apart<'c>(block: &BlockViews<'c>) -> Result<(), PassError<'c>> {
-    let needed = block.views.iter().filter(|view| view.bytes > 0 && !view.needed.is_empty());
+    let needed = block
+        .views
+        .iter()
+        .filter(|view| view.bytes > 0 && !view.needed.is_empty());
     let mut events: Vec<(u64, bool, &ViewOfBlock<'c>)> = needed
         .flat_map(|view| [(view.needed.start, true, view), (view.needed.end, false, view)])
         .collect();
@@ -55,7 +58,11 @@ fn check_apart<'c>(block: &BlockViews<'c>) -> Result<(), PassError<'c>> {
         let end = view.offset + view.bytes;
         let below = taken.range(..end).next_back().map(|(_, other)| *other);
         if let Some(other) = below.filter(|other| other.offset + other.bytes > view.offset) {
-            let why = format!("{} are those of {}, which is needed at the same time", shown(view), named(other));
+            let why = format!(
+                "{} are those of {}, which is needed at the same time",
+                shown(view),
+                named(other)
+            );
             return Err(view.fault(why).into());
         }
         taken.insert(view.offset, view);

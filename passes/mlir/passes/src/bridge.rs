@@ -8,7 +8,8 @@ use std::slice;
 use remat_mlir::{Function, Severity};
 
 use crate::{
-    ModelOptions, OptionError, PassError, PassOptions, PlaceOptions, VerifyOptions, annotate, place, rematerialize, verify,
+    ModelOptions, OptionError, PassError, PassOptions, PlaceOptions, VerifyOptions, annotate, place, rematerialize,
+    verify,
 };
 
 /// An option, as it stands in a pipeline.

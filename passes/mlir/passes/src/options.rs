@@ -333,7 +333,12 @@ mod tests {
             );
         }
         assert!(VerifyOptions::default().set("budget", "80%").is_err());
-        for (name, value) in [("block", "stack"), ("time-limit", "soon"), ("seed", "-1"), ("budget", "80%")] {
+        for (name, value) in [
+            ("block", "stack"),
+            ("time-limit", "soon"),
+            ("seed", "-1"),
+            ("budget", "80%"),
+        ] {
             assert!(PlaceOptions::default().set(name, value).is_err(), "{name}={value}");
         }
     }

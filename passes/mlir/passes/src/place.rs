@@ -87,7 +87,10 @@ pub fn place<'c>(function: Function<'c>, options: &PlaceOptions) -> Result<Place
     let placed = remat::place_buffers(&file, &Blocks::Lowest, &control)?;
     let certificate = &placed.outcome.certificate;
     let places = placed.outcome.placement.map(|placement| placement.places);
-    let offsets = places.into_iter().flatten().map(|place| place.map_or(0, |place| place.offset));
+    let offsets = places
+        .into_iter()
+        .flatten()
+        .map(|place| place.map_or(0, |place| place.offset));
     report.block = certificate.height.unwrap_or_default();
     report.load = remat::place::load(&file.buffers);
     report.bound = certificate.bound;
