@@ -178,7 +178,7 @@ fn row(args: &Args, file: &Path, buffers: &BufferFile, capacity: Option<u64>) ->
     Ok(vec![
         name(file),
         capacity.map_or("lowest".to_owned(), |capacity| format!("within {capacity}")),
-        proof(&trials),
+        proof(&trials, &blocks),
         buffers.buffers.len().to_string(),
         load.to_string(),
         range(&shown),
@@ -190,18 +190,18 @@ fn row(args: &Args, file: &Path, buffers: &BufferFile, capacity: Option<u64>) ->
 }
 
 /// What is proved by how many of the seeds.
-fn proof(trials: &[(f64, Placed)]) -> String {
+fn proof(trials: &[(f64, Placed)], blocks: &Blocks) -> String {
     let certificates = trials.iter().map(|(_, placed)| &placed.outcome.certificate);
     let proved = certificates.filter(|certificate| matches!(certificate.status, Status::Optimal | Status::Infeasible));
     let proved: Vec<_> = proved.collect();
     let Some(first) = proved.first() else {
         return "open".to_owned();
     };
-    let what = match (first.status, first.proof) {
-        (Status::Infeasible, _) => "does not fit",
-        (_, PlacementProof::Load) if first.height == Some(first.bound) => "load",
-        (_, PlacementProof::Refutation) if first.height == Some(first.bound) => "refutation",
-        _ => "fits",
+    let what = match (blocks, first.status, first.proof) {
+        (_, Status::Infeasible, _) => "does not fit",
+        (Blocks::Given(_), ..) => "fits",
+        (Blocks::Lowest, _, PlacementProof::Load) => "load",
+        (Blocks::Lowest, _, PlacementProof::Refutation) => "refutation",
     };
     if proved.len() == trials.len() {
         what.to_owned()
