@@ -84,7 +84,7 @@ mod llvm {
 
     fn build_queries(prefix: &Path, dialect: &Path) {
         cpp::build(prefix, Path::new("include"), &dialect.join("include"))
-            .file("queries/Queries.cpp")
+            .files(["queries/Buffers.cpp", "queries/Queries.cpp"])
             .compile("remat_queries");
     }
 }

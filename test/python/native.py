@@ -1,9 +1,10 @@
 """Runs functions over tensors on native code, lowered by the passes of MLIR, and measures their heap.
 
-    python test/python/native.py [FILE.mlir...] [--budgets 80%,60%] [--level linalg|tosa] [--options TEXT] [--json]
+    python test/python/native.py [FILE.mlir...] [--budgets 80%,60%] [--level linalg|tosa] [--options TEXT] [--place] [--json]
 
 Each function runs as it stands and then as the pass `remat` schedules it under each budget; a budget of `none` leaves out the pass, for
-functions that are scheduled by hand. Printed are the peak before, the predicted peak, the measured one, and the times.
+functions that are scheduled by hand. Printed are the peak before, the predicted peak, the measured one, and the times. With `--place` results
+are arguments, buffers lie in one block, and the predicted peak is its size.
 
 LLVM 22 is taken from MLIR_SYS_220_PREFIX or /usr/lib/llvm-22, the plugin and the library that keeps pages from REMAT_PLUGIN and
 REMAT_RUNTIME or where cargo and CMake put them last.
@@ -35,6 +36,13 @@ TO_BUFFERS = [
     "buffer-deallocation-pipeline",
     "func.func(optimize-allocation-liveness)",
 ]
+RESULTS_TO_ARGUMENTS = [
+    TO_BUFFERS[0],
+    "buffer-results-to-out-params{hoist-static-allocs=1 modify-public-functions=1}",
+    *TO_BUFFERS[1:],
+]
+"""The callers allocate what the function returns."""
+PLACE = ["func.func(remat-place{remarks=false},remat-verify)"]
 LOWER_PAGES = ["remat-lower-pages"]
 TO_LLVM = [
     "func.func(convert-linalg-to-loops)",
@@ -124,8 +132,14 @@ def schedule(text, plugin=None, level="linalg", budget=None, options=""):
     return Scheduled(optimized(text, [f"func.func({','.join(LEVELS[level](remat))})"], plugin))
 
 
-def run(scheduled, built=Built(None, None), runs=0, to_buffers=TO_BUFFERS):
-    """What a run of the function took: peaks, bits, and the fastest of `runs` further calls."""
+def block(scheduled, plugin):
+    """Bytes of the block that the buffers of the function are placed in."""
+    placed = optimized(scheduled.text, [*RESULTS_TO_ARGUMENTS, *PLACE], plugin)
+    return int(re.search(r"remat\.block = (\d+)", placed)[1])
+
+
+def run(scheduled, built=Built(None, None), runs=0, to_buffers=TO_BUFFERS, **variables):
+    """What a run of the function took: peaks, bits, and the fastest of `runs` further calls. The variables are of the environment."""
     text = scheduled.text
     module = text.rstrip().removesuffix("}") + driver(text, runs) + "}\n"
     pages = "remat.page_out" in text
@@ -135,7 +149,7 @@ def run(scheduled, built=Built(None, None), runs=0, to_buffers=TO_BUFFERS):
         file.write(optimized(module, lowering, built.plugin))
         file.flush()
         shared = [f"--shared-libs={library}" for library in libraries]
-        said = tool("mlir-runner", "--entry-point-result=void", "-O2", *shared, file.name, env=preloaded())
+        said = tool("mlir-runner", "--entry-point-result=void", "-O2", *shared, file.name, env=preloaded(**variables))
     return figures(said)
 
 
@@ -151,20 +165,22 @@ def figures(said):
     return {key: int(value) for key, (value,) in stated.items()} | several | fastest
 
 
-def compare(path, built, budgets, level, options, runs):
+def compare(path, built, budgets, level, options, runs, place):
     """One row for each budget."""
     text = path.read_text()
-    before = run(schedule(text, built.plugin, level), built, runs)
+    as_buffers = RESULTS_TO_ARGUMENTS if place else TO_BUFFERS
+    before = run(schedule(text, built.plugin, level), built, runs, as_buffers)
     for budget in budgets:
         planned = schedule(text, built.plugin, level, None if budget == "none" else budget, options)
-        after = run(planned, built, runs)
+        after = run(planned, built, runs, [*as_buffers, *(PLACE if place else [])])
+        promised = block(planned, built.plugin) if place else planned.promised
         yield {
             "case": path.stem,
             "budget": budget,
             "before": before["peak_bytes"],
-            "promised": planned.promised,
+            "promised": promised,
             "measured": after["peak_bytes"],
-            "deviation": after["peak_bytes"] / planned.promised - 1,
+            "deviation": after["peak_bytes"] / promised - 1,
             "recomputes": planned.recomputed,
             "time": after["microseconds"] / before["microseconds"],
             "equal": after["bits"] == before["bits"],
@@ -177,6 +193,7 @@ def main():
     parser.add_argument("--budgets", default="80%,60%,45%")
     parser.add_argument("--level", choices=LEVELS, default="linalg")
     parser.add_argument("--options", default="", help="further options of the pass, as `device=desktop paging=sync`")
+    parser.add_argument("--place", action="store_true", help="buffers in one block")
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -185,7 +202,7 @@ def main():
         print("| function | budget | before | predicted | measured | difference | second memory | time | bits |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|---|")
     for path in given.files:
-        for row in compare(path, built, given.budgets.split(","), given.level, given.options, given.runs):
+        for row in compare(path, built, given.budgets.split(","), given.level, given.options, given.runs, given.place):
             print(json.dumps(row) if given.json else markdown(row), flush=True)
 
 

@@ -99,6 +99,27 @@ def test_fences_and_markers_may_go_right_before_bufferization(built, monkeypatch
     assert_kept(planned.promised, after["peak_bytes"])
 
 
+@pytest.mark.parametrize(("function", "budget"), [(function, budget) for function in BUDGETS for budget in (None, "60%")])
+def test_a_placed_function_takes_its_block_to_the_byte_and_computes_the_same_bits(built, function, budget):
+    planned = native.schedule(source(function), built.plugin, "linalg", budget, "step-limit=20000")
+    # Requests beyond this size are mapped by themselves, so what `malloc` adds to the block is known.
+    mapped = {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    loose = native.run(planned, built, to_buffers=native.RESULTS_TO_ARGUMENTS, **mapped)
+    placed = native.run(planned, built, to_buffers=[*native.RESULTS_TO_ARGUMENTS, *native.PLACE], **mapped)
+    assert placed["bits"] == loose["bits"] == unmodified(function)["bits"]
+    assert placed["output_bytes"] == 0
+    block = native.block(planned, built.plugin)
+    assert placed["peak_bytes"] == mapped_bytes(block)
+    assert placed["peak_bytes"] < loose["peak_bytes"]
+    if budget:
+        assert block <= planned.promised
+
+
+def mapped_bytes(requested, alignment=64, page=4096, header=16):
+    """Bytes that glibc sets aside for a mapped request of `memref.alloc`, which asks for room to align within."""
+    return -(-(requested + alignment + header) // page) * page - header
+
+
 def test_buffers_freed_late_are_seen(built):
     """Without the pass that moves deallocations up, the same schedule takes more than it promises."""
     planned = native.schedule(source("chain"), built.plugin, "linalg", "60%", "time-limit=5s")

@@ -1,6 +1,8 @@
 //! The functions of `queries/Queries.cpp`, and those of the C API that melior does not wrap, as safe functions.
 #![expect(unsafe_code, reason = "the functions are C++")]
 
+pub(crate) mod buffers;
+
 use std::ffi::c_void;
 
 use melior::dialect::DialectRegistry;

@@ -22,6 +22,17 @@ pub enum Severity {
     Error,
 }
 
+impl Severity {
+    /// As C++ counts them.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::Remark => 0,
+            Self::Warning => 1,
+            Self::Error => ffi::ERROR,
+        }
+    }
+}
+
 /// A function of an MLIR module.
 #[derive(Clone, Copy)]
 pub struct Function<'c> {
@@ -85,12 +96,7 @@ impl<'c> Function<'c> {
 
     /// Emits an MLIR diagnostic at the function.
     pub fn emit(self, severity: Severity, text: &str) {
-        let severity = match severity {
-            Severity::Remark => 0,
-            Severity::Warning => 1,
-            Severity::Error => ffi::ERROR,
-        };
-        ffi::emit(self.op, severity, text);
+        ffi::emit(self.op, severity.number(), text);
     }
 
     /// The integer attribute of this name.

@@ -2,7 +2,8 @@
 //!
 //! [`Function::import`] reads the body of a function over ranked tensors as a [`remat_ir::Graph`]; [`Imported::apply`] rewrites
 //! the function to match a rewritten graph: operations in its order, clones for its `recompute` ops, `remat.dealloc` markers for its
-//! `dealloc` ops. [`Session`] parses, runs pipelines and prints, for programs that are not plugins.
+//! `dealloc` ops. Of a bufferized function, [`Function::buffers`] are what it allocates, to be put into one block, and
+//! [`Function::blocks`] the views of such blocks, with what the uses of each say about its life. [`Session`] parses, runs pipelines and prints, for programs that are not plugins.
 //!
 //! # How a function becomes a graph
 //! - A value has memory of its own, except views (`tensor.expand_shape`, `tosa.reshape`, …), which share the memory of their operand.
@@ -22,6 +23,10 @@ mod apply;
 #[cfg(feature = "llvm")]
 mod attributes;
 #[cfg(feature = "llvm")]
+mod blocks;
+#[cfg(feature = "llvm")]
+mod buffers;
+#[cfg(feature = "llvm")]
 mod effects;
 #[cfg(feature = "llvm")]
 mod error;
@@ -31,6 +36,8 @@ mod ffi;
 mod function;
 #[cfg(feature = "llvm")]
 mod import;
+#[cfg(feature = "llvm")]
+mod positions;
 #[cfg(feature = "llvm")]
 mod regions;
 #[cfg(feature = "llvm")]
@@ -42,6 +49,10 @@ mod units;
 
 #[cfg(feature = "llvm")]
 pub use apply::ApplyOptions;
+#[cfg(feature = "llvm")]
+pub use blocks::{BlockError, BlockViews, ViewOfBlock};
+#[cfg(feature = "llvm")]
+pub use buffers::{BlockSource, Buffers, Obstacle, OtherBuffer, StaticBuffer};
 #[cfg(feature = "llvm")]
 pub use error::{ApplyError, Diagnosed, ImportError};
 #[cfg(feature = "llvm")]

@@ -1,7 +1,7 @@
 //! The limits of a search, counted in tries.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use remat_plan::StopReason;
 use remat_solve::SolveControl;
@@ -57,6 +57,16 @@ impl<'a> Meter<'a> {
         self.stopped.is_some()
     }
 
+    /// Whether to stop, where what comes after that takes this time.
+    pub(crate) fn is_over_within(&mut self, time: Duration) -> bool {
+        let looks = self.tries >= self.next_look;
+        let is_near = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) <= time;
+        if !self.is_over() && looks && self.control.deadline.is_some_and(is_near) {
+            self.stopped = Some(StopReason::TimeLimit);
+        }
+        self.stopped.is_some()
+    }
+
     /// Why the search stopped: convergence where no limit did it.
     pub(crate) fn reason(&self) -> StopReason {
         self.stopped.unwrap_or(StopReason::Converged)
@@ -65,10 +75,8 @@ impl<'a> Meter<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
-
     use super::*;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn a_meter_says_why_it_stopped() {
@@ -83,6 +91,13 @@ mod tests {
         let control = SolveControl::new().time_limit(Duration::ZERO);
         let mut meter = Meter::new(&control);
         assert!(meter.is_over());
+        assert_eq!(meter.reason(), StopReason::TimeLimit);
+
+        let control = SolveControl::new().time_limit(Duration::from_secs(3600));
+        let mut meter = Meter::new(&control);
+        assert!(!meter.is_over_within(Duration::from_secs(60)));
+        meter.tick(INTERVAL);
+        assert!(meter.is_over_within(Duration::from_secs(3600)));
         assert_eq!(meter.reason(), StopReason::TimeLimit);
 
         let flag = AtomicBool::new(false);

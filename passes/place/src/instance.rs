@@ -98,6 +98,24 @@ impl Instance {
         spans[0].start..spans[spans.len() - 1].end
     }
 
+    /// The section in which these buffers take most together, the first of such.
+    pub(crate) fn fullest(&self, items: &[Item]) -> usize {
+        let mut change = vec![0; self.sections() + 1];
+        for &item in items {
+            let hull = self.hull(item);
+            change[hull.start] += self.size[item];
+            change[hull.end] -= self.size[item];
+        }
+        let (mut load, mut most, mut fullest) = (0, 0, 0);
+        for (section, change) in change.into_iter().enumerate() {
+            load += change;
+            if load > most {
+                (most, fullest) = (load, section);
+            }
+        }
+        fullest
+    }
+
     /// The lowest offset from `from` on that the buffer may have.
     pub(crate) fn aligned(&self, item: Item, from: i64) -> i64 {
         let alignment = self.alignment[item];

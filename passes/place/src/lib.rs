@@ -7,7 +7,7 @@
 //! 1. `place`: buffers that never meet in time are placed apart, as parts; `space`: several blocks become one;
 //! 2. `instance`: a part in flat arrays, sections of time instead of times;
 //! 3. `heuristic`: passes over the buffers in a fixed order, each into the lowest or the tightest hole of `occupancy`; `n log n` for each
-//!    of few holes;
+//!    of few holes; before these, of very many buffers, one in the order of time (`online`), which is `n log n` always;
 //! 4. `minimise`: attempts between the bound and the height that the heuristics reach;
 //! 5. `search`: the attempts: a canonical placement within a capacity, or the proof that there is none.
 //!
@@ -20,6 +20,7 @@ mod heuristic;
 mod instance;
 mod minimise;
 mod occupancy;
+mod online;
 mod place;
 mod search;
 mod space;

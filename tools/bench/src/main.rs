@@ -14,6 +14,7 @@ mod models;
 mod ort;
 mod panels;
 mod paper;
+mod place;
 mod poet;
 mod scaling;
 mod table;
@@ -42,6 +43,8 @@ enum Command {
     Generate(generate::Args),
     /// Overhead of dynamic rematerialization over memory, on logs of the DTR paper.
     Dtr(dtr::Args),
+    /// Buffers in one block: height, proof and time over several seeds, beside MiniMalloc.
+    Place(place::Args),
     /// Energy, memory and time with a second memory, on the networks and devices of the POET paper.
     Poet(poet::Args),
     /// Models before and after, and the time of everything around the solver.
@@ -67,6 +70,7 @@ fn main() -> anyhow::Result<()> {
         Command::Scaling(args) => scaling::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Dtr(args) => dtr::run(&args),
+        Command::Place(args) => place::run(&args),
         Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),

@@ -11,7 +11,9 @@
 #include "Remat/RematDialect.h"
 
 #include "mlir/CAPI/IR.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassOptions.h"
@@ -22,7 +24,7 @@ using namespace mlir;
 namespace {
 
 /// The numbers are those of `Job` in Rust.
-enum class Job : int32_t { Rematerialize = 0, Annotate = 1, Verify = 2 };
+enum class Job : int32_t { Rematerialize = 0, Annotate = 1, Place = 2, Verify = 3 };
 
 /// An option, as it stands in a pipeline.
 struct OptionText {
@@ -39,6 +41,10 @@ struct Figures {
   uint64_t recomputes;
   uint64_t addedTime;
   uint64_t boundOnAddedTime;
+  uint64_t block;
+  uint64_t load;
+  uint64_t placed;
+  uint64_t others;
 };
 
 using Run = bool (*)(int32_t job, MlirOperation function, const OptionText *options, size_t count, Figures *figures);
@@ -140,13 +146,43 @@ struct AnnotatePass : FunctionPass<AnnotatePass, Job::Annotate> {
   SmallVector<const Pass::Option<std::string> *> texts() { return {&profile, &device, &dynamicExtent}; }
 };
 
+struct PlacePass : FunctionPass<PlacePass, Job::Place> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlacePass)
+
+  PlacePass() = default;
+  PlacePass(const PlacePass &other) : FunctionPass(other) {}
+  StringRef getArgument() const final { return "remat-place"; }
+  StringRef getDescription() const final { return "Give the buffers of a function offsets in one block of memory"; }
+  void getDependentDialects(DialectRegistry &registry) const final { registry.insert<arith::ArithDialect, memref::MemRefDialect>(); }
+
+  REMAT_OPTION(block, "block", "alloc: the function allocates the block, or argument: it is the last argument (default: alloc)");
+  REMAT_OPTION(timeLimit, "time-limit", "longest time to search, per function (default: 10s)");
+  REMAT_OPTION(stepLimit, "step-limit", "most tries of a buffer at an offset, per function");
+  REMAT_OPTION(seed, "seed", "seed of random choices (default: 0)");
+  REMAT_OPTION(remarks, "remarks", "whether remarks say what was placed and what was not (default: true)");
+
+  Statistic blockBytes{this, "block", "Bytes of the blocks"};
+  Statistic load{this, "load", "Bytes that the placed buffers need at one time"};
+  Statistic placed{this, "placed", "Buffers that became views of a block"};
+  Statistic others{this, "others", "Buffers that stay allocated"};
+
+  SmallVector<const Pass::Option<std::string> *> texts() { return {&block, &timeLimit, &stepLimit, &seed, &remarks}; }
+
+  void record(const Figures &figures) {
+    blockBytes += figures.block;
+    load += figures.load;
+    placed += figures.placed;
+    others += figures.others;
+  }
+};
+
 struct VerifyPass : FunctionPass<VerifyPass, Job::Verify> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VerifyPass)
 
   VerifyPass() = default;
   VerifyPass(const VerifyPass &other) : FunctionPass(other) {}
   StringRef getArgument() const final { return "remat-verify"; }
-  StringRef getDescription() const final { return "Replay the schedule as it stands, and fail if it breaks the budget"; }
+  StringRef getDescription() const final { return "Replay the schedule as it stands, or check the views of blocks, and fail if the budget is exceeded"; }
 
   REMAT_OPTION(budget, "budget", "peak to stay within, in bytes or as 512MiB (default: what remat noted at the function)");
   REMAT_OPTION(dynamicExtent, "dynamic-extent", "what dynamic extents count as");
@@ -162,6 +198,7 @@ void rematRegisterPasses(Run rust) {
   run = rust;
   PassRegistration<RematPass>();
   PassRegistration<AnnotatePass>();
+  PassRegistration<PlacePass>();
   PassRegistration<VerifyPass>();
   rematRegisterLower();
   rematRegisterTransforms();

@@ -7,7 +7,10 @@ use std::slice;
 
 use remat_mlir::{Function, Severity};
 
-use crate::{ModelOptions, OptionError, PassError, PassOptions, VerifyOptions, annotate, rematerialize, verify};
+use crate::{
+    ModelOptions, OptionError, PassError, PassOptions, PlaceOptions, VerifyOptions, annotate, place, rematerialize,
+    verify,
+};
 
 /// An option, as it stands in a pipeline.
 #[repr(C)]
@@ -27,6 +30,10 @@ struct Figures {
     recomputes: u64,
     added_time: u64,
     bound_on_added_time: u64,
+    block: u64,
+    load: u64,
+    placed: u64,
+    others: u64,
 }
 
 /// `MlirOperation` of the C API.
@@ -121,6 +128,7 @@ fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> R
                 recomputes: report.recomputes as u64,
                 added_time: report.added_time(),
                 bound_on_added_time: report.bound_on_added_time(),
+                ..Figures::default()
             })
         }
         1 => {
@@ -128,6 +136,18 @@ fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> R
             set_all(options, |name, value| own.set(name, value))?;
             annotate(function, &own)?;
             Ok(Figures::default())
+        }
+        2 => {
+            let mut own = PlaceOptions::default();
+            set_all(options, |name, value| own.set(name, value))?;
+            let report = place(function, &own)?;
+            Ok(Figures {
+                block: report.block,
+                load: report.load,
+                placed: report.placed as u64,
+                others: report.others as u64,
+                ..Figures::default()
+            })
         }
         _ => {
             let mut own = VerifyOptions::default();

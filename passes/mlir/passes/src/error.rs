@@ -1,6 +1,6 @@
 //! Why a pass failed on a function.
 
-use remat_mlir::{ApplyError, Diagnosed, Function, ImportError, Severity};
+use remat_mlir::{ApplyError, BlockError, Diagnosed, Function, ImportError, Severity};
 use thiserror::Error;
 
 use crate::OptionError;
@@ -24,6 +24,12 @@ pub enum PassError<'c> {
     /// The schedule that stands in the function breaks a rule.
     #[error("{0}")]
     Schedule(String),
+    /// The views of a block break a rule.
+    #[error("{0}")]
+    Block(Diagnosed<'c, BlockError>),
+    /// The block is to be an argument, and the function takes no further one.
+    #[error("the function takes no block as an argument")]
+    NoArgument,
 }
 
 impl<'c> From<Diagnosed<'c, ImportError>> for PassError<'c> {
@@ -38,13 +44,20 @@ impl<'c> From<Diagnosed<'c, ApplyError>> for PassError<'c> {
     }
 }
 
+impl<'c> From<Diagnosed<'c, BlockError>> for PassError<'c> {
+    fn from(error: Diagnosed<'c, BlockError>) -> Self {
+        Self::Block(error)
+    }
+}
+
 impl PassError<'_> {
     /// Tells the error where it belongs: at an operation, else at `function`.
     pub fn emit(&self, function: Function<'_>) {
         match self {
             Self::Import(error) => error.emit(),
             Self::Apply(error) => error.emit(),
-            Self::Option(_) | Self::Plan(_) | Self::Schedule(_) => {
+            Self::Block(error) => error.emit(),
+            Self::Option(_) | Self::Plan(_) | Self::Schedule(_) | Self::NoArgument => {
                 function.emit(Severity::Error, &self.to_string());
             }
         }

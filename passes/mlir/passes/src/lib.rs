@@ -1,18 +1,22 @@
 //! Passes on MLIR functions.
 //!
-//! [`rematerialize`], [`annotate`] and [`verify`] are what the passes `remat`, `remat-annotate` and `remat-verify` do, for programs that
-//! hold functions themselves; [`register_passes`] makes MLIR know the passes by name. Both ways run the same code.
+//! [`rematerialize`], [`annotate`], [`place`] and [`verify`] are what the passes `remat`, `remat-annotate`, `remat-place` and `remat-verify`
+//! do, for programs that hold functions themselves; [`register_passes`] makes MLIR know the passes by name. Both ways run the same code.
 //!
 //! Without the feature `llvm` the crate is empty.
 
 #[cfg(feature = "llvm")]
 mod annotate;
 #[cfg(feature = "llvm")]
+mod blocks;
+#[cfg(feature = "llvm")]
 mod bridge;
 #[cfg(feature = "llvm")]
 mod error;
 #[cfg(feature = "llvm")]
 mod options;
+#[cfg(feature = "llvm")]
+mod place;
 #[cfg(feature = "llvm")]
 mod rematerialize;
 #[cfg(feature = "llvm")]
@@ -25,7 +29,9 @@ pub use bridge::{register_dialect, register_passes};
 #[cfg(feature = "llvm")]
 pub use error::PassError;
 #[cfg(feature = "llvm")]
-pub use options::{ModelOptions, OptionError, PassOptions, VerifyOptions};
+pub use options::{ModelOptions, OptionError, PassOptions, PlaceOptions, VerifyOptions};
+#[cfg(feature = "llvm")]
+pub use place::{PlaceReport, place};
 #[cfg(feature = "llvm")]
 pub use remat_mlir as mlir;
 #[cfg(feature = "llvm")]

@@ -6,7 +6,11 @@ use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
 use remat::profile::ProfileFile;
 use remat::solver::MAX_THREADS;
 use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
+use remat_mlir::BlockSource;
 use thiserror::Error;
+
+/// How long a pass searches, where nothing else is said.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// An option that has no meaning.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -58,7 +62,7 @@ impl Default for PassOptions {
                 solver: remat::default_solver().name().to_owned(),
             },
             goal: Goal::default(),
-            time_limit: Duration::from_secs(10),
+            time_limit: TIME_LIMIT,
             step_limit: None,
             threads: 1,
             seed: 0,
@@ -75,6 +79,57 @@ pub struct VerifyOptions {
     pub budget: Option<u64>,
     /// What dynamic extents count as.
     pub dynamic_extent: Option<u64>,
+}
+
+/// How `remat-place` is to place buffers.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaceOptions {
+    /// Where the block comes from.
+    pub source: BlockSource,
+    /// Longest time to search.
+    pub time_limit: Duration,
+    /// Most tries of a buffer at an offset.
+    pub step_limit: Option<u64>,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// Whether remarks say what was done, and what was left.
+    pub remarks: bool,
+}
+
+impl Default for PlaceOptions {
+    fn default() -> Self {
+        Self {
+            source: BlockSource::Allocated,
+            time_limit: TIME_LIMIT,
+            step_limit: None,
+            seed: 0,
+            remarks: true,
+        }
+    }
+}
+
+impl PlaceOptions {
+    /// Sets the option `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] if there is none of this name, or the value has no meaning.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        match name {
+            "block" => {
+                self.source = match value {
+                    "alloc" => BlockSource::Allocated,
+                    "argument" => BlockSource::Argument,
+                    _ => return Err(wrong(name, format!("`{value}` is neither `alloc` nor `argument`"))),
+                }
+            }
+            "time-limit" => self.time_limit = duration(name, value)?,
+            "step-limit" => self.step_limit = Some(number(name, value)?),
+            "seed" => self.seed = number(name, value)?,
+            "remarks" => self.remarks = truth(name, value)?,
+            _ => return Err(wrong(name, "there is no such option".to_owned())),
+        }
+        Ok(())
+    }
 }
 
 impl ModelOptions {
@@ -115,9 +170,7 @@ impl PassOptions {
                     Some(remat::plan::parse_share(value).map_err(|error| because(error.to_string()))?);
             }
             "solver" => value.clone_into(&mut self.request.solver),
-            "time-limit" => {
-                self.time_limit = remat::plan::parse_duration(value).map_err(|error| because(error.to_string()))?;
-            }
+            "time-limit" => self.time_limit = duration(name, value)?,
             "step-limit" => self.step_limit = Some(number(name, value)?),
             "threads" => {
                 let threads = usize::try_from(number(name, value)?).ok();
@@ -208,6 +261,10 @@ fn bytes(name: &str, value: &str) -> Result<u64, OptionError> {
     remat::plan::parse_bytes(value).map_err(|error| wrong(name, error.to_string()))
 }
 
+fn duration(name: &str, value: &str) -> Result<Duration, OptionError> {
+    remat::plan::parse_duration(value).map_err(|error| wrong(name, error.to_string()))
+}
+
 fn truth(name: &str, value: &str) -> Result<bool, OptionError> {
     match value {
         "true" | "1" => Ok(true),
@@ -276,5 +333,13 @@ mod tests {
             );
         }
         assert!(VerifyOptions::default().set("budget", "80%").is_err());
+        for (name, value) in [
+            ("block", "stack"),
+            ("time-limit", "soon"),
+            ("seed", "-1"),
+            ("budget", "80%"),
+        ] {
+            assert!(PlaceOptions::default().set(name, value).is_err(), "{name}={value}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use remat::{LoadOptions, Model};
 use remat_mlir::{Function, ImportOptions};
 
 use crate::rematerialize::BUDGET;
-use crate::{PassError, VerifyOptions};
+use crate::{PassError, VerifyOptions, blocks};
 
 /// A second memory of any size: how long transfers take is not asked here.
 const SECOND_MEMORY: Paging = Paging {
@@ -28,9 +28,23 @@ const FREE_OF_CHARGE: Transfer = Transfer {
 /// Replays the schedule that stands in the function: every operation in its order, a tensor released at its `remat.dealloc` or, where there
 /// is none, after its last reader, and away from its `remat.page_out` to its `remat.page_in`. Returns the peak.
 ///
+/// A function whose buffers were put into a block has no tensors any more. There the views of the block are judged, and what is returned is
+/// the size of the block.
+///
 /// # Errors
-/// [`PassError::Schedule`] if something is read after it was released, or the peak exceeds the budget.
+/// [`PassError::Schedule`] if something is read after it was released, or the peak exceeds the budget; [`PassError::Block`] if views of a
+/// block break a rule.
 pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64, PassError<'c>> {
+    let noted = || function.integer(BUDGET).and_then(|budget| u64::try_from(budget).ok());
+    let budget = options.budget.or_else(noted);
+    if let Some(bytes) = blocks::verify(function)? {
+        return match budget {
+            Some(budget) if bytes > budget => Err(PassError::Schedule(format!(
+                "the block has {bytes} bytes, the budget is {budget} bytes"
+            ))),
+            _ => Ok(bytes),
+        };
+    }
     let import = ImportOptions {
         dynamic_extent: options.dynamic_extent,
         scheduled: true,
@@ -55,8 +69,7 @@ pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64
     problem.paging = Some(SECOND_MEMORY);
     let replay = remat::verify::replay(&problem, &plan)
         .map_err(|rejection| PassError::Schedule(format!("the schedule is broken: {rejection}")))?;
-    let noted = || function.integer(BUDGET).and_then(|budget| u64::try_from(budget).ok());
-    if let Some(budget) = options.budget.or_else(noted)
+    if let Some(budget) = budget
         && replay.peak > budget
     {
         let at = match plan.steps.get(replay.peak_step) {

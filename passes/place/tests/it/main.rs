@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod blocks;
+mod large;
 mod properties;
 mod small;
 mod truth;
