@@ -274,7 +274,8 @@ fn without_the_arena(off: &ArenaOff) -> String {
         against.push(format!("{time}, more than {most} %"));
     }
     format!(
-        "settings  the defaults; with the memory arena off the heap peak is {} lower, but {}",
+        "settings  the defaults; with the memory arena off the heap peak is {} lower, but {}\n          \
+         `--arena-plan` gives every buffer its place in one block: the lower peak, in a process that grows by no more",
         bytes(off.saved_bytes),
         against.join(", and ")
     )
