@@ -78,8 +78,9 @@ def is_exact(out, report, threads):
 
 
 @pytest.mark.parametrize("threads", THREADS)
-def test_every_run_of_a_model_as_it_came_follows_the_plan(model_path, planned, threads):
-    is_exact(*planned(model_path, "--budget", "none"), threads)
+@pytest.mark.parametrize("model", models.OWN + models.LIGHT, ids=lambda path: path.stem)
+def test_every_run_of_a_model_as_it_came_follows_the_plan(model, planned, threads):
+    is_exact(*planned(model, "--budget", "none"), threads)
 
 
 @pytest.mark.parametrize("threads", THREADS)
