@@ -59,7 +59,7 @@ def if_nested(f):
     """Captures through two levels, and local names that a careless rename would hit or take."""
     f.op("Exp", ["x"], "skip")
     f.op("Neg", ["skip"], "other")
-    mean = f.pressure("other")
+    mean = f.pressure("other", copies=4)
     f.constant("zero", 0)
     f.op("Greater", [mean, "zero"], "yes")
     # The name that a clone of `skip` would get is taken by a value of a branch.
@@ -87,7 +87,7 @@ def loop_ends(condition):
 def loop_captures(f):
     """A loop body reads a result that is recomputed, carries a value and collects another."""
     f.op("Exp", ["x"], "skip")
-    mean = f.pressure("skip")
+    mean = f.pressure("skip", copies=4)
     f.constant("count", 3, np.int64)
     nodes = [
         loop_ends("go"),
@@ -108,7 +108,7 @@ def loop_shadows(f):
     """The body's own input has the name of the result that is recomputed; a branch reads it and an outer value."""
     f.op("Exp", ["x"], "skip")
     f.op("Neg", ["skip"], "other")
-    mean = f.pressure("other")
+    mean = f.pressure("other", copies=4)
     f.constant("count", 2, np.int64)
     nodes = [
         loop_ends("go"),

@@ -57,9 +57,9 @@ class Feature:
     def output(self, name, shape=SHAPE, element=FLOAT):
         self.outputs.append(value(name, shape, element))
 
-    def pressure(self, tensor, name="pressure"):
-        """Takes four times the memory of `tensor` beside it, none of it overwritten, and leaves a number."""
-        self.op("Concat", [tensor, tensor], f"{name}.wide", axis=0)
+    def pressure(self, tensor, name="pressure", copies=2):
+        """Takes twice the memory of so many copies of `tensor` beside it, none of it overwritten, and leaves a number."""
+        self.op("Concat", [tensor] * copies, f"{name}.wide", axis=0)
         self.op("Erf", [f"{name}.wide"], f"{name}.erf")
         return self.op("ReduceMean", [f"{name}.erf"], f"{name}.mean", keepdims=0)
 
