@@ -78,9 +78,9 @@ def is_exact(out, report, threads):
 
 
 @pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("model", models.OWN + models.LIGHT, ids=lambda path: path.stem)
-def test_every_run_of_a_model_as_it_came_follows_the_plan(model, planned, threads):
-    is_exact(*planned(model, "--budget", "none"), threads)
+@pytest.mark.parametrize("network", models.OWN + models.LIGHT, ids=lambda path: path.stem)
+def test_every_run_of_a_model_as_it_came_follows_the_plan(network, planned, threads):
+    is_exact(*planned(network, "--budget", "none"), threads)
 
 
 @pytest.mark.parametrize("threads", THREADS)
