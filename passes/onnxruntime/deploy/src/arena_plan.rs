@@ -94,6 +94,9 @@ pub struct ArenaCaseReport {
     pub resident_later_bytes: Option<u64>,
 }
 
+/// How many more sessions are recorded to find out why one did not follow its plan.
+const OTHER_SESSIONS: usize = 3;
+
 /// Where the plans of a model file lie.
 #[must_use]
 pub fn arena_plan_path(model: &Path) -> PathBuf {
@@ -168,7 +171,14 @@ pub fn plan_arena(
     let mut cases = Vec::new();
     for (case, plan) in reports {
         tell(control, "the plan is replayed");
-        let measured = replay(request, case, &library, &tried, &runner)?;
+        let measured = replay(request, case, &library, &tried, &runner).map_err(|error| match error {
+            DeployError::ArenaPlan(ArenaPlanError::NotFollowed { .. })
+                if is_other_each_time(request, case, &library, &runner, &plan) =>
+            {
+                ArenaPlanError::OtherOrder.into()
+            }
+            error => error,
+        })?;
         cases.push(report(case, &plan, &measured));
     }
     let path = arena_plan_path(request.model);
@@ -205,6 +215,30 @@ impl ArenaPlanRequest<'_> {
             ..settings
         }
     }
+}
+
+/// Whether a session that is loaded anew allocates other buffers than those of `plan`, which one before it allocated.
+fn is_other_each_time(
+    request: &ArenaPlanRequest<'_>,
+    case: &ArenaCase,
+    library: &Path,
+    runner: &Runner<'_>,
+    plan: &ArenaPlan,
+) -> bool {
+    let planned = || plan.buffers.iter().map(|buffer| (buffer.bytes, buffer.first));
+    let sessions = (0..OTHER_SESSIONS).filter_map(|_| {
+        let settings = request.settings(case, library, None);
+        record(runner, request.model, &settings).ok()
+    });
+    sessions.into_iter().any(|recorded| {
+        let last = recorded.runs.last();
+        last.is_some_and(|run| {
+            !run.buffers
+                .iter()
+                .map(|buffer| (buffer.bytes, buffer.first))
+                .eq(planned())
+        })
+    })
 }
 
 /// Runs the file with the plans, and checks that it follows them and computes what it computes without them.

@@ -136,6 +136,11 @@ pub enum ArenaPlanError {
         /// Buffers that lie where they are planned.
         placed: u64,
     },
+    /// The runtime orders the nodes of the model differently each time that it loads it.
+    #[error(
+        "the runtime allocates in another order each time that it loads the model, so no plan of its memory can be followed"
+    )]
+    OtherOrder,
 }
 
 impl ArenaPlanError {
@@ -143,7 +148,7 @@ impl ArenaPlanError {
         match self {
             Self::NoLibrary | Self::File { .. } => ErrorKind::Input,
             Self::OutputDiffers(_) => ErrorKind::Internal,
-            Self::NotFollowed { .. } => ErrorKind::Negative,
+            Self::NotFollowed { .. } | Self::OtherOrder => ErrorKind::Negative,
         }
     }
 }
