@@ -1,14 +1,35 @@
 //! Compiles this crate a second time, as the shared library that ONNX Runtime loads, so that every program that writes plans has the
 //! library at hand that follows them.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+
+mod cdylib {
+    include!("../cdylib.rs");
+}
+
+/// How it is compiled: for speed, small, and with a configuration of its own. The runtime's environment refers to it when the session that
+/// loaded it is gone, so it is never unloaded.
+const OPTIONS: [&str; 12] = [
+    "-C",
+    "opt-level=3",
+    "-C",
+    "codegen-units=1",
+    "-C",
+    "strip=symbols",
+    "-C",
+    "overflow-checks=on",
+    "-C",
+    "link-arg=-Wl,-z,nodelete",
+    "--cfg",
+    "arena_library",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(arena_library)");
     println!("cargo::rustc-check-cfg=cfg(arena_embedded)");
-    match compile() {
+    match library() {
         Ok(Some(library)) => {
             println!("cargo::rustc-env=REMAT_ARENA_LIBRARY={}", library.display());
             println!("cargo::rustc-cfg=arena_embedded");
@@ -19,47 +40,9 @@ fn main() {
 }
 
 /// The library; `None` where the system has not what it needs.
-fn compile() -> Result<Option<PathBuf>, String> {
-    let variable = |name: &str| std::env::var(name).map_err(|error| format!("{name}: {error}"));
-    if variable("CARGO_CFG_TARGET_OS")? != "linux" {
+fn library() -> Result<Option<PathBuf>, String> {
+    if cdylib::variable("CARGO_CFG_TARGET_OS")? != "linux" {
         return Ok(None);
     }
-    let library = Path::new(&variable("OUT_DIR")?).join("libremat_arena.so");
-    let mut rustc = Command::new(variable("RUSTC")?);
-    rustc.args([
-        "--crate-name",
-        "remat_arena",
-        "--crate-type",
-        "cdylib",
-        "--edition",
-        "2024",
-    ]);
-    rustc.args([
-        "-C",
-        "opt-level=3",
-        "-C",
-        "panic=abort",
-        "-C",
-        "strip=symbols",
-        "-C",
-        "codegen-units=1",
-    ]);
-    rustc.args(["-C", "overflow-checks=on", "--cfg", "arena_library"]);
-    // The runtime's environment refers to the library when the session that loaded it is gone.
-    rustc.args(["-C", "link-arg=-Wl,-z,nodelete"]);
-    rustc.args(["--target", &variable("TARGET")?]);
-    if let Ok(linker) = variable("RUSTC_LINKER") {
-        rustc.arg("-C").arg(format!("linker={linker}"));
-    }
-    let output = rustc.arg("-o").arg(&library).arg("src/lib.rs").output();
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(Some(library));
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Err(words
-        .lines()
-        .find(|line| line.starts_with("error"))
-        .unwrap_or("rustc failed")
-        .to_owned())
+    cdylib::compile("remat_arena", "src/lib.rs", &OPTIONS).map(Some)
 }

@@ -1,7 +1,10 @@
 //! Compiles the heap meter where it can be preloaded, and lets tests find OR-Tools where they link it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
+
+mod cdylib {
+    include!("../cdylib.rs");
+}
 
 mod rpath {
     include!("../../ortools/rpath.rs");
@@ -17,8 +20,9 @@ const METER: &str = "meter/heap_meter.rs";
 fn main() {
     rpath::run();
     println!("cargo::rerun-if-changed={METER}");
+    println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(heap_meter)");
-    match compile_meter() {
+    match meter() {
         Ok(Some(library)) => {
             println!("cargo::rustc-env=REMAT_HEAP_METER={}", library.display());
             println!("cargo::rustc-cfg=heap_meter");
@@ -29,29 +33,10 @@ fn main() {
 }
 
 /// The meter as a shared library; `None` where the system cannot preload it.
-fn compile_meter() -> Result<Option<PathBuf>, String> {
-    let variable = |name: &str| std::env::var(name).map_err(|error| format!("{name}: {error}"));
-    let is_glibc = variable("CARGO_CFG_TARGET_OS")? == "linux" && variable("CARGO_CFG_TARGET_ENV")? == "gnu";
-    if !is_glibc {
+fn meter() -> Result<Option<PathBuf>, String> {
+    let is_linux = cdylib::variable("CARGO_CFG_TARGET_OS")? == "linux";
+    if !is_linux || cdylib::variable("CARGO_CFG_TARGET_ENV")? != "gnu" {
         return Ok(None);
     }
-    let library = Path::new(&variable("OUT_DIR")?).join("libremat_heap_meter.so");
-    let mut rustc = Command::new(variable("RUSTC")?);
-    rustc.args(["--crate-name", "remat_heap_meter", "--crate-type", "cdylib"]);
-    rustc.args(["--edition", "2024", "-C", "opt-level=2", "-C", "panic=abort"]);
-    rustc.args(["--target", &variable("TARGET")?]);
-    if let Ok(linker) = variable("RUSTC_LINKER") {
-        rustc.arg("-C").arg(format!("linker={linker}"));
-    }
-    let output = rustc.arg("-o").arg(&library).arg(METER).output();
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(Some(library));
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Err(words
-        .lines()
-        .find(|line| line.starts_with("error"))
-        .unwrap_or("rustc failed")
-        .to_owned())
+    cdylib::compile("remat_heap_meter", METER, &["-C", "opt-level=2"]).map(Some)
 }

@@ -4,17 +4,11 @@ use std::fmt::Write;
 
 use plotters::prelude::*;
 
-use crate::legend::{self, Area, Sample, tick};
+use crate::legend::{self, Area, HEAD, LABELS, MARGIN, Sample, tick};
 use crate::{DrawError, DrawResult, svg};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1200, 640);
-/// Height of the title with the list of names below it.
-const HEAD: u32 = 70;
-/// Room to the left of the block.
-const LABELS: u32 = 80;
-/// Room around the block.
-const MARGIN: u32 = 10;
 /// Height of the letters of a name.
 const FONT: i32 = 11;
 /// Width of a letter at most, as far as it can be known without the font of the reader.

@@ -3,6 +3,12 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+/// Height of a title with a list of names below it.
+pub(crate) const HEAD: u32 = 70;
+/// Room for labels to the left of a chart.
+pub(crate) const LABELS: u32 = 80;
+/// Room around a chart.
+pub(crate) const MARGIN: u32 = 10;
 /// Height of a line of names.
 pub(crate) const LINE: i32 = 20;
 /// Width of a sample.

@@ -2,19 +2,13 @@
 
 use plotters::prelude::*;
 
-use crate::legend::{self, Area, Sample, tick};
+use crate::legend::{self, Area, HEAD, LABELS, MARGIN, Sample, tick};
 use crate::{DrawError, DrawResult, svg};
 
 /// Width and height in pixels.
 const SIZE: (u32, u32) = (1200, 560);
-/// Height of the title with the list of names below it.
-const HEAD: u32 = 70;
 /// Height of the lanes.
 const LANES: u32 = 120;
-/// Room to the left of both charts.
-const LABELS: u32 = 80;
-/// Room around each chart.
-const MARGIN: u32 = 10;
 /// Most bars that are set off against their neighbors by a border; more would be borders only.
 const MOST_BORDERS: usize = 400;
 

@@ -156,29 +156,14 @@ impl Api {
             return None;
         }
         type Get = unsafe extern "C" fn(*const c_void, *const c_char, *mut c_char, *mut usize) -> Status;
+        let get = |text: *mut c_char, length: *mut usize| {
+            call!(self, GET_SESSION_CONFIG_ENTRY, Get, options, key.as_ptr(), text, length)
+        };
         let mut length = 0;
-        let asked = call!(
-            self,
-            GET_SESSION_CONFIG_ENTRY,
-            Get,
-            options,
-            key.as_ptr(),
-            null_mut(),
-            &raw mut length
-        );
         // Without room for the text, some versions call it an error to ask for its length.
-        self.failed(asked);
+        self.failed(get(null_mut(), &raw mut length));
         let mut text = vec![0u8; length];
-        let into = text.as_mut_ptr().cast();
-        let asked = call!(
-            self,
-            GET_SESSION_CONFIG_ENTRY,
-            Get,
-            options,
-            key.as_ptr(),
-            into,
-            &raw mut length
-        );
+        let asked = get(text.as_mut_ptr().cast(), &raw mut length);
         if self.failed(asked) {
             return None;
         }

@@ -275,7 +275,7 @@ fn without_the_arena(off: &ArenaOff) -> String {
     }
     format!(
         "settings  the defaults; with the memory arena off the heap peak is {} lower, but {}\n          \
-         `--arena-plan` gives every buffer its place in one block: the lower peak, in a process that grows by no more",
+         `--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows",
         bytes(off.saved_bytes),
         against.join(", and ")
     )
