@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Attribute, Body, Effects, Graph, Op, OpId, OpKind, SizeError, Storage, StorageClass, StorageId, Tensor, TensorId,
-    ValueType,
+    Attribute, Body, Effects, Graph, Op, OpId, OpKind, Part, SizeError, Storage, StorageClass, StorageId, Tensor,
+    TensorId, ValueType,
 };
 
 /// Where a result lives.
@@ -54,6 +54,8 @@ pub struct OpSpec {
     pub source: Option<u32>,
     /// Its subgraphs.
     pub bodies: Vec<Body>,
+    /// By result: the part of a tensor that it holds after fission.
+    pub parts: Vec<Option<Part>>,
 }
 
 impl OpSpec {
@@ -72,6 +74,7 @@ impl OpSpec {
             attributes: BTreeMap::new(),
             source: None,
             bodies: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -148,6 +151,21 @@ impl GraphBuilder {
         self.source(name, ty, StorageClass::Constant)
     }
 
+    /// Adds a constant whose elements the graph states, in row-major order.
+    ///
+    /// # Errors
+    /// [`SizeError`] if its size overflows.
+    pub fn integers(
+        &mut self,
+        name: impl Into<String>,
+        ty: ValueType,
+        elements: Vec<i64>,
+    ) -> Result<TensorId, SizeError> {
+        let tensor = self.source(name, ty, StorageClass::Constant)?;
+        self.graph.values.insert(tensor, elements);
+        Ok(tensor)
+    }
+
     /// Adds an op after all others; returns its id and the ids of its results.
     ///
     /// # Errors
@@ -186,6 +204,7 @@ impl GraphBuilder {
             attributes: spec.attributes,
             source: spec.source,
             bodies: spec.bodies,
+            parts: spec.parts,
         });
         Ok((id, outputs))
     }

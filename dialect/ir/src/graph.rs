@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
 
-use crate::{Attribute, Block, OpId, StorageId, TensorId, ValueType};
+use crate::{Attribute, Block, OpId, Part, StorageId, TensorId, ValueType};
 
 /// What running an op does besides computing its results.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -90,6 +90,8 @@ pub struct Op {
     pub source: Option<u32>,
     /// Its subgraphs, as far as the importer knows them.
     pub bodies: Vec<Body>,
+    /// By result: the part of a tensor that it holds after fission; empty for ops that fission did not make.
+    pub parts: Vec<Option<Part>>,
 }
 
 /// A subgraph of an op: a branch, or what a loop repeats. It is there to tell what the op takes; the file's own stays with the importer.
@@ -121,6 +123,7 @@ impl Op {
             attributes: BTreeMap::new(),
             source: None,
             bodies: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
@@ -187,6 +190,9 @@ pub struct Graph {
     pub outputs: Vec<TensorId>,
     /// Where storages lie in one block of memory, where that is planned.
     pub block: Option<Block>,
+    /// Elements, in row-major order, of 64-bit integer constants: bounds of slices, shapes. Those that a pass made are all here; those of a file
+    /// stay there, unless they are asked for.
+    pub values: BTreeMap<TensorId, Vec<i64>>,
 }
 
 impl Graph {

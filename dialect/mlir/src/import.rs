@@ -245,6 +245,7 @@ impl<'c> Importer<'_, 'c> {
             attributes,
             source: u32::try_from(position).ok(),
             bodies: Vec::new(),
+            parts: Vec::new(),
         };
         for result in 0..entry.results {
             let ty = self.ty(entry.first_result + result);

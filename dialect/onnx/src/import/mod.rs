@@ -400,6 +400,7 @@ impl<'m> Importer<'m> {
             attributes: attributes::to_graph(node),
             source: Some(index),
             bodies: self.bodies(node),
+            parts: Vec::new(),
         };
         let first = node.output.first().map_or("", String::as_str);
         let (op, outputs) = self

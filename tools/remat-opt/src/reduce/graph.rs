@@ -157,6 +157,7 @@ impl<'a> Rebuild<'a> {
             attributes: op.attributes.clone(),
             source: op.source,
             bodies: op.bodies.clone(),
+            parts: op.parts.clone(),
         };
         let (new, results) = self.new.op(spec).ok()?;
         self.ops.insert(id, new);
