@@ -5,13 +5,13 @@ use std::fmt::{self, Write};
 use bytesize::ByteSize;
 
 use crate::text::Name;
-use crate::{Graph, Op, OpId, OpKind, StorageClass, TensorId};
+use crate::{Graph, Op, OpId, OpKind, Part, StorageClass, TensorId};
 
 impl Graph {
     /// The graph as a `digraph` of Graphviz; equal graphs give equal text.
     ///
     /// Boxes are ops with their place in the reference order, ellipses are graph inputs, constants and outputs, arrows are
-    /// tensors with the sizes of their storages. Recompute ops are filled orange and point to what they repeat, `dealloc`
+    /// tensors with the sizes of their storages. Ops that fission made say which part of a tensor they compute. Recompute ops are filled orange and point to what they repeat, `dealloc`
     /// ops are red octagons, `page_out` and `page_in` ops blue houses, ops that may not be recomputed have a thick frame; arrows of views are dashed.
     ///
     /// # Panics
@@ -67,7 +67,10 @@ fn draw_op(graph: &Graph, out: &mut String, id: OpId, op: &Op) -> fmt::Result {
         kind if kind.is_run() => op.name.as_str(),
         _ => op.reads().next().map_or("", |id| graph.tensors[id].name.as_str()),
     };
-    let label = quoted(&[&format!("{at}: {what}"), &Name(subject).to_string()]);
+    let mut lines = vec![format!("{at}: {what}"), Name(subject).to_string()];
+    lines.extend(op.parts.iter().flatten().map(Part::to_string));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let label = quoted(&lines);
     writeln!(out, "  op{at} [label={label}{style}];")?;
     for tensor in op.reads() {
         draw_arrow(graph, out, tensor, &format!("op{at}"))?;

@@ -190,7 +190,7 @@ pub struct Graph {
     pub outputs: Vec<TensorId>,
     /// Where storages lie in one block of memory, where that is planned.
     pub block: Option<Block>,
-    /// Elements, in row-major order, of 64-bit integer constants: bounds of slices, shapes. Those that a pass made are all here; those of a file
+    /// Elements, in row-major order, of 64-bit and 32-bit integer constants: bounds of slices, shapes. Those that a pass made are all here; those of a file
     /// stay there, unless they are asked for.
     pub values: BTreeMap<TensorId, Vec<i64>>,
 }

@@ -22,7 +22,10 @@
 //! 7. nothing is read while its storage is in the second memory; only results of ops that are in memory are paged out, only what was
 //!    paged out is paged in, and graph outputs are in memory at the end;
 //! 8. where the graph has a block, results of ops that have an offset lie in it, at multiples of its alignment, and no two that are in memory
-//!    at one time share a byte; nor does the workspace of an op that runs.
+//!    at one time share a byte; nor does the workspace of an op that runs;
+//! 9. an op that says which part of a tensor it computes says so of each of its results; a part has rows on every axis, and those of the
+//!    result, spare rows taken away;
+//! 10. elements are stated of 64-bit and 32-bit integer constants only, as many as their type has.
 
 mod attribute;
 mod block;
@@ -31,6 +34,7 @@ mod dot;
 mod graph;
 mod ids;
 mod part;
+mod part_checks;
 mod places;
 pub mod text;
 mod types;

@@ -1,6 +1,9 @@
 //! Fission: parts of tensors, computed by ops of their own.
 
+use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
+
+use crate::text::Name;
 
 /// What a result of an op holds after fission: a part of a tensor that the graph before fission computed whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +35,38 @@ impl Part {
             of: of.into(),
             ranges: dims.iter().map(|&dim| 0..dim).collect(),
             spare: None,
+        }
+    }
+
+    /// The dimensions of a result that holds the part, spare rows included; `None` if one does not fit 64 bits, or if spare rows lie on an
+    /// axis that the part does not have.
+    #[must_use]
+    pub fn dims(&self) -> Option<Vec<u64>> {
+        let mut dims: Vec<u64> = self
+            .ranges
+            .iter()
+            .map(|range| range.end.saturating_sub(range.start))
+            .collect();
+        if let Some(Spare { axis, before, after }) = self.spare {
+            let dim = dims.get_mut(axis)?;
+            *dim = dim.checked_add(before)?.checked_add(after)?;
+        }
+        Some(dims)
+    }
+}
+
+/// As the textual form writes it: `y[0:1, 0:64, 8:16]`, `y[0:4] spare 0 before 1 after 1`.
+impl Display for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", Name(&self.of))?;
+        for (i, range) in self.ranges.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{}:{}", range.start, range.end)?;
+        }
+        f.write_str("]")?;
+        match self.spare {
+            Some(Spare { axis, before, after }) => write!(f, " spare {axis} before {before} after {after}"),
+            None => Ok(()),
         }
     }
 }

@@ -90,6 +90,22 @@ pub enum GraphError {
         /// The reason.
         why: String,
     },
+    /// Invariant 9.
+    #[error("op `{op}` cannot compute such a part: {why}")]
+    BadPart {
+        /// The op.
+        op: String,
+        /// The reason.
+        why: String,
+    },
+    /// Invariant 10.
+    #[error("`{tensor}` cannot have these elements: {why}")]
+    BadValues {
+        /// The tensor.
+        tensor: String,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// Where a storage is.
@@ -114,6 +130,8 @@ impl Graph {
         self.check_recomputes(&mut errors);
         self.check_memory(&mut errors);
         self.check_block(&mut errors);
+        self.check_parts(&mut errors);
+        self.check_values(&mut errors);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 

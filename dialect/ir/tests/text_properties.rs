@@ -8,8 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use remat_ir::{
-    Attribute, Dim, Effects, ElementType, Graph, GraphBuilder, OpId, OpKind, OpSpec, Placement, ResultSpec,
-    StorageClass, StorageId, TensorId, ValueType,
+    Attribute, Dim, Effects, ElementType, Graph, GraphBuilder, OpId, OpKind, OpSpec, Part, Placement, ResultSpec,
+    Spare, StorageClass, StorageId, TensorId, ValueType,
 };
 
 /// One line of a graph to be; indices select among what exists by then, and lines that would break it are left out.
@@ -17,6 +17,7 @@ use remat_ir::{
 enum Line {
     Input(String, ValueType),
     Constant(String, ValueType),
+    Integers(String, Vec<i64>),
     Op(OpLine),
     Recompute(Index, OpLine),
     Dealloc(Index, Option<String>),
@@ -37,6 +38,8 @@ struct OpLine {
     effects: Effects,
     attributes: Vec<(String, Attribute)>,
     source: Option<u32>,
+    /// The parts that the results are, if any: a name, where rows begin, spare rows and their axis.
+    parts: Option<(String, u64, Option<(usize, u64, u64)>)>,
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -105,9 +108,13 @@ fn op_line() -> impl Strategy<Value = OpLine> {
         select(effects.to_vec()),
         vec((name(), attribute()), 0..3),
         any::<Option<u32>>(),
+        prop::option::weighted(
+            0.3,
+            (name(), 0_u64..9, prop::option::of((0_usize..4, 0_u64..3, 0_u64..3))),
+        ),
     )
         .prop_map(
-            |((name, domain, op_type), inputs, captures, results, effects, attributes, source)| OpLine {
+            |((name, domain, op_type), inputs, captures, results, effects, attributes, source, parts)| OpLine {
                 name,
                 domain,
                 op_type,
@@ -117,6 +124,7 @@ fn op_line() -> impl Strategy<Value = OpLine> {
                 effects,
                 attributes,
                 source,
+                parts,
             },
         )
 }
@@ -125,6 +133,7 @@ fn line() -> impl Strategy<Value = Line> {
     prop_oneof![
         2 => (name(), value_type()).prop_map(|(name, ty)| Line::Input(name, ty)),
         2 => (name(), value_type()).prop_map(|(name, ty)| Line::Constant(name, ty)),
+        1 => (name(), vec(any::<i64>(), 0..4)).prop_map(|(name, elements)| Line::Integers(name, elements)),
         6 => op_line().prop_map(Line::Op),
         3 => (any::<Index>(), op_line()).prop_map(|(of, op)| Line::Recompute(of, op)),
         2 => (any::<Index>(), prop::option::of(name())).prop_map(|(t, name)| Line::Dealloc(t, name)),
@@ -188,6 +197,11 @@ impl Growing {
             Line::Constant(name, ty) => {
                 self.builder.constant(fresh(&mut self.tensor_names, name), ty).unwrap();
             }
+            Line::Integers(name, elements) => {
+                let ty = ValueType::tensor(ElementType::Int64, &[elements.len() as u64]);
+                let name = fresh(&mut self.tensor_names, name);
+                self.builder.integers(name, ty, elements).unwrap();
+            }
             Line::Op(line) => {
                 let spec = self.spec(line);
                 self.builder.op(spec).unwrap();
@@ -204,6 +218,7 @@ impl Growing {
                 spec.kind = OpKind::Recompute { of: *of };
                 (spec.domain, spec.op_type) = (original.domain.clone(), original.op_type.clone());
                 spec.results.resize(original.outputs.len(), None);
+                spec.parts.clear();
                 self.builder.op(spec).unwrap();
             }
             Line::Dealloc(at, name) => {
@@ -272,6 +287,9 @@ impl Growing {
             },
         };
         spec.results = line.results.into_iter().map(|node| node.map(&mut result)).collect();
+        spec.parts = line
+            .parts
+            .map_or_else(Vec::new, |parts| parts_of(&spec.results, &parts));
         spec
     }
 
@@ -285,6 +303,32 @@ impl Growing {
         }
         graph
     }
+}
+
+/// A part for each result; none if there is no result, or one without a known shape.
+fn parts_of(
+    results: &[Option<ResultSpec>],
+    (of, start, spare): &(String, u64, Option<(usize, u64, u64)>),
+) -> Vec<Option<Part>> {
+    let part = |result: &ResultSpec| {
+        let dims = result.ty.known_shape()?;
+        let spare = spare.filter(|&(axis, before, after)| dims.get(axis).is_some_and(|&dim| dim > before + after));
+        let mut ranges: Vec<_> = dims.iter().map(|&dim| *start..start + dim).collect();
+        if let Some((axis, before, after)) = spare {
+            ranges[axis].end -= before + after;
+        }
+        let part = Part {
+            of: of.clone(),
+            ranges,
+            spare: spare.map(|(axis, before, after)| Spare { axis, before, after }),
+        };
+        (!dims.contains(&0)).then_some(part)
+    };
+    let parts: Vec<_> = results.iter().map(|result| result.as_ref().map(part)).collect();
+    if parts.iter().all(Option::is_none) || parts.contains(&Some(None)) {
+        return Vec::new();
+    }
+    parts.into_iter().map(Option::flatten).collect()
 }
 
 proptest! {

@@ -62,6 +62,58 @@ pub(crate) fn to_graph(node: &NodeProto) -> BTreeMap<String, Attribute> {
     node.attribute.iter().map(|a| (a.name.clone(), value(a))).collect()
 }
 
+/// An attribute of a node with this value; `None` where only the file can hold it.
+pub(crate) fn to_proto(name: &str, value: &Attribute) -> Option<AttributeProto> {
+    use AttributeType as T;
+    let mut attribute = AttributeProto {
+        name: name.to_owned(),
+        ..AttributeProto::default()
+    };
+    let kind = match value {
+        Attribute::Int(value) => {
+            attribute.i = *value;
+            T::INT
+        }
+        Attribute::Float(value) => {
+            attribute.f = *value;
+            T::FLOAT
+        }
+        Attribute::String(value) => {
+            attribute.s.clone_from(value);
+            T::STRING
+        }
+        Attribute::Ints(values) => {
+            attribute.ints.clone_from(values);
+            T::INTS
+        }
+        Attribute::Floats(values) => {
+            attribute.floats.clone_from(values);
+            T::FLOATS
+        }
+        Attribute::Strings(values) => {
+            attribute.strings.clone_from(values);
+            T::STRINGS
+        }
+        Attribute::Opaque(_) => return None,
+    };
+    attribute.type_ = kind.into();
+    Some(attribute)
+}
+
+/// Gives the node these attributes: what it has already stays as it is, whatever the graph does not hold of it included. The name of the
+/// first attribute that only the file can hold and that the node does not have is an error.
+pub(crate) fn change<'n>(node: &mut NodeProto, wanted: &'n BTreeMap<String, Attribute>) -> Result<(), &'n str> {
+    let has = to_graph(node);
+    node.attribute.retain(|attribute| {
+        let name = &attribute.name;
+        wanted.get(name).is_some_and(|wanted| has.get(name) == Some(wanted))
+    });
+    for (name, value) in wanted.iter().filter(|&(name, value)| has.get(name) != Some(value)) {
+        node.attribute.push(to_proto(name, value).ok_or(name.as_str())?);
+    }
+    Ok(())
+}
+
 fn value(attribute: &AttributeProto) -> Attribute {
     use AttributeType as T;
     let opaque = |what: &str| Attribute::Opaque(what.to_owned());

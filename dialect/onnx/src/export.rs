@@ -4,6 +4,8 @@
 //! format does not know) and only its operands, results and the outer values of its subgraphs get the names they have in
 //! the graph. Types and quantization annotations of copied results are copied too. Results that only the rewritten graph
 //! leaves unread get a reader, so that runtimes free them ([`crate::sink`]).
+//!
+//! Of a graph after fission a node may be written several times, as tiles; [`crate::tiles`] has what only such graphs need.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +14,20 @@ use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sink::{self, Readers};
-use crate::{Marks, OnnxError, OnnxModel, RECOMPUTE_OF, scope};
+use crate::tiles::{Tiles, mark_repeated, part_entry};
+use crate::{Marks, OnnxError, OnnxModel, RECOMPUTE_OF, attributes, proto_type, scope};
 
 impl OnnxModel {
     /// The model with the nodes in the order of `rewritten`, recompute ops as copies of their originals.
     ///
+    /// After fission, a tile of an op is a copy of its node with other attributes and operands; `Slice` and `Concat` of fission become
+    /// nodes, integer constants of the graph initializers, equal ones one. Slices of initializers that lie in the file are written as
+    /// initializers. Initializers that nothing reads any more are left out. Tiles that repeat another node are marked ([`crate::TILE_MARK`]).
+    ///
     /// # Errors
     /// [`OnnxError::Foreign`] if `rewritten` does not come from [`OnnxModel::graph`]: an op without source, a missing or
-    /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken.
+    /// repeated op, other graph outputs; [`OnnxError::DuplicateName`] if a new name is taken; [`OnnxError::Unsupported`] if the model's
+    /// set of operators has no `Slice` with such bounds.
     pub fn export_proto(&self, rewritten: &Graph) -> Result<ModelProto, OnnxError> {
         export(self, rewritten, true)
     }
@@ -38,18 +46,30 @@ fn export(model: &OnnxModel, graph: &Graph, with_readers: bool) -> Result<ModelP
     let mut exporter = Exporter::new(model, graph);
     exporter.check_outputs()?;
     let mut nodes = Vec::with_capacity(graph.ops.len());
+    let mut tiles = Vec::new();
     for op in graph.ops.iter().filter(|op| op.kind.is_run()) {
+        if exporter.tiles.hold(op) {
+            exporter.claim_piece(op)?;
+            continue;
+        }
+        if !op.parts.is_empty() {
+            tiles.push(nodes.len());
+        }
         nodes.push(exporter.node(op)?);
         if with_readers {
             exporter.add_sinks(op, &mut nodes);
         }
     }
     exporter.check_complete()?;
+    mark_repeated(&mut nodes, &tiles);
     let mut proto = model.proto.clone();
     let main = proto.graph.mut_or_insert_default();
     main.node = nodes;
     main.value_info.append(&mut exporter.value_info);
     main.quantization_annotation.append(&mut exporter.annotations);
+    if graph.ops.iter().any(|op| !op.parts.is_empty()) {
+        exporter.tiles.finish(main, &exporter.reserved)?;
+    }
     // Names of a model that is only written again may look like ours.
     if graph.ops.iter().any(|op| matches!(op.kind, OpKind::Recompute { .. })) {
         Marks::state(&mut proto);
@@ -72,6 +92,7 @@ struct Exporter<'a> {
     annotated: FxHashMap<&'a str, &'a TensorAnnotation>,
     value_info: Vec<ValueInfoProto>,
     annotations: Vec<TensorAnnotation>,
+    tiles: Tiles<'a>,
 }
 
 impl<'a> Exporter<'a> {
@@ -101,6 +122,7 @@ impl<'a> Exporter<'a> {
                 .collect(),
             value_info: Vec::new(),
             annotations: Vec::new(),
+            tiles: Tiles::new(model, graph),
         }
     }
 
@@ -132,10 +154,60 @@ impl<'a> Exporter<'a> {
     }
 
     fn name(&self, tensor: TensorId) -> &'a str {
-        &self.graph.tensors[tensor].name
+        self.tiles.name(tensor)
+    }
+
+    fn names(&self, tensors: &[Option<TensorId>]) -> Vec<String> {
+        let name = |tensor: &Option<TensorId>| tensor.map_or_else(String::new, |t| self.name(t).to_owned());
+        tensors.iter().map(name).collect()
     }
 
     fn node(&mut self, op: &'a Op) -> Result<NodeProto, OnnxError> {
+        let mut node = match op.source {
+            None if !op.parts.is_empty() => self.tiles.made(op)?,
+            _ => self.copied(op)?,
+        };
+        if !op.parts.is_empty() {
+            self.claim_piece(op)?;
+            node.name.clone_from(&op.name);
+            node.metadata_props.extend(part_entry(op));
+            for result in op.results() {
+                let tensor = &self.graph.tensors[result];
+                if let Some(ty) =
+                    proto_type::type_proto(&tensor.ty).filter(|_| !self.stated.contains_key(&*tensor.name))
+                {
+                    self.value_info.push(ValueInfoProto {
+                        name: tensor.name.clone(),
+                        type_: Some(ty).into(),
+                        ..ValueInfoProto::default()
+                    });
+                }
+            }
+        }
+        if let OpKind::Recompute { of } = op.kind {
+            node.metadata_props.push(StringStringEntryProto {
+                key: RECOMPUTE_OF.to_owned(),
+                value: self.graph.ops[of].name.clone(),
+                ..StringStringEntryProto::default()
+            });
+        }
+        Ok(node)
+    }
+
+    /// Takes the names of an op that fission made, and of its results. What makes a tensor whole again may have the name of it.
+    fn claim_piece(&mut self, op: &'a Op) -> Result<(), OnnxError> {
+        let is_of = |name: &str| op.parts.iter().flatten().any(|part| part.of == name);
+        if !is_of(&op.name) {
+            claim(&op.name, &self.reserved, &mut self.new_nodes)?;
+        }
+        for result in op.results().filter(|&result| !is_of(&self.graph.tensors[result].name)) {
+            claim(&self.graph.tensors[result].name, &self.reserved, &mut self.new_values)?;
+        }
+        Ok(())
+    }
+
+    /// The copy of the node that an op comes from.
+    fn copied(&mut self, op: &'a Op) -> Result<NodeProto, OnnxError> {
         let main = self.model.proto.graph.get_or_default();
         let source = op.source.map(|source| source as usize);
         let source = source.filter(|&source| source < main.node.len());
@@ -149,33 +221,30 @@ impl<'a> Exporter<'a> {
             return Err(foreign(&op.name, "it has other operands or results than its node"));
         }
         let is_copy = op.kind != OpKind::Compute;
-        if !is_copy && std::mem::replace(&mut self.written[source], true) {
+        let is_tile = !op.parts.is_empty();
+        let is_repeated = !is_copy && std::mem::replace(&mut self.written[source], true);
+        if is_repeated && !is_tile {
             return Err(foreign(&op.name, "its node stands in the graph twice"));
         }
         let mut node = original.clone();
-        let names = |tensors: &[Option<TensorId>]| -> Vec<String> {
-            tensors
-                .iter()
-                .map(|t| t.map_or_else(String::new, |t| self.name(t).to_owned()))
-                .collect()
-        };
-        node.input = names(&op.inputs);
-        node.output = names(&op.outputs);
+        node.input = self.names(&op.inputs);
+        node.output = self.names(&op.outputs);
         let renamed = captures
             .iter()
             .zip(&op.captures)
             .map(|(old, &new)| (old.clone(), self.name(new).to_owned()));
         scope::rename_captures(&mut node, &renamed.filter(|(old, new)| old != new).collect());
+        if is_tile {
+            if (crate::opsets::domain(&node.domain), &node.op_type) != (&op.domain, &op.op_type) {
+                return Err(foreign(&op.name, "its node is of another type"));
+            }
+            let unknown = |name: &str| foreign(&op.name, &format!("only the file could hold its attribute `{name}`"));
+            attributes::change(&mut node, &op.attributes).map_err(unknown)?;
+            return Ok(node);
+        }
         if op.name != self.model.names[source] {
             claim(&op.name, &self.reserved, &mut self.new_nodes)?;
             node.name.clone_from(&op.name);
-        }
-        if is_copy {
-            node.metadata_props.push(StringStringEntryProto {
-                key: RECOMPUTE_OF.to_owned(),
-                value: self.model.names[source].clone(),
-                ..StringStringEntryProto::default()
-            });
         }
         for (old, result) in original.output.iter().zip(&op.outputs) {
             let Some(result) = *result else { continue };
@@ -235,7 +304,11 @@ impl<'a> Exporter<'a> {
 }
 
 /// Takes a name that the model does not have. Nodes and values are named apart: a node may have the name of its result.
-fn claim<'a>(name: &'a str, reserved: &BTreeSet<&str>, taken: &mut FxHashSet<&'a str>) -> Result<(), OnnxError> {
+pub(crate) fn claim<'a>(
+    name: &'a str,
+    reserved: &BTreeSet<&str>,
+    taken: &mut FxHashSet<&'a str>,
+) -> Result<(), OnnxError> {
     if reserved.contains(name) || !taken.insert(name) {
         let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
         return Err(OnnxError::DuplicateName {
@@ -247,7 +320,7 @@ fn claim<'a>(name: &'a str, reserved: &BTreeSet<&str>, taken: &mut FxHashSet<&'a
     Ok(())
 }
 
-fn foreign(op: &str, why: &str) -> OnnxError {
+pub(crate) fn foreign(op: &str, why: &str) -> OnnxError {
     OnnxError::Foreign {
         op: op.to_owned(),
         why: why.to_owned(),

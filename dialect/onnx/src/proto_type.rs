@@ -41,7 +41,7 @@ pub fn type_proto(ty: &ValueType) -> Option<TypeProto> {
 }
 
 /// The code of an element type: `ElementType` lists them in the order of their codes, from 1.
-fn code(element: ElementType) -> i32 {
+pub(crate) fn code(element: ElementType) -> i32 {
     let index = ElementType::ALL.iter().position(|&other| other == element);
     index.and_then(|index| i32::try_from(index + 1).ok()).unwrap_or(0)
 }

@@ -361,12 +361,16 @@ impl<'a> Rewriter<'a> {
     }
 
     fn push_tensor(&mut self, tensor: TensorId, name: String, storage: StorageId, producer: Option<OpId>) -> TensorId {
-        self.new.tensors.push_and_get_key(Tensor {
+        let new = self.new.tensors.push_and_get_key(Tensor {
             name,
             ty: self.old.tensors[tensor].ty.clone(),
             storage,
             producer,
-        })
+        });
+        if let Some(elements) = self.old.values.get(&tensor) {
+            self.new.values.insert(new, elements.clone());
+        }
+        new
     }
 
     /// Adds an op that gives a storage of the new graph up, or moves it.

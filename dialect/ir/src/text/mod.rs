@@ -19,15 +19,17 @@
 //! graph     = "graph" STRING "{" statement* "}"
 //! statement = "block" WORD "align" WORD
 //!           | "input" TENSOR ":" type bytes?
-//!           | "const" TENSOR ":" type bytes?
+//!           | "const" TENSOR ":" type bytes? values?
 //!           | (results "=")? "compute" OP call
 //!           | (results "=")? "recompute" OP "of" OP call
 //!           | ("dealloc" | "page_out" | "page_in") OP? TENSOR at?
 //!           | "output" TENSOR
 //! results   = result | "(" list(result) ")"
-//! result    = "_" | TENSOR ":" type ("view" "of" TENSOR | "const"? bytes? at?)
+//! result    = "_" | TENSOR ":" type ("view" "of" TENSOR | "const"? bytes? values? at?) part?
 //! bytes     = "bytes" (WORD | "unknown")
+//! values    = "values" "[" list(WORD) "]"
 //! at        = "at" WORD
+//! part      = "part" "of" name "[" list(WORD ":" WORD) "]" ("spare" WORD "before" WORD "after" WORD)?
 //! call      = (name "::")? name "(" list("_" | TENSOR) ")" attributes? captures? effect? ("source" WORD)? ("workspace" WORD at)?
 //! captures  = "captures" "(" list(TENSOR) ")"
 //! effect    = "random" | "stateful" | "control_flow"
@@ -48,6 +50,10 @@
 //! - A result lives in memory of its own unless it is a `view of` something the op reads, or `const`: evaluated once, when
 //!   the model is loaded.
 //! - `bytes` states the size of a storage where it is not the size that its type gives.
+//! - `values` are the elements of an integer constant, in row-major order.
+//! - `part of y[0:1, 8:16]` says that the result is the part of tensor `y` of the graph before fission that begins at row 0 of axis 0 and 8 of
+//!   axis 1 and ends before rows 1 and 16. `spare 1 before 2 after 1` says that on axis 1 two rows before the part and one after it are
+//!   none of the tensor.
 //! - An attribute is a float if its number has a point or an exponent; `inf`, `-inf` and `nan` are floats too, and
 //!   `nan(0x7fc00001)` gives the bits of one that is not the default.
 //! - `page_out` moves the storage of a tensor to the second memory, `page_in` brings it back with all its tensors.

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::{
-    Attribute, Block, Effects, Graph, GraphBuilder, GraphError, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError,
-    StorageId, TensorId, ValueType, Workspace,
+    Attribute, Block, Effects, Graph, GraphBuilder, GraphError, OpId, OpKind, OpSpec, Part, Placement, ResultSpec,
+    SizeError, Spare, StorageId, TensorId, ValueType, Workspace,
 };
 
 use super::cursor::Cursor;
@@ -70,6 +70,7 @@ fn parse_graph(text: &str) -> Result<Graph, ErrorAt> {
         ops: FxHashMap::default(),
         memory_names: Vec::new(),
         sizes: Vec::new(),
+        values: Vec::new(),
         block: None,
         tensor_lines: TiVec::new(),
         op_lines: TiVec::new(),
@@ -93,6 +94,8 @@ struct Parser<'a> {
     memory_names: Vec<(OpId, String)>,
     /// Sizes of storages that are not their types'.
     sizes: Vec<(StorageId, Option<u64>)>,
+    /// Elements of constants.
+    values: Vec<(TensorId, Vec<i64>)>,
     /// The block, and the offsets so far.
     block: Option<Block>,
     /// Where each tensor is defined.
@@ -109,8 +112,12 @@ struct ResultNode<'a> {
     placement: Placement,
     /// The size of its storage, if stated.
     bytes: Option<Option<u64>>,
+    /// Its elements, if stated.
+    values: Option<Vec<i64>>,
     /// Where it lies in the block, if stated.
     place: Option<u64>,
+    /// The part of a tensor that it holds, if stated.
+    part: Option<Part>,
 }
 
 impl<'a> Parser<'a> {
@@ -170,7 +177,9 @@ impl<'a> Parser<'a> {
         let ty_offset = self.cursor.offset();
         let ty = self.cursor.value_type()?;
         let bytes = self.bytes()?;
+        let values = self.values()?;
         let id = add(&mut self.builder, name.clone().into_owned(), ty).map_err(|e| ErrorAt::new(ty_offset, e))?;
+        self.values.extend(values.map(|values| (id, values)));
         self.define_tensor(offset, name, id, bytes)
     }
 
@@ -216,6 +225,12 @@ impl<'a> Parser<'a> {
         self.call(&mut spec)?;
         let workspace = self.workspace()?;
         spec.results = results.iter().map(|node| node.as_ref().map(ResultNode::spec)).collect();
+        let parts = results.iter().map(|node| node.as_ref()?.part.clone());
+        spec.parts = if parts.clone().any(|part| part.is_some()) {
+            parts.collect()
+        } else {
+            Vec::new()
+        };
         // The types of roots were measured where they stand, and views are not measured.
         let (id, outputs) = self.builder.op(spec).map_err(|e| ErrorAt::new(op_offset, e))?;
         if self.ops.insert(name.clone(), id).is_some() {
@@ -231,6 +246,7 @@ impl<'a> Parser<'a> {
                     let storage = self.builder.graph().tensors[id].storage;
                     block.results.insert(storage, offset);
                 }
+                self.values.extend(node.values.map(|values| (id, values)));
                 self.define_tensor(node.offset, node.name, id, node.bytes)?;
             }
         }
@@ -270,20 +286,58 @@ impl<'a> Parser<'a> {
             ty,
             placement: Placement::New,
             bytes: None,
+            values: None,
             place: None,
+            part: None,
         };
         if self.cursor.eat_word("view")? {
             self.cursor.word("of")?;
             node.placement = Placement::ViewOf(self.tensor("the tensor that is looked at")?);
-            return Ok(Some(node));
+        } else {
+            if self.cursor.eat_word("const")? {
+                node.placement = Placement::Constant;
+            }
+            node.ty.bytes().map_err(|e| ErrorAt::new(ty_offset, e))?;
+            node.bytes = self.bytes()?;
+            node.values = self.values()?;
+            node.place = self.offset()?;
         }
-        if self.cursor.eat_word("const")? {
-            node.placement = Placement::Constant;
-        }
-        node.ty.bytes().map_err(|e| ErrorAt::new(ty_offset, e))?;
-        node.bytes = self.bytes()?;
-        node.place = self.offset()?;
+        node.part = self.part()?;
         Ok(Some(node))
+    }
+
+    /// `part of NAME[RANGES]`, if it stands here.
+    fn part(&mut self) -> Result<Option<Part>, ErrorAt> {
+        const ROW: &str = "a number of rows";
+        if !self.cursor.eat_word("part")? {
+            return Ok(None);
+        }
+        self.cursor.word("of")?;
+        let of = self.cursor.name("the name of the whole tensor")?.into_owned();
+        let ranges = self.cursor.list("[", "]", |cursor| {
+            let start = cursor.number(ROW)?;
+            cursor.mark(":")?;
+            Ok(start..cursor.number(ROW)?)
+        })?;
+        let mut spare = None;
+        if self.cursor.eat_word("spare")? {
+            let axis = self.cursor.number("an axis")?;
+            self.cursor.word("before")?;
+            let before = self.cursor.number(ROW)?;
+            self.cursor.word("after")?;
+            let after = self.cursor.number(ROW)?;
+            spare = Some(Spare { axis, before, after });
+        }
+        Ok(Some(Part { of, ranges, spare }))
+    }
+
+    /// `values [ELEMENTS]`, if it stands here.
+    fn values(&mut self) -> Result<Option<Vec<i64>>, ErrorAt> {
+        if !self.cursor.eat_word("values")? {
+            return Ok(None);
+        }
+        let element = |cursor: &mut Cursor<'_>| cursor.number("an integer of 64 bits");
+        self.cursor.list("[", "]", element).map(Some)
     }
 
     /// `workspace N at M`, if it stands here.
@@ -394,6 +448,7 @@ impl<'a> Parser<'a> {
         for (storage, bytes) in std::mem::take(&mut self.sizes) {
             graph.storages[storage].bytes = bytes;
         }
+        graph.values.extend(std::mem::take(&mut self.values));
         for (op, name) in std::mem::take(&mut self.memory_names) {
             graph.ops[op].name = name;
         }
@@ -415,12 +470,15 @@ impl<'a> Parser<'a> {
             | GraphError::ViewOfStranger { op, .. }
             | GraphError::BadRecompute { op }
             | GraphError::UsedAfterDealloc { op, .. }
-            | GraphError::UsedWhilePagedOut { op, .. } => Some(self.op_lines[*self.ops.get(op.as_str())?]),
+            | GraphError::UsedWhilePagedOut { op, .. }
+            | GraphError::BadPart { op, .. } => Some(self.op_lines[*self.ops.get(op.as_str())?]),
             GraphError::BadPlace { what, .. } => match self.tensors.get(what.as_str()) {
                 Some(&tensor) => Some(self.tensor_lines[tensor]),
                 None => Some(self.op_lines[*self.ops.get(what.as_str())?]),
             },
-            GraphError::DuplicateTensor(tensor) => Some(self.tensor_lines[*self.tensors.get(tensor.as_str())?]),
+            GraphError::DuplicateTensor(tensor) | GraphError::BadValues { tensor, .. } => {
+                Some(self.tensor_lines[*self.tensors.get(tensor.as_str())?])
+            }
             GraphError::BadDealloc { tensor, .. }
             | GraphError::BadPage { tensor, .. }
             | GraphError::OutputPagedOut(tensor) => {

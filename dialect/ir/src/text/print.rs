@@ -102,6 +102,7 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
             self.f.write_str(head)?;
             self.typed(id)?;
             self.bytes(id)?;
+            self.values(id)?;
             self.f.write_str("\n")?;
             self.printed += 1;
         }
@@ -172,14 +173,14 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
     fn results(&mut self, op: &Op) -> fmt::Result {
         match op.outputs.as_slice() {
             [] => return Ok(()),
-            [only] => self.result(op, *only)?,
+            [_] => self.result(op, 0)?,
             several => {
                 self.f.write_str("(")?;
-                for (i, &result) in several.iter().enumerate() {
+                for i in 0..several.len() {
                     if i > 0 {
                         self.f.write_str(", ")?;
                     }
-                    self.result(op, result)?;
+                    self.result(op, i)?;
                 }
                 self.f.write_str(")")?;
             }
@@ -187,11 +188,20 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
         self.f.write_str(" = ")
     }
 
-    fn result(&mut self, op: &Op, result: Option<TensorId>) -> fmt::Result {
-        let Some(id) = result else {
+    fn result(&mut self, op: &Op, position: usize) -> fmt::Result {
+        let Some(id) = op.outputs[position] else {
             return self.f.write_str("_");
         };
         self.typed(id)?;
+        self.placement(op, id)?;
+        match op.parts.get(position).and_then(Option::as_ref) {
+            Some(part) => write!(self.f, " part of {part}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Where a result lives.
+    fn placement(&mut self, op: &Op, id: TensorId) -> fmt::Result {
         let storage = self.graph.tensors[id].storage;
         if self.graph.is_view(id) {
             self.f.write_str(" view of ")?;
@@ -202,6 +212,7 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
             self.f.write_str(" const")?;
         }
         self.bytes(id)?;
+        self.values(id)?;
         match self.graph.block.as_ref().and_then(|block| block.results.get(&storage)) {
             Some(offset) => write!(self.f, " at {offset}"),
             None => Ok(()),
@@ -217,6 +228,16 @@ impl<'g, 'f, 'b> Printer<'g, 'f, 'b> {
             Some(bytes) => write!(self.f, " bytes {bytes}"),
             None => self.f.write_str(" bytes unknown"),
         }
+    }
+
+    /// The elements of a constant, where the graph states them.
+    fn values(&mut self, id: TensorId) -> fmt::Result {
+        let Some(elements) = self.graph.values.get(&id) else {
+            return Ok(());
+        };
+        self.f.write_str(" values [")?;
+        comma_separated(self.f, elements, |f, element| element.fmt(f))?;
+        self.f.write_str("]")
     }
 
     fn typed(&mut self, id: TensorId) -> fmt::Result {

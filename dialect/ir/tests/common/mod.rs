@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a graph that cannot be built is a broken test")]
 
 use remat_ir::{
-    Attribute, Dim, Effects, ElementType, Graph, GraphBuilder, OpKind, OpSpec, Placement, ResultSpec, ValueType,
+    Attribute, Dim, Effects, ElementType, Graph, GraphBuilder, OpKind, OpSpec, Part, Placement, ResultSpec, Spare,
+    ValueType,
 };
 
 /// A graph with at least one of everything that the textual form can say.
@@ -85,6 +86,28 @@ pub(crate) fn rich_graph() -> Graph {
     b.dealloc(y);
     b.page_in(a);
     let late = b.constant("late", f32s(&[1])).unwrap();
+    let bounds = ValueType::tensor(ElementType::Int64, &[2]);
+    let bounds = b.integers("starts", bounds, vec![-1, i64::MAX]).unwrap();
+    let mut slice = OpSpec::new("slice", "Slice")
+        .reads(x)
+        .reads(bounds)
+        .defines("rows", f32s(&[2, 7]));
+    slice.parts = vec![Some(Part {
+        of: "/layer1/x:0".into(),
+        ranges: vec![0..2, 8..12],
+        spare: Some(Spare {
+            axis: 1,
+            before: 2,
+            after: 1,
+        }),
+    })];
+    let (_, rows) = b.op(slice).unwrap();
+    let rows = rows[0].unwrap();
+    let mut cut = OpSpec::new("cut", "Flatten")
+        .reads(rows)
+        .views("cut", f32s(&[14]), rows);
+    cut.parts = vec![Some(Part::whole("cut", &[14]))];
+    b.op(cut).unwrap();
     let mut again = again;
     again.name = "/layer1/conv.1".into();
     again.kind = OpKind::Recompute { of: conv };

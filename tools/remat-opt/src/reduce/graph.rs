@@ -222,10 +222,10 @@ impl<'a> Rebuild<'a> {
         }
         let entry = &self.old.tensors[tensor];
         let is_constant = self.old.storages[entry.storage].class == StorageClass::Constant;
-        let new = if is_constant {
-            self.new.constant(&entry.name, entry.ty.clone())
-        } else {
-            self.new.input(&entry.name, entry.ty.clone())
+        let new = match self.old.values.get(&tensor) {
+            Some(elements) => self.new.integers(&entry.name, entry.ty.clone(), elements.clone()),
+            None if is_constant => self.new.constant(&entry.name, entry.ty.clone()),
+            None => self.new.input(&entry.name, entry.ty.clone()),
         };
         let new = new.ok()?;
         self.tensors.insert(tensor, new);
