@@ -7,6 +7,7 @@ mod common;
 mod deploy;
 mod features;
 mod findings;
+mod fission;
 mod measure;
 mod profile;
 mod stress;
@@ -88,6 +89,15 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(findings::what_was_written_with_room_for_the_arena_can_be_read_again),
+        trial!(fission::tiled_models_compute_the_same_bits, Need::OnnxRuntime),
+        trial!(fission::a_part_that_is_computed_twice_is_not_merged, Need::OnnxRuntime),
+        trial!(fission::weights_are_cut_and_constants_shared),
+        trial!(fission::weights_in_another_file_are_cut_by_a_node, Need::OnnxRuntime),
+        trial!(
+            fission::bounds_are_attributes_where_the_operators_are_old,
+            Need::OnnxRuntime
+        ),
+        trial!(fission::tiled_models_pass_the_checker_of_onnx, Need::Python),
         trial!(
             measure::two_measurements_of_one_model_agree_in_memory_and_bits,
             Need::OnnxRuntime
