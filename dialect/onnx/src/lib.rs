@@ -21,7 +21,6 @@ mod export;
 mod external;
 mod functions;
 mod import;
-mod in_place;
 mod inline;
 mod integers;
 mod marks;

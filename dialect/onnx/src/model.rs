@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use onnx_protobuf::{Message, ModelProto, TensorProto};
 use remat_ir::{ElementType, Graph};
+use remat_operators::share_overwritten;
 
 use crate::external::{self, Folder};
 use crate::import::{Imported, import, known_values};
-use crate::in_place::share_overwritten;
 use crate::inline::inline_functions;
 use crate::values::{Follows, Tensor};
 use crate::{ImportOptions, LostMarks, OnnxError, presence, scope, tensor, wire};

@@ -280,3 +280,62 @@ pub enum Half {
     /// As it is.
     Native,
 }
+
+/// How the result of an operator can be computed part by part; `remat-fission` has the rules, from the rows of a result along an axis to
+/// the rows of the operands. An operator with several results has the same rows of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Not at all, or nothing is known.
+    Never,
+    /// Along every axis; axes of operands count from the last one.
+    Elementwise,
+    /// The same, but ONNX Runtime's kernel computes the elements that fill no vector in another way: the bits of an element depend on where
+    /// it stands in its tensor.
+    ElementwiseInVectors,
+    /// Along every axis; scale and zero point are scalars, or one each along `axis`.
+    Quantize,
+    /// Convolution: images, output channels, pixels.
+    Conv,
+    /// Transposed convolution: images, output channels, pixels.
+    ConvTranspose,
+    /// A window that moves over pixels: every axis.
+    Window,
+    /// Every channel of every image by itself; vectors have an element per channel.
+    PerChannel,
+    /// Every image by itself.
+    PerImage,
+    /// Along every axis; vectors have an element per channel.
+    ChannelScale,
+    /// Interpolation by whole factors.
+    Resize,
+    /// Matrix product: batch, rows, columns.
+    MatMul,
+    /// Matrix product of two matrices and an addition.
+    Gemm,
+    /// Every axis but `axis`.
+    Softmax,
+    /// The axes before `axis`.
+    LayerNorm,
+    /// The axes but the last; the first two operands have the shape of the result, or broadcast to it.
+    SkipLayerNorm,
+    /// The axes that stay, by sums whose order depends on the shape.
+    Sum,
+    /// The axes that stay, by maxima.
+    Maximum,
+    /// Concatenation: every axis but the joined one.
+    Concat,
+    /// Every axis but the one that is divided among the results.
+    Divide,
+    /// Every axis; bounds are constants.
+    Slice,
+    /// Every axis, by constants.
+    Pad,
+    /// Every axis, at its place before.
+    Transpose,
+    /// Axes before which operand and result have as many elements.
+    Reshape,
+    /// Axes of the data that stay, and those of the indices.
+    Gather,
+    /// The axes of the indices but the last.
+    GatherTuples,
+}

@@ -9,6 +9,7 @@
 
 mod columns;
 mod domains;
+mod in_place;
 mod learning;
 mod microsoft;
 mod mlir;
@@ -17,6 +18,9 @@ mod operator;
 mod runtime;
 mod table;
 
-pub use columns::{AttentionLayout, Effect, Element, Formula, Half, Movement, ResultType, Sharing, StandIn, Workspace};
+pub use columns::{
+    AttentionLayout, Effect, Element, Formula, Half, Movement, ResultType, Sharing, Split, StandIn, Workspace,
+};
+pub use in_place::share_overwritten;
 pub use operator::Operator;
 pub use table::{operator, rows};

@@ -3,7 +3,7 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ResultType as R, Workspace as W,
+    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ResultType as R, Split as S, Workspace as W,
 };
 use crate::operator::Operator;
 
@@ -16,9 +16,9 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("Attention").cost(F::Attention(A::Projected { past: 4 })).workspace(W::ProjectedAttention).pieces(4),
     microsoft("AttnLSTM").cost(F::Recurrent { weights: [1, 2] }),
     microsoft("BeamSearch").runs_subgraphs(),
-    microsoft("BiasAdd").cost(F::Elementwise(1)),
+    microsoft("BiasAdd").split(S::Elementwise).cost(F::Elementwise(1)),
     microsoft("BiasDropout").cost(F::Elementwise(10)).random(),
-    microsoft("BiasGelu").cost(F::Transcendental(64)).broadcasts().workspace(W::Results { copies: 1, from: 0 }),
+    microsoft("BiasGelu").split(S::Elementwise).cost(F::Transcendental(64)).broadcasts().workspace(W::Results { copies: 1, from: 0 }),
     microsoft("BiasSoftmax").cost(F::Softmax(20)),
     microsoft("BiasSplitGelu").cost(F::Transcendental(64)),
     microsoft("BitmaskBiasDropout").cost(F::Elementwise(10)).random(),
@@ -30,7 +30,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("CropAndResize").cost(F::Elementwise(8)),
     microsoft("DecoderMaskedMultiHeadAttention").cost(F::Attention(A::Separate { past: 6 })).stateful(),
     microsoft("DecoderMaskedSelfAttention").cost(F::Attention(A::Projected { past: 4 })).stateful(),
-    microsoft("DequantizeLinear").cost(F::Elementwise(4))
+    microsoft("DequantizeLinear").split(S::Quantize).cost(F::Elementwise(4))
         .shaped_as("Identity", &[0], Element::OfOperand(1, T::Float32)).half(Half::Native),
     microsoft("DynamicQuantizeLSTM").cost(F::Recurrent { weights: [1, 2] }),
     microsoft("DynamicQuantizeMatMul").cost(F::MatMul)
@@ -38,16 +38,16 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("EPContext").stateful(),
     microsoft("EmbedLayerNormalization").cost(F::Normalization(8)),
     microsoft("ExpandDims").cost(F::Move(M::Copy)),
-    microsoft("FastGelu").cost(F::Transcendental(64)).workspace(W::Results { copies: 1, from: 2 }),
-    microsoft("FusedConv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).workspace(W::Conv).overwrites(3),
-    microsoft("FusedGemm").cost(F::Gemm).shaped_as("Gemm", &[0, 1, 2], Element::Same),
-    microsoft("FusedMatMul").cost(F::MatMul),
-    microsoft("FusedMatMulActivation").cost(F::MatMul),
+    microsoft("FastGelu").split(S::Elementwise).cost(F::Transcendental(64)).workspace(W::Results { copies: 1, from: 2 }),
+    microsoft("FusedConv").split(S::Conv).cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).workspace(W::Conv).overwrites(3),
+    microsoft("FusedGemm").split(S::Gemm).cost(F::Gemm).shaped_as("Gemm", &[0, 1, 2], Element::Same),
+    microsoft("FusedMatMul").split(S::MatMul).cost(F::MatMul),
+    microsoft("FusedMatMulActivation").split(S::MatMul).cost(F::MatMul),
     microsoft("GatedAdd").cost(F::Elementwise(1)),
     microsoft("GatedRMSNorm").cost(F::Normalization(5)),
     microsoft("GatherBlockQuantized").cost(F::Move(M::Gather)),
     microsoft("GatherND").cost(F::Move(M::GatherTuples)).on_heap(),
-    microsoft("Gelu").cost(F::Transcendental(64)).fused_as_activation(),
+    microsoft("Gelu").split(S::Elementwise).cost(F::Transcendental(64)).fused_as_activation(),
     microsoft("GemmFastGelu").cost(F::MatMul),
     microsoft("GemmFloat8").cost(F::Gemm),
     microsoft("GemmaRotaryEmbedding").cost(F::Elementwise(4)),
@@ -93,9 +93,9 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("QOrderedGelu").cost(F::Transcendental(64)),
     microsoft("QOrderedLayerNormalization").cost(F::Normalization(8)),
     microsoft("QOrderedMatMul").cost(F::MatMul),
-    microsoft("QuantizeLinear").cost(F::Elementwise(4))
+    microsoft("QuantizeLinear").split(S::Quantize).cost(F::Elementwise(4))
         .shaped_as("QuantizeLinear", &[0, 1, 2], Element::OfOperand(2, T::Uint8)).half(Half::Native),
-    microsoft("QuickGelu").cost(F::Transcendental(32)).fused_as_activation(),
+    microsoft("QuickGelu").split(S::Elementwise).cost(F::Transcendental(32)).fused_as_activation(),
     microsoft("Range").cost(F::Move(M::Broadcast)),
     microsoft("ReduceSumInteger").cost(F::Reduce(1)),
     microsoft("RemovePadding").cost(F::Move(M::Copy)),
@@ -104,11 +104,11 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("Sampling").random(),
     microsoft("ScaledSiLU").cost(F::Transcendental(32)),
     microsoft("SkipGroupNorm").cost(F::Normalization(8)),
-    microsoft("SkipLayerNormalization").cost(F::Normalization(8)).workspace(W::WidenedResults(6)),
-    microsoft("SkipSimplifiedLayerNormalization").cost(F::Normalization(5)),
+    microsoft("SkipLayerNormalization").split(S::SkipLayerNorm).cost(F::Normalization(8)).workspace(W::WidenedResults(6)),
+    microsoft("SkipSimplifiedLayerNormalization").split(S::SkipLayerNorm).cost(F::Normalization(5)),
     microsoft("SparseAttention").cost(F::Attention(A::Separate { past: 3 })).stateful(),
     microsoft("TorchEmbedding").cost(F::Move(M::Gather)),
-    microsoft("TransposeMatMul").cost(F::MatMul),
+    microsoft("TransposeMatMul").split(S::MatMul).cost(F::MatMul),
     microsoft("Trilu").cost(F::Move(M::Copy)),
     microsoft("UnfoldTensor").cost(F::Move(M::Transpose)),
     microsoft("Unique").cost(F::Sort).on_heap(),

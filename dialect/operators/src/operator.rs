@@ -2,7 +2,7 @@
 
 use remat_ir::ElementType;
 
-use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, StandIn, Workspace};
+use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Workspace};
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,9 @@ pub struct Operator {
     pub sized_as_operands: Option<usize>,
     /// How many operands and results onnx-mlir's op names one by one, where some at the end may be left out; else 0.
     pub slots: (usize, usize),
+
+    /// How the result can be computed part by part.
+    pub split: Split,
 
     /// How the work is counted; default: by its bytes.
     pub cost: Formula,
@@ -70,6 +73,7 @@ impl Operator {
             results: &[],
             sized_as_operands: None,
             slots: (0, 0),
+            split: Split::Never,
             cost: Formula::Bytes,
             workspace: Workspace::Nothing,
             overwrites: None,
@@ -181,6 +185,11 @@ impl Operator {
 
     pub(crate) const fn results(mut self, results: &'static [ResultType]) -> Self {
         self.results = results;
+        self
+    }
+
+    pub(crate) const fn split(mut self, split: Split) -> Self {
+        self.split = split;
         self
     }
 

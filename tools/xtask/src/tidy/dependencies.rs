@@ -27,6 +27,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("remat-solve", &["remat-ir", "remat-plan"]),
     ("remat-place", &["remat-files", "remat-ir", "remat-plan", "remat-solve"]),
+    (
+        "remat-fission",
+        &[
+            "remat-cost",
+            "remat-files",
+            "remat-ir",
+            "remat-operators",
+            "remat-plan",
+            "remat-verify",
+        ],
+    ),
     ("remat-rewrite", &["remat-files", "remat-ir", "remat-plan"]),
     ("remat-schedule", &["remat-plan"]),
     ("remat-dtr", &["remat-files", "remat-plan", "remat-solve"]),

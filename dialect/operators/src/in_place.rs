@@ -15,11 +15,13 @@
 //! the only reader may turn out to be the last.
 
 use remat_ir::{Graph, Op, StorageClass, StorageId, TensorId, ValueType};
-use remat_operators::operator;
 use typed_index_collections::TiVec;
 
-/// Puts results that are written over an operand in the storage of that.
-pub(crate) fn share_overwritten(graph: &mut Graph) {
+use crate::operator;
+
+/// Puts results that ONNX Runtime's kernels write over an operand, in whatever order ops run, in the storage of that operand: where the op is
+/// the only reader of it, reads nothing else that a run makes, and has one result of the same shape and width of elements.
+pub fn share_overwritten(graph: &mut Graph) {
     let mut reads: TiVec<TensorId, u32> = TiVec::from(vec![0; graph.tensors.len()]);
     for tensor in graph.ops.iter().flat_map(reads_of) {
         reads[tensor] += 1;

@@ -1,0 +1,90 @@
+//! A tiling applied to a graph.
+
+use remat_ir::{Graph, OpId};
+use typed_index_collections::TiVec;
+
+use crate::course::{Course, Span, course};
+use crate::layout::Layout;
+use crate::names::find;
+use crate::pieces::Writer;
+use crate::repeat::repeat;
+use crate::tiling::{Stretch, Tiling};
+use crate::transfer::Transfer;
+use crate::{Exactness, FissionError};
+
+/// The graph with its stretches in tiles, in the order to run in.
+///
+/// Ops outside of stretches, and graph inputs, constants and outputs, stay as they are; a tensor of which only pieces are left is joined under its
+/// own name where somebody needs all of it. Kernels that write over operands are not told apart: every result that is no view has a storage of
+/// its own.
+///
+/// # Errors
+/// [`FissionError`], which names the op: the tiling does not fit the graph, an op has no rule for what is asked, or a tile would have other bits
+/// than `exactness` permits.
+pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Graph, FissionError> {
+    let repeated = repeat(graph, &tiling.again)?;
+    let layout = Layout::of(&repeated)?;
+    let spans = resolve(&repeated, &tiling.stretches)?;
+    let courses = spans.into_iter().map(|span| course(&layout, span, exactness));
+    let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
+    let courses: Vec<&Course> = courses.iter().collect();
+    Ok(write(&layout, &courses)?.0)
+}
+
+/// The stretches by their ops, in order.
+pub(crate) fn resolve(graph: &Graph, stretches: &[Stretch]) -> Result<Vec<Span>, FissionError> {
+    let span = |stretch: &Stretch| {
+        let (first, last) = (find(graph, &stretch.first)?, find(graph, &stretch.last)?);
+        if last < first {
+            return Err(FissionError::Backwards {
+                first: stretch.first.clone(),
+                last: stretch.last.clone(),
+            });
+        }
+        if stretch.tiles < 2 {
+            return Err(FissionError::FewTiles {
+                first: stretch.first.clone(),
+                tiles: stretch.tiles,
+            });
+        }
+        Ok(Span {
+            first,
+            last,
+            tiles: stretch.tiles,
+            axis: stretch.axis,
+            mode: stretch.mode,
+        })
+    };
+    let mut spans = stretches.iter().map(span).collect::<Result<Vec<Span>, _>>()?;
+    spans.sort_unstable();
+    if let Some(pair) = spans.windows(2).find(|pair| pair[1].first <= pair[0].last) {
+        return Err(FissionError::Overlap(graph.ops[pair[1].first].name.clone()));
+    }
+    Ok(spans)
+}
+
+/// Writes the graph with these stretches, which are in order and do not overlap; for each of its ops, the op that it is there for.
+pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
+    let mut writer = Writer::new(Transfer::new(layout.graph)?);
+    let mut courses = courses.iter().peekable();
+    let mut next = 0;
+    while next < layout.graph.ops.len() {
+        let id = OpId::new(next);
+        let Some(course) = courses.next_if(|course| course.span.first == id) else {
+            writer.copy(id)?;
+            next += 1;
+            continue;
+        };
+        for &op in &course.before {
+            writer.copy(op)?;
+        }
+        for (tile, runs) in course.tiles.iter().enumerate() {
+            writer.begin_tile();
+            for run in runs {
+                writer.run(run, tile)?;
+            }
+        }
+        next = course.span.last.index() + 1;
+    }
+    writer.finish()
+}

@@ -1,0 +1,172 @@
+//! Which tiles have the bits of the whole.
+//!
+//! ONNX Runtime's matrix products (MLAS) sum over the inner dimension `K` in blocks, and choose the length of a block by the number of columns
+//! `N`: the pixels of a convolution, the last axis of a product. A tile whose columns give another block adds up in another order. The rule was
+//! read in `onnxruntime/core/mlas/lib/sgemm.cpp` (1.31) and held against 36 random shapes per family of operators at both levels of
+//! optimization, with one and two threads, weights constant or fed: of the tiles that it allows, none had other bits.
+//!
+//! | family | exact tiles |
+//! |---|---|
+//! | convolution, product by columns | those whose block is that of the whole; with more threads short sums, or tiles so wide that each thread has full blocks |
+//! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block |
+//! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
+//! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
+//! | sums over other axes | none: their order depends on the shape |
+//! | all others | all |
+
+use std::ops::Range;
+
+use remat_ir::{Graph, Op, OpId};
+use remat_operators::{Split, operator};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rules::Site;
+
+/// Whether tiles must have the bits of the whole in ONNX Runtime on a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exactness {
+    /// They must.
+    Exact {
+        /// With so many threads.
+        threads: u32,
+    },
+    /// Sums may be added up in another order.
+    Any,
+}
+
+/// Columns and rows of a block that MLAS starts with (`MLAS_SGEMM_STRIDEN`, `MLAS_SGEMM_STRIDEK`).
+const STRIDE: u64 = 128;
+
+/// The fewest columns of a block.
+const LEAST_COLUMNS: u64 = 16;
+
+/// Columns of a tile per thread beyond which every thread has blocks as long as those of the whole, found by measurement.
+const COLUMNS_PER_THREAD: u64 = 80;
+
+/// Columns from which on the whole is divided among threads.
+const DIVIDED_COLUMNS: u64 = 64;
+
+/// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.
+const CHANNEL_BLOCK: u64 = 8;
+
+/// The length of the blocks in which MLAS sums over an inner dimension of `inner`, for `columns` columns; `None`: in one.
+fn block(columns: u64, inner: u64) -> Option<u64> {
+    let (mut wide, mut deep) = (STRIDE, STRIDE);
+    if columns >= inner {
+        while deep / 2 >= inner {
+            deep /= 2;
+        }
+    } else {
+        while wide > LEAST_COLUMNS && wide / 2 >= columns {
+            deep *= 2;
+            wide /= 2;
+        }
+    }
+    (deep < inner).then_some(deep)
+}
+
+/// Whether a tile of so many columns adds up in the order of the whole.
+fn same_blocks(whole: u64, tile: u64, inner: u64, threads: u32) -> bool {
+    let threads = u64::from(threads.max(1));
+    if threads == 1 {
+        return block(whole, inner) == block(tile, inner);
+    }
+    inner <= STRIDE || (tile > COLUMNS_PER_THREAD * threads && whole > DIVIDED_COLUMNS)
+}
+
+/// The multiples at which an axis of a result of `rank` axes and `extent` rows may be cut without another layout of its blocks: channels of
+/// images.
+pub(crate) fn grain(exactness: Exactness, rank: usize, axis: usize, extent: u64) -> u64 {
+    let is_channels = axis == 1 && rank > 3;
+    if is_channels && extent > CHANNEL_BLOCK && exactness != Exactness::Any {
+        CHANNEL_BLOCK
+    } else {
+        1
+    }
+}
+
+/// Whether these rows of the result of `op` have the bits that they have in the whole. Unknown shapes are not exact.
+pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>, exactness: Exactness) -> bool {
+    let Exactness::Exact { threads } = exactness else {
+        return true;
+    };
+    let op = &graph.ops[op];
+    let Ok(site) = Site::new(graph, op, axis, rows.clone()) else {
+        return false;
+    };
+    if site.length() == site.extent() {
+        return true;
+    }
+    match operator(&op.domain, &op.op_type).split {
+        Split::ElementwiseInVectors | Split::Sum => false,
+        Split::Conv => conv(&site, threads).unwrap_or(false),
+        Split::ConvTranspose => axis == 0 || site.length() > 1,
+        Split::MatMul | Split::Gemm => product(&site, op, threads).unwrap_or(false),
+        _ => true,
+    }
+}
+
+fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
+    if site.axis == 0 {
+        return Some(true);
+    }
+    let whole_channels = |row: u64| row.is_multiple_of(CHANNEL_BLOCK) || row == site.extent();
+    if site.length() < 2 {
+        return Some(false);
+    }
+    if site.axis == 1 {
+        let few = site.extent() <= CHANNEL_BLOCK;
+        return Some(few || (whole_channels(site.rows.start) && whole_channels(site.rows.end)));
+    }
+    let weights = site.dims(1).ok()?;
+    let inner: u64 = weights.get(1..)?.iter().product();
+    let is_depthwise = weights[1] == 1 && site.int("group", 1) > 1;
+    let pixels: u64 = site.out[2..].iter().product();
+    let tile = pixels / site.extent() * site.length();
+    Some(is_depthwise || same_blocks(pixels, tile, inner, threads))
+}
+
+fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {
+    let rank = site.out.len();
+    let left = site.dims(0).ok()?;
+    let transposed = op.attributes.contains_key("transA") && site.int("transA", 0) != 0;
+    let inner = *left.get(left.len().checked_sub(if transposed { 2 } else { 1 })?)?;
+    if site.axis + 1 == rank {
+        return Some(site.length() > 1 && same_blocks(site.extent(), site.length(), inner, threads));
+    }
+    if site.axis + 2 == rank {
+        return Some(site.length() > 1);
+    }
+    // A product with one matrix on the right has the rows of all batches as its rows.
+    let rows = site.length() * site.out[rank - 2];
+    Some(rows > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_those_of_the_library() {
+        // As wide as deep: one block up to 128, then blocks of 128.
+        assert_eq!(block(128, 128), None);
+        assert_eq!(block(300, 200), Some(128));
+        // Short sums get wider blocks, narrow results get deeper ones.
+        assert_eq!(block(4096, 30), None);
+        assert_eq!(block(49, 300), Some(256));
+        assert_eq!(block(16, 1000), None);
+        assert_eq!(block(16, 2000), Some(1024));
+    }
+
+    #[test]
+    fn tiles_of_deep_layers_are_not_exact_and_those_of_wide_ones_are() {
+        // 16x16 pixels, 3x3 of 256 channels, in two: 128 columns are as 256; in four: 64 columns get deeper blocks.
+        assert!(same_blocks(256, 128, 2304, 1));
+        assert!(!same_blocks(256, 64, 2304, 1));
+        assert!(same_blocks(112 * 112, 14 * 112, 576, 2));
+        assert!(!same_blocks(256, 128, 2304, 2));
+        assert!(same_blocks(256, 16, 128, 4));
+    }
+}

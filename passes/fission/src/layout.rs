@@ -1,0 +1,65 @@
+//! What the tiling of a graph asks of it again and again.
+
+use remat_ir::{Graph, OpId, OpKind, StorageClass, TensorId};
+use smallvec::SmallVec;
+use typed_index_collections::TiVec;
+
+use crate::FissionError;
+
+/// A graph with tables.
+pub(crate) struct Layout<'g> {
+    pub(crate) graph: &'g Graph,
+    /// By tensor: the ops that read it.
+    readers: TiVec<TensorId, SmallVec<[OpId; 4]>>,
+    is_output: TiVec<TensorId, bool>,
+    /// By op: whether everything that it reads and makes belongs to the caller or the session.
+    is_outside: TiVec<OpId, bool>,
+}
+
+impl<'g> Layout<'g> {
+    /// # Errors
+    /// [`FissionError`] if the graph has a plan or tiles already.
+    pub(crate) fn of(graph: &'g Graph) -> Result<Self, FissionError> {
+        if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
+            return Err(FissionError::Planned(op.name.clone()));
+        }
+        let is_whole = |part: &remat_ir::Part| part.ranges.iter().all(|range| range.start == 0) && part.spare.is_none();
+        let is_tile = |op: &&remat_ir::Op| op.parts.iter().flatten().any(|part| !is_whole(part));
+        if let Some(op) = graph.ops.iter().find(is_tile) {
+            return Err(FissionError::AlreadyTiled(op.name.clone()));
+        }
+        let mut is_output: TiVec<TensorId, bool> = TiVec::from(vec![false; graph.tensors.len()]);
+        for &output in &graph.outputs {
+            is_output[output] = true;
+        }
+        let is_external =
+            |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class != StorageClass::Intermediate;
+        let outside = |op: &remat_ir::Op| op.reads().all(is_external) && op.results().all(is_external);
+        Ok(Self {
+            graph,
+            readers: graph.users(),
+            is_output,
+            is_outside: graph.ops.iter().map(outside).collect(),
+        })
+    }
+
+    pub(crate) fn is_outside(&self, op: OpId) -> bool {
+        self.is_outside[op]
+    }
+
+    pub(crate) fn readers(&self, tensor: TensorId) -> &[OpId] {
+        &self.readers[tensor]
+    }
+
+    /// Whether somebody needs a result of an op of the stretch after it; a result that nobody reads counts as needed.
+    pub(crate) fn leaves(&self, tensor: TensorId, last: OpId) -> bool {
+        let readers = &self.readers[tensor];
+        self.is_output[tensor] || readers.last().is_none_or(|&reader| reader > last)
+    }
+
+    /// Whether an op may run in parts as far as its effects go.
+    pub(crate) fn is_divisible(&self, op: OpId) -> bool {
+        let entry = &self.graph.ops[op];
+        entry.effects.recomputable() && entry.bodies.is_empty() && entry.captures.is_empty()
+    }
+}

@@ -1,0 +1,38 @@
+//! Fission: stretches of a graph that run tile by tile, so that results which are the peak of memory never exist whole.
+//!
+//! A [`Tiling`] names stretches of ops and says in how many tiles along which axis each runs. [`apply`] makes a graph of it in which tile `t` of
+//! a stretch stands wholly before tile `t + 1`: clones of ops that compute rows of a result ([`remat_ir::Part`]), `Slice` ops that take rows
+//! from what holds them, and `Concat` ops that put rows together. Between stretches tensors stay in pieces until somebody needs all of one.
+//!
+//! ```text
+//! conv1 -> relu -> conv2        conv1_tile0 -> relu_tile0 -> conv2_tile0   conv1_tile1 -> relu_tile1 -> conv2_tile1 -> concat
+//! ```
+//!
+//! Rows that two tiles need, those around a window, are computed twice or handed on ([`Mode`]). A stretch may also run a second time before
+//! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
+//!
+//! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
+//! whole in ONNX Runtime. [`search()`] finds tilings by the cost model and the replayed reference order.
+//!
+//! The way of a tiling through the modules: `repeat` adds clones of stretches, `course` works out rows tile by tile with the rules in `rules`
+//! and the condition in `exact`, `pieces` writes what they say.
+
+mod apply;
+mod course;
+mod error;
+mod exact;
+mod layout;
+mod names;
+mod pieces;
+mod repeat;
+mod rules;
+mod search;
+mod tiling;
+mod transfer;
+
+pub use apply::apply;
+pub use error::FissionError;
+pub use exact::Exactness;
+pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
+pub use search::{Candidate, SearchOptions, SearchReport, search};
+pub use tiling::{Again, Axis, Mode, Stretch, Tiling};

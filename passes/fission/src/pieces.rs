@@ -1,0 +1,435 @@
+//! Tensors in pieces: who needs rows takes them from pieces, who needs everything joins them.
+
+use std::ops::Range;
+
+use remat_ir::{Attribute, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, TensorId, ValueType};
+use rustc_hash::FxHashMap;
+use typed_index_collections::TiVec;
+
+use crate::FissionError;
+use crate::course::Run;
+use crate::names::Names;
+use crate::rules::{Integers, Need};
+use crate::transfer::Transfer;
+
+/// Rows of a tensor along the axis of its pieces.
+#[derive(Clone, Debug)]
+struct Piece {
+    rows: Range<u64>,
+    tensor: TensorId,
+}
+
+/// A tensor of the old graph that no tensor of the new one holds whole.
+#[derive(Clone, Debug, Default)]
+struct Pieces {
+    axis: usize,
+    list: Vec<Piece>,
+}
+
+/// Writes a tiled graph.
+pub(crate) struct Writer<'g> {
+    transfer: Transfer<'g>,
+    names: Names,
+    pieces: TiVec<TensorId, Option<Pieces>>,
+    /// By tensor of the new graph: its box, where it is not whole.
+    boxes: FxHashMap<TensorId, Vec<Range<u64>>>,
+    /// Slices of this tile: tensor, axis, rows.
+    slices: FxHashMap<(TensorId, usize, u64, u64), TensorId>,
+    constants: FxHashMap<Integers, TensorId>,
+    /// The op of the old graph that is written.
+    at: OpId,
+}
+
+/// The share of a piece, in tenths, from which on a slice of it is not worth its copy.
+const TOO_LARGE_TENTHS: u64 = 7;
+
+impl<'g> Writer<'g> {
+    pub(crate) fn new(transfer: Transfer<'g>) -> Self {
+        let graph = transfer.graph;
+        Self {
+            names: Names::of(graph),
+            pieces: TiVec::from(vec![None; graph.tensors.len()]),
+            boxes: FxHashMap::default(),
+            slices: FxHashMap::default(),
+            constants: FxHashMap::default(),
+            at: OpId::new(0),
+            transfer,
+        }
+    }
+
+    /// An op that is not cut.
+    pub(crate) fn copy(&mut self, op: OpId) -> Result<(), FissionError> {
+        self.at = op;
+        self.slices.clear();
+        let graph = self.transfer.graph;
+        for tensor in graph.ops[op].reads() {
+            self.whole(tensor)?;
+        }
+        self.transfer.copy(op)
+    }
+
+    /// From here on slices are made anew, so that none lives on from an earlier tile.
+    pub(crate) fn begin_tile(&mut self) {
+        self.slices.clear();
+    }
+
+    /// A part of an op, and the rows that it hands on.
+    pub(crate) fn run(&mut self, run: &Run, tile: usize) -> Result<(), FissionError> {
+        self.at = run.op;
+        let graph = self.transfer.graph;
+        let op = &graph.ops[run.op];
+        let mut inputs = Vec::with_capacity(op.inputs.len());
+        for (place, (&operand, need)) in op.inputs.iter().zip(&run.cut.needs).enumerate() {
+            let input = match (operand, run.cut.integers.get(&place), need) {
+                (None, ..) => None,
+                (_, Some(integers), _) => Some(self.constant(integers)?),
+                (Some(operand), None, Need::Whole) => Some(self.whole(operand)?),
+                (Some(operand), None, Need::Rows { axis, rows }) => Some(self.rows(operand, *axis, rows)?),
+            };
+            inputs.push(input);
+        }
+        let (before, after) = run.cut.spare;
+        let has_spare = before + after > 0;
+        let mut results = Vec::with_capacity(op.outputs.len());
+        let mut parts = Vec::with_capacity(op.outputs.len());
+        for &output in &op.outputs {
+            let Some(output) = output else {
+                results.push(None);
+                parts.push(None);
+                continue;
+            };
+            let ranges = self.full(output, run.axis, &run.rows);
+            let mut made = ranges.clone();
+            made[run.axis] = 0..run.rows.end - run.rows.start + before + after;
+            results.push(Some(ResultSpec {
+                name: self.names.fresh(format!("{}_tile{tile}", graph.tensors[output].name)),
+                ty: self.part_type(output, &made),
+                placement: self.transfer.placement(op, output, &inputs),
+            }));
+            let axis = run.axis;
+            parts.push(Some(Part {
+                of: self.transfer.tensor_of(output).to_owned(),
+                ranges,
+                spare: has_spare.then_some(Spare { axis, before, after }),
+            }));
+        }
+        let name = self.names.fresh(format!("{}_tile{tile}", op.name));
+        let mut spec = self.transfer.spec(run.op, name, inputs);
+        let changed = run
+            .cut
+            .attributes
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        spec.attributes.extend(changed);
+        spec.results = results;
+        spec.parts = parts;
+        let made = self.transfer.add(run.op, spec)?;
+        for (&output, made) in op.outputs.iter().zip(made) {
+            let (Some(output), Some(mut tensor)) = (output, made) else {
+                continue;
+            };
+            let ranges = self.full(output, run.axis, &run.rows);
+            if has_spare {
+                let bounds = before..before + run.rows.end - run.rows.start;
+                tensor = self.slice(output, tensor, run.axis, bounds, ranges.clone())?;
+            }
+            self.boxes.insert(tensor, ranges);
+            let pieces = self.pieces[output].get_or_insert_default();
+            pieces.axis = run.axis;
+            let rows = run.rows.clone();
+            pieces.list.push(Piece { rows, tensor });
+        }
+        for (tensor, rows) in &run.hands_on {
+            self.hand_on(*tensor, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Slices rows off the smallest piece that holds them, unless they are most of it.
+    fn hand_on(&mut self, tensor: TensorId, rows: &Range<u64>) -> Result<(), FissionError> {
+        let Some(pieces) = &self.pieces[tensor] else {
+            return Ok(());
+        };
+        let axis = pieces.axis;
+        let Some(holder) = pieces.holder(rows) else {
+            return Ok(());
+        };
+        let length = |rows: &Range<u64>| rows.end - rows.start;
+        if length(rows) * 10 >= length(&holder.rows) * TOO_LARGE_TENTHS {
+            return Ok(());
+        }
+        let source = holder.tensor;
+        let slice = self.cut(tensor, source, axis, rows)?;
+        self.push(tensor, rows.clone(), slice);
+        Ok(())
+    }
+
+    fn push(&mut self, tensor: TensorId, rows: Range<u64>, piece: TensorId) {
+        if let Some(pieces) = &mut self.pieces[tensor] {
+            pieces.list.push(Piece { rows, tensor: piece });
+        }
+    }
+
+    /// Dimensions of a tensor of the old graph; empty where they are not known, which nobody asks who cuts.
+    fn dims(&self, tensor: TensorId) -> Vec<u64> {
+        self.transfer.graph.tensors[tensor].ty.known_shape().unwrap_or_default()
+    }
+
+    /// The box of rows of one axis.
+    fn full(&self, tensor: TensorId, axis: usize, rows: &Range<u64>) -> Vec<Range<u64>> {
+        let mut ranges: Vec<Range<u64>> = self.dims(tensor).into_iter().map(|dim| 0..dim).collect();
+        ranges[axis] = rows.clone();
+        ranges
+    }
+
+    fn part_type(&self, tensor: TensorId, ranges: &[Range<u64>]) -> ValueType {
+        let element = self.transfer.graph.tensors[tensor].ty.element();
+        let dims: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+        ValueType::tensor(element.unwrap_or(ElementType::Float32), &dims)
+    }
+
+    fn constant(&mut self, integers: &Integers) -> Result<TensorId, FissionError> {
+        if let Some(&known) = self.constants.get(integers) {
+            return Ok(known);
+        }
+        let name = self.names.fresh(format!("fission_integers{}", self.constants.len()));
+        let ty = ValueType::tensor(ElementType::Int64, &integers.dims);
+        let tensor = self.transfer.integers(name, ty, integers.elements.clone())?;
+        self.constants.insert(integers.clone(), tensor);
+        Ok(tensor)
+    }
+
+    /// Rows of a tensor of the old graph, by whatever holds them.
+    fn rows(&mut self, tensor: TensorId, axis: usize, rows: &Range<u64>) -> Result<TensorId, FissionError> {
+        if let Some(whole) = self.transfer.whole[tensor] {
+            return self.cut(tensor, whole, axis, rows);
+        }
+        let pieces = self.pieces[tensor].clone().unwrap_or_default();
+        if pieces.axis != axis {
+            return self.rows_across(tensor, &pieces, axis, rows);
+        }
+        if let Some(holder) = pieces.holder(rows) {
+            return self.cut(tensor, holder.tensor, axis, rows);
+        }
+        let mut parts = Vec::new();
+        let mut at = rows.start;
+        for piece in pieces.cover(rows) {
+            let end = piece.rows.end.min(rows.end);
+            parts.push(self.cut(tensor, piece.tensor, axis, &(at..end))?);
+            at = end;
+        }
+        let joined = self.join(tensor, &parts, axis, None)?;
+        self.push(tensor, rows.clone(), joined);
+        Ok(joined)
+    }
+
+    /// Rows of another axis than that of the pieces: of each piece, then joined.
+    fn rows_across(
+        &mut self,
+        tensor: TensorId,
+        pieces: &Pieces,
+        axis: usize,
+        rows: &Range<u64>,
+    ) -> Result<TensorId, FissionError> {
+        let extent = self.dims(tensor)[pieces.axis];
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for piece in pieces.cover(&(0..extent)) {
+            let own = self.cut(tensor, piece.tensor, pieces.axis, &(at..piece.rows.end))?;
+            parts.push(self.cut(tensor, own, axis, rows)?);
+            at = piece.rows.end;
+        }
+        match parts.as_slice() {
+            [one] => Ok(*one),
+            _ => self.join(tensor, &parts, pieces.axis, None),
+        }
+    }
+
+    /// All of a tensor of the old graph; where it is in pieces, they are joined under its name.
+    fn whole(&mut self, tensor: TensorId) -> Result<TensorId, FissionError> {
+        if let Some(whole) = self.transfer.whole[tensor] {
+            return Ok(whole);
+        }
+        let pieces = self.pieces[tensor].take().unwrap_or_default();
+        let dims = self.dims(tensor);
+        let extent = dims.get(pieces.axis).copied().unwrap_or(0);
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for piece in pieces.cover(&(0..extent)) {
+            parts.push(self.cut(tensor, piece.tensor, pieces.axis, &(at..piece.rows.end))?);
+            at = piece.rows.end;
+        }
+        let name = self.transfer.graph.tensors[tensor].name.clone();
+        let joined = self.join(tensor, &parts, pieces.axis, Some(name))?;
+        self.boxes.remove(&joined);
+        self.transfer.name_whole(tensor, joined);
+        Ok(joined)
+    }
+
+    /// Rows of one axis, as the whole counts them, of a tensor that holds a box of `tensor`.
+    fn cut(
+        &mut self,
+        tensor: TensorId,
+        source: TensorId,
+        axis: usize,
+        rows: &Range<u64>,
+    ) -> Result<TensorId, FissionError> {
+        let held = self.boxes.get(&source).cloned();
+        let mut ranges = held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect());
+        if ranges[axis] == *rows {
+            return Ok(source);
+        }
+        let key = (source, axis, rows.start, rows.end);
+        if let Some(&known) = self.slices.get(&key) {
+            return Ok(known);
+        }
+        let first = ranges[axis].start;
+        ranges[axis] = rows.clone();
+        let slice = self.slice(tensor, source, axis, rows.start - first..rows.end - first, ranges)?;
+        self.slices.insert(key, slice);
+        Ok(slice)
+    }
+
+    /// Rows of one axis as `source` counts them; what comes of it is the box `ranges` of `tensor`.
+    fn slice(
+        &mut self,
+        tensor: TensorId,
+        source: TensorId,
+        axis: usize,
+        bounds: Range<u64>,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<TensorId, FissionError> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let mut inputs = vec![Some(source)];
+        for value in [number(bounds.start), number(bounds.end), number(axis as u64)] {
+            inputs.push(Some(self.constant(&Integers::list(vec![value]))?));
+        }
+        let placement = if self.transfer.is_constant(source) {
+            Placement::Constant
+        } else {
+            Placement::New
+        };
+        let of = self.transfer.tensor_of(tensor);
+        let name = format!("{of}_rows{}_{}", ranges[axis].start, ranges[axis].end);
+        self.move_rows("Slice", tensor, inputs, name, placement, ranges)
+    }
+
+    /// Boxes of `tensor` one after the other along an axis.
+    fn join(
+        &mut self,
+        tensor: TensorId,
+        parts: &[TensorId],
+        axis: usize,
+        name: Option<String>,
+    ) -> Result<TensorId, FissionError> {
+        let held = |part: &TensorId| {
+            let held = self.boxes.get(part).cloned();
+            held.unwrap_or_else(|| self.dims(tensor).into_iter().map(|dim| 0..dim).collect())
+        };
+        let boxes: Vec<Vec<Range<u64>>> = parts.iter().map(held).collect();
+        let (Some(first), Some(last)) = (boxes.first(), boxes.last()) else {
+            let op = &self.transfer.graph.ops[self.at];
+            return Err(FissionError::RunsOnce(op.name.clone()));
+        };
+        let mut ranges = first.clone();
+        ranges[axis].end = last[axis].end;
+        let of = self.transfer.tensor_of(tensor);
+        let given = name.is_some();
+        let name = name.unwrap_or_else(|| format!("{of}_joined{}_{}", ranges[axis].start, ranges[axis].end));
+        let inputs = parts.iter().map(|&part| Some(part)).collect();
+        let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+        let mut spec = OpSpec::new(String::new(), "Concat");
+        spec.attributes.insert("axis".to_owned(), Attribute::Int(axis));
+        spec.inputs = inputs;
+        self.finish_move(spec, tensor, name, given, Placement::New, ranges)
+    }
+
+    fn move_rows(
+        &mut self,
+        op_type: &str,
+        tensor: TensorId,
+        inputs: Vec<Option<TensorId>>,
+        name: String,
+        placement: Placement,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<TensorId, FissionError> {
+        let mut spec = OpSpec::new(String::new(), op_type);
+        spec.inputs = inputs;
+        self.finish_move(spec, tensor, name, false, placement, ranges)
+    }
+
+    fn finish_move(
+        &mut self,
+        mut spec: OpSpec,
+        tensor: TensorId,
+        name: String,
+        is_final: bool,
+        placement: Placement,
+        ranges: Vec<Range<u64>>,
+    ) -> Result<TensorId, FissionError> {
+        let name = if is_final { name } else { self.names.fresh(name) };
+        spec.name = if is_final {
+            self.names.fresh(format!("{name}_joined"))
+        } else {
+            name.clone()
+        };
+        spec.results = vec![Some(ResultSpec {
+            name,
+            ty: self.part_type(tensor, &ranges),
+            placement,
+        })];
+        spec.parts = vec![Some(Part {
+            of: self.transfer.tensor_of(tensor).to_owned(),
+            ranges: ranges.clone(),
+            spare: None,
+        })];
+        let results = self.transfer.add(self.at, spec)?;
+        let result = results.into_iter().flatten().next();
+        let Some(result) = result else {
+            let op = &self.transfer.graph.ops[self.at];
+            return Err(FissionError::RunsOnce(op.name.clone()));
+        };
+        self.boxes.insert(result, ranges);
+        Ok(result)
+    }
+
+    /// Joins the graph outputs that are in pieces, and ends.
+    pub(crate) fn finish(mut self) -> Result<(remat_ir::Graph, TiVec<OpId, OpId>), FissionError> {
+        self.slices.clear();
+        let graph = self.transfer.graph;
+        for &output in &graph.outputs {
+            if self.transfer.named(output).is_none() {
+                self.whole(output)?;
+            }
+        }
+        Ok(self.transfer.finish())
+    }
+}
+
+impl Pieces {
+    /// The smallest piece that holds the rows, of equals the latest.
+    fn holder(&self, rows: &Range<u64>) -> Option<&Piece> {
+        let holds = |piece: &&Piece| piece.rows.start <= rows.start && piece.rows.end >= rows.end;
+        let pieces = self.list.iter().rev().filter(holds);
+        pieces.min_by_key(|piece| piece.rows.end - piece.rows.start)
+    }
+
+    /// Pieces that hold the rows together: of those that begin in time the one that reaches furthest, of equals the smallest.
+    fn cover(&self, rows: &Range<u64>) -> Vec<Piece> {
+        let mut chosen = Vec::new();
+        let mut at = rows.start;
+        while at < rows.end {
+            let fits = |piece: &&Piece| piece.rows.contains(&at);
+            let reach = |piece: &&Piece| {
+                let length = piece.rows.end - piece.rows.start;
+                (piece.rows.end.min(rows.end), std::cmp::Reverse(length))
+            };
+            let Some(best) = self.list.iter().filter(fits).max_by_key(reach) else {
+                break;
+            };
+            chosen.push(best.clone());
+            at = best.rows.end;
+        }
+        chosen
+    }
+}

@@ -1,0 +1,202 @@
+//! Windows that move over pixels: convolutions and pools. Operand and result are `N x C x D1 x ...`; a window along one axis has `kernel`
+//! points `dilation` apart, and moves by `stride`.
+
+use std::ops::Range;
+
+use remat_ir::Attribute;
+
+use super::{Cut, Need, Reason, Site};
+
+/// The window along all axes of the pixels.
+struct Window {
+    kernel: Vec<u64>,
+    strides: Vec<u64>,
+    dilations: Vec<u64>,
+    /// Rows of padding before the first one, then those after the last one.
+    pads: Vec<u64>,
+}
+
+impl Window {
+    fn of(site: &Site<'_>, kernel: Vec<u64>) -> Result<Self, Reason> {
+        let count = kernel.len();
+        if count + 2 != site.out.len() {
+            return Err(Reason::Shapes);
+        }
+        let pads = match site.text("auto_pad", "NOTSET") {
+            "NOTSET" => site.extents("pads", 2 * count, 0)?,
+            "VALID" => vec![0; 2 * count],
+            _ => return Err(Reason::Attribute("auto_pad")),
+        };
+        let strides = site.extents("strides", count, 1)?;
+        let dilations = site.extents("dilations", count, 1)?;
+        if strides.contains(&0) || kernel.contains(&0) {
+            return Err(Reason::Attribute("strides"));
+        }
+        Ok(Self {
+            kernel,
+            strides,
+            dilations,
+            pads,
+        })
+    }
+
+    /// How far the last point of the window lies from its first.
+    fn reach(&self, dim: usize) -> Result<u64, Reason> {
+        let reach = (self.kernel[dim] - 1).checked_mul(self.dilations[dim]);
+        reach.ok_or(Reason::Shapes)
+    }
+
+    /// The rows of `extent` that the window touches for rows of the result; the padding becomes what is left of it.
+    fn touched(&mut self, dim: usize, extent: u64, rows: &Range<u64>) -> Result<Range<u64>, Reason> {
+        let (stride, before) = (self.strides[dim], self.pads[dim]);
+        let begin = rows.start.checked_mul(stride).ok_or(Reason::Shapes)?;
+        let end = (rows.end - 1).checked_mul(stride).ok_or(Reason::Shapes)? + self.reach(dim)? + 1;
+        // Both counted from the first row of the padding.
+        let first = begin.saturating_sub(before);
+        let last = end.saturating_sub(before).min(extent);
+        if last <= first {
+            return Err(Reason::Padding);
+        }
+        self.pads[dim] = before.saturating_sub(begin);
+        let after = self.kernel.len() + dim;
+        self.pads[after] = end.saturating_sub(before + extent);
+        Ok(first..last)
+    }
+}
+
+/// An attribute that is there already says how pads are meant; now they are stated.
+fn with_pads(site: &Site<'_>, cut: Cut, pads: &[u64]) -> Result<Cut, Reason> {
+    let mut cut = cut.with_ints("pads", pads)?;
+    if site.op.attributes.contains_key("auto_pad") {
+        let stated = Attribute::String(b"NOTSET".to_vec());
+        cut.attributes.insert("auto_pad".to_owned(), stated);
+    }
+    Ok(cut)
+}
+
+/// Operands: image, weights `M x C/group x ...`, bias; ONNX Runtime's fused form adds a summand of the shape of the result.
+pub(super) fn conv(site: &Site<'_>) -> Result<Cut, Reason> {
+    let (image, weights) = (site.dims(0)?, site.dims(1)?);
+    if weights.len() != site.out.len() || image.len() != site.out.len() {
+        return Err(Reason::Shapes);
+    }
+    let rows = || site.rows.clone();
+    let mut cut = site.whole();
+    if site.operand(3).is_some() {
+        cut = cut.with(3, site.axis, rows());
+    }
+    if site.axis == 0 {
+        return Ok(cut.with(0, 0, rows()));
+    }
+    if site.axis > 1 {
+        let dim = site.axis - 2;
+        let mut window = Window::of(site, weights[2..].to_vec())?;
+        let touched = window.touched(dim, image[site.axis], &site.rows)?;
+        return with_pads(site, cut.with(0, site.axis, touched), &window.pads);
+    }
+    cut = cut.with(1, 0, rows());
+    if site.operand(2).is_some() {
+        cut = cut.with(2, 0, rows());
+    }
+    let group = u64::try_from(site.int("group", 1)).map_err(|_| Reason::Attribute("group"))?;
+    let filters = weights[0];
+    if group == 1 {
+        return Ok(cut);
+    }
+    if group == 0 || !filters.is_multiple_of(group) {
+        return Err(Reason::Attribute("group"));
+    }
+    // Whole groups of `of_group` filters, each of which reads `weights[1]` channels.
+    let of_group = filters / group;
+    let groups = whole_multiples(&site.rows, of_group)?;
+    let channels = groups.start * weights[1]..groups.end * weights[1];
+    cut.with(0, 1, channels).with_int("group", groups.end - groups.start)
+}
+
+fn whole_multiples(rows: &Range<u64>, of: u64) -> Result<Range<u64>, Reason> {
+    if rows.start.is_multiple_of(of) && rows.end.is_multiple_of(of) {
+        Ok(rows.start / of..rows.end / of)
+    } else {
+        Err(Reason::Multiple(of))
+    }
+}
+
+/// Operands: image, weights `C x M/group x ...`, bias. Row `i` of the image reaches rows `i * stride - pad` to that plus the reach of the
+/// kernel; what stands beyond the rows asked for is cut off as padding, and what is missing after them is added as `output_padding`.
+pub(super) fn conv_transpose(site: &Site<'_>) -> Result<Cut, Reason> {
+    let (image, weights) = (site.dims(0)?, site.dims(1)?);
+    if weights.len() != site.out.len() || image.len() != site.out.len() {
+        return Err(Reason::Shapes);
+    }
+    if site.axis == 0 {
+        return Ok(site.same_rows(0));
+    }
+    if site.axis == 1 {
+        if site.int("group", 1) != 1 {
+            return Err(Reason::Attribute("group"));
+        }
+        let mut cut = site.whole().with(1, 1, site.rows.clone());
+        if site.operand(2).is_some() {
+            cut.needs[2] = Need::Rows {
+                axis: 0,
+                rows: site.rows.clone(),
+            };
+        }
+        return Ok(cut);
+    }
+    if site.ints("output_shape").is_some_and(|shape| !shape.is_empty()) {
+        return Err(Reason::Attribute("output_shape"));
+    }
+    let dim = site.axis - 2;
+    let mut window = Window::of(site, weights[2..].to_vec())?;
+    let mut added = site.extents("output_padding", window.kernel.len(), 0)?;
+    let (stride, before, reach) = (window.strides[dim], window.pads[dim], window.reach(dim)?);
+    let (low, high) = (site.rows.start + before, site.rows.end + before);
+    let first = low.saturating_sub(reach).div_ceil(stride).min(low / stride);
+    let last = ((high - 1) / stride + 1).min(image[site.axis]);
+    if last <= first {
+        return Err(Reason::Padding);
+    }
+    // From the first row that the image's rows reach to the one after their last.
+    let reached = first * stride..(last - 1) * stride + reach + 1;
+    window.pads[dim] = low - reached.start;
+    let after = window.kernel.len() + dim;
+    window.pads[after] = reached.end.saturating_sub(high);
+    added[dim] = high.saturating_sub(reached.end);
+    if added[dim] >= stride.max(window.dilations[dim]) {
+        return Err(Reason::Padding);
+    }
+    let cut = site.same_rows(site.axis).with(0, site.axis, first..last);
+    with_pads(site, cut.with_ints("output_padding", &added)?, &window.pads)
+}
+
+/// One operand. A window that is rounded up ends in padding that is not stated; in a clone it is, along every axis.
+pub(super) fn pool(site: &Site<'_>) -> Result<Cut, Reason> {
+    let image = site.dims(0)?;
+    if image.len() != site.out.len() {
+        return Err(Reason::Shapes);
+    }
+    if site.axis < 2 {
+        return Ok(site.same_rows(site.axis));
+    }
+    let rounds_up = site.int("ceil_mode", 0) != 0;
+    if rounds_up && site.op.op_type != "MaxPool" {
+        return Err(Reason::Attribute("ceil_mode"));
+    }
+    let count = site.out.len() - 2;
+    if site.ints("kernel_shape").is_none() {
+        return Err(Reason::Attribute("kernel_shape"));
+    }
+    let mut window = Window::of(site, site.extents("kernel_shape", count, 1)?)?;
+    if rounds_up {
+        for dim in 0..count {
+            let end = (site.out[dim + 2] - 1) * window.strides[dim] + window.reach(dim)? + 1;
+            let after = end.saturating_sub(image[dim + 2] + window.pads[dim]);
+            window.pads[count + dim] = window.pads[count + dim].max(after);
+        }
+    }
+    let touched = window.touched(site.axis - 2, image[site.axis], &site.rows)?;
+    let cut = site.same_rows(site.axis).with(0, site.axis, touched);
+    let cut = if rounds_up { cut.with_int("ceil_mode", 0)? } else { cut };
+    with_pads(site, cut, &window.pads)
+}

@@ -1,0 +1,75 @@
+//! What a search for tilings may do, and what it found.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use remat_cost::Device;
+
+use crate::{Axis, Exactness, Mode, Tiling};
+
+/// What a search may do.
+#[derive(Clone, Debug)]
+pub struct SearchOptions<'a> {
+    /// The device whose times and kernels count.
+    pub device: &'a Device,
+    /// Which tiles are permitted.
+    pub exactness: Exactness,
+    /// Kinds of axes, in the order in which they are tried.
+    pub axes: Vec<Axis>,
+    /// Numbers of tiles, ascending.
+    pub tiles: Vec<u32>,
+    /// What may happen to rows that two tiles need.
+    pub modes: Vec<Mode>,
+    /// Whether stretches may run a second time before a later op.
+    pub again: bool,
+    /// The most estimated time that tiling may add, in thousandths of that of the graph; `None`: any.
+    pub most_overhead_permille: Option<u64>,
+    /// The most tilings that are estimated; `None`: until nothing helps.
+    pub evaluations: Option<u64>,
+    /// When to stop.
+    pub deadline: Option<Instant>,
+    /// Set from outside to stop.
+    pub cancelled: Option<&'a AtomicBool>,
+}
+
+impl<'a> SearchOptions<'a> {
+    /// Everything is permitted but tiles that have other bits with one thread.
+    #[must_use]
+    pub fn new(device: &'a Device) -> Self {
+        Self {
+            device,
+            exactness: Exactness::Exact { threads: 1 },
+            axes: Axis::ALL.to_vec(),
+            tiles: vec![2, 4, 8, 16],
+            modes: vec![Mode::Carry, Mode::Again],
+            again: true,
+            most_overhead_permille: None,
+            evaluations: None,
+            deadline: None,
+            cancelled: None,
+        }
+    }
+}
+
+/// A tiling, and what it is estimated to take. Only estimates in one report compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    /// The tiling.
+    pub tiling: Tiling,
+    /// Bytes at the peak of the tiled graph in reference order.
+    pub peak: u64,
+    /// Estimated time in millionths of that of the graph as it came.
+    pub time_ppm: u64,
+}
+
+/// What a search found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SearchReport {
+    /// Tilings of which none takes less memory in less time than another, from the fastest to the one of the lowest peak. The first one is
+    /// empty: the graph as it came.
+    pub front: Vec<Candidate>,
+    /// How many tilings were estimated.
+    pub evaluations: u64,
+    /// Whether the search ended because nothing helped any more.
+    pub is_finished: bool,
+}

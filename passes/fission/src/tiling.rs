@@ -1,0 +1,146 @@
+//! What is computed in tiles: a value that names ops, so that it can stand in a file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which stretches of a graph run again before a later op, and which run tile by tile.
+///
+/// Stretches are those of the graph after everything in `again`; they do not overlap.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tiling {
+    /// Stretches that run a second time, in this order.
+    #[serde(default)]
+    pub again: Vec<Again>,
+    /// Stretches that run tile by tile.
+    pub stretches: Vec<Stretch>,
+}
+
+/// A stretch of ops that runs a second time, right before a later op: that op and all after it read the new results. Ops of the
+/// stretch that none of them needs do not. The clone of an op has its name and `_again`, then a number where that is taken.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// The first op, in reference order.
+    pub first: String,
+    /// The last op.
+    pub last: String,
+    /// The op before which the clones stand.
+    pub before: String,
+}
+
+/// A stretch of ops that runs tile by tile: tile `t` runs all ops of the stretch before tile `t + 1`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stretch {
+    /// The first op, in reference order.
+    pub first: String,
+    /// The last op.
+    pub last: String,
+    /// The number of tiles, at least 2.
+    pub tiles: u32,
+    /// The axis along which results that leave the stretch are cut; for all others it follows.
+    pub axis: Axis,
+    /// What happens to rows that two tiles need.
+    pub mode: Mode,
+}
+
+/// An axis of results, by their rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// The first axis of an image: 2; of a matrix in a batch: 1; of a matrix: 0.
+    Rows,
+    /// The axis after the rows: 3, 2 or 1.
+    Columns,
+    /// Axis 1, where images have their channels.
+    Channels,
+    /// Axis 0.
+    Batch,
+    /// Heads of an attention: 1 of four axes, else 0.
+    Heads,
+    /// Rows of scores: the last axis but one.
+    QueryRows,
+    /// Axis 1, of a matrix 0: where texts have their tokens, and images with channels last their rows.
+    Tokens,
+}
+
+/// What happens to rows that two tiles need.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Every row is computed once. Rows that a later tile needs are sliced off at once: a line buffer.
+    Carry,
+    /// Every tile computes all rows that it needs.
+    Again,
+}
+
+impl Axis {
+    /// Every axis.
+    pub const ALL: [Self; 7] = [
+        Self::Rows,
+        Self::Columns,
+        Self::Channels,
+        Self::Batch,
+        Self::Heads,
+        Self::QueryRows,
+        Self::Tokens,
+    ];
+
+    /// The axis of a result of this rank, if it has one of this kind.
+    #[must_use]
+    pub fn of_rank(self, rank: usize) -> Option<usize> {
+        let axis = match (self, rank) {
+            (_, 0) => return None,
+            (Self::Batch, _) => 0,
+            (Self::Rows, 4..) => 2,
+            (Self::Columns, 4..) => 3,
+            (Self::Rows | Self::QueryRows, _) => rank.checked_sub(2)?,
+            (Self::Columns, _) => rank - 1,
+            (Self::Channels, 2..) => 1,
+            (Self::Heads, 4..) => 1,
+            (Self::Tokens, 3..) => 1,
+            (Self::Heads | Self::Tokens, _) => 0,
+            (Self::Channels, _) => return None,
+        };
+        (axis < rank).then_some(axis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_stand_where_layouts_have_them() {
+        let of = |axis: Axis| [1, 2, 3, 4, 5].map(|rank| axis.of_rank(rank));
+        assert_eq!(of(Axis::Rows), [None, Some(0), Some(1), Some(2), Some(2)]);
+        assert_eq!(of(Axis::Columns), [Some(0), Some(1), Some(2), Some(3), Some(3)]);
+        assert_eq!(of(Axis::Channels), [None, Some(1), Some(1), Some(1), Some(1)]);
+        assert_eq!(of(Axis::Batch), [Some(0); 5]);
+        assert_eq!(of(Axis::Heads), [Some(0), Some(0), Some(0), Some(1), Some(1)]);
+        assert_eq!(of(Axis::QueryRows), [None, Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!(of(Axis::Tokens), [Some(0), Some(0), Some(1), Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn a_tiling_is_read_as_it_was_written() {
+        let tiling = Tiling {
+            again: vec![Again {
+                first: "a".into(),
+                last: "b".into(),
+                before: "c".into(),
+            }],
+            stretches: vec![Stretch {
+                first: "a_again".into(),
+                last: "d".into(),
+                tiles: 4,
+                axis: Axis::QueryRows,
+                mode: Mode::Carry,
+            }],
+        };
+        let text = serde_json::to_string(&tiling).unwrap();
+        assert!(text.contains("\"query-rows\""), "{text}");
+        assert_eq!(serde_json::from_str::<Tiling>(&text).unwrap(), tiling);
+    }
+}
