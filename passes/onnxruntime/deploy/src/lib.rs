@@ -56,6 +56,7 @@ mod clock;
 mod deploy;
 mod error;
 mod file;
+mod fission;
 mod given;
 mod layout;
 mod measure;

@@ -14,8 +14,8 @@ use remat_onnxruntime_run::OptimizationLevel;
 
 use crate::args::parse_intra_threads;
 use crate::args::{
-    BlockArgs, Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH,
-    SearchArgs,
+    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH,
+    SWITCH, SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -101,6 +101,8 @@ pub(crate) struct OptimizeArgs {
     pub(super) search: SearchArgs,
     #[command(flatten)]
     pub(super) goal: GoalArgs,
+    #[command(flatten)]
+    pub(super) fission: FissionArgs,
     /// Where to write; `-` for stdout.
     ///
     /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat::plan::{Accounting, Certificate};
+use remat::plan::{Accounting, Certificate, Tiling};
 use remat::{BaselineOf, Model, Solution};
 use remat_onnxruntime_deploy::{ArenaPlanned, Check, Deployment, LeftOut, Offer, Rejected, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
@@ -46,6 +46,9 @@ pub(crate) struct Report {
     energy_pj: u64,
     /// Most bytes in the second memory at once.
     second_memory_bytes: u64,
+    /// The stretches that run tile by tile, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiling: Option<Tiling>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
     /// The block that everything lies in, where it was asked for.
@@ -153,6 +156,7 @@ impl Report {
             recomputes: solution.plan.recomputes(),
             energy_pj: solution.replay.energy,
             second_memory_bytes: solution.replay.second_peak,
+            tiling: model.tiling().cloned(),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,

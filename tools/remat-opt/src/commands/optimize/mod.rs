@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
+use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{
     ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
 };
@@ -101,6 +101,10 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let line = Line::start(quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
+    let model = match args.fission.request(false).filter(|_| plan.is_none()) {
+        Some(fission) => in_tiles(args, &job, model, &fission, &line)?,
+        None => model,
+    };
     let solution = match &plan {
         Some(plan) => {
             args.goal.check_plan(plan, &model)?;
@@ -126,6 +130,22 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         || Report::new(args, &model, &solution, seconds),
         Ok(()),
     )
+}
+
+/// Share of the time for finding stretches that run tile by tile.
+const TILING: f64 = 0.4;
+
+/// The model with those stretches tile by tile that pay.
+fn in_tiles(
+    args: &OptimizeArgs,
+    job: &Job<'_>,
+    model: Model,
+    fission: &FissionRequest,
+    line: &Line,
+) -> anyhow::Result<Model> {
+    let control = args.control(line).share_of_time(TILING);
+    let tiled = remat::tile(&model, &job.load, &args.request(), fission, &control)?;
+    Ok(tiled.unwrap_or(model))
 }
 
 /// What a file is written for where that is not ONNX Runtime.
@@ -250,6 +270,7 @@ fn deploy(
         Some(output) if is_model(output) => (Some(output), None),
         output => (None, output),
     };
+    let fission = args.fission.request(true);
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
     let request = DeployRequest {
         input: job.input,
@@ -263,6 +284,7 @@ fn deploy(
         // Where memory is planned, the runtime's arena has no part.
         arena: args.target.arena && !args.target.arena_plan,
         untouched: args.target.arena_plan && args.budget == BudgetSpec::None,
+        fission: fission.as_ref().filter(|_| plan.is_none()),
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
