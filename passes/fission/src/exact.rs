@@ -11,7 +11,7 @@
 //! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block |
 //! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
-//! | sums over other axes | none: their order depends on the shape |
+//! | sums over the last axes | those that begin where vectors begin: Eigen adds up to the first aligned element apart; over other axes none |
 //! | all others | all |
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use remat_operators::{Split, operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::Site;
+use crate::rules::{Site, operand_axis, reduced_axes};
 
 /// Whether tiles must have the bits of the whole in ONNX Runtime on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,9 @@ const DIVIDED_COLUMNS: u64 = 64;
 
 /// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.
 const CHANNEL_BLOCK: u64 = 8;
+
+/// Elements of the widest vector.
+const VECTOR: u64 = 16;
 
 /// The length of the blocks in which MLAS sums over an inner dimension of `inner`, for `columns` columns; `None`: in one.
 fn block(columns: u64, inner: u64) -> Option<u64> {
@@ -100,7 +103,8 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
         return true;
     }
     match operator(&op.domain, &op.op_type).split {
-        Split::ElementwiseInVectors | Split::Sum => false,
+        Split::ElementwiseInVectors => false,
+        Split::Sum => sum(&site).unwrap_or(false),
         Split::Conv => conv(&site, threads).unwrap_or(false),
         Split::ConvTranspose => axis == 0 || site.length() > 1,
         Split::MatMul | Split::Gemm => product(&site, op, threads).unwrap_or(false),
@@ -126,6 +130,20 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
     let pixels: u64 = site.out[2..].iter().product();
     let tile = pixels / site.extent() * site.length();
     Some(is_depthwise || same_blocks(pixels, tile, inner, threads))
+}
+
+/// Every row is summed by itself where the reduced axes are the last ones; its order depends on where in memory it begins.
+fn sum(site: &Site<'_>) -> Option<bool> {
+    let dims = site.dims(0).ok()?;
+    let reduced = reduced_axes(site).ok()?;
+    let first = *reduced.iter().min()?;
+    let axis = operand_axis(site, &reduced, dims.len())?;
+    let is_last = reduced.len() == dims.len() - first && axis < first;
+    let outer: u64 = dims[..axis].iter().product();
+    let inner: u64 = dims[axis + 1..].iter().product();
+    let rows: u64 = site.length() * dims[axis + 1..first].iter().product::<u64>();
+    let begins_aligned = (site.rows.start * inner).is_multiple_of(VECTOR);
+    Some(is_last && outer == 1 && rows > 1 && begins_aligned)
 }
 
 fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {

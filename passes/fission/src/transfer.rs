@@ -232,6 +232,13 @@ impl<'g> Transfer<'g> {
                 self.builder.output(output);
             }
         }
-        (self.builder.finish(), self.origin)
+        let mut graph = self.builder.finish();
+        // Those of constants that nodes make.
+        for (&old, values) in &self.graph.values {
+            if let Some(new) = self.named[old] {
+                graph.values.entry(new).or_insert_with(|| values.clone());
+            }
+        }
+        (graph, self.origin)
     }
 }

@@ -24,6 +24,7 @@ use remat_ir::{Attribute, Graph, OpId};
 use remat_operators::{Split, operator};
 use thiserror::Error;
 
+pub(crate) use self::normalize::{operand_axis, reduced_axes};
 pub(crate) use self::site::Site;
 
 /// What a part of a result needs.

@@ -1,6 +1,6 @@
 //! Normalizations and reductions: axes whose rows do not depend on each other.
 
-use super::{Cut, Need, Reason, Site};
+use super::{Cut, Reason, Site};
 
 /// Every channel of every image: operand 0 is `N x C x ...`, further operands are vectors over the channels.
 pub(super) fn per_channel(site: &Site<'_>) -> Result<Cut, Reason> {
@@ -65,31 +65,33 @@ pub(super) fn skip_layer_norm(site: &Site<'_>) -> Result<Cut, Reason> {
     Ok(cut)
 }
 
-/// Axes are an attribute or operand 1; without any, all are reduced unless `noop_with_empty_axes` says otherwise.
-pub(super) fn reduce(site: &Site<'_>) -> Result<Cut, Reason> {
-    let dims = site.dims(0)?;
+/// The axes that are reduced: an attribute or operand 1; without any, all unless `noop_with_empty_axes` says otherwise.
+pub(crate) fn reduced_axes(site: &Site<'_>) -> Result<Vec<usize>, Reason> {
+    let rank = site.dims(0)?.len();
     let stated = match site.ints("axes") {
         Some(axes) => Some(axes),
         None => site.integers(1)?,
     };
-    let rank = dims.len();
-    let reduced = match stated.filter(|axes| !axes.is_empty()) {
-        Some(axes) => {
-            let axes = axes.iter().map(|&axis| site.axis_of(axis, rank));
-            axes.collect::<Result<Vec<usize>, _>>()?
-        }
-        None if site.int("noop_with_empty_axes", 0) != 0 => Vec::new(),
-        None => (0..rank).collect(),
-    };
+    match stated.filter(|axes| !axes.is_empty()) {
+        Some(axes) => axes.iter().map(|&axis| site.axis_of(axis, rank)).collect(),
+        None if site.int("noop_with_empty_axes", 0) != 0 => Ok(Vec::new()),
+        None => Ok((0..rank).collect()),
+    }
+}
+
+/// The axis of the operand that the axis of the result is, if it stays.
+pub(crate) fn operand_axis(site: &Site<'_>, reduced: &[usize], rank: usize) -> Option<usize> {
     let axis = if site.int("keepdims", 1) != 0 {
         Some(site.axis)
     } else {
         (0..rank).filter(|axis| !reduced.contains(axis)).nth(site.axis)
     };
-    let axis = axis.filter(|axis| !reduced.contains(axis)).ok_or(Reason::Dependent)?;
-    let mut cut = site.same_rows(axis);
-    if let Some(need) = cut.needs.get_mut(1) {
-        *need = Need::Whole;
-    }
-    Ok(cut)
+    axis.filter(|axis| !reduced.contains(axis))
+}
+
+/// Axes that stay.
+pub(super) fn reduce(site: &Site<'_>) -> Result<Cut, Reason> {
+    let reduced = reduced_axes(site)?;
+    let axis = operand_axis(site, &reduced, site.dims(0)?.len()).ok_or(Reason::Dependent)?;
+    Ok(site.same_rows(axis))
 }

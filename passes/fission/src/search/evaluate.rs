@@ -47,10 +47,8 @@ pub(super) fn score(mut graph: Graph, origin: &TiVec<OpId, OpId>, ops: usize, de
         }
     }
     let peak = replay.peak.max(1);
-    #[expect(clippy::cast_precision_loss, reason = "a figure to compare tilings by")]
     let share = |level: u64| level as f64 / peak as f64;
     let sum: f64 = levels.iter().map(|&level| share(level).powi(NORM)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a figure to compare tilings by")]
     let norm = peak as f64 * sum.powf(1.0 / f64::from(NORM));
     Some(Score {
         peak: replay.peak,
@@ -67,7 +65,6 @@ impl Score {
     }
 
     /// The share of time that was added.
-    #[expect(clippy::cast_precision_loss, reason = "a share for comparisons")]
     fn overhead(&self, base: u64) -> f64 {
         self.time as f64 / base.max(1) as f64 - 1.0
     }

@@ -1,0 +1,270 @@
+//! Stretches of several ops: modes, pieces of one axis read along another, clones, and what does not fit.
+
+use proptest::prelude::*;
+use remat_fission::{Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
+use remat_ir::Graph;
+
+use crate::net::{Net, int, ints};
+
+fn stretch(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> Stretch {
+    Stretch {
+        first: first.to_owned(),
+        last: last.to_owned(),
+        tiles,
+        axis,
+        mode,
+    }
+}
+
+/// Encoder, skip and decoder of a U-Net on two levels.
+pub(crate) fn unet(channels: usize, size: usize) -> Net {
+    let mut net = Net::default();
+    let same = [("pads", ints(&[1, 1, 1, 1]))];
+    let window = [("kernel_shape", ints(&[2, 2])), ("strides", ints(&[2, 2]))];
+    let x = net.input("x", &[1, 3, size, size]);
+    let w1 = net.constant("w1", &[channels, 3, 3, 3]);
+    let w2 = net.constant("w2", &[channels, channels, 3, 3]);
+    let w3 = net.constant("w3", &[2 * channels, channels, 3, 3]);
+    let w4 = net.constant("w4", &[2 * channels, channels, 2, 2]);
+    let w5 = net.constant("w5", &[channels, 2 * channels, 3, 3]);
+    let w6 = net.constant("w6", &[2, channels, 1, 1]);
+    let c1 = net.op("conv1", "Conv", &[x, w1], &same);
+    let r1 = net.op("relu1", "Relu", &[c1], &[]);
+    let c2 = net.op("conv2", "Conv", &[r1, w2], &same);
+    let skip = net.op("relu2", "Relu", &[c2], &[]);
+    let p1 = net.op("pool1", "MaxPool", &[skip], &window);
+    let c3 = net.op("conv3", "Conv", &[p1, w3], &same);
+    let r3 = net.op("relu3", "Relu", &[c3], &[]);
+    let up = net.op("up", "ConvTranspose", &[r3, w4], &[("strides", ints(&[2, 2]))]);
+    let both = net.op("both", "Concat", &[skip, up], &[("axis", int(1))]);
+    let c5 = net.op("conv5", "Conv", &[both, w5], &same);
+    let r5 = net.op("relu5", "Relu", &[c5], &[]);
+    let y = net.op("conv6", "Conv", &[r5, w6], &[]);
+    net.output(y);
+    net
+}
+
+fn count(graph: &Graph, op_type: &str) -> usize {
+    graph.ops.iter().filter(|op| op.op_type == op_type).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn chains_of_windows_keep_their_values(
+        size in 9usize..20,
+        kernels in prop::collection::vec(1usize..6, 1..5),
+        strides in prop::collection::vec(1i64..3, 5),
+        tiles in 2u32..5,
+        axis in prop::sample::select(vec![Axis::Rows, Axis::Columns]),
+        mode in prop::sample::select(vec![Mode::Carry, Mode::Again]),
+        adds in any::<bool>(),
+    ) {
+        let mut net = Net::default();
+        let mut at = net.input("x", &[1, 2, size, size]);
+        for (place, (&kernel, &stride)) in kernels.iter().zip(&strides).enumerate() {
+            let pad = i64::try_from(kernel / 2).unwrap();
+            let weights = net.constant(&format!("w{place}"), &[2, 2, kernel, kernel]);
+            let attributes = [("pads", ints(&[pad; 4])), ("strides", ints(&[stride, stride]))];
+            let next = net.op(&format!("conv{place}"), "Conv", &[at, weights], &attributes);
+            let is_same = stride == 1 && kernel % 2 == 1 && adds && place > 0;
+            at = if is_same { net.op(&format!("add{place}"), "Add", &[next, at], &[]) } else { next };
+        }
+        let last = net.op("last", "Relu", &[at], &[]);
+        net.output(last);
+        if let Err(error) = net.check_stretch("conv0", "last", tiles, axis, mode) {
+            // Only where there are too few rows, or a tile would lie in the padding.
+            prop_assert!(matches!(error, FissionError::NoAxis { .. } | FissionError::NotSplit(_)), "{error}");
+            prop_assert!(net.check_stretch("last", "last", 2, axis, mode).is_ok() || size < 20);
+        }
+    }
+}
+
+#[test]
+fn carried_rows_are_computed_once_and_again_is_computed_twice() {
+    let net = unet(2, 16);
+    let rows = |graph: &Graph| -> u64 {
+        let parts = graph
+            .ops
+            .iter()
+            .filter(|op| op.op_type == "Conv")
+            .flat_map(|op| op.parts.iter().flatten());
+        let parts = parts.filter(|part| part.of == "conv1");
+        parts.map(|part| part.ranges[2].end - part.ranges[2].start).sum()
+    };
+    let carried = net.check_stretch("conv1", "pool1", 4, Axis::Rows, Mode::Carry).unwrap();
+    assert_eq!(rows(&carried), 16);
+    let again = net.check_stretch("conv1", "pool1", 4, Axis::Rows, Mode::Again).unwrap();
+    assert_eq!(rows(&again), 16 + 3 * 2);
+}
+
+#[test]
+fn pieces_are_joined_only_where_all_is_needed() {
+    let net = unet(2, 16);
+    // Rows of conv1 go to rows of pool1; the skip is read in pieces later, so nothing is joined but tiles and line buffers.
+    let tiling = Tiling {
+        again: Vec::new(),
+        stretches: vec![
+            stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry),
+            stretch("both", "conv6", 2, Axis::Rows, Mode::Again),
+        ],
+    };
+    let tiled = net.check(&tiling).unwrap();
+    let whole = |of: &str| {
+        let parts = tiled
+            .ops
+            .iter()
+            .filter(|op| op.op_type == "Concat")
+            .flat_map(|op| op.parts.iter().flatten());
+        parts.filter(|part| part.of == of && part.ranges[2] == (0..16)).count()
+    };
+    assert_eq!(whole("relu2"), 0, "the skip stays in pieces");
+    assert_eq!(whole("conv6"), 1, "the output is joined");
+}
+
+#[test]
+fn rows_are_taken_out_of_pieces_of_channels() {
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 4, 8, 8]);
+    let wide = net.constant("w1", &[16, 4, 1, 1]);
+    let depth = net.constant("w2", &[16, 1, 3, 3]);
+    let narrow = net.constant("w3", &[4, 16, 1, 1]);
+    let a = net.op("expand", "Conv", &[x, wide], &[]);
+    let b = net.op(
+        "depthwise",
+        "Conv",
+        &[a, depth],
+        &[("pads", ints(&[1; 4])), ("group", int(16))],
+    );
+    let c = net.op("project", "Conv", &[b, narrow], &[]);
+    net.output(c);
+    let tiling = Tiling {
+        again: Vec::new(),
+        stretches: vec![
+            stretch("expand", "depthwise", 2, Axis::Channels, Mode::Carry),
+            stretch("project", "project", 4, Axis::Rows, Mode::Carry),
+        ],
+    };
+    let tiled = net.check(&tiling).unwrap();
+    // Weights are cut once, before a run.
+    let cut = tiled
+        .ops
+        .iter()
+        .filter(|op| op.op_type == "Slice" && op.parts.iter().flatten().any(|part| part.of == "w2"));
+    assert_eq!(cut.count(), 2);
+}
+
+#[test]
+fn what_a_tile_needs_whole_runs_before() {
+    let mut net = Net::default();
+    let x = net.input("x", &[6, 4]);
+    let [wq, wk] = ["wq", "wk"].map(|name| net.constant(name, &[4, 4]));
+    let q = net.op("q", "MatMul", &[x, wq], &[]);
+    let k = net.op("k", "MatMul", &[x, wk], &[]);
+    let turned = net.op("turned", "Transpose", &[k], &[("perm", ints(&[1, 0]))]);
+    let scores = net.op("scores", "MatMul", &[q, turned], &[]);
+    let weights = net.op("weights", "Softmax", &[scores], &[("axis", int(-1))]);
+    let y = net.op("y", "MatMul", &[weights, k], &[]);
+    net.output(y);
+    let tiled = net.check_stretch("q", "y", 3, Axis::QueryRows, Mode::Carry).unwrap();
+    let names: Vec<&str> = tiled.ops.iter().map(|op| op.name.as_str()).collect();
+    assert!(names.contains(&"k") && names.contains(&"scores_tile2"), "{names:?}");
+}
+
+#[test]
+fn a_skip_made_again_is_tiled_with_its_reader() {
+    let net = unet(2, 16);
+    for mode in [Mode::Carry, Mode::Again] {
+        let tiling = Tiling {
+            again: vec![Again {
+                first: "conv1".into(),
+                last: "relu2".into(),
+                before: "both".into(),
+            }],
+            stretches: vec![
+                stretch("conv1", "pool1", 4, Axis::Rows, mode),
+                stretch("conv1_again", "conv6", 4, Axis::Rows, mode),
+            ],
+        };
+        let tiled = net.check(&tiling).unwrap();
+        assert_eq!(
+            count(&tiled, "MaxPool"),
+            4,
+            "ops that no later op needs do not run again"
+        );
+        let tiles = |of: &'static str| {
+            tiled
+                .ops
+                .iter()
+                .filter(move |op| op.parts.iter().flatten().any(|part| part.of == of))
+        };
+        let of_conv = tiles("conv1").filter(|op| op.op_type == "Conv");
+        assert_eq!(
+            of_conv.count(),
+            8,
+            "parts name the tensor of the graph before anything ran again"
+        );
+    }
+}
+
+#[test]
+fn tilings_that_do_not_fit_are_refused_and_name_the_op() {
+    let net = unet(2, 16);
+    let refused = |tiling: &Tiling| net.check(tiling).unwrap_err().to_string();
+    let one = |stretch: Stretch| Tiling {
+        again: Vec::new(),
+        stretches: vec![stretch],
+    };
+    let missing = refused(&one(stretch("nobody", "conv1", 2, Axis::Rows, Mode::Carry)));
+    assert!(missing.contains("`nobody`"), "{missing}");
+    let backwards = refused(&one(stretch("pool1", "conv1", 2, Axis::Rows, Mode::Carry)));
+    assert!(
+        backwards.contains("`pool1`") && backwards.contains("`conv1`"),
+        "{backwards}"
+    );
+    let few = refused(&one(stretch("conv1", "pool1", 1, Axis::Rows, Mode::Carry)));
+    assert!(few.contains('1'), "{few}");
+    let many = refused(&one(stretch("conv1", "pool1", 9, Axis::Rows, Mode::Carry)));
+    assert!(many.contains("`pool1`") && many.contains('9'), "{many}");
+    let joined = refused(&one(stretch("both", "both", 2, Axis::Channels, Mode::Carry)));
+    assert!(joined.contains("`both`"), "{joined}");
+    let overlap = Tiling {
+        again: Vec::new(),
+        stretches: vec![
+            stretch("conv1", "conv2", 2, Axis::Rows, Mode::Carry),
+            stretch("conv2", "pool1", 2, Axis::Rows, Mode::Carry),
+        ],
+    };
+    assert!(refused(&overlap).contains("`conv2`"));
+    let tiled = net.check_stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry).unwrap();
+    let twice = apply(&tiled, &Tiling::default(), Exactness::Any);
+    assert!(matches!(twice, Err(FissionError::AlreadyTiled(_))));
+}
+
+#[test]
+fn other_bits_are_refused_unless_they_are_permitted() {
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 40, 16, 16]);
+    let w = net.constant("w", &[4, 40, 3, 3]);
+    let y = net.op("y", "Conv", &[x, w], &[("pads", ints(&[1; 4]))]);
+    net.output(y);
+    let in_tiles = |tiles| Tiling {
+        again: Vec::new(),
+        stretches: vec![stretch("y", "y", tiles, Axis::Rows, Mode::Carry)],
+    };
+    let apply = |tiles, exactness| apply(&net.graph(), &in_tiles(tiles), exactness);
+    let exact = |threads| Exactness::Exact { threads };
+    assert!(apply(2, exact(1)).is_ok());
+    assert!(matches!(apply(2, exact(2)), Err(FissionError::OtherBits { .. })));
+    assert!(matches!(apply(8, exact(1)), Err(FissionError::OtherBits { .. })));
+    assert!(apply(8, Exactness::Any).is_ok());
+}
+
+#[test]
+fn a_tiled_graph_in_words() {
+    let tiled = unet(2, 8)
+        .check_stretch("conv1", "pool1", 2, Axis::Rows, Mode::Carry)
+        .unwrap();
+    insta::assert_snapshot!(tiled.to_string());
+}

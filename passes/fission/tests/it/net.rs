@@ -1,0 +1,209 @@
+//! Small networks with their values, and how a tiled graph is held against one.
+
+use std::collections::BTreeMap;
+
+use remat_fission::{Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
+use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, TensorId, ValueType};
+use remat_operators::operator;
+
+use crate::interpreter::{evaluate, run};
+use crate::value::Value;
+
+/// A network that is evaluated while it is built: shapes of results are those of their values.
+#[derive(Clone, Default)]
+pub(crate) struct Net {
+    builder: GraphBuilder,
+    values: BTreeMap<String, Value>,
+    seed: u64,
+}
+
+pub(crate) fn ints(list: &[i64]) -> Attribute {
+    Attribute::Ints(list.to_vec())
+}
+
+pub(crate) fn int(value: i64) -> Attribute {
+    Attribute::Int(value)
+}
+
+pub(crate) fn text(value: &str) -> Attribute {
+    Attribute::String(value.into())
+}
+
+fn tensor(dims: &[usize]) -> ValueType {
+    let dims: Vec<u64> = dims.iter().map(|&dim| dim as u64).collect();
+    ValueType::tensor(ElementType::Float32, &dims)
+}
+
+impl Net {
+    fn random(&mut self, dims: &[usize]) -> Value {
+        Value::from_fn(dims, |_| {
+            self.seed = self
+                .seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let small = (self.seed >> 33) % 9;
+            let small = small as f64;
+            small - 4.0
+        })
+    }
+
+    /// A graph input of small whole numbers.
+    pub(crate) fn input(&mut self, name: &str, dims: &[usize]) -> TensorId {
+        let value = self.random(dims);
+        self.values.insert(name.to_owned(), value);
+        self.builder.input(name, tensor(dims)).unwrap()
+    }
+
+    /// A constant of small whole numbers.
+    pub(crate) fn constant(&mut self, name: &str, dims: &[usize]) -> TensorId {
+        let value = self.random(dims);
+        self.values.insert(name.to_owned(), value);
+        self.builder.constant(name, tensor(dims)).unwrap()
+    }
+
+    /// A constant of numbers that the graph does not state.
+    pub(crate) fn numbers(&mut self, name: &str, data: &[f64]) -> TensorId {
+        let dims = vec![data.len()];
+        let ty = tensor(&dims);
+        let data = data.to_vec();
+        self.values.insert(name.to_owned(), Value { dims, data });
+        self.builder.constant(name, ty).unwrap()
+    }
+
+    /// A list of integers that the graph states.
+    pub(crate) fn list(&mut self, name: &str, elements: &[i64]) -> TensorId {
+        let data: Vec<f64> = elements.iter().map(|&element| element as f64).collect();
+        let dims = vec![elements.len()];
+        self.values.insert(name.to_owned(), Value { dims, data });
+        let ty = ValueType::tensor(ElementType::Int64, &[elements.len() as u64]);
+        self.builder.integers(name, ty, elements.to_vec()).unwrap()
+    }
+
+    /// An op with one result of the same name.
+    pub(crate) fn op(
+        &mut self,
+        name: &str,
+        op_type: &str,
+        inputs: &[TensorId],
+        attributes: &[(&str, Attribute)],
+    ) -> TensorId {
+        let inputs: Vec<Option<TensorId>> = inputs.iter().map(|&input| Some(input)).collect();
+        self.ops(&[name], op_type, &inputs, attributes)[0]
+    }
+
+    /// An op with several results; the op is named as the first one.
+    pub(crate) fn ops(
+        &mut self,
+        results: &[&str],
+        op_type: &str,
+        inputs: &[Option<TensorId>],
+        attributes: &[(&str, Attribute)],
+    ) -> Vec<TensorId> {
+        let mut spec = OpSpec::new(results[0], op_type);
+        if matches!(op_type, "FusedConv" | "FusedMatMul" | "SkipLayerNormalization") {
+            spec.domain = "com.microsoft".to_owned();
+        }
+        spec.inputs = inputs.to_vec();
+        spec.attributes = attributes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let is_view = operator(&spec.domain, op_type).is_view();
+        let placement = if is_view {
+            inputs[0].map_or(Placement::New, Placement::ViewOf)
+        } else {
+            Placement::New
+        };
+        let name = |input: TensorId| &self.builder.graph().tensors[input].name;
+        let mut op = remat_ir::Op::on_memory(remat_ir::OpKind::Compute, TensorId::new(0), results[0]);
+        op.op_type = op_type.to_owned();
+        op.attributes = spec.attributes.clone();
+        op.outputs = vec![None; results.len()];
+        let operands: Vec<Option<&Value>> = inputs
+            .iter()
+            .map(|input| input.map(|input| &self.values[name(input)]))
+            .collect();
+        let values = evaluate(&op, &operands);
+        for (result, value) in results.iter().zip(values) {
+            let ty = tensor(&value.dims);
+            let name = (*result).to_owned();
+            spec.results.push(Some(ResultSpec { name, ty, placement }));
+            self.values.insert((*result).to_owned(), value);
+        }
+        let (_, outputs) = self.builder.op(spec).unwrap();
+        outputs.into_iter().flatten().collect()
+    }
+
+    pub(crate) fn output(&mut self, tensor: TensorId) {
+        self.builder.output(tensor);
+    }
+
+    pub(crate) fn graph(&self) -> Graph {
+        let graph = self.builder.clone().finish();
+        assert_eq!(graph.validate(), Ok(()));
+        graph
+    }
+
+    /// Applies a tiling and runs what comes of it: every part must be that box of the whole, and every output the whole.
+    pub(crate) fn check(&self, tiling: &Tiling) -> Result<Graph, FissionError> {
+        let graph = self.graph();
+        let tiled = apply(&graph, tiling, Exactness::Any)?;
+        assert_eq!(tiled.validate(), Ok(()));
+        let is_given = |name: &&String| {
+            let mut given = graph.tensors.iter().filter(|tensor| tensor.producer.is_none());
+            given.any(|tensor| tensor.name == **name)
+        };
+        let given = self.values.keys().filter(is_given);
+        let given = given.map(|name| (name.clone(), self.values[name].clone())).collect();
+        let values = run(&tiled, &given);
+        for op in &tiled.ops {
+            for (output, part) in op.outputs.iter().zip(&op.parts) {
+                let (Some(output), Some(part)) = (output, part) else {
+                    continue;
+                };
+                let name = &tiled.tensors[*output].name;
+                let mut ranges: Vec<_> = values[name].dims.iter().map(|&dim| 0..dim as u64).collect();
+                if let Some(spare) = part.spare {
+                    let all = &mut ranges[spare.axis];
+                    *all = spare.before..all.end - spare.after;
+                }
+                assert_eq!(
+                    values[name].part(&ranges),
+                    self.values[&part.of].part(&part.ranges),
+                    "`{name}` of {tiling:?}"
+                );
+            }
+        }
+        let names = |graph: &Graph| -> Vec<String> {
+            let outputs = graph.outputs.iter();
+            outputs.map(|&output| graph.tensors[output].name.clone()).collect()
+        };
+        assert_eq!(names(&tiled), names(&graph));
+        for name in names(&graph) {
+            assert_eq!(values[&name], self.values[&name], "output `{name}` of {tiling:?}");
+        }
+        Ok(tiled)
+    }
+
+    /// [`Net::check`] of one stretch.
+    pub(crate) fn check_stretch(
+        &self,
+        first: &str,
+        last: &str,
+        tiles: u32,
+        axis: Axis,
+        mode: Mode,
+    ) -> Result<Graph, FissionError> {
+        let stretch = Stretch {
+            first: first.to_owned(),
+            last: last.to_owned(),
+            tiles,
+            axis,
+            mode,
+        };
+        self.check(&Tiling {
+            again: Vec::new(),
+            stretches: vec![stretch],
+        })
+    }
+}
