@@ -15,7 +15,7 @@ use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
 use crate::fission::in_tiles;
-use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, tolerated};
+use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
@@ -306,7 +306,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let (lowered, solution) = (planned.lowered.report, planned.solution.clone());
         let work = || -> Result<_, DeployError> {
             let written = self.write(&attempt, &planned)?;
-            Ok(baseline.verify(bench, &written, must_be_lower))
+            Ok(baseline.verify(bench, &written, must_be_lower, self.request.outputs(attempt.strategy)))
         };
         let detail = format!("2/{MEASUREMENTS}, what was written");
         let found = if attempt.round == 0 {
@@ -402,6 +402,13 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             }
             if !self.request.is_bounded() {
                 return Ok(State::Reject(attempt, higher.into()));
+            }
+        }
+        if attempt.strategy.recipe().tiles && check.outputs == Outputs::Identical {
+            // Kernels divide sums among threads.
+            let rejection = measured(&attempt, &planned, &mut check, Baseline::with_threads)?;
+            if let Some(rejection) = rejection {
+                return Ok(State::Reject(attempt, rejection));
             }
         }
         if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_times)? {

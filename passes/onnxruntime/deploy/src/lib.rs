@@ -79,7 +79,7 @@ pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};
 pub use given::{open_for_plan, order_for_plan};
-pub use measure::Check;
+pub use measure::{Check, Outputs};
 pub use offer::offer;
 pub use peaks::{Basis, HigherPeak, Measured, Peak};
 pub use profile::{ProfileRequest, measured_profile};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use remat::fission::Exactness;
 use remat::{BaselinePeak, FissionRequest, LoadOptions, Model, Solution, SolveRequest};
 use remat_cost::ProfileFile;
 use remat_onnx::OnnxModel;
@@ -13,7 +14,7 @@ use remat_plan::{BudgetSpec, PlanFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::measure::tolerated;
+use crate::measure::{Outputs, tolerated};
 use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
 
@@ -82,7 +83,7 @@ impl<'a> DeployRequest<'a> {
             order: OrderHint::Any,
             arena: true,
             untouched: false,
-            fission: None,
+            fission: Some(&FissionRequest::EXACT),
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,
@@ -124,6 +125,16 @@ impl DeployRequest<'_> {
     fn is_kept_by(&self, baseline: u64) -> bool {
         let budget = self.solve.budget.bytes(baseline);
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
+    }
+
+    /// What must hold of the outputs of a file.
+    pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
+        let may_round = self.fission.is_some_and(|fission| fission.exactness == Exactness::Any);
+        if may_round && strategy.recipe().tiles {
+            Outputs::MayRoundOtherwise
+        } else {
+            Outputs::Identical
+        }
     }
 
     /// The error of an input that does not run in ONNX Runtime.

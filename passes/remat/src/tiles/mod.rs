@@ -38,6 +38,15 @@ pub struct FissionRequest {
     pub axes: Vec<Axis>,
 }
 
+impl FissionRequest {
+    /// Every bit stays, with one to four threads.
+    pub const EXACT: Self = Self {
+        exactness: Exactness::Exact { threads: 4 },
+        tiles: Vec::new(),
+        axes: Vec::new(),
+    };
+}
+
 impl Model {
     /// The model with stretches of it tile by tile; `options` are those that it was read with. Whether bits stay is for whoever chose the
     /// stretches.

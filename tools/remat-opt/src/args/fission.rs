@@ -37,7 +37,7 @@ const AXES: Choice<Axis> = Choice(&[
 pub(crate) struct FissionArgs {
     /// Whether stretches of large ops may run tile by tile: `off`, `exact`, `any` [default: exact for ONNX Runtime, else off].
     ///
-    /// `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op. `any` may change
+    /// `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
     /// how sums are rounded; then outputs are not compared bit by bit.
     #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL)]
     fission: Option<Fission>,
@@ -56,7 +56,7 @@ impl FissionArgs {
         let by_default = if is_for_runtime { Fission::Exact } else { Fission::Off };
         let exactness = match self.fission.unwrap_or(by_default) {
             Fission::Off => return None,
-            Fission::Exact => Exactness::Exact { threads: 1 },
+            Fission::Exact => FissionRequest::EXACT.exactness,
             Fission::Any => Exactness::Any,
         };
         Some(FissionRequest {

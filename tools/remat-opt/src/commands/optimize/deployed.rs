@@ -1,7 +1,7 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Shapes, Strategy};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Outputs, Shapes, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
@@ -172,13 +172,21 @@ fn measured(check: &Check) -> Vec<String> {
         lines.push(format!("memory is not known: {why}"));
     }
     lines.extend(resident(check));
-    lines.push(times(check) + "outputs bit-identical");
+    lines.push(times(check) + outputs(check));
     let first = lines.iter_mut().enumerate();
     first.for_each(|(place, line)| {
         let label = if place == 0 { "measured  " } else { "          " };
         line.insert_str(0, label);
     });
     lines
+}
+
+/// How the outputs compare.
+fn outputs(check: &Check) -> &'static str {
+    match check.outputs {
+        Outputs::Identical => "outputs bit-identical",
+        Outputs::MayRoundOtherwise => "outputs not compared: sums may be rounded otherwise (`--fission any`)",
+    }
 }
 
 /// By how much processes grew, where the system tells.

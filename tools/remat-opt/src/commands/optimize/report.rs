@@ -42,7 +42,9 @@ pub(super) fn text(
 
 /// Which stretches run tile by tile.
 fn tile_lines(model: &Model) -> Vec<String> {
-    let Some(tiling) = model.tiling() else { return Vec::new() };
+    let Some(tiling) = model.tiling() else {
+        return Vec::new();
+    };
     let again = tiling.again.iter().map(|again| {
         let [first, last, before] = [&again.first, &again.last, &again.before].map(shown);
         format!("`{first}` .. `{last}` run again before `{before}`")
