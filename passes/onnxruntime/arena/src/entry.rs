@@ -16,6 +16,8 @@ use crate::{ArenaPlanFile, PlanFileError};
 const PLAN: &CStr = c"remat.arena.plan";
 /// `1`: the allocations of the session are recorded.
 const RECORD: &CStr = c"remat.arena.record";
+/// `1`, with records: the memory pattern stays as the session sets it.
+const PATTERN: &CStr = c"remat.arena.pattern";
 /// `0`: blocks lie in small pages.
 const HUGE_PAGES: &CStr = c"remat.arena.huge_pages";
 /// The least severity, from 0 to 4, of messages of the runtime that are printed [default: 2, warnings].
@@ -73,8 +75,10 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     let mut steps = vec![
         session.register(),
         api.set_entry(options, c"session.use_env_allocators", c"1"),
-        api.disable_memory_pattern(options),
     ];
+    if !(is(RECORD, "1") && is(PATTERN, "1")) {
+        steps.push(api.disable_memory_pattern(options));
+    }
     if !is(HOOK, "0") {
         steps.push(api.log_to(options, log, std::ptr::from_ref(session).cast_mut().cast()));
     }

@@ -29,7 +29,7 @@ const LATER_RUNS: u32 = 2;
 /// Seed of the inputs.
 const SEED: u64 = 0;
 /// The name of the library's file.
-const LIBRARY_NAME: &str = "libremat_arena.so";
+pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
 
 /// What memory is planned for.
 #[derive(Clone, Debug)]
@@ -92,6 +92,31 @@ pub struct ArenaCaseReport {
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+}
+
+/// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
+const TOLERANCE_SHARE: u64 = 50;
+const TOLERANCE_BYTES: u64 = 1 << 20;
+
+impl ArenaPlanned {
+    /// The first growth of the process that was measured to be larger than predicted, which is the block and what runs take outside of it.
+    #[must_use]
+    pub fn exceeded(&self) -> Option<ArenaPlanError> {
+        let exceeded = |case: &ArenaCaseReport| {
+            let predicted = case.block_bytes + case.outside_bytes;
+            let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
+            let runs = [(case.resident_first_bytes, "first"), (case.resident_later_bytes, "later")];
+            runs.into_iter().find_map(|(measured, runs)| {
+                let measured = measured.filter(|&measured| measured > most)?;
+                Some(ArenaPlanError::Grows {
+                    predicted,
+                    measured,
+                    runs,
+                })
+            })
+        };
+        self.cases.iter().find_map(exceeded)
+    }
 }
 
 /// How many more sessions are recorded to find out why one did not follow its plan.
@@ -202,6 +227,7 @@ impl ArenaPlanRequest<'_> {
             arena_library: Some(ArenaLibrary {
                 library: library.to_owned(),
                 plan: plan.map(Path::to_owned),
+                keeps_pattern: false,
             }),
             ..self.without_library(case, SessionSettings::stock())
         }
@@ -363,7 +389,7 @@ fn place(run: &RecordedRun, stacks: bool, control: &SolveControl<'_>) -> Result<
     })
 }
 
-fn tell(control: &SolveControl<'_>, what: &str) {
+pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {
     if let Some(observer) = control.observer {
         observer.begins(&Doing::new(Activity::Measure, what));
     }
@@ -383,7 +409,7 @@ fn hash(path: &Path) -> Result<String, DeployError> {
     Ok(format!("blake3:{}", hash.to_hex()))
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
+pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
     ArenaPlanError::File {
         path: path.to_owned(),
         why: error.to_string(),

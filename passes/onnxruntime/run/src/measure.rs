@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
+use crate::output::viewed;
 use crate::planned::{ArenaFigures, ArenaLibrary};
 use crate::resident::{Resident, ResidentMeter, fresh_ns_per_mib};
 use crate::runner::{Runner, Task};
@@ -202,15 +203,15 @@ pub(crate) fn measure_here(
     })
 }
 
-/// The outputs of a run, and whether all are finite. One is copied at a time.
+/// The outputs of a run, and whether all are finite.
 fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
     let mut finite = true;
     let mut digests = Vec::new();
-    for output in take(outputs, names) {
-        let output = output?;
-        finite &= output.is_finite();
+    for output in take(outputs, names, |name, value| viewed(name, value, blake3::hash)) {
+        let (output, digest, is_finite) = output?;
+        finite &= is_finite;
         digests.push(OutputDigest {
-            digest: blake3::hash(&output.bytes).to_hex().to_string(),
+            digest: digest.to_hex().to_string(),
             name: output.name,
             element: output.element,
             shape: output.shape,
