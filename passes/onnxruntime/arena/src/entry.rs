@@ -73,7 +73,7 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     let environment = Environment::of(api)?;
     let session = Session::create(environment, plans, !is(HUGE_PAGES, "0"), is(RECORD, "1"), severity);
     let mut steps = vec![
-        session.register(),
+        session.register_first(),
         api.set_entry(options, c"session.use_env_allocators", c"1"),
     ];
     if !(is(RECORD, "1") && is(PATTERN, "1")) {
@@ -128,11 +128,11 @@ unsafe extern "C" fn log(
     };
     let message = text(message);
     if message.starts_with("This session will use the allocator registered") {
-        // Other sessions may have registered theirs meanwhile.
-        let status = session.register();
-        session.environment.api.failed(status);
         session.load_begins();
-    } else if message.starts_with("Session successfully initialized") {
+    } else {
+        session.has_taken();
+    }
+    if message.starts_with("Session successfully initialized") {
         session.load_ends();
     }
     if severity >= session.severity {

@@ -66,6 +66,8 @@ pub struct ArenaPlanned {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside its block.
     pub outside_bytes: u64,
+    /// Most bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    pub code_bytes: u64,
     /// Growth of resident memory in the first run at most, where the system says it.
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
@@ -88,6 +90,8 @@ pub struct ArenaCaseReport {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside it.
     pub outside_bytes: u64,
+    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    pub code_bytes: u64,
     /// Growth of resident memory in the first run, where the system says it.
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
@@ -99,11 +103,12 @@ const TOLERANCE_SHARE: u64 = 50;
 const TOLERANCE_BYTES: u64 = 1 << 20;
 
 impl ArenaPlanned {
-    /// The first growth of the process that was measured to be larger than predicted, which is the block and what runs take outside of it.
+    /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
+    /// and the code of kernels.
     #[must_use]
     pub fn exceeded(&self) -> Option<ArenaPlanError> {
         let exceeded = |case: &ArenaCaseReport| {
-            let predicted = case.block_bytes + case.outside_bytes;
+            let predicted = case.block_bytes + case.outside_bytes + case.code_bytes;
             let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
             let runs = [(case.resident_first_bytes, "first"), (case.resident_later_bytes, "later")];
             runs.into_iter().find_map(|(measured, runs)| {
@@ -204,7 +209,8 @@ pub fn plan_arena(
             }
             error => error,
         })?;
-        cases.push(report(case, &plan, &measured));
+        let (measured, code_bytes) = measured;
+        cases.push(report(case, &plan, &measured, code_bytes));
     }
     let path = arena_plan_path(request.model);
     remat_files::write(&path, &text).map_err(|error| unwritten(&path, &error))?;
@@ -212,6 +218,7 @@ pub fn plan_arena(
     Ok(ArenaPlanned {
         block_bytes: most(|case| Some(case.block_bytes)).unwrap_or(0),
         outside_bytes: most(|case| Some(case.outside_bytes)).unwrap_or(0),
+        code_bytes: most(|case| Some(case.code_bytes)).unwrap_or(0),
         resident_first_bytes: most(|case| case.resident_first_bytes),
         resident_later_bytes: most(|case| case.resident_later_bytes),
         file: path,
@@ -267,14 +274,15 @@ fn is_other_each_time(
     })
 }
 
-/// Runs the file with the plans, and checks that it follows them and computes what it computes without them.
+/// Runs the file with the plans, and checks that it follows them and computes what it computes without them. How many bytes of code it reads
+/// without them comes with that.
 fn replay(
     request: &ArenaPlanRequest<'_>,
     case: &ArenaCase,
     library: &Path,
     plan: &Path,
     runner: &Runner<'_>,
-) -> Result<Measurement, DeployError> {
+) -> Result<(Measurement, u64), DeployError> {
     let options = MeasureOptions {
         runs: LATER_RUNS,
         seeds: vec![SEED],
@@ -292,7 +300,10 @@ fn replay(
         return Err(ArenaPlanError::OutputDiffers(output.to_owned()).into());
     }
     match measured.planned {
-        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => Ok(measured),
+        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => {
+            let code_bytes = without.resident.map_or(0, |resident| resident.files);
+            Ok((measured, code_bytes))
+        }
         figures => Err(ArenaPlanError::NotFollowed {
             missed: figures.map_or(0, |figures| figures.missed),
             refused: figures.map_or(0, |figures| figures.refused),
@@ -302,7 +313,7 @@ fn replay(
     }
 }
 
-fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCaseReport {
+fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement, code_bytes: u64) -> ArenaCaseReport {
     let most = |peaks: &Peaks| peaks.first.max(peaks.steady.unwrap_or(0));
     ArenaCaseReport {
         case: case.clone(),
@@ -310,6 +321,7 @@ fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCa
         load_bytes: plan.load(),
         block_bytes: plan.block_bytes,
         outside_bytes: measured.peaks.as_ref().map_or(0, most),
+        code_bytes,
         resident_first_bytes: measured.resident.map(|resident| resident.first),
         resident_later_bytes: measured.resident.and_then(|resident| resident.later),
     }

@@ -136,10 +136,10 @@ pub enum ArenaPlanError {
         /// Buffers that lie where they are planned.
         placed: u64,
     },
-    /// The process grows by more than the block and what runs take outside of it.
+    /// The process grows by more than is predicted.
     #[error(
         "with the plan of its memory, the process grows by {measured} bytes in its {runs} runs, and {predicted} bytes are predicted: \
-         the block, and what runs take outside of it"
+         the block, what runs take outside of it, and code that they read"
     )]
     Grows {
         /// The predicted growth in bytes.

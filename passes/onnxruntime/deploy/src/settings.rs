@@ -65,9 +65,12 @@ pub fn try_settings(
         pattern: false,
         ..ArenaSettings::default()
     };
-    let first_region = lowest_first_region(&plain, &split).filter(|&bytes| bytes <= MOST_FIRST_BYTES);
-    let mut measured = Vec::new();
+    let mut measured: Vec<(Setting, Measurement, SettingOptions)> = Vec::new();
     for setting in Setting::ALL {
+        // What a session keeps in an arena of the environment was seen in the setting before.
+        let kept = measured.last().map_or(0, |(_, measured, _)| measured.arena_kept.unwrap_or(0));
+        let region = || lowest_first_region(kept, &plain, &split).filter(|&bytes| bytes <= MOST_FIRST_BYTES);
+        let first_region = (setting == Setting::SharedFirstRegion).then(region).flatten();
         let Some(options) = setting.options(first_region) else {
             continue;
         };
@@ -75,18 +78,17 @@ pub fn try_settings(
         measured.push((setting, request.measure(&runner, &options)?, options));
     }
     let taken = |setting: Setting| measured.iter().find(|(other, ..)| *other == setting);
-    let exact = taken(Setting::ArenaOff).map(|(_, measured, _)| SettingBytes::of(measured));
-    let outside = Outside::of(exact.unwrap_or_default(), &plain);
+    let outside = Outside::of(taken(Setting::ArenaOff).map(|(_, measured, _)| measured), &plain);
     let tried = measured.iter().map(|(setting, measured, options)| SettingTried {
         setting: *setting,
         predicted: match (setting, options.environment_arena) {
-            (Setting::Default, _) => outside.beside(&anywhere(&patterned, ArenaSettings::default())),
+            (Setting::Default, arena) => outside.beside(&Taken::of(measured, &patterned, arena)),
             (Setting::ArenaOff, _) => SettingBytes {
                 heap_first_bytes: Some(found.prediction.peak_bytes),
                 heap_later_bytes: Some(found.prediction.peak_bytes),
                 ..SettingBytes::default()
             },
-            (_, arena) => outside.beside(&anywhere(&plain, simulated(arena))),
+            (_, arena) => outside.beside(&Taken::of(measured, &plain, arena)),
         },
         measured: SettingBytes::of(measured),
         median_ns: measured.median_ns,
@@ -196,26 +198,33 @@ fn simulated(arena: Option<SharedArena>) -> ArenaSettings {
     }
 }
 
-/// The most that the first run and all runs take of such an arena, wherever its regions lie.
-fn anywhere(runs: &[Vec<BufferLife>], settings: ArenaSettings) -> [Option<Replayed>; 2] {
-    let most = |one: Option<Replayed>, other: Option<Replayed>| {
-        let Some((one, other)) = one.zip(other) else {
-            return one.or(other);
-        };
-        Some(Replayed {
-            held: one.held.max(other.held),
-            touched: one.touched.max(other.touched),
-            regions: one.regions.max(other.regions),
-        })
-    };
-    let traces = RegionOrder::ALL.map(|regions| {
-        let replayed = replay(runs, &ArenaSettings { regions, ..settings });
-        [replayed.first().copied(), replayed.last().copied()]
-    });
-    let fold = |[first, last]: [Option<Replayed>; 2], [other_first, other_last]: [Option<Replayed>; 2]| {
-        [most(first, other_first), most(last, other_last)]
-    };
-    traces.into_iter().fold([None, None], fold)
+/// What runs take of an arena at most, wherever its regions lie: above what the session holds before them.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// Bytes that the arena holds, and that are written, in the first run.
+    first: [u64; 2],
+    /// The same in later runs.
+    later: [u64; 2],
+}
+
+impl Taken {
+    /// By simulation; `loaded` says what the session keeps in the arena.
+    fn of(loaded: &Measurement, runs: &[Vec<BufferLife>], arena: Option<SharedArena>) -> Self {
+        let settings = simulated(arena);
+        let kept = loaded.arena_kept.unwrap_or(0);
+        let mut most = Self::default();
+        for regions in RegionOrder::ALL {
+            let taken = replay(kept, runs, &ArenaSettings { regions, ..settings });
+            let before = taken.first().copied().unwrap_or_default();
+            // An arena that is set up for the runs is theirs from the start.
+            let held = if arena.is_some() { kept } else { before.held };
+            let above = |taken: &Replayed| [taken.held.saturating_sub(held), taken.touched - before.touched];
+            let larger = |one: [u64; 2], other: [u64; 2]| [one[0].max(other[0]), one[1].max(other[1])];
+            most.first = larger(most.first, taken.get(1).map_or([0, 0], above));
+            most.later = larger(most.later, taken.last().map_or([0, 0], above));
+        }
+        most
+    }
 }
 
 /// What runs take beside the buffers of the runtime's allocator, in bytes.
@@ -223,24 +232,29 @@ fn anywhere(runs: &[Vec<BufferLife>], settings: ArenaSettings) -> [Option<Replay
 struct Outside {
     first: u64,
     later: u64,
+    /// Pages of files: the code of kernels for the most part.
+    files: u64,
 }
 
 impl Outside {
-    /// The measured heap without an arena, less the recorded buffers.
-    fn of(exact: SettingBytes, runs: &[Vec<BufferLife>]) -> Self {
+    /// The heap that was measured without an arena, less the recorded buffers.
+    fn of(measured: Option<&Measurement>, runs: &[Vec<BufferLife>]) -> Self {
+        let exact = measured.map(SettingBytes::of).unwrap_or_default();
         let buffers = |run: Option<&Vec<BufferLife>>| run.map_or(0, |run| most_bytes(run, 1));
         Self {
             first: exact.heap_first_bytes.unwrap_or(0).saturating_sub(buffers(runs.first())),
             later: exact.heap_later_bytes.unwrap_or(0).saturating_sub(buffers(runs.last())),
+            files: measured.and_then(|measured| measured.resident).map_or(0, |resident| resident.files),
         }
     }
 
-    fn beside(self, [first, last]: &[Option<Replayed>; 2]) -> SettingBytes {
+    fn beside(self, taken: &Taken) -> SettingBytes {
+        let ([first_held, first_written], [later_held, later_written]) = (taken.first, taken.later);
         SettingBytes {
-            heap_first_bytes: first.map(|first| first.held + self.first),
-            heap_later_bytes: last.map(|last| last.held + self.later),
-            resident_first_bytes: first.map(|first| first.touched + self.first),
-            resident_later_bytes: last.map(|last| last.touched + self.later),
+            heap_first_bytes: Some(first_held + self.first),
+            heap_later_bytes: Some(later_held + self.later),
+            resident_first_bytes: Some(first_written + self.first + self.files),
+            resident_later_bytes: Some(later_written + self.later + self.files),
         }
     }
 }

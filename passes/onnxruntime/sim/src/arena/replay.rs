@@ -15,7 +15,7 @@ pub struct BufferLife {
 }
 
 /// What an arena takes after a run and those before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Replayed {
     /// Bytes of its regions, and of their tables.
     pub held: u64,
@@ -25,10 +25,18 @@ pub struct Replayed {
     pub regions: u64,
 }
 
-/// Runs the buffers of each run through an arena that is empty before the first one.
+/// Runs the buffers of each run through an arena from which a session kept so many bytes when it was loaded. What it takes then, before the
+/// first run, comes first.
 #[must_use]
-pub fn replay(runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Vec<Replayed> {
+pub fn replay(kept: u64, runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Vec<Replayed> {
     let mut arena = Bfc::new(settings);
+    arena.alloc(kept);
+    let now = |arena: &Bfc| Replayed {
+        held: arena.held(),
+        touched: arena.touched(),
+        regions: arena.regions(),
+    };
+    let mut taken = vec![now(&arena)];
     let once = |run: &Vec<BufferLife>| {
         let mut chunks: Vec<Option<Chunk>> = vec![None; run.len()];
         for (_, buffer, is_first) in events(run) {
@@ -38,24 +46,20 @@ pub fn replay(runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Vec<Replaye
                 arena.free(chunk);
             }
         }
-        let replayed = Replayed {
-            held: arena.held(),
-            touched: arena.touched(),
-            regions: arena.regions(),
-        };
+        taken.push(now(&arena));
         chunks.into_iter().flatten().for_each(|chunk| arena.free(chunk));
-        replayed
     };
-    runs.iter().map(once).collect()
+    runs.iter().for_each(once);
+    taken
 }
 
 /// Size of the first region of an arena that grows no more in these runs and writes as few bytes as any such size tried; `None` where
-/// no size at most twice the load does.
+/// no size at most twice the load does. `kept` is as for [`replay`].
 #[must_use]
-pub fn lowest_first_region(runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Option<u64> {
+pub fn lowest_first_region(kept: u64, runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Option<u64> {
     /// So many sizes are tried between the load and twice it.
     const TRIES: u64 = 96;
-    let load = runs.iter().map(|run| most_bytes(run, GRAIN)).max()?;
+    let load = runs.iter().map(|run| most_bytes(run, GRAIN)).max()? + kept.next_multiple_of(GRAIN);
     let tried = (0..=TRIES).filter_map(|place| {
         let bytes = (load + load / TRIES * place).next_multiple_of(GRAIN);
         let settings = ArenaSettings {
@@ -63,7 +67,7 @@ pub fn lowest_first_region(runs: &[Vec<BufferLife>], settings: &ArenaSettings) -
             initial_bytes: bytes,
             ..*settings
         };
-        let last = *replay(runs, &settings).last()?;
+        let last = *replay(kept, runs, &settings).last()?;
         (last.held == bytes + table(bytes)).then_some((last.touched, bytes))
     });
     tried.min().map(|(_, bytes)| bytes)
@@ -116,8 +120,10 @@ mod tests {
             largest_waste: GRAIN,
             ..ArenaSettings::default()
         };
-        let first = lowest_first_region(&runs, &split).unwrap();
+        let first = lowest_first_region(0, &runs, &split).unwrap();
         assert_eq!(first, 5 * MIB);
+        let beside = lowest_first_region(1000, &runs, &split).unwrap();
+        assert_eq!(beside, 5 * MIB + 1024);
         let settings = ArenaSettings {
             initial_bytes: first,
             ..split
@@ -127,10 +133,10 @@ mod tests {
             touched: first + table(first),
             regions: 1,
         };
-        assert_eq!(replay(&runs, &settings), [whole, whole]);
+        assert_eq!(replay(0, &runs, &settings), [Replayed::default(), whole, whole]);
         // The runtime's own settings make regions of 1, 2, 4, 8 MiB of it.
-        let stock = replay(&runs, &ArenaSettings::default());
-        assert!(stock[0].held > whole.held && stock[0].touched <= stock[0].held, "{stock:?}");
+        let stock = replay(0, &runs, &ArenaSettings::default());
+        assert!(stock[1].held > whole.held && stock[1].touched <= stock[1].held, "{stock:?}");
     }
 
     #[test]
@@ -140,13 +146,13 @@ mod tests {
             initial_bytes: 64 * MIB,
             ..ArenaSettings::default()
         };
-        let [replayed] = replay(&runs, &settings)[..] else { panic!("one run") };
+        let [_, replayed] = replay(0, &runs, &settings)[..] else { panic!("one run") };
         assert_eq!(replayed.held, 64 * MIB + table(64 * MIB));
         assert_eq!(replayed.touched, MIB + table(64 * MIB));
     }
 
     #[test]
     fn no_buffers_need_no_region() {
-        assert_eq!(lowest_first_region(&[], &ArenaSettings::default()), None);
+        assert_eq!(lowest_first_region(0, &[], &ArenaSettings::default()), None);
     }
 }

@@ -67,9 +67,10 @@ fn lowering(found: &Deployment) -> String {
 fn planned(arena: &ArenaPlanned) -> Vec<String> {
     let (block, outside) = (arena.block_bytes, arena.outside_bytes);
     let mut lines = vec![format!(
-        "arena     {} in one block, {} outside; every buffer where it is planned, outputs bit-identical",
+        "arena     {} in one block, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",
         bytes(block),
-        bytes(outside)
+        bytes(outside),
+        bytes(arena.code_bytes)
     )];
     if let Some(first) = arena.resident_first_bytes {
         let later = arena

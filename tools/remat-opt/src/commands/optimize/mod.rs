@@ -20,13 +20,13 @@ use remat_onnxruntime_deploy::{
     ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, SettingsRequest, SettingsTried, open_model,
     plan_arena, try_settings,
 };
-use remat_onnxruntime_run::{ChildLimits, Host};
+use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::TargetArg;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::progress::Line;
@@ -89,6 +89,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let is_about_memory = args.target.arena_plan || args.target.settings;
     if is_about_memory {
+        check_device(args)?;
         job.find_runtime()?;
     }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
@@ -132,6 +133,19 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         || Report::new(args, &model, &solution, seconds),
         Ok(()),
     )
+}
+
+/// Memory is planned, and settings are tried, on the processor only.
+fn check_device(args: &OptimizeArgs) -> anyhow::Result<()> {
+    let device = args.load.device.as_deref().unwrap_or("cpu");
+    if matches!(provider(device), Ok(Provider::Cuda(_))) {
+        bail!(
+            "`{}` is for the memory of the processor, `--device cpu`: that of a GPU was never measured, and nothing is planned for \
+             `{device}`",
+            args.target.memory_option()
+        );
+    }
+    Ok(())
 }
 
 /// What a file is written for where that is not ONNX Runtime.
