@@ -18,6 +18,9 @@ use crate::measure::{Outputs, tolerated};
 use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
 
+/// Tiles with the bits of the whole.
+static EXACT: FissionRequest = FissionRequest::EXACT;
+
 /// What is asked for.
 pub struct DeployRequest<'a> {
     /// The model, a `.onnx` file.
@@ -83,7 +86,7 @@ impl<'a> DeployRequest<'a> {
             order: OrderHint::Any,
             arena: true,
             untouched: false,
-            fission: Some(&FissionRequest::EXACT),
+            fission: Some(&EXACT),
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,
