@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-zoo bench-poet bench-mlir setup deny clean
+.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir setup deny clean
 
 all: build
 
@@ -72,6 +72,11 @@ bench-ort: setup
 	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) --memory $(if $(WRITE),--write docs/ort-benchmarks.md --brief README.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
+
+# What ONNX Runtime takes for models whole and in tiles: the models in the folder MODELS=DIR, those of this repository without it. WRITE=1 puts the
+# table into docs/fission.md.
+bench-fission: setup
+	$(BENCH) fission $(or $(MODELS),$(wildcard ../shared/models),test/models) --time $(or $(TIME),60s) --format markdown $(if $(WRITE),--write docs/fission.md)
 
 # Every model below the folders ZOO=DIRS, one row each, whatever becomes of it. WRITE=1 puts the tables into docs/zoo.md. TIME and LIMIT are seconds to
 # search and measure, and until the process of a model is killed; AGAIN=1 makes rows again that are there.

@@ -51,6 +51,8 @@ enum Command {
     Models(models::Args),
     /// Models before and after in ONNX Runtime: what was promised beside what was measured.
     Ort(ort::Args),
+    /// Models in ONNX Runtime whole and in tiles.
+    Fission(ort::fission::Args),
     /// Every solver on tiny problems of all magnitudes, each answer held against the best there is.
     Truth(truth::Args),
     /// Every model of some folders in ONNX Runtime, one row each, whatever becomes of it.
@@ -74,6 +76,7 @@ fn main() -> anyhow::Result<()> {
         Command::Poet(args) => poet::run(&args),
         Command::Models(args) => models::run(&args),
         Command::Ort(args) => ort::run(&args),
+        Command::Fission(args) => ort::fission::run(&args),
         Command::Truth(args) => truth::run(&args),
         Command::Zoo(args) => zoo::run(&args),
         Command::ZooChild => zoo::child(),

@@ -2,6 +2,7 @@
 //! the defaults, other settings, and with planned memory.
 
 pub(crate) mod dims;
+pub(crate) mod fission;
 mod memory;
 mod row;
 

@@ -22,7 +22,7 @@ pub(super) const HEADER: &[&str] = &[
 /// What stands where nothing was measured.
 const UNKNOWN: &str = "?";
 
-fn megabytes(bytes: Option<u64>) -> String {
+pub(super) fn megabytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6))
 }
 
