@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $code:ident $title:literal,)+) => {
-        /// A rule that every plan must keep (`V`), every certificate (`C`), or every placement and what is claimed about it (`P`). Codes
-        /// are stable: they are never renumbered and never reused.
+        /// A rule that every plan must keep (`V`), every certificate (`C`), every placement and what is claimed about it (`P`), or
+        /// every graph after fission (`F`). Codes are stable: they are never renumbered and never reused.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Code {
             $($(#[doc = $doc])+ $code,)+
@@ -104,6 +104,32 @@ codes! {
     P008 "status of a placement does not follow",
     /// A step of a plan gives an offset for what takes no bytes from this step on.
     P009 "offset of nothing",
+    /// An op is neither one of the original as it was, nor a tile of one, nor slices or joins; or one is gone, or twice there.
+    F001 "no op of the original",
+    /// An op states a part that the original's op does not compute, or that has other rows than the result.
+    F002 "no such part",
+    /// An op with effects or subgraphs runs in tiles or in another order.
+    F003 "effects in tiles",
+    /// No rule says how to compute such a part.
+    F004 "no rule for the part",
+    /// An operand holds another part than the one that is needed.
+    F005 "operand holds another part",
+    /// An attribute of a tile is not the one that its part needs.
+    F006 "attribute not of the part",
+    /// Integers that a tile reads, a shape or bounds, are not those that its part needs.
+    F007 "integers not of the part",
+    /// A slice takes other rows than it states, or rows that are not there.
+    F008 "slice of other rows",
+    /// Parts that are joined do not abut, or make another part than is stated.
+    F009 "parts do not join",
+    /// Spare rows are not those that the rule gives, or something reads them.
+    F010 "spare rows",
+    /// Inputs or outputs are not those of the original, or an output is not whole.
+    F011 "signature differs",
+    /// Something that is not the whole tensor has its name.
+    F012 "name of another tensor",
+    /// The graph breaks its own invariants.
+    F013 "graph not valid",
 }
 
 impl Code {
@@ -117,6 +143,12 @@ impl Code {
     #[must_use]
     pub fn is_about_placements(self) -> bool {
         self.name().starts_with('P')
+    }
+
+    /// Whether the rule is about graphs after fission.
+    #[must_use]
+    pub fn is_about_fission(self) -> bool {
+        self.name().starts_with('F')
     }
 
     /// Whether the figures of a replay that broke this rule still are those of the plan. After the other violations the replay
@@ -138,7 +170,7 @@ impl fmt::Display for Code {
 /// The text is not a code; it holds the text.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "`{0}` is not a rule of the checker: those of plans begin with `V001`, those of certificates with `C001`, those of placements with `P001`"
+    "`{0}` is not a rule of the checker: those of plans begin with `V001`, those of certificates with `C001`, those of placements with `P001`, those of fission with `F001`"
 )]
 pub struct UnknownCode(String);
 
@@ -160,7 +192,7 @@ mod tests {
 
     #[test]
     fn codes_are_numbered_without_gap_and_parse_back() {
-        for family in ['V', 'C', 'P'] {
+        for family in ['V', 'C', 'P', 'F'] {
             let codes: Vec<Code> = Code::ALL
                 .iter()
                 .copied()

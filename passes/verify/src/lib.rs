@@ -35,6 +35,10 @@
 //! # Placements
 //! [`check_placement`] judges where buffers lie, and [`check_placement_certificate`] what is claimed about it. `P` codes are theirs.
 //! [`check_block`] does both for the block of a plan, whose [`intervals`] it finds itself.
+//!
+//! # Fission
+//! [`check_fission`] judges a graph whose ops run in tiles against the graph before, by rules of its own for every operator. `F` codes are
+//! theirs.
 
 mod block;
 mod certificate;
@@ -42,6 +46,7 @@ mod clock;
 mod code;
 mod explain;
 mod file;
+mod fission;
 mod inspect;
 mod intervals;
 mod memory;
@@ -55,6 +60,7 @@ pub use certificate::{check_against, check_certificate, is_covered};
 pub use clock::Span;
 pub use code::{Code, UnknownCode};
 pub use file::{CheckError, check_file};
+pub use fission::check_fission;
 pub use inspect::resident_at;
 pub use intervals::{Interval, intervals};
 pub use placement::{PlacementFigures, check_placement, check_placement_certificate};

@@ -12,7 +12,7 @@ pub const MAX_VIOLATIONS: usize = 1000;
 pub struct Violation {
     /// The rule.
     pub code: Code,
-    /// Position of the step that breaks it, from 0; `None` where it is the plan as a whole.
+    /// Position of the step that breaks it, or of the op in a tiled graph, from 0; `None` where it is the whole.
     pub step: Option<usize>,
     /// What is wrong, with the names of op and tensor and the numbers that disagree.
     pub message: String,
@@ -53,6 +53,7 @@ impl fmt::Display for Rejection {
         let what = match () {
             () if all(Code::is_about_claims) => "certificate",
             () if all(Code::is_about_placements) => "placement",
+            () if all(Code::is_about_fission) => "tiled graph",
             () => "plan",
         };
         write!(f, "{what} rejected with {count} violation{plural}")?;

@@ -19,6 +19,7 @@ fn every_code_has_a_plan_in_the_corpus_that_breaks_it() {
                 .map(|code| code.as_str().unwrap().parse::<Code>().unwrap()),
         );
     }
-    let missing: Vec<_> = Code::ALL.iter().filter(|code| !broken.contains(code)).collect();
+    let of_plans = Code::ALL.iter().filter(|code| !code.is_about_fission());
+    let missing: Vec<_> = of_plans.filter(|code| !broken.contains(code)).collect();
     assert!(missing.is_empty(), "no plan in test/plans/invalid breaks {missing:?}");
 }

@@ -4,6 +4,7 @@
 mod block;
 mod corpus;
 mod explain;
+mod fission;
 mod inspect;
 mod mutation;
 mod oracle;
