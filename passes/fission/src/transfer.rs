@@ -148,7 +148,7 @@ impl<'g> Transfer<'g> {
     /// Op `id` as it is.
     pub(crate) fn copy(&mut self, id: OpId) -> Result<(), FissionError> {
         let op = &self.graph.ops[id];
-        let results = self.write(id, op.name.clone(), |name| name.to_owned(), None)?;
+        let results = self.write(id, op.name.clone(), str::to_owned, None)?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {
                 self.whole[old] = Some(new);
