@@ -62,13 +62,14 @@ bench-compare:
 	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
 	$(if $(LOGS),$(BENCH) dtr $(LOGS))
 
-# What ONNX Runtime takes before and after: the models of this repository and those in the folder MODELS=DIR, then those of the test
-# matrix, which are generated. WRITE=1 puts the tables into docs/ort-benchmarks.md, and what a user gets who sets nothing into README.md.
+# What ONNX Runtime takes before and after, and heap and growth of the process under the defaults, recommended settings (`--settings`), and with planned
+# memory (`--arena-plan`): the models of this repository and those in the folder MODELS=DIR. Then those of the test matrix, which are
+# generated. WRITE=1 puts the tables into docs/ort-benchmarks.md, and the growth of processes into README.md.
 # BUDGETS and TIME as on the command line.
 ORT_MODELS = $(or $(MODELS),$(wildcard ../shared/models))
 ORT_EFFORT = --budgets $(or $(BUDGETS),auto$(comma)60%) --time $(or $(TIME),10)
 bench-ort: setup
-	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) $(if $(WRITE),--write docs/ort-benchmarks.md --brief README.md)
+	$(BENCH) ort test/models $(ORT_MODELS) $(ORT_EFFORT) --memory $(if $(WRITE),--write docs/ort-benchmarks.md --brief README.md)
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
 

@@ -178,6 +178,47 @@ def test_two_sessions_of_four_threads_each_follow_their_plans(planned):
     alone(sessions_run_at_one_time)(*files, report["arena_plan"]["library"])
 
 
+def sessions_load_at_one_time(first, first_plan, second, second_plan, library):
+    plain = [Model(path) for path in (first, second)]
+    jobs = [(path, plan, model) for path, plan, model in zip((first, second), (first_plan, second_plan), plain, strict=True)]
+    start = threading.Barrier(len(jobs) * 2)
+    wrong, sessions = [], []
+
+    def work(path, plan, model, has_plan):
+        try:
+            start.wait()
+            chosen = options(library, plan) if has_plan else ort.SessionOptions()
+            session = ort.InferenceSession(str(path), chosen, providers=["CPUExecutionProvider"])
+            sessions.append(session)
+            for _ in range(3):
+                if bits(session.run(None, model.feed)) != model.expected:
+                    wrong.append("an output")
+        except Exception as error:  # A thread's error would be lost.
+            wrong.append(error)
+
+    for _ in range(10):
+        workers = [threading.Thread(target=work, args=(*job, plans)) for job in jobs for plans in (True, False)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert not wrong
+    # Half of the sessions have a plan, and each follows its own.
+    figures = is_followed(library, 10 * len(jobs) * 3)
+    assert figures["most_blocks"] == 10 * len(jobs), figures
+    names = [Arena(library).figures(at) for at in range(10 * len(jobs))]
+    assert sorted({one["block_bytes"] for one in names}) == sorted({one["block_bytes"] for one in names if one["runs"] == 3})
+    assert all(one["runs"] == 3 and one["missed"] == one["refused"] == 0 for one in names), names
+
+
+def test_sessions_that_load_at_the_same_instant_get_their_own_plans(planned):
+    files = []
+    for model in (SMALL, OTHER):
+        out, report = planned(model)
+        files += [out, report["arena_plan"]["file"]]
+    alone(sessions_load_at_one_time)(*files, report["arena_plan"]["library"])
+
+
 def anything_is_survived(path, plan, library, kind):
     model = Model(path, options(library, plan))
     expected = bits(model.run())

@@ -4,30 +4,34 @@ use onnx_protobuf::{NodeProto, TensorProto};
 use remat_ir::{ElementType, Graph};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::OnnxModel;
 use crate::attributes::attribute;
+use crate::import::import;
 use crate::opsets::domain;
 use crate::tensor::small_values;
 use crate::types::element;
+use crate::values::Follows;
+use crate::{ImportOptions, OnnxError, OnnxModel};
 
 /// Before this version of the format, initializers are listed among the inputs and yet cannot be overridden.
 const INPUTS_OVERRIDE: i64 = 4;
 
 impl OnnxModel {
-    /// [`OnnxModel::graph`] with the elements of all constants of 64-bit and 32-bit integers that have at most 65,536 of them, from
+    /// The graph as it is imported, with no result in the storage of what its kernel writes over, and with the elements of all constants of 64-bit and 32-bit integers that have at most 65,536 of them, from
     /// initializers and `Constant` nodes ([`Graph::values`]).
     ///
     /// Left out are constants that whoever runs the model may replace (inputs with a default), and those whose file cannot be read.
-    #[must_use]
-    pub fn graph_with_integers(&self) -> Graph {
-        let mut graph = self.graph.clone();
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::open_for_run`], for other options than those that the model was read with.
+    pub fn graph_with_integers(&self, options: &ImportOptions) -> Result<Graph, OnnxError> {
+        let mut graph = import(&self.proto, self.folder.as_ref(), Follows::All, options)?.graph;
         let known = self.integers();
         for (id, tensor) in graph.tensors.iter_enumerated() {
             if let Some(elements) = known.get(tensor.name.as_str()) {
                 graph.values.insert(id, elements.clone());
             }
         }
-        graph
+        Ok(graph)
     }
 
     fn integers(&self) -> FxHashMap<&str, Vec<i64>> {

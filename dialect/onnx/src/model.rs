@@ -107,6 +107,20 @@ impl OnnxModel {
         Self::finish(proto, None, None, Follows::AtLoad, options)
     }
 
+    /// The model that this one becomes as `rewritten`, with the data files of this one.
+    ///
+    /// # Errors
+    /// Those of [`OnnxModel::export_proto`] and [`OnnxModel::open_for_run`].
+    pub fn rewritten(&self, rewritten: &Graph, options: &ImportOptions) -> Result<Self, OnnxError> {
+        let proto = self.export_without_readers(rewritten)?;
+        let folder = self
+            .folder
+            .as_ref()
+            .map(|folder| Folder::open(folder.path()))
+            .transpose()?;
+        Self::finish(proto, folder, self.path.as_deref(), Follows::All, options)
+    }
+
     fn finish(
         proto: ModelProto,
         folder: Option<Folder>,

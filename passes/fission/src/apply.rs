@@ -8,9 +8,9 @@ use crate::layout::Layout;
 use crate::names::find;
 use crate::pieces::Writer;
 use crate::repeat::repeat;
-use crate::tiling::{Stretch, Tiling};
 use crate::transfer::Transfer;
 use crate::{Exactness, FissionError};
+use remat_plan::{Stretch, Tiling};
 
 /// The graph with its stretches in tiles, in the order to run in.
 ///

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::exact::{grain, keeps_bits};
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, Reason, split};
-use crate::tiling::{Axis, Mode};
 use crate::{Exactness, FissionError};
+use remat_plan::{Axis, Mode};
 
 /// A stretch of a graph, by its ops.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -29,7 +29,7 @@ use crate::rules::{Site, operand_axis, reduced_axes};
 pub enum Exactness {
     /// They must.
     Exact {
-        /// With so many threads.
+        /// With one thread, and with every number of them up to this one.
         threads: u32,
     },
     /// Sums may be added up in another order.
@@ -72,11 +72,9 @@ fn block(columns: u64, inner: u64) -> Option<u64> {
 
 /// Whether a tile of so many columns adds up in the order of the whole.
 fn same_blocks(whole: u64, tile: u64, inner: u64, threads: u32) -> bool {
-    let threads = u64::from(threads.max(1));
-    if threads == 1 {
-        return block(whole, inner) == block(tile, inner);
-    }
-    inner <= STRIDE || (tile > COLUMNS_PER_THREAD * threads && whole > DIVIDED_COLUMNS)
+    let threads = u64::from(threads);
+    let is_divided_alike = tile > COLUMNS_PER_THREAD * threads && whole > DIVIDED_COLUMNS;
+    block(whole, inner) == block(tile, inner) && (threads <= 1 || inner <= STRIDE || is_divided_alike)
 }
 
 /// The multiples at which an axis of a result of `rank` axes and `extent` rows may be cut without another layout of its blocks: channels of

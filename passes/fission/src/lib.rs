@@ -27,12 +27,11 @@ mod pieces;
 mod repeat;
 mod rules;
 mod search;
-mod tiling;
 mod transfer;
 
 pub use apply::apply;
 pub use error::FissionError;
 pub use exact::Exactness;
+pub use remat_plan::{Again, Axis, Mode, Stretch, Tiling};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
 pub use search::{Candidate, SearchOptions, SearchReport, search};
-pub use tiling::{Again, Axis, Mode, Stretch, Tiling};

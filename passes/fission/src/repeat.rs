@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 use crate::FissionError;
 use crate::names::{Names, find};
-use crate::tiling::Again;
 use crate::transfer::Transfer;
+use remat_plan::Again;
 
 /// The graph in which the stretches of `again` run a second time, one after the other, as far as a later op needs them. A clone holds its
 /// tensor whole, as its parts say.

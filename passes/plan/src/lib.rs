@@ -65,6 +65,7 @@ mod prune;
 mod quantity;
 mod setup;
 mod structure;
+mod tiling;
 mod validate;
 
 pub use block::{Block, BlockPlacement, Bound, PlacedInterval, Resident};
@@ -86,4 +87,5 @@ pub use quantity::{QuantityError, QuantityKind, decimal, parse_bytes, parse_dura
 pub use remat_ir::{OpId, StorageId, TensorId};
 pub use setup::{DeviceRecord, Setup};
 pub use structure::Structure;
+pub use tiling::{Again, Axis, Mode, Stretch, Tiling};
 pub use validate::ProblemError;

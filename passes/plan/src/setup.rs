@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Paging;
+use crate::{Paging, Tiling};
 
 /// A device that a plan was made for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,9 @@ pub struct Setup {
     /// Measured workspace of ops, in bytes, which replaces the estimates.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workspace_bytes: BTreeMap<String, u64>,
+    /// The stretches of the graph that run tile by tile: the plan is one for the tiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiling: Option<Tiling>,
     /// The second memory; absent: nothing moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,

@@ -4,7 +4,8 @@
 use thiserror::Error;
 
 use crate::{
-    CompareError, NoBatch, PlacementError, PlanError, ReadError, SaveError, SetupError, SolveError, SweepError,
+    CompareError, FissionError, NoBatch, PlacementError, PlanError, ReadError, SaveError, SetupError, SolveError,
+    SweepError,
 };
 
 /// Which of the documented outcomes an error is.
@@ -45,6 +46,9 @@ pub enum Error {
     /// No size of the model fits.
     #[error(transparent)]
     Batch(#[from] NoBatch),
+    /// No stretch of the model can run tile by tile.
+    #[error(transparent)]
+    Fission(#[from] FissionError),
     /// Buffers are not placed.
     #[error(transparent)]
     Placement(#[from] PlacementError),
@@ -62,6 +66,7 @@ impl Error {
             | Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
             Self::Solve(error) => error.kind(),
             Self::Placement(error) => error.kind(),
+            Self::Fission(error) => error.kind(),
             Self::Sweep(SweepError::NoPlans(none)) | Self::Compare(CompareError::NoPlans(none)) => {
                 if none.budgets == none.impossible {
                     ErrorKind::Negative

@@ -52,6 +52,7 @@ mod schedule;
 mod setup;
 mod solution;
 mod sweep;
+mod tiles;
 mod turns;
 mod watch;
 
@@ -82,10 +83,12 @@ pub use solution::{
 pub use sweep::{
     Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest, sweep,
 };
+pub use tiles::{FissionError, FissionRequest, tile};
 pub use turns::solve_in_block;
 
 pub use remat_cost as profile;
 pub use remat_dtr as dtr;
+pub use remat_fission as fission;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_onnx_mlir as onnx_mlir;

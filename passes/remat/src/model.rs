@@ -5,8 +5,8 @@ use std::path::Path;
 
 use remat_cost::{Device, ProblemOptions, Profile};
 use remat_ir::{Graph, StorageClass};
-use remat_onnx::{ImportOptions, OnnxModel};
-use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, baseline};
+use remat_onnx::OnnxModel;
+use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline};
 use remat_verify::{Replay, replay};
 
 use crate::input::{read, read_text};
@@ -49,14 +49,7 @@ impl Model {
     /// [`Error`] of kind `Input`, naming the node, tensor or offset.
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, Error> {
         match Format::of(path)? {
-            Format::Onnx => {
-                let import = ImportOptions {
-                    open_sizes: false,
-                    dims: options.dims.clone(),
-                    sizes: options.stated_sizes(),
-                };
-                Self::from_onnx(OnnxModel::open_for_run(path, &import)?, options)
-            }
+            Format::Onnx => Self::from_onnx(OnnxModel::open_for_run(path, &options.import())?, options),
             Format::NodeLink => Self::from_node_link(&read(path)?, options),
             Format::Mlir => {
                 let path = path.to_owned();
@@ -80,7 +73,7 @@ impl Model {
         }
     }
 
-    fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
+    pub(crate) fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
         let device = options.device()?;
         let is_for_runtime = device.cpu_kernels
             && options.accounting.unwrap_or(Accounting::Runtime) == Accounting::Runtime
@@ -193,6 +186,27 @@ impl Model {
     pub fn with_baseline_peak(mut self, peak: BaselinePeak) -> Self {
         self.baseline_peak = peak;
         self
+    }
+
+    /// Notes that the model is another one with stretches that run tile by tile: what it takes as it is, and how it was read, are that one's.
+    #[must_use]
+    pub(crate) fn tiled_from(mut self, whole: &Self, tiling: Tiling) -> Self {
+        self.baseline_peak = whole.baseline_peak;
+        self.baseline.duration = whole.baseline.duration;
+        if let (Some(setup), Some(before)) = (&mut self.setup, &whole.setup) {
+            setup.fused_by.clone_from(&before.fused_by);
+            setup.order_hint.clone_from(&before.order_hint);
+            setup.durations_ns.clone_from(&before.durations_ns);
+            setup.workspace_bytes.clone_from(&before.workspace_bytes);
+            setup.tiling = Some(tiling);
+        }
+        self
+    }
+
+    /// The stretches of the model that run tile by tile, where there are any.
+    #[must_use]
+    pub fn tiling(&self) -> Option<&Tiling> {
+        self.setup.as_ref()?.tiling.as_ref()
     }
 
     /// Notes that the model is what this runtime made of the input.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use remat_cost::{Device, ProfileFile};
 use remat_files::shown;
+use remat_onnx::ImportOptions;
 use remat_plan::{Accounting, OrderMode, Problem};
 use thiserror::Error;
 
@@ -123,6 +124,15 @@ impl LoadOptions {
         paging.capacity = capacity.or(paging.capacity);
         problem.paging = Some(paging);
         Ok(())
+    }
+
+    /// What an ONNX model is imported with.
+    pub(crate) fn import(&self) -> ImportOptions {
+        ImportOptions {
+            open_sizes: false,
+            dims: self.dims.clone(),
+            sizes: self.stated_sizes(),
+        }
     }
 
     /// The sizes that the caller states, and those that were seen when the model was profiled.

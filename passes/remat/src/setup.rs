@@ -15,6 +15,7 @@ pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: 
         graph: problem.graph_digest(),
         problem: problem.digest(),
         fused_by: None,
+        tiling: None,
         order_hint: None,
         dims: options.dims.clone(),
         sizes: options.stated_sizes(),

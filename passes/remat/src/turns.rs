@@ -37,7 +37,7 @@ pub fn solve_in_block(
         BudgetSpec::Auto | BudgetSpec::Min | BudgetSpec::None => None,
     };
     let Some(budget) = budget.filter(|_| bound == Bound::Block) else {
-        let mut solution = solve_or_explain(model, request, goal, &share(control, 1.0 - PLACING))?;
+        let mut solution = solve_or_explain(model, request, goal, &control.share_of_time(1.0 - PLACING))?;
         solution.place(model, control)?;
         warn_of_device(model, &solution);
         return Ok(solution);
@@ -46,7 +46,7 @@ pub fn solve_in_block(
     let mut limit = budget;
     let mut least: Option<PlacedPlan> = None;
     for _ in 0..MOST_TURNS {
-        let planning = share(control, EACH);
+        let planning = control.share_of_time(EACH);
         let sought = if first.is_none() {
             solve_or_explain(model, request, goal, &planning)
         } else {
@@ -67,8 +67,8 @@ pub fn solve_in_block(
         // Outputs may lie anywhere where only so the block is small enough.
         for outputs in [Outputs::First, Outputs::Anywhere] {
             let request = Request::of(model, &solution, outputs);
-            if let Some(placement) = request.within(budget, &share(control, EACH))? {
-                let placement = request.lowest(Some(&placement), &share(control, EACH))?;
+            if let Some(placement) = request.within(budget, &control.share_of_time(EACH))? {
+                let placement = request.lowest(Some(&placement), &control.share_of_time(EACH))?;
                 solution.placement = Some(judged(&solution, placement)?);
                 solution.bound = Bound::Block;
                 return Ok(solution);
@@ -94,15 +94,6 @@ pub fn solve_in_block(
 fn judged(solution: &Solution, placement: BlockPlacement) -> Result<PlacedPlan, PlacementError> {
     let placed = PlacedPlan::of(&solution.problem, &solution.plan, &solution.replay, placement);
     placed.map_err(PlacementError::Rejected)
-}
-
-/// The control with that share of the time that is left.
-fn share<'a>(control: &SolveControl<'a>, share: f64) -> SolveControl<'a> {
-    let now = Instant::now();
-    let part = |deadline: Instant| now + deadline.saturating_duration_since(now).mul_f64(share);
-    let mut own = *control;
-    own.deadline = control.deadline.map(part);
-    own
 }
 
 /// The plan under the budget for the block. What was claimed of plans of a lower load is not claimed of all whose blocks keep the budget;

@@ -109,6 +109,15 @@ impl<'a> SolveControl<'a> {
         self
     }
 
+    /// Stops after that share of the time that is left, where time is limited.
+    #[must_use]
+    pub fn share_of_time(mut self, share: f64) -> Self {
+        let now = Instant::now();
+        let part = |deadline: Instant| now + deadline.saturating_duration_since(now).mul_f64(share);
+        self.deadline = self.deadline.map(part);
+        self
+    }
+
     /// Stops after this many steps.
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Self {

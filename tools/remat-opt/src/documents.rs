@@ -12,6 +12,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::optimize::Report>(),
         of::<commands::optimize::ModuleReport>(),
+        of::<commands::optimize::SettingsReport>(),
         of::<commands::inspect::Report>(),
         of::<commands::sweep::Report>(),
         of::<commands::compare::Report>(),

@@ -6,6 +6,7 @@
 //! | [`plans`] | plans of them, as short texts |
 //! | [`random`] | strategies of `proptest` for random problems |
 //! | [`networks`] | the training steps of the POET paper |
+//! | [`evaluate()`] | what a graph computes, in integers: a reference interpreter |
 //! | [`onnx`] | ONNX models, one line per node |
 //! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
 //!
@@ -26,6 +27,7 @@
 //! fails instead.
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod evaluate;
 mod need;
 pub mod net;
 pub mod networks;
@@ -34,6 +36,7 @@ pub mod plans;
 pub mod random;
 mod trial;
 
+pub use evaluate::{Array, evaluate};
 pub use need::{Need, REQUIRED, onnx_test_data, runtime_library, workspace};
 pub use networks::TrainingNet;
 pub use trial::{Trial, run};

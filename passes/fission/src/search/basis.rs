@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use crate::course::{Course, Span, course};
 use crate::layout::Layout;
 use crate::repeat::repeat;
-use crate::tiling::{Again, Stretch, Tiling};
 use crate::{Exactness, FissionError};
+use remat_plan::{Again, Stretch, Tiling};
 
 /// The graph that all stretches of a state refer to.
 pub(super) struct Basis {

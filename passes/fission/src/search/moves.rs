@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::basis::{Basis, Courses};
 use super::options::SearchOptions;
 use crate::course::Span;
-use crate::tiling::{Again, Axis, Mode};
+use remat_plan::{Again, Axis, Mode};
 
 /// How many ops a stretch may have before and after the op of the peak.
 const REACH: usize = 60;

@@ -15,7 +15,7 @@ use super::options::{SearchOptions, SearchReport};
 use crate::FissionError;
 use crate::apply::write;
 use crate::course::Span;
-use crate::tiling::Axis;
+use remat_plan::Axis;
 
 /// The least gain of a move, as a part of the norm.
 const LEAST_GAIN: f64 = 0.002;

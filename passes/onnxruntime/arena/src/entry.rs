@@ -16,6 +16,8 @@ use crate::{ArenaPlanFile, PlanFileError};
 const PLAN: &CStr = c"remat.arena.plan";
 /// `1`: the allocations of the session are recorded.
 const RECORD: &CStr = c"remat.arena.record";
+/// `1`, with records: the memory pattern stays as the session sets it.
+const PATTERN: &CStr = c"remat.arena.pattern";
 /// `0`: blocks lie in small pages.
 const HUGE_PAGES: &CStr = c"remat.arena.huge_pages";
 /// The least severity, from 0 to 4, of messages of the runtime that are printed [default: 2, warnings].
@@ -71,10 +73,12 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     let environment = Environment::of(api)?;
     let session = Session::create(environment, plans, !is(HUGE_PAGES, "0"), is(RECORD, "1"), severity);
     let mut steps = vec![
-        session.register(),
+        session.register_first(),
         api.set_entry(options, c"session.use_env_allocators", c"1"),
-        api.disable_memory_pattern(options),
     ];
+    if !(is(RECORD, "1") && is(PATTERN, "1")) {
+        steps.push(api.disable_memory_pattern(options));
+    }
     if !is(HOOK, "0") {
         steps.push(api.log_to(options, log, std::ptr::from_ref(session).cast_mut().cast()));
     }
@@ -124,11 +128,11 @@ unsafe extern "C" fn log(
     };
     let message = text(message);
     if message.starts_with("This session will use the allocator registered") {
-        // Other sessions may have registered theirs meanwhile.
-        let status = session.register();
-        session.environment.api.failed(status);
         session.load_begins();
-    } else if message.starts_with("Session successfully initialized") {
+    } else {
+        session.has_taken();
+    }
+    if message.starts_with("Session successfully initialized") {
         session.load_ends();
     }
     if severity >= session.severity {

@@ -9,6 +9,7 @@
 //! | `plan` | plans as text: read and written |
 //! | `cursor` | where a run stands in the plans |
 //! | `blocks` | the blocks of a session, and the runs in them: which bytes an allocation gets |
+//! | `gate` | one session at a time takes its allocator |
 //! | `memory` | blocks and other memory from the system |
 //! | `session` | what the runtime knows as an allocator |
 //! | `api` | the functions of the runtime that are called |
@@ -32,6 +33,8 @@ mod api;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that others call by name")]
 mod entry;
+#[cfg(target_os = "linux")]
+mod gate;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "memory from the system")]
 mod memory;

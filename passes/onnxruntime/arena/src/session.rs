@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Thread};
 use crate::cursor::Plans;
+use crate::gate::GATE;
 use crate::memory::{Process, allocate, release};
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
@@ -141,13 +142,31 @@ impl Session {
     }
 
     /// Makes this the allocator that the next session takes.
-    pub(crate) fn register(&self) -> Status {
+    fn register(&self) -> Status {
         let Environment { api, environment, .. } = self.environment;
         api.register_allocator(environment, std::ptr::from_ref(self).cast())
     }
 
+    /// The session is about to take its allocator from the environment: this, whatever was registered meanwhile.
     pub(crate) fn load_begins(&self) {
+        GATE.enter(this_thread());
+        let status = self.register();
+        self.environment.api.failed(status);
         self.state().blocks.load_begins(this_thread());
+    }
+
+    /// The session has taken its allocator.
+    pub(crate) fn has_taken(&self) {
+        GATE.leave(this_thread());
+    }
+
+    /// Makes this the allocator of sessions that say nothing while they are loaded.
+    pub(crate) fn register_first(&self) -> Status {
+        let thread = this_thread();
+        GATE.enter(thread);
+        let status = self.register();
+        GATE.leave(thread);
+        status
     }
 
     pub(crate) fn load_ends(&self) {
@@ -163,6 +182,9 @@ impl Session {
         let mut state = self.state();
         let State { blocks, recorded } = &mut *state;
         let is_loading = blocks.is_loading(thread);
+        if is_loading {
+            GATE.leave(thread);
+        }
         let address = match blocks.allocate(thread, size) {
             Ok(address) => address as *mut c_void,
             Err(origin) => {

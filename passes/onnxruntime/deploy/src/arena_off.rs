@@ -13,6 +13,11 @@ const FRESH_NS_PER_MIB: u64 = 256_000;
 const GROWTH_SHARE: u64 = 50;
 const GROWTH_BYTES: u64 = 1 << 20;
 
+/// The largest growth of a process that counts as no larger than another one: what measurements of one thing differ by.
+pub(crate) fn no_larger_growth(bytes: u64) -> u64 {
+    bytes.saturating_add(bytes / GROWTH_SHARE + GROWTH_BYTES)
+}
+
 /// A file with memory arena and memory pattern off, beside the same file where nothing is set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArenaOff {
@@ -33,7 +38,7 @@ impl ArenaOff {
     #[must_use]
     pub fn grows(&self) -> Option<bool> {
         let (stock, off) = self.growth?;
-        Some(off > stock.saturating_add(stock / GROWTH_SHARE + GROWTH_BYTES))
+        Some(off > no_larger_growth(stock))
     }
 
     /// Whether the added time is beyond the limit.

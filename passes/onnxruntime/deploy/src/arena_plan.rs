@@ -29,7 +29,7 @@ const LATER_RUNS: u32 = 2;
 /// Seed of the inputs.
 const SEED: u64 = 0;
 /// The name of the library's file.
-const LIBRARY_NAME: &str = "libremat_arena.so";
+pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
 
 /// What memory is planned for.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ pub struct ArenaPlanned {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside its block.
     pub outside_bytes: u64,
+    /// Most bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    pub code_bytes: u64,
     /// Growth of resident memory in the first run at most, where the system says it.
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
@@ -88,10 +90,41 @@ pub struct ArenaCaseReport {
     pub block_bytes: u64,
     /// Most bytes of the heap that a run takes beside it.
     pub outside_bytes: u64,
+    /// Bytes of files that a run reads into memory, the code of kernels for the most part, as measured without a plan.
+    pub code_bytes: u64,
     /// Growth of resident memory in the first run, where the system says it.
     pub resident_first_bytes: Option<u64>,
     /// The same in later runs.
     pub resident_later_bytes: Option<u64>,
+}
+
+/// Share of the predicted growth of a process, as a divisor, and bytes that the measured one may lie above it.
+const TOLERANCE_SHARE: u64 = 50;
+const TOLERANCE_BYTES: u64 = 1 << 20;
+
+impl ArenaPlanned {
+    /// The first growth of the process that was measured to be larger than predicted, which is the block, what runs take outside of it,
+    /// and the code of kernels.
+    #[must_use]
+    pub fn exceeded(&self) -> Option<ArenaPlanError> {
+        let exceeded = |case: &ArenaCaseReport| {
+            let predicted = case.block_bytes + case.outside_bytes + case.code_bytes;
+            let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
+            let runs = [
+                (case.resident_first_bytes, "first"),
+                (case.resident_later_bytes, "later"),
+            ];
+            runs.into_iter().find_map(|(measured, runs)| {
+                let measured = measured.filter(|&measured| measured > most)?;
+                Some(ArenaPlanError::Grows {
+                    predicted,
+                    measured,
+                    runs,
+                })
+            })
+        };
+        self.cases.iter().find_map(exceeded)
+    }
 }
 
 /// How many more sessions are recorded to find out why one did not follow its plan.
@@ -179,7 +212,8 @@ pub fn plan_arena(
             }
             error => error,
         })?;
-        cases.push(report(case, &plan, &measured));
+        let (measured, code_bytes) = measured;
+        cases.push(report(case, &plan, &measured, code_bytes));
     }
     let path = arena_plan_path(request.model);
     remat_files::write(&path, &text).map_err(|error| unwritten(&path, &error))?;
@@ -187,6 +221,7 @@ pub fn plan_arena(
     Ok(ArenaPlanned {
         block_bytes: most(|case| Some(case.block_bytes)).unwrap_or(0),
         outside_bytes: most(|case| Some(case.outside_bytes)).unwrap_or(0),
+        code_bytes: most(|case| Some(case.code_bytes)).unwrap_or(0),
         resident_first_bytes: most(|case| case.resident_first_bytes),
         resident_later_bytes: most(|case| case.resident_later_bytes),
         file: path,
@@ -202,6 +237,7 @@ impl ArenaPlanRequest<'_> {
             arena_library: Some(ArenaLibrary {
                 library: library.to_owned(),
                 plan: plan.map(Path::to_owned),
+                keeps_pattern: false,
             }),
             ..self.without_library(case, SessionSettings::stock())
         }
@@ -241,14 +277,15 @@ fn is_other_each_time(
     })
 }
 
-/// Runs the file with the plans, and checks that it follows them and computes what it computes without them.
+/// Runs the file with the plans, and checks that it follows them and computes what it computes without them. How many bytes of code it reads
+/// without them comes with that.
 fn replay(
     request: &ArenaPlanRequest<'_>,
     case: &ArenaCase,
     library: &Path,
     plan: &Path,
     runner: &Runner<'_>,
-) -> Result<Measurement, DeployError> {
+) -> Result<(Measurement, u64), DeployError> {
     let options = MeasureOptions {
         runs: LATER_RUNS,
         seeds: vec![SEED],
@@ -266,7 +303,10 @@ fn replay(
         return Err(ArenaPlanError::OutputDiffers(output.to_owned()).into());
     }
     match measured.planned {
-        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => Ok(measured),
+        Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => {
+            let code_bytes = without.resident.map_or(0, |resident| resident.files);
+            Ok((measured, code_bytes))
+        }
         figures => Err(ArenaPlanError::NotFollowed {
             missed: figures.map_or(0, |figures| figures.missed),
             refused: figures.map_or(0, |figures| figures.refused),
@@ -276,7 +316,7 @@ fn replay(
     }
 }
 
-fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCaseReport {
+fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement, code_bytes: u64) -> ArenaCaseReport {
     let most = |peaks: &Peaks| peaks.first.max(peaks.steady.unwrap_or(0));
     ArenaCaseReport {
         case: case.clone(),
@@ -284,6 +324,7 @@ fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement) -> ArenaCa
         load_bytes: plan.load(),
         block_bytes: plan.block_bytes,
         outside_bytes: measured.peaks.as_ref().map_or(0, most),
+        code_bytes,
         resident_first_bytes: measured.resident.map(|resident| resident.first),
         resident_later_bytes: measured.resident.and_then(|resident| resident.later),
     }
@@ -363,7 +404,7 @@ fn place(run: &RecordedRun, stacks: bool, control: &SolveControl<'_>) -> Result<
     })
 }
 
-fn tell(control: &SolveControl<'_>, what: &str) {
+pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {
     if let Some(observer) = control.observer {
         observer.begins(&Doing::new(Activity::Measure, what));
     }
@@ -383,7 +424,7 @@ fn hash(path: &Path) -> Result<String, DeployError> {
     Ok(format!("blake3:{}", hash.to_hex()))
 }
 
-fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
+pub(crate) fn unwritten(path: &Path, error: &std::io::Error) -> DeployError {
     ArenaPlanError::File {
         path: path.to_owned(),
         why: error.to_string(),

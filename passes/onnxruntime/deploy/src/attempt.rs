@@ -77,6 +77,11 @@ impl Attempt {
         }
     }
 
+    /// Notes what the model is predicted to take without a plan and without tiles.
+    pub(crate) fn holds_against(&mut self, whole: Prediction) {
+        self.without_plan = OnceCell::from(whole);
+    }
+
     /// Whether a file that takes `peak` bytes is one for a layout, and takes more than its plan: some nodes run in another order, because what
     /// exists in blocks only gets no anchor.
     pub(crate) fn loses_order(&self, planned: &Planned, peak: u64) -> bool {

@@ -14,7 +14,8 @@ use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
-use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, tolerated};
+use crate::fission::in_tiles;
+use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
@@ -165,6 +166,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
         let started = Instant::now();
         let bench = self.bench.as_ref();
+        let mut whole = None;
         let opened = match self.opened.take().filter(|opened| opened.is_fused() == recipe.fuses) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
@@ -180,12 +182,30 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             },
             (opened, _) => opened.map(|model| (model, None)),
         };
+        let opened = opened.map(|(model, portable)| {
+            let model = model.ordered_for(self.request.order.name());
+            (model.with_baseline_peak(self.peak), portable)
+        });
+        let opened = match opened {
+            Ok((model, None)) if recipe.tiles => match in_tiles(self.request, &model, self.clock) {
+                Ok(Some(tiled)) => {
+                    whole = Some(simulated(&model, self.request.order)?);
+                    Ok((tiled, None))
+                }
+                Ok(None) => {
+                    self.opened = Some(model);
+                    return Ok(State::Open);
+                }
+                Err(error) => Err(error),
+            },
+            opened => opened,
+        };
         match opened {
             Ok((model, portable)) => {
-                let model = model
-                    .ordered_for(self.request.order.name())
-                    .with_baseline_peak(self.peak);
                 let mut attempt = Attempt::new(strategy, model, started.elapsed());
+                if let Some(whole) = whole {
+                    attempt.holds_against(whole);
+                }
                 self.lays_out |= portable.is_some();
                 attempt.portable = portable;
                 Ok(State::Plan(attempt))
@@ -286,7 +306,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let (lowered, solution) = (planned.lowered.report, planned.solution.clone());
         let work = || -> Result<_, DeployError> {
             let written = self.write(&attempt, &planned)?;
-            Ok(baseline.verify(bench, &written, must_be_lower))
+            Ok(baseline.verify(bench, &written, must_be_lower, self.request.outputs(attempt.strategy)))
         };
         let detail = format!("2/{MEASUREMENTS}, what was written");
         let found = if attempt.round == 0 {
@@ -384,6 +404,13 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 return Ok(State::Reject(attempt, higher.into()));
             }
         }
+        if attempt.strategy.recipe().tiles && check.outputs == Outputs::Identical {
+            // Kernels divide sums among threads.
+            let rejection = measured(&attempt, &planned, &mut check, Baseline::with_threads)?;
+            if let Some(rejection) = rejection {
+                return Ok(State::Reject(attempt, rejection));
+            }
+        }
         if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_times)? {
             return Ok(State::Reject(attempt, rejection));
         }
@@ -437,7 +464,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {
             return settled(attempt, planned, check);
         }
-        self.opened = Some(attempt.portable.map_or(attempt.model, |portable| portable.model));
+        if !strategy.recipe().tiles {
+            self.opened = Some(attempt.portable.map_or(attempt.model, |portable| portable.model));
+        }
         State::Open
     }
 

@@ -136,6 +136,19 @@ pub enum ArenaPlanError {
         /// Buffers that lie where they are planned.
         placed: u64,
     },
+    /// The process grows by more than is predicted.
+    #[error(
+        "with the plan of its memory, the process grows by {measured} bytes in its {runs} runs, and {predicted} bytes are predicted: \
+         the block, what runs take outside of it, and code that they read"
+    )]
+    Grows {
+        /// The predicted growth in bytes.
+        predicted: u64,
+        /// The measured one.
+        measured: u64,
+        /// Which runs: `first` or `later`.
+        runs: &'static str,
+    },
     /// The runtime orders the nodes of the model differently each time that it loads it.
     #[error(
         "the runtime allocates in another order each time that it loads the model, so no plan of its memory can be followed"
@@ -148,7 +161,7 @@ impl ArenaPlanError {
         match self {
             Self::NoLibrary | Self::File { .. } => ErrorKind::Input,
             Self::OutputDiffers(_) => ErrorKind::Internal,
-            Self::NotFollowed { .. } | Self::OtherOrder => ErrorKind::Negative,
+            Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
         }
     }
 }

@@ -23,11 +23,18 @@ pub fn open_for_plan(
     runtime: Option<(&Host, ChildLimits<'_>)>,
 ) -> Result<Model, DeployError> {
     let load = options.for_plan(plan)?;
-    let Some(by) = plan.setup.as_ref().and_then(|setup| setup.fused_by.as_ref()) else {
-        return open_model(path, &load, runtime);
+    let setup = plan.setup.as_ref();
+    let model = match setup.and_then(|setup| setup.fused_by.as_ref()) {
+        None => open_model(path, &load, runtime)?,
+        Some(by) => {
+            let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
+            open_fused(runtime, path, &load, by)?
+        }
     };
-    let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
-    open_fused(runtime, path, &load, by)
+    match setup.and_then(|setup| setup.tiling.as_ref()) {
+        Some(tiling) => Ok(model.tiled(tiling, &load)?),
+        None => Ok(model),
+    }
 }
 
 /// The execution orders that a file is made for: what is given, else what the file of the plan was made for, else any.

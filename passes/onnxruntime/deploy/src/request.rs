@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use remat::{BaselinePeak, LoadOptions, Model, Solution, SolveRequest};
+use remat::fission::Exactness;
+use remat::{BaselinePeak, FissionRequest, LoadOptions, Model, Solution, SolveRequest};
 use remat_cost::ProfileFile;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{LoweringReport, OrderHint};
@@ -13,9 +14,12 @@ use remat_plan::{BudgetSpec, PlanFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::measure::tolerated;
+use crate::measure::{Outputs, tolerated};
 use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
+
+/// Tiles with the bits of the whole.
+static EXACT: FissionRequest = FissionRequest::EXACT;
 
 /// What is asked for.
 pub struct DeployRequest<'a> {
@@ -42,6 +46,8 @@ pub struct DeployRequest<'a> {
     pub arena: bool,
     /// Whether the model is written as it came, with nothing changed.
     pub untouched: bool,
+    /// Whether stretches may run tile by tile, and which; absent: none may.
+    pub fission: Option<&'a FissionRequest>,
     /// The level at which the runtime optimizes the file when it loads it: bits and memory hold there.
     pub level: OptimizationLevel,
     /// Whether what was written is measured.
@@ -80,6 +86,7 @@ impl<'a> DeployRequest<'a> {
             order: OrderHint::Any,
             arena: true,
             untouched: false,
+            fission: Some(&EXACT),
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,
@@ -98,24 +105,39 @@ impl DeployRequest<'_> {
         let recipe = strategy.recipe();
         let is_for = |plan: &PlanFile| {
             let by = plan.setup.as_ref()?.fused_by.as_deref();
-            Some((by.is_some(), by.is_some_and(is_laid_out)))
+            Some((
+                by.is_some(),
+                by.is_some_and(is_laid_out),
+                plan.setup.as_ref()?.tiling.is_some(),
+            ))
         };
         // What is fused beforehand has other bits than what the level leaves as it is.
         let fuses = matches!(self.level, OptimizationLevel::Extended | OptimizationLevel::All);
         (!self.untouched || !recipe.rewrites)
             && (is_here && fuses || !recipe.fuses)
+            && (!recipe.tiles || self.fission.is_some() || self.plan.is_some())
             && (!recipe.lays_out || self.order == OrderHint::Any && self.level == OptimizationLevel::All)
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
             && self
                 .plan
                 .and_then(is_for)
-                .is_none_or(|is_for| is_for == (recipe.fuses, recipe.lays_out))
+                .is_none_or(|is_for| is_for == (recipe.fuses, recipe.lays_out, recipe.tiles))
     }
 
     /// Whether a budget in bytes is asked for that a model keeps as it came, which takes `baseline` bytes.
     fn is_kept_by(&self, baseline: u64) -> bool {
         let budget = self.solve.budget.bytes(baseline);
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
+    }
+
+    /// What must hold of the outputs of a file.
+    pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
+        let may_round = self.fission.is_some_and(|fission| fission.exactness == Exactness::Any);
+        if may_round && strategy.recipe().tiles {
+            Outputs::MayRoundOtherwise
+        } else {
+            Outputs::Identical
+        }
     }
 
     /// The error of an input that does not run in ONNX Runtime.

@@ -18,6 +18,8 @@ pub(crate) fn is_laid_out(by: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
+    /// The runtime fuses what it can first; stretches of the result run tile by tile; order, clones and shapes are fixed in it.
+    Tiled,
     /// The runtime fuses what it can and lays images out in blocks first; order, clones and shapes are fixed such that it does so again.
     LaidOut,
     /// The runtime fuses what it can first; order, clones and shapes are fixed in the result.
@@ -40,6 +42,8 @@ pub(crate) struct Recipe {
     pub(crate) fuses: bool,
     /// The runtime lays out images in blocks, and what runs then is planned on.
     pub(crate) lays_out: bool,
+    /// Stretches run tile by tile, and the tiles are planned on.
+    pub(crate) tiles: bool,
     /// A plan is made and written down; else the model stays as it came.
     pub(crate) rewrites: bool,
     /// Shapes are made dynamic, so that the runtime does not reuse buffers.
@@ -47,12 +51,22 @@ pub(crate) struct Recipe {
 }
 
 /// All strategies, in the order in which they are tried.
-const RECIPES: [Recipe; 5] = [
+const RECIPES: [Recipe; 6] = [
+    Recipe {
+        strategy: Strategy::Tiled,
+        words: "fused by the runtime first, large stretches tile by tile",
+        fuses: true,
+        lays_out: false,
+        tiles: true,
+        rewrites: true,
+        dynamic_shapes: true,
+    },
     Recipe {
         strategy: Strategy::LaidOut,
         words: "fused and laid out by the runtime first",
         fuses: true,
         lays_out: true,
+        tiles: false,
         rewrites: true,
         dynamic_shapes: true,
     },
@@ -61,6 +75,7 @@ const RECIPES: [Recipe; 5] = [
         words: "fused by the runtime first",
         fuses: true,
         lays_out: false,
+        tiles: false,
         rewrites: true,
         dynamic_shapes: true,
     },
@@ -69,6 +84,7 @@ const RECIPES: [Recipe; 5] = [
         words: "the model's own nodes",
         fuses: false,
         lays_out: false,
+        tiles: false,
         rewrites: true,
         dynamic_shapes: true,
     },
@@ -77,6 +93,7 @@ const RECIPES: [Recipe; 5] = [
         words: "the model's own nodes, static shapes",
         fuses: false,
         lays_out: false,
+        tiles: false,
         rewrites: true,
         dynamic_shapes: false,
     },
@@ -85,6 +102,7 @@ const RECIPES: [Recipe; 5] = [
         words: "unchanged",
         fuses: false,
         lays_out: false,
+        tiles: false,
         rewrites: false,
         dynamic_shapes: false,
     },

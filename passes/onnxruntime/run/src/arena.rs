@@ -18,6 +18,8 @@ pub(crate) struct Arena {
 pub(crate) struct ArenaStats {
     /// Bytes that are handed out.
     pub(crate) in_use: i64,
+    /// Bytes of its regions.
+    pub(crate) held: i64,
     /// Most bytes that ever were.
     pub(crate) max_in_use: i64,
 }
@@ -64,6 +66,7 @@ impl Arena {
             let stats = number(c"InUse").and_then(|in_use| {
                 Ok(ArenaStats {
                     in_use,
+                    held: number(c"TotalAllocated")?,
                     max_in_use: number(c"MaxInUse")?,
                 })
             });

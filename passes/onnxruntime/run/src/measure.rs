@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arena::Arena;
 use crate::meter::HeapMeter;
+use crate::output::viewed;
 use crate::planned::{ArenaFigures, ArenaLibrary};
 use crate::resident::{Resident, ResidentMeter, fresh_ns_per_mib};
 use crate::runner::{Runner, Task};
@@ -58,6 +59,8 @@ pub struct Measurement {
     /// Most bytes of the provider's arena in use at once, in any run, above those in use before the first; `None` without an arena. The
     /// arena itself is larger: that is in `peaks`.
     pub arena_peak: Option<u64>,
+    /// Bytes of the provider's arena in use before the first run: what the session keeps there.
+    pub arena_kept: Option<u64>,
     /// By how much the process grew; `None` where the system does not tell.
     pub resident: Option<Resident>,
     /// Nanoseconds for each MiB that the system hands out for the first time.
@@ -125,7 +128,9 @@ pub(crate) fn measure_here(
     let arena = Arena::of(&loaded.session, settings.provider).ok();
     let arena_before = arena.as_ref().and_then(|arena| arena.stats().ok());
 
-    let before = meter.live();
+    // What an arena of the environment holds for runs is theirs, also where it holds it since the session was loaded.
+    let shared = arena_before.filter(|_| settings.shared_arena.is_some());
+    let before = meter.live() - shared.map_or(0, |stats| stats.held + table(stats.held) - stats.in_use);
     let resident = ResidentMeter::start();
     let growth = || resident.as_ref().and_then(ResidentMeter::growth);
     meter.reset();
@@ -135,6 +140,7 @@ pub(crate) fn measure_here(
     let first_ns = nanoseconds(start);
     let first = meter.peak();
     let first_growth = growth();
+    let files = resident.as_ref().and_then(ResidentMeter::files).unwrap_or(0);
     let failed = |why| RuntimeError::Run {
         model: model.to_owned(),
         why,
@@ -185,11 +191,13 @@ pub(crate) fn measure_here(
         .map(|(before, after)| after.max_in_use - before.in_use);
     Ok(Measurement {
         planned: library.map(|library| library.figures()),
+        arena_kept: arena_before.and_then(|before| u64::try_from(before.in_use).ok()),
         arena_peak: arena_peak.and_then(|peak| u64::try_from(peak).ok()),
         peaks: meter.is_there().map(|()| peaks),
         resident: first_growth.map(|first| Resident {
             first,
             later: later_growth,
+            files,
         }),
         fresh_ns_per_mib: fresh_ns_per_mib(),
         loaded_bytes: u64::try_from(before).unwrap_or(0),
@@ -202,15 +210,20 @@ pub(crate) fn measure_here(
     })
 }
 
-/// The outputs of a run, and whether all are finite. One is copied at a time.
+/// Bytes of the arena's tables for regions of so many bytes: an entry of 8 for each 256.
+fn table(regions: i64) -> i64 {
+    regions / 256 * 8
+}
+
+/// The outputs of a run, and whether all are finite.
 fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
     let mut finite = true;
     let mut digests = Vec::new();
-    for output in take(outputs, names) {
-        let output = output?;
-        finite &= output.is_finite();
+    for output in take(outputs, names, |name, value| viewed(name, value, blake3::hash)) {
+        let (output, digest, is_finite) = output?;
+        finite &= is_finite;
         digests.push(OutputDigest {
-            digest: blake3::hash(&output.bytes).to_hex().to_string(),
+            digest: digest.to_hex().to_string(),
             name: output.name,
             element: output.element,
             shape: output.shape,

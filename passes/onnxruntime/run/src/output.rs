@@ -31,7 +31,7 @@ impl Output {
             let (_, strings) = value.try_extract_strings().map_err(|error| error.to_string())?;
             strings.iter().flat_map(|s| s.bytes().chain([0])).collect()
         } else {
-            bytes(&value.downcast().map_err(|error| error.to_string())?)
+            bytes(&value.downcast().map_err(|error| error.to_string())?).to_vec()
         };
         Ok(Self {
             name,
@@ -39,6 +39,53 @@ impl Output {
             shape,
             bytes,
         })
+    }
+}
+
+/// The form of an output, what `of_bytes` makes of its bytes, and whether all its elements are finite. The bytes of a tensor are not copied:
+/// memory of ours would change what later runs find.
+pub(crate) fn viewed<T>(
+    name: String,
+    value: DynValue,
+    of_bytes: impl FnOnce(&[u8]) -> T,
+) -> Result<(Output, T, bool), String> {
+    let (element, shape) = match value.dtype() {
+        ValueType::Tensor { ty, shape, .. } if *ty != TensorElementType::String => (*ty, shape.to_vec()),
+        _ => {
+            let mut output = Output::of(name, value)?;
+            let (seen, is_finite) = (of_bytes(&output.bytes), output.is_finite());
+            output.bytes = Vec::new();
+            return Ok((output, seen, is_finite));
+        }
+    };
+    let tensor: DynTensor = value.downcast().map_err(|error| error.to_string())?;
+    let output = Output {
+        name,
+        element: element.to_string(),
+        shape,
+        bytes: Vec::new(),
+    };
+    let bytes = bytes(&tensor);
+    let is_finite = are_finite(output.plain_element(), bytes);
+    Ok((output, of_bytes(bytes), is_finite))
+}
+
+/// Whether no element of this type is NaN or infinite.
+fn are_finite(element: Option<&str>, bytes: &[u8]) -> bool {
+    match element {
+        Some("f64") => bytes.as_chunks().0.iter().all(|&b| f64::from_le_bytes(b).is_finite()),
+        Some("f32") => bytes.as_chunks().0.iter().all(|&b| f32::from_le_bytes(b).is_finite()),
+        Some("f16") => bytes
+            .as_chunks()
+            .0
+            .iter()
+            .all(|&b| half::f16::from_le_bytes(b).is_finite()),
+        Some("bf16") => bytes
+            .as_chunks()
+            .0
+            .iter()
+            .all(|&b| half::bf16::from_le_bytes(b).is_finite()),
+        _ => true,
     }
 }
 
@@ -55,22 +102,7 @@ impl Output {
 
     /// Whether no element is NaN or infinite. Elements that are no floating-point numbers are finite.
     pub(crate) fn is_finite(&self) -> bool {
-        let bytes = &self.bytes;
-        match self.plain_element() {
-            Some("f64") => bytes.as_chunks().0.iter().all(|&b| f64::from_le_bytes(b).is_finite()),
-            Some("f32") => bytes.as_chunks().0.iter().all(|&b| f32::from_le_bytes(b).is_finite()),
-            Some("f16") => bytes
-                .as_chunks()
-                .0
-                .iter()
-                .all(|&b| half::f16::from_le_bytes(b).is_finite()),
-            Some("bf16") => bytes
-                .as_chunks()
-                .0
-                .iter()
-                .all(|&b| half::bf16::from_le_bytes(b).is_finite()),
-            _ => true,
-        }
+        are_finite(self.plain_element(), &self.bytes)
     }
 
     /// The type of all elements, of those of a sequence if its tensors agree.
@@ -99,19 +131,19 @@ impl Output {
     }
 }
 
-/// A copy of a tensor's elements.
+/// A tensor's elements.
 #[expect(
     unsafe_code,
     reason = "the runtime hands out tensors of any element type as an untyped pointer only"
 )]
-fn bytes(tensor: &DynTensor) -> Vec<u8> {
+fn bytes(tensor: &DynTensor) -> &[u8] {
     let size = tensor.size().unwrap_or(0);
     if size == 0 {
-        return Vec::new();
+        return &[];
     }
     // SAFETY: the pointer is valid for `size` bytes while `tensor` lives, the memory is the CPU's (a run brings its outputs there
-    // unless they are bound elsewhere, which this crate never does), every byte was written by the kernel, and nothing writes to it during the copy.
-    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), size) }.to_vec()
+    // unless they are bound elsewhere, which this crate never does), every byte was written by the kernel, and nothing writes to it while `tensor` is borrowed.
+    unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), size) }
 }
 
 /// The elements of a fresh tensor, to be filled; `None` for strings.

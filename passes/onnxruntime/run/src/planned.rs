@@ -14,6 +14,8 @@ pub struct ArenaLibrary {
     pub library: PathBuf,
     /// The plans that the session follows; without them it records.
     pub plan: Option<PathBuf>,
+    /// Where it records: whether the memory pattern stays as the session sets it; else it is turned off.
+    pub keeps_pattern: bool,
 }
 
 /// How a session followed its plans.

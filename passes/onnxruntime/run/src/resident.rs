@@ -16,23 +16,34 @@ pub struct Resident {
     pub first: u64,
     /// In the runs after it, where there were any; what the process kept counts.
     pub later: Option<u64>,
+    /// How much of the growth in the first run are pages of files, the code of kernels for the most part.
+    pub files: u64,
 }
 
 /// The high-water mark of resident memory; on Linux, where the process may reset it.
 pub(crate) struct ResidentMeter {
     before: u64,
+    files: u64,
 }
 
 impl ResidentMeter {
     /// Starts at what is resident now.
     pub(crate) fn start() -> Option<Self> {
         reset()?;
-        Some(Self { before: peak()? })
+        Some(Self {
+            before: status("VmHWM:")?,
+            files: status("RssFile:")?,
+        })
     }
 
     /// Bytes above the start, at most since the last reset.
     pub(crate) fn growth(&self) -> Option<u64> {
-        Some(peak()?.saturating_sub(self.before))
+        Some(status("VmHWM:")?.saturating_sub(self.before))
+    }
+
+    /// Bytes of files above the start, now.
+    pub(crate) fn files(&self) -> Option<u64> {
+        Some(status("RssFile:")?.saturating_sub(self.files))
     }
 
     /// Starts a new mark.
@@ -49,9 +60,10 @@ fn reset() -> Option<()> {
     switch.write_all(MARK).ok()
 }
 
-fn peak() -> Option<u64> {
+/// A figure of this process in bytes.
+fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }

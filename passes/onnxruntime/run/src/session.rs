@@ -8,7 +8,7 @@ use ort::ep::{CPU, CUDA};
 use ort::logging::LogLevel;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionOutputs};
-use ort::value::{DynTensor, Outlet};
+use ort::value::{DynTensor, DynValue, Outlet};
 
 use crate::planned::ArenaLibrary;
 use crate::{InputTensor, OptimizationLevel, Output, Provider, RuntimeError, SessionSettings, inputs, version};
@@ -94,6 +94,27 @@ impl Runtime {
             .with_memory_pattern(settings.memory_pattern)
             .map_err(result)
             .and_then(|builder| with_arena_library(builder, settings))
+            .and_then(|builder| self.with_shared_arena(builder, settings))
+    }
+
+    /// The session with an arena of the environment, if it has one; weights and what kernels make of them stay apart from it.
+    fn with_shared_arena(
+        &self,
+        builder: SessionBuilder,
+        settings: &SessionSettings,
+    ) -> Result<SessionBuilder, RuntimeError> {
+        let Some(arena) = settings.shared_arena else {
+            return Ok(builder);
+        };
+        let refused = |why: String| RuntimeError::Provider {
+            provider: settings.provider.to_string(),
+            why,
+        };
+        arena.register(&self.environment).map_err(refused)?;
+        let result = |error: ort::Error<SessionBuilder>| refused(error.to_string());
+        SHARED_ARENA.iter().try_fold(builder, |builder, (key, value)| {
+            builder.with_config_entry(key, value).map_err(result)
+        })
     }
 
     /// Loads a model.
@@ -107,9 +128,20 @@ impl Runtime {
     }
 }
 
+/// What a session says that takes the environment's arena for its runs.
+pub const SHARED_ARENA: [(&str, &str); 2] = [
+    ("session.use_env_allocators", "1"),
+    ("session.use_device_allocator_for_initializers", "1"),
+];
+
 /// The session with the arena library, if it has one: all that a user sets.
 fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Result<SessionBuilder, RuntimeError> {
-    let Some(ArenaLibrary { library, plan }) = &settings.arena_library else {
+    let Some(ArenaLibrary {
+        library,
+        plan,
+        keeps_pattern,
+    }) = &settings.arena_library
+    else {
         return Ok(builder);
     };
     let result = |error: ort::Error<SessionBuilder>| RuntimeError::ArenaLibrary {
@@ -122,7 +154,9 @@ fn with_arena_library(builder: SessionBuilder, settings: &SessionSettings) -> Re
     };
     // Errors come back as values.
     let silent = builder.with_config_entry("remat.arena.log", "4").map_err(result)?;
-    let named = silent.with_config_entry(key, value).map_err(result)?;
+    let kept = if *keeps_pattern { "1" } else { "0" };
+    let patterned = silent.with_config_entry("remat.arena.pattern", kept).map_err(result)?;
+    let named = patterned.with_config_entry(key, value).map_err(result)?;
     named.with_operator_library(library).map_err(result)
 }
 
@@ -197,21 +231,22 @@ impl Loaded {
     /// One run; the outputs, copied, in the order of the signature.
     pub(crate) fn bits(&mut self, feed: &Feed) -> Result<Vec<Output>, RuntimeError> {
         let (model, names) = (self.model.clone(), self.outputs.clone());
-        let outputs: Result<_, String> = take(self.run(feed)?, names).collect();
+        let outputs: Result<_, String> = take(self.run(feed)?, names, Output::of).collect();
         outputs.map_err(|why| RuntimeError::Run { model, why })
     }
 }
 
-/// Copies of the outputs of these names, each made when it is asked for.
-pub(crate) fn take(
+/// What `of` makes of the outputs of these names, each when it is asked for.
+pub(crate) fn take<T>(
     mut outputs: SessionOutputs<'_>,
     names: Vec<String>,
-) -> impl Iterator<Item = Result<Output, String>> {
+    of: impl Fn(String, DynValue) -> Result<T, String>,
+) -> impl Iterator<Item = Result<T, String>> {
     let take = move |name: String| {
         let value = outputs
             .remove(&name)
             .ok_or_else(|| format!("it returned no output `{name}`"))?;
-        Output::of(name, value)
+        of(name, value)
     };
     names.into_iter().map(take)
 }

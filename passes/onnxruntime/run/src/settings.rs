@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::planned::ArenaLibrary;
+use crate::shared_arena::SharedArena;
 
 /// How much the runtime rewrites a model when it loads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -72,6 +73,9 @@ pub struct SessionSettings {
     /// The arena library, where the session has it; it takes the place of the runtime's arena and turns the memory pattern off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arena_library: Option<ArenaLibrary>,
+    /// The arena of the environment that the session takes in the place of its own, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_arena: Option<SharedArena>,
 }
 
 impl SessionSettings {
@@ -87,6 +91,7 @@ impl SessionSettings {
             dims: BTreeMap::new(),
             provider: Provider::Cpu,
             arena_library: None,
+            shared_arena: None,
         }
     }
 

@@ -10,6 +10,8 @@
 //! 4. [`arena`]: bytes with it;
 //! 5. [`fresh_bytes`]: bytes that a run without it takes anew from the system.
 //!
+//! Where the allocations of runs were recorded, [`replay`] says what an arena of other settings takes for them.
+//!
 //! The rules were read in the runtime's sources (`graph.cc`, `allocation_planner.cc`, `execution_frame.cc`) and compared with
 //! what it does, node by node, in the tests of this crate.
 //!
@@ -33,7 +35,10 @@ mod program;
 mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
-pub use arena::{ArenaSettings, ArenaTrace, Growth, RegionOrder, arena, arena_anywhere};
+pub use arena::{
+    ArenaSettings, ArenaTrace, BufferLife, Growth, RegionOrder, Replayed, arena, arena_anywhere, lowest_first_region,
+    most_bytes, replay,
+};
 pub use control::body_bytes;
 pub use events::heap_bytes;
 pub use heap::{Trace, heap};

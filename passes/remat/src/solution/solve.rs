@@ -199,11 +199,11 @@ fn watched(
 fn find_budget(problem: &Problem, longest: u64, solver: &dyn Solver, control: &SolveControl<'_>) -> (Problem, Outcome) {
     // What the search finds here is all that it would find.
     let refine = !solver.searches() || solver.calls_others();
-    let mut first = *control;
-    if refine && let Some(deadline) = control.deadline {
-        let now = Instant::now();
-        first.deadline = Some(now + deadline.saturating_duration_since(now).mul_f64(BUDGET_SHARE));
-    }
+    let first = if refine {
+        control.share_of_time(BUDGET_SHARE)
+    } else {
+        *control
+    };
     let lowest = minimize_peak(problem, (longest < u64::MAX).then_some(longest), &first);
     let mut problem = problem.clone();
     // The plan's own peak is the promise.

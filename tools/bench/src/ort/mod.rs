@@ -1,6 +1,8 @@
-//! `remat-bench ort`: models before and after in ONNX Runtime, what was predicted beside what was measured.
+//! `remat-bench ort`: models before and after in ONNX Runtime, what was predicted beside what was measured; and by how much processes grow under
+//! the defaults, other settings, and with planned memory.
 
 pub(crate) mod dims;
+mod memory;
 mod row;
 
 use std::path::{Path, PathBuf};
@@ -10,12 +12,14 @@ use anyhow::Context;
 use remat::plan::{BudgetSpec, parse_duration};
 use remat::solver::SolveControl;
 use remat::{LoadOptions, SolveRequest};
-use remat_onnxruntime_deploy::{DeployRequest, deploy};
+use remat_onnxruntime_deploy::{DeployRequest, Deployment, deploy};
 use remat_onnxruntime_run::{ChildCommand, Host, Surroundings};
 
 use crate::document::replace_in;
 use crate::models::models;
 use crate::table::{Form, Table};
+
+use self::memory::Memory;
 
 /// Name of the hidden command that runs models for this one, in a process of its own.
 pub(crate) const CHILD: &str = "measure-child";
@@ -53,8 +57,11 @@ pub(crate) struct Args {
     /// Also write the table into this document, between its marks; may be repeated.
     #[arg(long, value_name = "DOCUMENT")]
     write: Vec<PathBuf>,
-    /// Also write what a user gets who sets nothing, in four columns, into this document, between its marks.
-    #[arg(long, value_name = "DOCUMENT")]
+    /// Measure and print, for the budget `auto`, heap and growth of the process under the defaults, the recommended settings, and with planned memory.
+    #[arg(long)]
+    memory: bool,
+    /// With `--memory`: also write by how much the process grows, in few columns, into this document, between its marks.
+    #[arg(long, value_name = "DOCUMENT", requires = "memory")]
     brief: Option<PathBuf>,
     /// Name of the marks.
     #[arg(long, value_name = "NAME", default_value = "ort")]
@@ -66,26 +73,47 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
     }
-    let mut rows = Vec::new();
+    let mut found = Found::default();
     for path in models(&args.models)? {
         for &budget in &args.budgets {
-            rows.push(measure(&path, budget, &host, args)?);
+            measure(&path, budget, &host, args, &mut found)?;
         }
     }
-    let brief = Table {
-        text_columns: 1,
-        header: row::BRIEF_HEADER,
-        rows: rows.iter().filter_map(|row| row::brief(row)).collect(),
-    };
-    let table = Table {
-        text_columns: 1,
-        header: row::HEADER,
+    let table = |text_columns, header, rows| Table {
+        text_columns,
+        header,
         rows,
     };
-    table.print(args.format);
-    let write = |document: &PathBuf, table: &Table| replace_in(document, &args.mark, &table.render(Form::Markdown));
-    args.write.iter().try_for_each(|document| write(document, &table))?;
-    args.brief.iter().try_for_each(|document| write(document, &brief))
+    let write =
+        |document: &PathBuf, mark: &str, table: &Table| replace_in(document, mark, &table.render(Form::Markdown));
+    let peaks = table(1, row::HEADER, found.rows);
+    peaks.print(args.format);
+    for document in &args.write {
+        write(document, &args.mark, &peaks)?;
+    }
+    if !args.memory {
+        return Ok(());
+    }
+    let mark = format!("{}-memory", args.mark);
+    let memory = table(2, memory::HEADER, found.memory);
+    memory.print(args.format);
+    for document in &args.write {
+        write(document, &mark, &memory)?;
+    }
+    let brief = table(1, memory::BRIEF_HEADER, found.brief);
+    let mut documents = args.brief.iter();
+    documents.try_for_each(|document| write(document, &args.mark, &brief))
+}
+
+/// The rows of the tables.
+#[derive(Default)]
+struct Found {
+    /// Of each model and budget: peaks and times.
+    rows: Vec<Vec<String>>,
+    /// Of each model in each setting: heap and growth of the process.
+    memory: Vec<Vec<String>>,
+    /// Of each model: the growth in all settings.
+    brief: Vec<Vec<String>>,
 }
 
 /// Answers one request on standard input.
@@ -118,11 +146,13 @@ pub(crate) fn host(named: Option<PathBuf>) -> anyhow::Result<Host> {
     Host::find(child, &surroundings).context("run `make setup`, or name the library with `--ort-library`")
 }
 
-/// The row of a model and a budget. What is impossible, or not found in time, is a row, too.
-fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
+/// Adds the rows of a model and a budget. What is impossible, or not found in time, is a row, too.
+fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mut Found) -> anyhow::Result<()> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("model");
     let named = format!("{stem}.{}.onnx", budget.to_string().trim_end_matches('%'));
-    let output = args.keep.as_ref().map(|folder| folder.join(named));
+    let scratch = tempfile::tempdir()?;
+    let folder = args.keep.as_deref().unwrap_or(scratch.path());
+    let output = folder.join(named);
     let load = LoadOptions {
         dims: dims::of(path, &args.dims)?,
         ..LoadOptions::default()
@@ -134,15 +164,43 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args) -> anyhow:
     };
     let request = DeployRequest {
         expected: Duration::from_secs(10),
-        ..DeployRequest::new(path, output.as_deref(), &load, &solve)
+        ..DeployRequest::new(path, Some(&output), &load, &solve)
     };
     let control = SolveControl::new().time_limit(args.time).threads(args.threads);
     let figures = match deploy(&request, Some(host), &control) {
-        Ok(deployment) => row::figures(&deployment),
+        Ok(deployment) => {
+            if args.memory && budget == BudgetSpec::Auto {
+                add_memory(stem, &output, &load, &deployment, host, found)?;
+            }
+            row::figures(&deployment)
+        }
         Err(error) => row::refusal(error)?,
     };
-    Ok([stem.to_owned(), budget.to_string()]
-        .into_iter()
-        .chain(figures)
-        .collect())
+    let name = [stem.to_owned(), budget.to_string()];
+    found.rows.push(name.into_iter().chain(figures).collect());
+    Ok(())
+}
+
+/// Adds the rows of the memory of a model that was written.
+fn add_memory(
+    stem: &str,
+    written: &Path,
+    load: &LoadOptions,
+    deployment: &Deployment,
+    host: &Host,
+    found: &mut Found,
+) -> anyhow::Result<()> {
+    match Memory::of(written, load, deployment, host) {
+        Ok(memory) => {
+            found.memory.extend(memory.rows(stem, deployment));
+            found
+                .brief
+                .push(memory.brief(stem, &row::added_time(deployment), deployment));
+        }
+        // No plan can be followed where the runtime orders nodes differently each time.
+        Err(error) => found
+            .memory
+            .push(row::refusal(error).map(|why| [vec![stem.to_owned()], why].concat())?),
+    }
+    Ok(())
 }

@@ -19,22 +19,17 @@ pub(super) const HEADER: &[&str] = &[
     "bits",
 ];
 
-/// The columns for users who set nothing: budget `auto`, memory arena on.
-pub(super) const BRIEF_HEADER: &[&str] = &["model", "peak before, MB", "peak after, MB", "added time, %"];
-
-/// The row under [`BRIEF_HEADER`] of one under [`HEADER`]; none for other budgets and for models that were not measured.
-pub(super) fn brief(row: &[String]) -> Option<Vec<String>> {
-    let cell = |name: &str| row.get(HEADER.iter().position(|column| *column == name)?).cloned();
-    let measured = ["model", "arena: before MB", "arena: after MB", "measured %"].map(cell);
-    let cells: Vec<String> = measured.into_iter().collect::<Option<_>>()?;
-    (cell("budget")? == "auto").then_some(cells)
-}
-
 /// What stands where nothing was measured.
 const UNKNOWN: &str = "?";
 
 fn megabytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6))
+}
+
+/// Measured time beyond the model as it came where nothing is set, in per cent.
+pub(super) fn added_time(deployment: &Deployment) -> String {
+    let ratio = deployment.check.as_ref().and_then(|check| check.time_ratio);
+    ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{:+.1}", 100.0 * (ratio - 1.0)))
 }
 
 /// All columns after the budget.
@@ -50,9 +45,7 @@ pub(super) fn figures(deployment: &Deployment) -> Vec<String> {
         megabytes(Some(deployment.prediction.arena_bytes)),
         megabytes(after.and_then(|after| after.stock)),
         format!("{:+.1}", deployment.solution.overhead.percent()),
-        check
-            .and_then(|check| check.time_ratio)
-            .map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{:+.1}", 100.0 * (ratio - 1.0))),
+        added_time(deployment),
         // A model with other bits is never written.
         check.map_or(UNKNOWN, |_| "same").to_owned(),
     ]
@@ -69,19 +62,4 @@ pub(super) fn refusal(error: DeployError) -> Result<Vec<String>, DeployError> {
         ErrorKind::Input | ErrorKind::Internal => return Err(error),
     };
     Ok(vec![String::new(), why.to_owned()])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_brief_row_has_the_arena_and_the_measured_time_of_the_default_budget() {
-        let row = |cells: &str| cells.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let measured = row("m auto 1.0 2.0 3.0 4.0 5.0 6.0 +7.0 +8.0 same");
-        assert_eq!(measured.len(), HEADER.len());
-        assert_eq!(brief(&measured), Some(row("m 4.0 6.0 +8.0")));
-        assert_eq!(brief(&row("m 60% 1.0 2.0 3.0 4.0 5.0 6.0 +7.0 +8.0 same")), None);
-        assert_eq!(brief(&row("m auto  impossible")), None);
-    }
 }

@@ -4,6 +4,7 @@
 mod block;
 mod budgets;
 mod choice;
+mod fission;
 mod goal;
 mod load;
 mod planning;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 pub(crate) use block::BlockArgs;
 pub(crate) use budgets::{Budgets, parse_budgets};
 pub(crate) use choice::{Choice, SWITCH};
+pub(crate) use fission::FissionArgs;
 pub(crate) use goal::{GoalArgs, PagingArgs};
 pub(crate) use load::{BaselineArg, LoadArgs, OpenSizes};
 pub(crate) use planning::PlanningArgs;

@@ -68,6 +68,7 @@ impl SessionArgs {
             dims: dims.iter().cloned().collect(),
             provider: device.map_or(Ok(Provider::Cpu), provider)?,
             arena_library: None,
+            shared_arena: None,
         })
     }
 }

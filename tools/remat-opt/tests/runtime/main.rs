@@ -67,6 +67,10 @@ fn main() -> ExitCode {
         ),
         trial!(memory::every_value_of_a_dimension_has_a_plan, Need::OnnxRuntime),
         trial!(memory::a_plan_needs_a_model_that_is_written, Need::OnnxRuntime),
+        trial!(
+            memory::settings_are_tried_and_none_is_recommended_with_which_the_process_grows,
+            Need::OnnxRuntime
+        ),
     ];
     #[cfg(not(target_os = "linux"))]
     let (signals, memory) = ([], []);

@@ -42,15 +42,80 @@ pub(crate) fn every_value_of_a_dimension_has_a_plan() {
     assert_eq!(batches, [1, 3, 5]);
 }
 
+pub(crate) fn settings_are_tried_and_none_is_recommended_with_which_the_process_grows() {
+    let folder = Folder::new();
+    let mut command = with_runtime(&format!("{MLP} --budget none --settings --format json"));
+    command.arg("-o").arg(folder.path("out.onnx"));
+    let text = stdout_of(command.arg("--emit-settings").arg(folder.path("session.py")));
+    let report: Value = serde_json::from_str(&text).expect("the report is JSON");
+    let settings = &report["settings"];
+    let tried = settings["tried"].as_array().expect("a list");
+    let growth = |name: &Value| {
+        let of = tried
+            .iter()
+            .find(|tried| &tried["setting"] == name)
+            .expect("it was tried");
+        let bytes = |key: &str| of["measured"][key].as_u64().expect("Linux states it");
+        bytes("resident_first_bytes").max(bytes("resident_later_bytes"))
+    };
+    assert_eq!(tried[0]["setting"], "default");
+    let recommended = growth(&settings["recommended"]);
+    assert!(
+        tried
+            .iter()
+            .all(|one| recommended <= growth(&one["setting"]) + (2 << 20)),
+        "{settings}"
+    );
+    assert!(recommended <= growth(&tried[0]["setting"]), "{settings}");
+    assert_eq!(report["recommends_arena_off"], settings["recommended"] == "arena_off");
+    // What an arena of the environment holds is known before it is measured.
+    let shared = tried
+        .iter()
+        .find(|one| one["setting"] == "shared_first_region")
+        .expect("it was tried");
+    for key in [
+        "heap_first_bytes",
+        "heap_later_bytes",
+        "resident_first_bytes",
+        "resident_later_bytes",
+    ] {
+        let [predicted, measured] = ["predicted", "measured"].map(|side| shared[side][key].as_u64().expect("a number"));
+        assert!(
+            predicted.abs_diff(measured) <= measured / 50 + (1 << 20),
+            "{key}: {shared}"
+        );
+    }
+    assert_eq!(folder.read("session.py"), settings["python"].as_str().expect("a text"));
+    let mut command = with_runtime(&format!("{MLP} --budget none --settings"));
+    command.arg("-o").arg(folder.path("again.onnx"));
+    let text = stdout_of(command.arg("--emit-settings").arg(folder.path("settings.json")));
+    assert_contains_all(&text, &["tried     ", "settings  ", "import onnxruntime"]);
+    let written: Value = serde_json::from_str(&folder.read("settings.json")).expect("it is JSON");
+    assert_eq!(written["format"], "remat-settings/1");
+}
+
 pub(crate) fn a_plan_needs_a_model_that_is_written() {
     let folder = Folder::new();
     for line in [
         format!("{MLP} --arena-plan"),
         format!("{MLP} --arena-plan --target ort"),
         format!("{MLP} --arena-library x.so"),
+        format!("{MLP} --settings"),
+        format!("{MLP} --emit-settings x.py -o out.onnx"),
+        format!("{MLP} --settings --arena-plan -o out.onnx"),
     ] {
         let output = with_runtime(&line).output().expect("the program runs");
         assert_eq!(output.status.code(), Some(2), "{line}");
+    }
+    for option in ["--arena-plan", "--settings"] {
+        let mut command = with_runtime(&format!("{MLP} {option} --device cuda:0 -o"));
+        let output = command.arg(folder.path("out.onnx")).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(2));
+        assert_contains_all(
+            &String::from_utf8_lossy(&output.stderr),
+            &[option, "--device cpu", "never measured"],
+        );
+        assert!(!folder.path("out.onnx").exists());
     }
     let other = folder.path("out.json");
     let output = remat_opt(&format!("{MLP} --arena-plan -o")).arg(other).output();

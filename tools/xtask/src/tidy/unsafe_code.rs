@@ -24,6 +24,8 @@ const ALLOWED: &[&str] = &[
     "passes/onnxruntime/run/src/planned.rs",
     // Reads the statistics of the runtime's allocators.
     "passes/onnxruntime/run/src/arena.rs",
+    // Gives the runtime's environment an arena.
+    "passes/onnxruntime/run/src/shared_arena.rs",
     // Views the runtime's tensors as bytes.
     "passes/onnxruntime/run/src/output.rs",
     // Calls MLIR, and is called by it.

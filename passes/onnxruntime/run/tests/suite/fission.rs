@@ -212,7 +212,9 @@ pub(crate) fn weights_are_cut_and_constants_shared() {
         .find(|entry| entry.key == PART);
     assert_eq!(part.unwrap().value, "a[0:1, 0:4, 0:4, 0:8]");
     let reopened = open(&written.after());
-    let known = reopened.graph_with_integers();
+    let known = reopened
+        .graph_with_integers(&ImportOptions::default())
+        .expect("it is imported again");
     let named = |name: &str| {
         known
             .tensors

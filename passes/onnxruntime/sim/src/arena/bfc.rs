@@ -1,11 +1,13 @@
 //! Best fit with coalescing: chunks of regions, split when handed out, merged with free neighbours when given back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::settings::{ArenaSettings, Growth, RegionOrder};
 
 /// Sizes are multiples of this.
-const GRAIN: u64 = 256;
+pub(super) const GRAIN: u64 = 256;
+/// What the system hands out at once.
+const PAGE: u64 = 4096;
 
 /// A handle to memory that was handed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,12 +29,20 @@ pub(super) struct Bfc {
     /// Size of the next region.
     next_region: u64,
     held: u64,
+    tables: u64,
     regions: u64,
     chunks: Vec<Node>,
     /// Handles of merged chunks, to be used again.
     spare: Vec<usize>,
     /// Free chunks by size, then address: bins of doubling sizes come to the same.
     free: BTreeSet<(u64, u64, usize)>,
+    /// Pages in which something was handed out, as ranges that do not meet: starts and ends.
+    touched: BTreeMap<u64, u64>,
+}
+
+/// Bytes of the table of a region: an entry for each grain.
+pub(super) fn table(region: u64) -> u64 {
+    region / GRAIN * 8
 }
 
 impl Bfc {
@@ -41,16 +51,29 @@ impl Bfc {
             settings: *settings,
             next_region: settings.initial_bytes.max(GRAIN).next_multiple_of(GRAIN),
             held: 0,
+            tables: 0,
             regions: 0,
             chunks: Vec::new(),
             spare: Vec::new(),
             free: BTreeSet::new(),
+            touched: BTreeMap::new(),
         }
     }
 
     /// Bytes taken from the system: regions, and a table with an entry of 8 bytes per grain of each.
     pub(super) fn held(&self) -> u64 {
         self.held
+    }
+
+    /// Bytes of the pages in which something was ever handed out, and of the tables.
+    pub(super) fn touched(&self) -> u64 {
+        let pages = self.touched.iter().map(|(start, end)| end - start);
+        pages.sum::<u64>() + self.tables
+    }
+
+    /// How many regions there are.
+    pub(super) fn regions(&self) -> u64 {
+        self.regions
     }
 
     /// Hands out the smallest free chunk that fits, after growing if none does; `None` for 0 bytes and for sizes no machine
@@ -70,7 +93,24 @@ impl Bfc {
             self.split(id, size);
         }
         self.chunks[id].free = false;
+        self.touch(self.chunks[id].address, bytes);
         Some(Chunk(id))
+    }
+
+    /// Notes that bytes are written.
+    fn touch(&mut self, address: u64, bytes: u64) {
+        let (mut start, mut end) = (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE));
+        while let Some((&from, &to)) = self.touched.range(..=end).next_back() {
+            if to < start {
+                break;
+            }
+            if from <= start && to >= end {
+                return;
+            }
+            (start, end) = (start.min(from), end.max(to));
+            self.touched.remove(&from);
+        }
+        self.touched.insert(start, end);
     }
 
     /// Takes a chunk back and merges it with its free neighbours.
@@ -109,10 +149,11 @@ impl Bfc {
                 bytes
             }
         };
-        self.held = self.held.checked_add(bytes)?.checked_add(bytes / GRAIN * 8)?;
+        self.held = self.held.checked_add(bytes)?.checked_add(table(bytes))?;
+        self.tables += table(bytes);
         self.regions += 1;
         let node = Node {
-            address: self.address()?,
+            address: self.address(bytes)?,
             size: bytes,
             free: true,
             previous: None,
@@ -123,18 +164,20 @@ impl Bfc {
         Some(())
     }
 
-    /// Address of the region that was just added to what is held: far enough from the others that no two overlap.
-    fn address(&self) -> Option<u64> {
-        const MIDDLE: u64 = u64::MAX >> 1;
+    /// Address of the region of so many bytes that was just added to what is held: on a page, and far enough from the others that no two
+    /// overlap.
+    fn address(&self, bytes: u64) -> Option<u64> {
+        const MIDDLE: u64 = 1 << 62;
         let below = match self.settings.regions {
             RegionOrder::Descending => true,
             RegionOrder::Ascending => false,
             RegionOrder::Alternating => self.regions.is_multiple_of(2),
         };
         if below {
-            MIDDLE.checked_sub(self.held)
+            Some(MIDDLE.checked_sub(self.held)? / PAGE * PAGE)
         } else {
-            MIDDLE.checked_add(self.held)
+            let before = self.held.checked_sub(bytes)?;
+            MIDDLE.checked_add(before)?.checked_next_multiple_of(PAGE)
         }
     }
 
@@ -258,6 +301,22 @@ mod tests {
         // The second region is whole again only if the first one served the fourth request.
         assert_eq!(held(RegionOrder::Ascending), with_table(3 * MIB));
         assert_eq!(held(RegionOrder::Descending), with_table(7 * MIB));
+    }
+
+    #[test]
+    fn pages_count_once_however_often_they_are_handed_out() {
+        let mut arena = arena();
+        let pages = |arena: &Bfc| arena.touched() - table(MIB);
+        let first = arena.alloc(5000).unwrap();
+        assert_eq!(pages(&arena), 8192);
+        arena.free(first);
+        let again = arena.alloc(9000).unwrap();
+        assert_eq!(pages(&arena), 12_288);
+        arena.alloc(100).unwrap();
+        arena.free(again);
+        assert_eq!(pages(&arena), 12_288);
+        arena.alloc(MIB / 2).unwrap();
+        assert_eq!(pages(&arena), 12_288 + MIB / 2);
     }
 
     #[test]

@@ -7,11 +7,13 @@
 //! Source: `bfc_arena.cc`, `execution_frame.cc`, `mem_pattern_planner.h`.
 
 mod bfc;
+mod replay;
 mod settings;
 
 use std::collections::BTreeMap;
 
 use bfc::{Bfc, Chunk};
+pub use replay::{BufferLife, Replayed, lowest_first_region, most_bytes, replay};
 pub use settings::{ArenaSettings, Growth, RegionOrder};
 
 use crate::control::{Patterns, steps_within};

@@ -14,8 +14,8 @@ use remat_onnxruntime_run::OptimizationLevel;
 
 use crate::args::parse_intra_threads;
 use crate::args::{
-    BlockArgs, Choice, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH, SWITCH,
-    SearchArgs,
+    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH,
+    SWITCH, SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -101,6 +101,8 @@ pub(crate) struct OptimizeArgs {
     pub(super) search: SearchArgs,
     #[command(flatten)]
     pub(super) goal: GoalArgs,
+    #[command(flatten)]
+    pub(super) fission: FissionArgs,
     /// Where to write; `-` for stdout.
     ///
     /// The extension says what: `.onnx` and `.mlir` the rewritten model, `.json` the plan, `.sched` the plan for devices, `.remat`
@@ -164,6 +166,17 @@ pub(crate) struct TargetArgs {
     /// For `--arena-plan`: further values of a symbolic dimension to plan for; may be repeated, then all combinations are planned for.
     #[arg(long, value_name = "NAME=N,..", requires = "arena_plan", value_parser = parse_assignments, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) arena_dim: Vec<(String, Vec<u64>)>,
+    /// Try settings of sessions that lower the memory of the written model without a library, and print the best: the session options, and a
+    /// program in Python.
+    ///
+    /// The runtime's default, the memory pattern off, the memory arena off, and an arena of the environment that is sized for this model;
+    /// each is predicted, then measured in one thread. Recommended is the one with which the process grows least. With `--budget none` the
+    /// model itself is written as it came.
+    #[arg(long, conflicts_with = "arena_plan", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) settings: bool,
+    /// For `--settings`: also write what is recommended here, as a program (`.py`), or all that was tried, as JSON.
+    #[arg(long, value_name = "FILE", requires = "settings", help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) emit_settings: Option<PathBuf>,
     /// Execution orders that the model must be right for [default: any].
     ///
     /// `any`, or `priority` alone, with fewer nodes.
@@ -252,8 +265,9 @@ impl OptimizeArgs {
     pub(super) fn output_form(&self) -> anyhow::Result<&'static str> {
         let is_streamed = self.output.as_deref().is_some_and(streams::is_stream);
         anyhow::ensure!(
-            !is_streamed || !self.target.arena_plan,
-            "`--arena-plan` writes files beside the model: `-o OUT.onnx`"
+            !is_streamed || !self.target.arena_plan && !self.target.settings,
+            "`{}` is about a model in a file: `-o OUT.onnx`",
+            self.target.memory_option()
         );
         match (&self.input, self.output_format) {
             (_, Some(_)) if !is_streamed => {
@@ -282,6 +296,11 @@ fn parse_assignments(text: &str) -> Result<(String, Vec<u64>), String> {
 }
 
 impl TargetArgs {
+    /// The option that is about the memory of the written model.
+    pub(super) fn memory_option(&self) -> &'static str {
+        if self.settings { "--settings" } else { "--arena-plan" }
+    }
+
     /// The settings that memory is planned for: every number of threads, with the dimensions as given and with all combinations of further values.
     pub(super) fn arena_cases(&self, dims: &BTreeMap<String, u64>) -> Vec<ArenaCase> {
         let mut all = vec![dims.clone()];

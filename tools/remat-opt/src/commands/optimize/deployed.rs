@@ -1,15 +1,16 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Shapes, Strategy};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Outputs, SettingsTried, Shapes, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
-use super::report;
+use super::{Deployed, report, settings};
 use crate::units::{bytes, count, percent};
 
 /// The lines a person wants at the end.
-pub(super) fn text(args: &OptimizeArgs, (found, arena): (&Deployment, Option<&ArenaPlanned>), seconds: f64) -> String {
+pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) -> String {
+    let found = deployed.found;
     let mut lines = report::plan_lines(&found.model, &found.solution);
     for rejected in &found.rejected {
         lines.push(format!(
@@ -32,9 +33,9 @@ pub(super) fn text(args: &OptimizeArgs, (found, arena): (&Deployment, Option<&Ar
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
     }
-    match arena {
+    match deployed.arena {
         Some(arena) => lines.extend(planned(arena)),
-        None => lines.extend(advice(args, found)),
+        None => lines.extend(advice(args, found, deployed.settings)),
     }
     lines.join("\n") + "\n"
 }
@@ -66,9 +67,10 @@ fn lowering(found: &Deployment) -> String {
 fn planned(arena: &ArenaPlanned) -> Vec<String> {
     let (block, outside) = (arena.block_bytes, arena.outside_bytes);
     let mut lines = vec![format!(
-        "arena     {} in one block, {} outside; every buffer where it is planned, outputs bit-identical",
+        "arena     {} in one block, {} outside, {} of code; every buffer where it is planned, outputs bit-identical",
         bytes(block),
-        bytes(outside)
+        bytes(outside),
+        bytes(arena.code_bytes)
     )];
     if let Some(first) = arena.resident_first_bytes {
         let later = arena
@@ -172,13 +174,21 @@ fn measured(check: &Check) -> Vec<String> {
         lines.push(format!("memory is not known: {why}"));
     }
     lines.extend(resident(check));
-    lines.push(times(check) + "outputs bit-identical");
+    lines.push(times(check) + outputs(check));
     let first = lines.iter_mut().enumerate();
     first.for_each(|(place, line)| {
         let label = if place == 0 { "measured  " } else { "          " };
         line.insert_str(0, label);
     });
     lines
+}
+
+/// How the outputs compare.
+fn outputs(check: &Check) -> &'static str {
+    match check.outputs {
+        Outputs::Identical => "outputs bit-identical",
+        Outputs::MayRoundOtherwise => "outputs not compared: sums may be rounded otherwise (`--fission any`)",
+    }
 }
 
 /// By how much processes grew, where the system tells.
@@ -205,7 +215,7 @@ fn times(check: &Check) -> String {
 }
 
 /// What the user can set in the runtime to get more.
-fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
+fn advice(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTried>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(offer) = found.offer {
         lines.push(format!(
@@ -237,7 +247,9 @@ fn advice(args: &OptimizeArgs, found: &Deployment) -> Vec<String> {
             "settings  enable_mem_reuse = False is needed in ONNX Runtime: shapes could not be made dynamic".to_owned(),
         );
     }
-    if args.target.arena {
+    if let Some(settings) = settings {
+        lines.extend(settings::lines(settings));
+    } else if args.target.arena {
         lines.extend(found.arena_off().map(|off| without_the_arena(&off)));
     } else {
         lines.push(
@@ -275,7 +287,7 @@ fn without_the_arena(off: &ArenaOff) -> String {
     }
     format!(
         "settings  the defaults; with the memory arena off the heap peak is {} lower, but {}\n          \
-         `--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows",
+         `--arena-plan` gives every buffer its place in one block of about the lower peak, and measures by how much the process grows; `--settings` looks for settings that come close",
         bytes(off.saved_bytes),
         against.join(", and ")
     )

@@ -1,17 +1,20 @@
 //! What `--format json` prints of the main job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use remat::plan::{Accounting, Certificate};
+use remat::plan::{Accounting, Certificate, Tiling};
 use remat::{BaselineOf, Model, Solution};
-use remat_onnxruntime_deploy::{ArenaPlanned, Check, Deployment, LeftOut, Offer, Rejected, Strategy};
+use remat_files::document::to_json;
+use remat_onnxruntime_deploy::ArenaPlanned;
+use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Rejected, Setting, SettingsTried, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Deployed;
 use super::args::OptimizeArgs;
 use crate::block::BlockRecord;
-use crate::document::Body;
+use crate::document::{Body, Document};
 
 /// A plan: what it gains and costs, and how good it is.
 #[derive(Serialize, JsonSchema)]
@@ -46,6 +49,9 @@ pub(crate) struct Report {
     energy_pj: u64,
     /// Most bytes in the second memory at once.
     second_memory_bytes: u64,
+    /// The stretches that run tile by tile, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiling: Option<Tiling>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
     /// The block that everything lies in, where it was asked for.
@@ -108,7 +114,9 @@ struct InRuntime {
     left_out: Vec<LeftOut>,
     /// The plan of the model's memory, where one was asked for.
     arena_plan: Option<ArenaPlanned>,
-    /// Whether the measured peak is the predicted one, within its tolerance.
+    /// The settings that were tried, where they were asked for.
+    settings: Option<SettingsTried>,
+    /// Whether the measured peak is the predicted one, within its tolerance, and the growth of the process with a plan of memory.
     keeps_promise: Option<bool>,
 }
 
@@ -153,6 +161,7 @@ impl Report {
             recomputes: solution.plan.recomputes(),
             energy_pj: solution.replay.energy,
             second_memory_bytes: solution.replay.second_peak,
+            tiling: model.tiling().cloned(),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,
@@ -163,9 +172,14 @@ impl Report {
     /// A model that was made for ONNX Runtime.
     pub(super) fn deployed(
         args: &OptimizeArgs,
-        (found, arena): (&Deployment, Option<&ArenaPlanned>),
+        Deployed { found, arena, settings }: Deployed<'_>,
         seconds: f64,
     ) -> Self {
+        let recommends_arena_off = match settings {
+            Some(settings) => Some(settings.recommended == Setting::ArenaOff),
+            None => found.arena_off().map(|off| off.is_recommended()),
+        };
+        let exceeds = found.exceeded_prediction().is_some() || arena.is_some_and(|arena| arena.exceeded().is_some());
         Self {
             in_runtime: Some(InRuntime {
                 target: "ort",
@@ -187,14 +201,32 @@ impl Report {
                 promised_overhead_percent: found.solution.overhead.percent(),
                 promised_arena_off_overhead_percent: found.arena_off_overhead_percent(),
                 promised_fresh_bytes: found.prediction.fresh_bytes,
-                recommends_arena_off: found.arena_off().map(|off| off.is_recommended()),
+                recommends_arena_off,
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
                 arena_plan: arena.cloned(),
-                keeps_promise: found.check.as_ref().map(|_| found.exceeded_prediction().is_none()),
+                settings: settings.cloned(),
+                keeps_promise: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
             }),
             ..Self::new(args, &found.model, &found.solution, seconds)
         }
+    }
+}
+
+/// The settings that were tried on a model.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct SettingsReport(SettingsTried);
+
+impl Body for SettingsReport {
+    const FORMAT: &'static str = "remat-settings/1";
+}
+
+/// What is written of settings: what makes a session with the best of them, or all of it as JSON, as the path says.
+pub(super) fn settings(path: &Path, settings: &SettingsTried) -> String {
+    if remat::extension(path) == "py" {
+        settings.python.clone()
+    } else {
+        to_json(&Document::new(SettingsReport(settings.clone()), None))
     }
 }
 

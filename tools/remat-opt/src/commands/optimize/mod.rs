@@ -7,6 +7,7 @@ mod document;
 mod mlir;
 mod proof;
 mod report;
+mod settings;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,17 +15,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
-use remat::{Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
+use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, open_model, plan_arena,
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, SettingsRequest, SettingsTried, open_model,
+    plan_arena, try_settings,
 };
-use remat_onnxruntime_run::Host;
+use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
 pub(crate) use args::OptimizeArgs;
-pub(crate) use document::{ModuleReport, Report};
+pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::TargetArg;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named};
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::progress::Line;
@@ -45,6 +47,7 @@ impl Arguments for OptimizeArgs {
             (&mut self.output, form),
             (&mut self.emit_plan, "json"),
             (&mut self.block.block_svg, "svg"),
+            (&mut self.target.emit_settings, "json"),
         ])
     }
 
@@ -66,6 +69,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
         ("the plan of memory (`--arena-plan`)", arena_plan.as_ref()),
         ("the arena library (`--arena-plan`)", arena_library.as_ref()),
+        ("the settings (`--emit-settings`)", args.target.emit_settings.as_ref()),
     ];
     let mut job = Job::resolve(input, &args.load, &reads, &writes)?;
     let format = Format::of(input)?;
@@ -83,14 +87,17 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         check_target(args, output)?;
         Output::of(output, format)?;
     }
-    if args.target.arena_plan {
+    let is_about_memory = args.target.arena_plan || args.target.settings;
+    if is_about_memory {
+        check_device(args)?;
         job.find_runtime()?;
     }
     let plan = args.plan.as_deref().map(super::read_plan).transpose()?;
     let runtime = runtime(args, &mut job, format, plan.as_ref())?;
     let is_written = args.output.as_ref().is_some_and(|output| is_model(output));
-    if args.target.arena_plan && (runtime != Runtime::Wanted || !is_written) {
-        bail!("`--arena-plan` plans the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
+    if is_about_memory && (runtime != Runtime::Wanted || !is_written) {
+        let option = args.target.memory_option();
+        bail!("`{option}` is about the memory of a model that is written for ONNX Runtime: `-o OUT.onnx`");
     }
     if runtime == Runtime::Wanted {
         return deploy(args, job, plan.as_ref(), started, quiet);
@@ -101,6 +108,10 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let line = Line::start(quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
+    let model = match args.fission.request(false).filter(|_| plan.is_none()) {
+        Some(fission) => in_tiles(args, &job, model, &fission, &line)?,
+        None => model,
+    };
     let solution = match &plan {
         Some(plan) => {
             args.goal.check_plan(plan, &model)?;
@@ -126,6 +137,35 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         || Report::new(args, &model, &solution, seconds),
         Ok(()),
     )
+}
+
+/// Share of the time for finding stretches that run tile by tile.
+const TILING: f64 = 0.4;
+
+/// The model with those stretches tile by tile that pay.
+fn in_tiles(
+    args: &OptimizeArgs,
+    job: &Job<'_>,
+    model: Model,
+    fission: &FissionRequest,
+    line: &Line,
+) -> anyhow::Result<Model> {
+    let control = args.control(line).share_of_time(TILING);
+    let tiled = remat::tile(&model, &job.load, &args.request(), fission, &control)?;
+    Ok(tiled.unwrap_or(model))
+}
+
+/// Memory is planned, and settings are tried, on the processor only.
+fn check_device(args: &OptimizeArgs) -> anyhow::Result<()> {
+    let device = args.load.device.as_deref().unwrap_or("cpu");
+    if matches!(provider(device), Ok(Provider::Cuda(_))) {
+        bail!(
+            "`{}` is for the memory of the processor, `--device cpu`: that of a GPU was never measured, and nothing is planned for \
+             `{device}`",
+            args.target.memory_option()
+        );
+    }
+    Ok(())
 }
 
 /// What a file is written for where that is not ONNX Runtime.
@@ -250,6 +290,7 @@ fn deploy(
         Some(output) if is_model(output) => (Some(output), None),
         output => (None, output),
     };
+    let fission = args.fission.request(true);
     let profiler = |path: &Path| job.profile_of(path, expected(&model));
     let request = DeployRequest {
         input: job.input,
@@ -262,7 +303,8 @@ fn deploy(
         order: remat_onnxruntime_deploy::order_for_plan(args.target.order_hint, plan)?,
         // Where memory is planned, the runtime's arena has no part.
         arena: args.target.arena && !args.target.arena_plan,
-        untouched: args.target.arena_plan && args.budget == BudgetSpec::None,
+        fission: fission.as_ref().filter(|_| plan.is_none()),
+        untouched: (args.target.arena_plan || args.target.settings) && args.budget == BudgetSpec::None,
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -284,21 +326,52 @@ fn deploy(
     let arena = written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan);
     let arena = arena.map(|(written, host)| plan_memory(args, &load, written, host, expected(&model), &control));
     let arena = arena.transpose()?;
+    let settings = written.zip(job.host.as_ref()).filter(|_| args.target.settings);
+    let settings = settings.map(|(written, host)| {
+        let request = SettingsRequest {
+            model: written,
+            level: args.target.level,
+            dims: &load.dims,
+            limits: memory_limits(expected(&model)),
+        };
+        try_settings(&request, &found, host, &control)
+    });
+    let settings = settings.transpose()?;
+    if let Some((path, settings)) = args.target.emit_settings.as_ref().zip(settings.as_ref()) {
+        files::write(path, document::settings(path, settings))?;
+    }
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
-    let found = (&found, arena.as_ref());
+    let found = Deployed {
+        found: &found,
+        arena: arena.as_ref(),
+        settings: settings.as_ref(),
+    };
     console::report(
         &args.report,
         || deployed::text(args, found, seconds),
         || Report::deployed(args, found, seconds),
-        as_predicted(found.0),
+        as_predicted(found),
     )
 }
 
 /// Runs of a process that records a plan of memory, or replays it, loading apart.
 const ARENA_RUNS: u32 = 3;
+
+/// Limits of each process that runs the model for its plan of memory, or to try settings.
+fn memory_limits(expected: Duration) -> ChildLimits<'static> {
+    limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2))
+}
+
+/// A model that was made for ONNX Runtime, and what was found out about its memory.
+#[derive(Clone, Copy)]
+struct Deployed<'a> {
+    found: &'a Deployment,
+    arena: Option<&'a ArenaPlanned>,
+    settings: Option<&'a SettingsTried>,
+}
 
 /// Plans the memory of the file that was written.
 fn plan_memory(
@@ -315,13 +388,17 @@ fn plan_memory(
         library: args.target.arena_library.as_deref(),
         level: args.target.level,
         cases: &cases,
-        limits: limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2)),
+        limits: memory_limits(expected),
     };
     Ok(plan_arena(&request, host, control)?)
 }
 
 /// A prediction that a measured peak exceeds is a finding.
-fn as_predicted(found: &Deployment) -> anyhow::Result<()> {
+fn as_predicted(deployed: Deployed<'_>) -> anyhow::Result<()> {
+    let found = deployed.found;
+    if let Some(exceeded) = deployed.arena.and_then(ArenaPlanned::exceeded) {
+        return Err(DeployError::from(exceeded).into());
+    }
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
     match found.exceeded_prediction().zip(measured) {
         None => Ok(()),

@@ -40,6 +40,32 @@ pub(super) fn text(
     lines.join("\n") + "\n"
 }
 
+/// Which stretches run tile by tile.
+fn tile_lines(model: &Model) -> Vec<String> {
+    let Some(tiling) = model.tiling() else {
+        return Vec::new();
+    };
+    let again = tiling.again.iter().map(|again| {
+        let [first, last, before] = [&again.first, &again.last, &again.before].map(shown);
+        format!("`{first}` .. `{last}` run again before `{before}`")
+    });
+    let stretches = tiling.stretches.iter().map(|stretch| {
+        let [first, last] = [&stretch.first, &stretch.last].map(shown);
+        let (axis, mode) = (words(&stretch.axis), words(&stretch.mode));
+        format!("`{first}` .. `{last}` in {} tiles along {axis} ({mode})", stretch.tiles)
+    });
+    let lines = again.chain(stretches).enumerate();
+    lines
+        .map(|(place, line)| format!("{} {line}", if place == 0 { "tiles    " } else { "         " }))
+        .collect()
+}
+
+/// A name as files have it.
+fn words(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 /// What the plan gains and costs, and how good it is.
 pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
     let (before, after) = (model.baseline(), &solution.replay);
@@ -71,6 +97,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             units::count(solution.problem.ops.len(), "op"),
         ),
     ];
+    lines.extend(tile_lines(model));
     let measured = model.measured_sizes();
     if let Some(first) = measured.keys().next() {
         lines.push(format!(

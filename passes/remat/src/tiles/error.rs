@@ -1,0 +1,30 @@
+//! Why a model cannot be tiled.
+
+use remat_verify::Rejection;
+use thiserror::Error;
+
+use crate::ErrorKind;
+
+/// Why stretches of a model cannot be run tile by tile.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FissionError {
+    /// Tiles are written with the nodes of an ONNX model.
+    #[error("only ONNX models are run tile by tile")]
+    NotOnnx,
+    /// The stretches do not fit the model.
+    #[error(transparent)]
+    Tiling(#[from] remat_fission::FissionError),
+    /// The checker derived other tiles than we did: a bug of ours.
+    #[error("the checker rejected our own tiles: {0}")]
+    Rejected(Rejection),
+}
+
+impl FissionError {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotOnnx | Self::Tiling(_) => ErrorKind::Input,
+            Self::Rejected(_) => ErrorKind::Internal,
+        }
+    }
+}

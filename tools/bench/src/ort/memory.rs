@@ -1,0 +1,169 @@
+//! By how much processes grow, and their heap: as a model came, and rewritten under the defaults, under the settings that are recommended for it,
+//! and with a plan of its memory. What is predicted stands beside what was measured.
+
+use std::path::Path;
+use std::time::Duration;
+
+use remat::LoadOptions;
+use remat::solver::SolveControl;
+use remat_onnxruntime_deploy::{
+    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest,
+    SettingsTried, plan_arena, try_settings,
+};
+use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel};
+
+/// The columns. Bytes are above the loaded session, in the first run and in later ones.
+pub(super) const HEADER: &[&str] = &[
+    "model",
+    "settings",
+    "heap: predicted MB",
+    "heap: measured MB",
+    "process grows: predicted MB",
+    "process grows: measured MB",
+];
+
+/// The columns for users: by how much the process grows as measured, in the first run and in later ones.
+pub(super) const BRIEF_HEADER: &[&str] = &[
+    "model",
+    "as it came",
+    "rewritten",
+    "`--settings`",
+    "`--arena-plan`",
+    "added time, %",
+];
+
+/// Longest time of a process that measures.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// What was found out of the memory of a written model.
+pub(super) struct Memory {
+    settings: SettingsTried,
+    arena: ArenaPlanned,
+}
+
+impl Memory {
+    /// Tries settings on the file that was written, and plans its memory.
+    ///
+    /// # Errors
+    /// If it does not run, or not as planned.
+    pub(super) fn of(written: &Path, load: &LoadOptions, found: &Deployment, host: &Host) -> Result<Self, DeployError> {
+        let limits = ChildLimits {
+            time: Some(LONGEST),
+            cancel: None,
+        };
+        let level = OptimizationLevel::All;
+        let control = SolveControl::new();
+        let settings = SettingsRequest {
+            model: written,
+            level,
+            dims: &load.dims,
+            limits,
+        };
+        let case = ArenaCase {
+            dims: load.dims.clone(),
+            threads: 1,
+        };
+        let plan = ArenaPlanRequest {
+            model: written,
+            library: None,
+            level,
+            cases: &[case],
+            limits,
+        };
+        Ok(Self {
+            settings: try_settings(&settings, found, host, &control)?,
+            arena: plan_arena(&plan, host, &control)?,
+        })
+    }
+
+    /// A row for each way to run the model.
+    pub(super) fn rows(&self, model: &str, found: &Deployment) -> Vec<Vec<String>> {
+        let row = |settings: &str, predicted: SettingBytes, measured: SettingBytes| {
+            let pair = |first, later| format!("{}, {}", megabytes(first), megabytes(later));
+            vec![
+                model.to_owned(),
+                settings.to_owned(),
+                pair(predicted.heap_first_bytes, predicted.heap_later_bytes),
+                pair(measured.heap_first_bytes, measured.heap_later_bytes),
+                pair(predicted.resident_first_bytes, predicted.resident_later_bytes),
+                pair(measured.resident_first_bytes, measured.resident_later_bytes),
+            ]
+        };
+        let mut rows = vec![row("as it came, defaults", SettingBytes::default(), before(found))];
+        let tried = |setting| self.settings.of(setting);
+        let best = self.settings.recommended;
+        rows.extend(tried(Setting::Default).map(|tried| row("rewritten, defaults", tried.predicted, tried.measured)));
+        rows.extend(tried(best).map(|tried| {
+            let name = format!("rewritten, `--settings`: {}", called(tried.setting));
+            row(&name, tried.predicted, tried.measured)
+        }));
+        let (predicted, measured) = self.planned();
+        rows.push(row("rewritten, `--arena-plan`", predicted, measured));
+        rows
+    }
+
+    /// What is predicted and measured with a plan. Its block is no part of the heap, and counts as such here.
+    fn planned(&self) -> (SettingBytes, SettingBytes) {
+        let arena = &self.arena;
+        let heap = Some(arena.block_bytes + arena.outside_bytes);
+        let grows = heap.map(|heap| heap + arena.code_bytes);
+        let predicted = SettingBytes {
+            heap_first_bytes: Some(arena.block_bytes),
+            heap_later_bytes: Some(arena.block_bytes),
+            resident_first_bytes: grows,
+            resident_later_bytes: grows,
+        };
+        let measured = SettingBytes {
+            heap_first_bytes: heap,
+            heap_later_bytes: heap,
+            resident_first_bytes: arena.resident_first_bytes,
+            resident_later_bytes: arena.resident_later_bytes,
+        };
+        (predicted, measured)
+    }
+
+    /// The row for users.
+    pub(super) fn brief(&self, model: &str, time: &str, found: &Deployment) -> Vec<String> {
+        let growth = |bytes: SettingBytes| {
+            let [first, later] = [bytes.resident_first_bytes, bytes.resident_later_bytes].map(megabytes);
+            format!("{first}, {later}")
+        };
+        let of = |setting| {
+            let tried = self.settings.of(setting);
+            growth(tried.map(|tried| tried.measured).unwrap_or_default())
+        };
+        vec![
+            model.to_owned(),
+            growth(before(found)),
+            of(Setting::Default),
+            of(self.settings.recommended),
+            growth(self.planned().1),
+            time.to_owned(),
+        ]
+    }
+}
+
+/// What the model as it came took where nothing is set.
+fn before(found: &Deployment) -> SettingBytes {
+    let before = found.check.as_ref().map(|check| check.before);
+    before.map_or_else(SettingBytes::default, |before| SettingBytes {
+        heap_first_bytes: before.stock,
+        heap_later_bytes: before.stock_steady,
+        resident_first_bytes: before.resident_first_bytes,
+        resident_later_bytes: before.resident_later_bytes,
+    })
+}
+
+fn called(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Default => "the defaults",
+        Setting::PatternOff => "memory pattern off",
+        Setting::ArenaOff => "memory arena off",
+        Setting::SharedAsRequested => "shared arena, as requested",
+        Setting::SharedFirstRegion => "shared arena, first region",
+    }
+}
+
+fn megabytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "?".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6))
+}

@@ -1,0 +1,68 @@
+//! Whether and how stretches of a model run tile by tile.
+
+use clap::Args;
+use remat::FissionRequest;
+use remat::fission::{Axis, Exactness};
+
+use super::{Choice, GOAL};
+
+/// Whether stretches run tile by tile, and which bits they may change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fission {
+    /// None does.
+    Off,
+    /// Where every bit stays.
+    Exact,
+    /// Where results may be summed in another order, too.
+    Any,
+}
+
+const FISSION: Choice<Fission> = Choice(&[
+    ("off", Fission::Off, "Ops run whole"),
+    ("exact", Fission::Exact, "Where every bit stays"),
+    ("any", Fission::Any, "Where sums may be rounded otherwise, too"),
+]);
+
+const AXES: Choice<Axis> = Choice(&[
+    ("rows", Axis::Rows, "Rows of images"),
+    ("columns", Axis::Columns, "Columns of images"),
+    ("channels", Axis::Channels, "Channels of images"),
+    ("batch", Axis::Batch, "Members of a batch"),
+    ("heads", Axis::Heads, "Heads of an attention"),
+    ("query-rows", Axis::QueryRows, "Rows of scores"),
+    ("tokens", Axis::Tokens, "Tokens of a text"),
+]);
+
+#[derive(Debug, Args)]
+pub(crate) struct FissionArgs {
+    /// Whether stretches of large ops may run tile by tile: `off`, `exact`, `any` [default: exact for ONNX Runtime, else off].
+    ///
+    /// `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
+    /// how sums are rounded; then outputs are not compared bit by bit.
+    #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL)]
+    fission: Option<Fission>,
+    /// Numbers of tiles to try.
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..), help_heading = GOAL, hide_short_help = true)]
+    tiles: Vec<u32>,
+    /// Axes that may be cut: `rows`, `columns`, `channels`, `batch`, `heads`, `query-rows`, `tokens`; all unless given.
+    #[arg(long, value_name = "AXIS,..", value_delimiter = ',', value_parser = AXES, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
+    axis: Vec<Axis>,
+}
+
+impl FissionArgs {
+    /// What is asked of fission; `None` where nothing may be tiled. Where nothing is said, that depends on whether the model is made for ONNX
+    /// Runtime, whose kernels add up in a known order.
+    pub(crate) fn request(&self, is_for_runtime: bool) -> Option<FissionRequest> {
+        let by_default = if is_for_runtime { Fission::Exact } else { Fission::Off };
+        let exactness = match self.fission.unwrap_or(by_default) {
+            Fission::Off => return None,
+            Fission::Exact => FissionRequest::EXACT.exactness,
+            Fission::Any => Exactness::Any,
+        };
+        Some(FissionRequest {
+            exactness,
+            tiles: self.tiles.clone(),
+            axes: self.axis.clone(),
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Products of matrices, reductions, normalizations.
+
+use super::array::{Array, broadcast, each};
+use super::{Call, mixed};
+
+/// Swaps the last two axes of a place if asked to.
+fn turned(at: &[usize], turn: bool) -> Vec<usize> {
+    let mut at = at.to_vec();
+    let rank = at.len();
+    if turn {
+        at.swap(rank - 2, rank - 1);
+    }
+    at
+}
+
+impl Call<'_> {
+    pub(super) fn matmul(&self) -> Array {
+        let (a, b) = (self.operand(0), self.operand(1));
+        let turn = |name: &str| self.int(name, 0) != 0;
+        let (a_dims, b_dims) = (turned(&a.dims, turn("transA")), turned(&b.dims, turn("transB")));
+        let (rank_a, rank_b) = (a_dims.len(), b_dims.len());
+        assert_eq!(
+            a_dims[rank_a - 1],
+            b_dims[rank_b - 2],
+            "inner axis of `{}`",
+            self.op.name
+        );
+        let mut dims = broadcast(&a_dims[..rank_a - 2], &b_dims[..rank_b - 2]);
+        let batch = dims.len();
+        dims.extend([a_dims[rank_a - 2], b_dims[rank_b - 1]]);
+        let element = |array: &Array, turn: bool, at: &[usize], matrix: [usize; 2]| {
+            let place = [at, &turned(&matrix, turn)].concat();
+            array.at_right(&place)
+        };
+        Array::from_fn(dims, |at| {
+            let (batch, row, column) = (&at[..batch], at[batch], at[batch + 1]);
+            (0..a_dims[rank_a - 1]).fold(0_i64, |sum, inner| {
+                let left = element(a, turn("transA"), batch, [row, inner]);
+                sum.wrapping_add(left.wrapping_mul(element(b, turn("transB"), batch, [inner, column])))
+            })
+        })
+    }
+
+    pub(super) fn gemm(&self) -> Array {
+        let mut product = self.matmul();
+        if let Some(bias) = self.given(2) {
+            let summed = Array::from_fn(product.dims.clone(), |at| {
+                product.at(at).wrapping_add(bias.at_right(at))
+            });
+            product = summed;
+        }
+        product
+    }
+
+    /// What depends on all elements that differ from a place on some axes only.
+    fn over(&self, x: &Array, axes: &[usize], at: &[usize]) -> i64 {
+        let extents: Vec<usize> = axes.iter().map(|&axis| x.dims[axis]).collect();
+        let mut sum = 0_i64;
+        let mut position = 0;
+        each(&extents, |along| {
+            let mut at = at.to_vec();
+            for (&axis, &row) in axes.iter().zip(along) {
+                at[axis] = row;
+            }
+            position += 1;
+            sum = sum.wrapping_add(mixed(position, x.at(&at)));
+        });
+        sum
+    }
+
+    /// Softmax and layer normalization: of one axis, or of all from one on; further operands are broadcast.
+    pub(super) fn along_axis(&self, to_the_end: bool) -> Array {
+        let x = self.operand(0);
+        let rank = x.dims.len();
+        let axis = self.axis(self.int("axis", -1), rank);
+        let axes: Vec<usize> = if to_the_end { (axis..rank).collect() } else { vec![axis] };
+        let image = match self.op.op_type.as_str() {
+            "SkipLayerNormalization" => {
+                let skip = self.operand(1);
+                Array::from_fn(x.dims.clone(), |at| x.at(at).wrapping_add(skip.at_right(at)))
+            }
+            _ => x.clone(),
+        };
+        let skipped = 1 + usize::from(self.op.op_type == "SkipLayerNormalization");
+        Array::from_fn(x.dims.clone(), |at| {
+            let own = mixed(image.at(at), self.over(&image, &axes, at));
+            let further = self.operands.iter().skip(skipped).flatten();
+            further.fold(own, |value, array| mixed(value, array.at_right(at)))
+        })
+    }
+
+    /// Instance and group normalization: the first over the axes from 2 on, the second over those from 1 on.
+    pub(super) fn image_norm(&self) -> Array {
+        let x = self.operand(0);
+        let first = if self.op.op_type == "InstanceNormalization" {
+            2
+        } else {
+            1
+        };
+        let axes: Vec<usize> = (first..x.dims.len()).collect();
+        Array::from_fn(x.dims.clone(), |at| {
+            let own = mixed(x.at(at), self.over(x, &axes, at));
+            let further = self.operands.iter().skip(1).flatten();
+            further.fold(own, |value, array| mixed(value, array.at(&at[1..2])))
+        })
+    }
+
+    pub(super) fn batch_norm(&self) -> Array {
+        let x = self.operand(0);
+        Array::from_fn(x.dims.clone(), |at| {
+            let further = self.operands.iter().skip(1).flatten();
+            further.fold(x.at(at), |value, array| mixed(value, array.at(&at[1..2])))
+        })
+    }
+
+    pub(super) fn global_pool(&self) -> Array {
+        let x = self.operand(0);
+        let axes: Vec<usize> = (2..x.dims.len()).collect();
+        let dims = x
+            .dims
+            .iter()
+            .enumerate()
+            .map(|(axis, &dim)| if axis < 2 { dim } else { 1 });
+        Array::from_fn(dims.collect(), |at| self.over(x, &axes, at))
+    }
+
+    pub(super) fn reduce(&self) -> Array {
+        let x = self.operand(0);
+        let rank = x.dims.len();
+        let stated = self
+            .given(1)
+            .map(|axes| axes.data.clone())
+            .or_else(|| self.ints("axes"));
+        let axes: Vec<usize> = match stated {
+            Some(axes) if !axes.is_empty() => axes.iter().map(|&axis| self.axis(axis, rank)).collect(),
+            _ => (0..rank).collect(),
+        };
+        let keeps = self.int("keepdims", 1) != 0;
+        let kept = |axis: usize| !axes.contains(&axis);
+        let dims = (0..rank).filter(|&axis| keeps || kept(axis));
+        let dims = dims.map(|axis| if kept(axis) { x.dims[axis] } else { 1 });
+        Array::from_fn(dims.collect(), |at| {
+            let mut own = at.iter();
+            let place = (0..rank).map(|axis| match keeps || kept(axis) {
+                true => own.next().copied().unwrap_or(0),
+                false => 0,
+            });
+            let place: Vec<usize> = place.collect();
+            self.over(x, &axes, &place)
+        })
+    }
+}
