@@ -5,31 +5,42 @@ use rustc_hash::FxHashSet;
 
 use crate::FissionError;
 
-/// All names of a graph, and those that were given since.
-pub(crate) struct Names(FxHashSet<String>);
+/// The names of a graph, and those that were given since; ops and tensors have names of their own.
+pub(crate) struct Names {
+    ops: FxHashSet<String>,
+    tensors: FxHashSet<String>,
+}
 
 impl Names {
     pub(crate) fn of(graph: &Graph) -> Self {
-        let ops = graph.ops.iter().map(|op| op.name.clone());
-        Self(
-            ops.chain(graph.tensors.iter().map(|tensor| tensor.name.clone()))
-                .collect(),
-        )
+        Self {
+            ops: graph.ops.iter().map(|op| op.name.clone()).collect(),
+            tensors: graph.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+        }
     }
 
-    /// This name, or with the first number after it that makes it a new one.
-    pub(crate) fn fresh(&mut self, wanted: String) -> String {
-        if self.0.insert(wanted.clone()) {
-            return wanted;
-        }
-        let numbered = (1u32..).map(|number| format!("{wanted}_{number}"));
-        let free = numbered
-            .into_iter()
-            .find(|name| !self.0.contains(name))
-            .unwrap_or(wanted);
-        self.0.insert(free.clone());
-        free
+    /// This name for an op, or with the first number after it that makes it a new one.
+    pub(crate) fn op(&mut self, wanted: String) -> String {
+        fresh(&mut self.ops, wanted)
     }
+
+    /// The same for a tensor.
+    pub(crate) fn tensor(&mut self, wanted: String) -> String {
+        fresh(&mut self.tensors, wanted)
+    }
+}
+
+fn fresh(taken: &mut FxHashSet<String>, wanted: String) -> String {
+    if taken.insert(wanted.clone()) {
+        return wanted;
+    }
+    let numbered = (1u32..).map(|number| format!("{wanted}_{number}"));
+    let free = numbered
+        .into_iter()
+        .find(|name| !taken.contains(name))
+        .unwrap_or(wanted);
+    taken.insert(free.clone());
+    free
 }
 
 /// The op of this name.

@@ -102,7 +102,7 @@ impl<'g> Writer<'g> {
             let mut made = ranges.clone();
             made[run.axis] = 0..run.rows.end - run.rows.start + before + after;
             results.push(Some(ResultSpec {
-                name: self.names.fresh(format!("{}_tile{tile}", graph.tensors[output].name)),
+                name: self.names.tensor(format!("{}_tile{tile}", graph.tensors[output].name)),
                 ty: self.part_type(output, &made),
                 placement: self.transfer.placement(op, output, &inputs),
             }));
@@ -113,7 +113,7 @@ impl<'g> Writer<'g> {
                 spare: has_spare.then_some(Spare { axis, before, after }),
             }));
         }
-        let name = self.names.fresh(format!("{}_tile{tile}", op.name));
+        let name = self.names.op(format!("{}_tile{tile}", op.name));
         let mut spec = self.transfer.spec(run.op, name, inputs);
         let changed = run
             .cut
@@ -192,7 +192,7 @@ impl<'g> Writer<'g> {
         if let Some(&known) = self.constants.get(integers) {
             return Ok(known);
         }
-        let name = self.names.fresh(format!("fission_integers{}", self.constants.len()));
+        let name = self.names.tensor(format!("fission_integers{}", self.constants.len()));
         let ty = ValueType::tensor(ElementType::Int64, &integers.dims);
         let tensor = self.transfer.integers(name, ty, integers.elements.clone())?;
         self.constants.insert(integers.clone(), tensor);
@@ -367,12 +367,8 @@ impl<'g> Writer<'g> {
         placement: Placement,
         ranges: Vec<Range<u64>>,
     ) -> Result<TensorId, FissionError> {
-        let name = if is_final { name } else { self.names.fresh(name) };
-        spec.name = if is_final {
-            self.names.fresh(format!("{name}_joined"))
-        } else {
-            name.clone()
-        };
+        let name = if is_final { name } else { self.names.tensor(name) };
+        spec.name = self.names.op(name.clone());
         spec.results = vec![Some(ResultSpec {
             name,
             ty: self.part_type(tensor, &ranges),

@@ -148,7 +148,7 @@ impl<'g> Transfer<'g> {
     /// Op `id` as it is.
     pub(crate) fn copy(&mut self, id: OpId) -> Result<(), FissionError> {
         let op = &self.graph.ops[id];
-        let results = self.write(id, op.name.clone(), |name| name.to_owned(), None)?;
+        let results = self.write(id, op.name.clone(), str::to_owned, None)?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {
                 self.whole[old] = Some(new);
@@ -173,8 +173,8 @@ impl<'g> Transfer<'g> {
             Ok(Some(Part::whole(self.tensor_of(output), &dims)))
         };
         let parts = op.outputs.iter().map(part).collect::<Result<Vec<_>, NotSplit>>()?;
-        let name = names.fresh(format!("{}_again", op.name));
-        let again = |name: &str| names.fresh(format!("{name}_again"));
+        let name = names.op(format!("{}_again", op.name));
+        let again = |name: &str| names.tensor(format!("{name}_again"));
         let results = self.write(id, name, again, Some(parts))?;
         for (&old, new) in op.outputs.iter().zip(results) {
             if let (Some(old), Some(new)) = (old, new) {

@@ -14,6 +14,8 @@ struct Window {
     dilations: Vec<u64>,
     /// Rows of padding before the first one, then those after the last one.
     pads: Vec<u64>,
+    /// Those of the original.
+    given: Vec<u64>,
 }
 
 impl Window {
@@ -36,6 +38,7 @@ impl Window {
             kernel,
             strides,
             dilations,
+            given: pads.clone(),
             pads,
         })
     }
@@ -64,9 +67,12 @@ impl Window {
     }
 }
 
-/// An attribute that is there already says how pads are meant; now they are stated.
-fn with_pads(site: &Site<'_>, cut: Cut, pads: &[u64]) -> Result<Cut, Reason> {
-    let mut cut = cut.with_ints("pads", pads)?;
+/// States pads that differ from the original's.
+fn with_pads(site: &Site<'_>, cut: Cut, window: &Window) -> Result<Cut, Reason> {
+    if window.pads == window.given {
+        return Ok(cut);
+    }
+    let mut cut = cut.with_ints("pads", &window.pads)?;
     if site.op.attributes.contains_key("auto_pad") {
         let stated = Attribute::String(b"NOTSET".to_vec());
         cut.attributes.insert("auto_pad".to_owned(), stated);
@@ -92,7 +98,7 @@ pub(super) fn conv(site: &Site<'_>) -> Result<Cut, Reason> {
         let dim = site.axis - 2;
         let mut window = Window::of(site, weights[2..].to_vec())?;
         let touched = window.touched(dim, image[site.axis], &site.rows)?;
-        return with_pads(site, cut.with(0, site.axis, touched), &window.pads);
+        return with_pads(site, cut.with(0, site.axis, touched), &window);
     }
     cut = cut.with(1, 0, rows());
     if site.operand(2).is_some() {
@@ -162,12 +168,18 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Result<Cut, Reason> {
     window.pads[dim] = low - reached.start;
     let after = window.kernel.len() + dim;
     window.pads[after] = reached.end.saturating_sub(high);
+    let stated = added[dim];
     added[dim] = high.saturating_sub(reached.end);
     if added[dim] >= stride.max(window.dilations[dim]) {
         return Err(Reason::Padding);
     }
-    let cut = site.same_rows(site.axis).with(0, site.axis, first..last);
-    with_pads(site, cut.with_ints("output_padding", &added)?, &window.pads)
+    let cut = site.whole().with(0, site.axis, first..last);
+    let cut = if added[dim] == stated {
+        cut
+    } else {
+        cut.with_ints("output_padding", &added)?
+    };
+    with_pads(site, cut, &window)
 }
 
 /// One operand. A window that is rounded up ends in padding that is not stated; in a clone it is, along every axis.
@@ -196,7 +208,7 @@ pub(super) fn pool(site: &Site<'_>) -> Result<Cut, Reason> {
         }
     }
     let touched = window.touched(site.axis - 2, image[site.axis], &site.rows)?;
-    let cut = site.same_rows(site.axis).with(0, site.axis, touched);
+    let cut = site.whole().with(0, site.axis, touched);
     let cut = if rounds_up { cut.with_int("ceil_mode", 0)? } else { cut };
-    with_pads(site, cut, &window.pads)
+    with_pads(site, cut, &window)
 }

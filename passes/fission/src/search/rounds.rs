@@ -24,7 +24,7 @@ const LEAST_GAIN: f64 = 0.002;
 const PEAK: f64 = 0.93;
 
 /// After so many peaks at which nothing helps the search ends.
-const STUCK: u32 = 3;
+const STUCK: u32 = 12;
 
 /// How many of the best moves are tried in every number of tiles and mode.
 const BEST: usize = 6;
@@ -257,7 +257,6 @@ fn highest(score: &Score, given_up: &FxHashSet<OpId>) -> Option<OpId> {
     let levels = score.levels.iter().enumerate();
     let open = levels.filter(|(op, _)| !given_up.contains(&OpId::new(*op)));
     let (op, &level) = open.max_by_key(|&(op, &level)| (level, std::cmp::Reverse(op)))?;
-    #[expect(clippy::cast_precision_loss, reason = "a share for comparisons")]
     let is_peak = level as f64 >= score.peak as f64 * PEAK;
     is_peak.then_some(OpId::new(op))
 }

@@ -112,7 +112,8 @@ pub(crate) fn evaluate(op: &Op, operands: &[Option<&Value>]) -> Vec<Value> {
         "Softmax" => {
             let axis = call.axis(-1, call.x(0).dims.len());
             one(normalize(call.x(0), &[axis], |row, at| {
-                (row[at].exp()) / row.iter().map(|x| x.exp()).sum::<f64>()
+                let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                (row[at] - most).exp() / row.iter().map(|x| (x - most).exp()).sum::<f64>()
             }))
         }
         "LayerNormalization" => {

@@ -1,4 +1,5 @@
-//! Tests of fission.
+//! Tests of fission from outside.
+#![cfg(test)]
 
 mod chains;
 mod interpreter;
