@@ -110,7 +110,10 @@ impl ArenaPlanned {
         let exceeded = |case: &ArenaCaseReport| {
             let predicted = case.block_bytes + case.outside_bytes + case.code_bytes;
             let most = predicted + predicted / TOLERANCE_SHARE + TOLERANCE_BYTES;
-            let runs = [(case.resident_first_bytes, "first"), (case.resident_later_bytes, "later")];
+            let runs = [
+                (case.resident_first_bytes, "first"),
+                (case.resident_later_bytes, "later"),
+            ];
             runs.into_iter().find_map(|(measured, runs)| {
                 let measured = measured.filter(|&measured| measured > most)?;
                 Some(ArenaPlanError::Grows {

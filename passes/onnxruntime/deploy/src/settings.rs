@@ -68,7 +68,9 @@ pub fn try_settings(
     let mut measured: Vec<(Setting, Measurement, SettingOptions)> = Vec::new();
     for setting in Setting::ALL {
         // What a session keeps in an arena of the environment was seen in the setting before.
-        let kept = measured.last().map_or(0, |(_, measured, _)| measured.arena_kept.unwrap_or(0));
+        let kept = measured
+            .last()
+            .map_or(0, |(_, measured, _)| measured.arena_kept.unwrap_or(0));
         let region = || lowest_first_region(kept, &plain, &split).filter(|&bytes| bytes <= MOST_FIRST_BYTES);
         let first_region = (setting == Setting::SharedFirstRegion).then(region).flatten();
         let Some(options) = setting.options(first_region) else {
@@ -242,9 +244,14 @@ impl Outside {
         let exact = measured.map(SettingBytes::of).unwrap_or_default();
         let buffers = |run: Option<&Vec<BufferLife>>| run.map_or(0, |run| most_bytes(run, 1));
         Self {
-            first: exact.heap_first_bytes.unwrap_or(0).saturating_sub(buffers(runs.first())),
+            first: exact
+                .heap_first_bytes
+                .unwrap_or(0)
+                .saturating_sub(buffers(runs.first())),
             later: exact.heap_later_bytes.unwrap_or(0).saturating_sub(buffers(runs.last())),
-            files: measured.and_then(|measured| measured.resident).map_or(0, |resident| resident.files),
+            files: measured
+                .and_then(|measured| measured.resident)
+                .map_or(0, |resident| resident.files),
         }
     }
 
@@ -301,7 +308,11 @@ mod tests {
             resident_later_bytes: Some(69 * MIB),
             ..SettingBytes::default()
         };
-        assert_eq!(recommended(&all, |_| true), Setting::Default, "within what measurements differ by");
+        assert_eq!(
+            recommended(&all, |_| true),
+            Setting::Default,
+            "within what measurements differ by"
+        );
         all[0].measured = SettingBytes::default();
         assert_eq!(recommended(&all, |_| true), Setting::Default);
     }

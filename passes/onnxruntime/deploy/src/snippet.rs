@@ -14,9 +14,7 @@ pub(crate) fn python(model: &Path, level: OptimizationLevel, options: &SettingOp
         let entries: Vec<String> = entries.map(|(name, value)| format!("\"{name}\": {value}")).collect();
         lines.push(format!("arena = onnxruntime.OrtArenaCfg({{{}}})", entries.join(", ")));
         lines.push("kind = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR".to_owned());
-        lines.push(
-            "memory = onnxruntime.OrtMemoryInfo(\"Cpu\", kind, 0, onnxruntime.OrtMemType.DEFAULT)".to_owned(),
-        );
+        lines.push("memory = onnxruntime.OrtMemoryInfo(\"Cpu\", kind, 0, onnxruntime.OrtMemType.DEFAULT)".to_owned());
         lines.push("onnxruntime.create_and_register_allocator(memory, arena)  # one for the process".to_owned());
     }
     lines.push("options = onnxruntime.SessionOptions()".to_owned());
@@ -26,9 +24,9 @@ pub(crate) fn python(model: &Path, level: OptimizationLevel, options: &SettingOp
         OptimizationLevel::Basic => Some("ORT_ENABLE_BASIC"),
         OptimizationLevel::Off => Some("ORT_DISABLE_ALL"),
     };
-    lines.extend(level.map(|level| {
-        format!("options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}")
-    }));
+    lines.extend(
+        level.map(|level| format!("options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}")),
+    );
     lines.push(format!(
         "options.intra_op_num_threads = {}  # as measured; with more, kernels take more",
         options.intra_op_num_threads
@@ -76,7 +74,10 @@ mod tests {
             environment_arena: None,
         };
         let text = python("a.onnx".as_ref(), OptimizationLevel::All, &plain);
-        assert!(!text.contains("enable_") && !text.contains("Arena") && !text.contains("level"), "{text}");
+        assert!(
+            !text.contains("enable_") && !text.contains("Arena") && !text.contains("level"),
+            "{text}"
+        );
         let shared = SettingOptions {
             enable_mem_pattern: false,
             config_entries: BTreeMap::from([("session.use_env_allocators", "1")]),

@@ -57,6 +57,6 @@ pub use record::{RecordedBuffer, RecordedRun, Recording, record};
 pub use resident::Resident;
 pub use runner::Runner;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
-pub use shared_arena::{ExtendStrategy, SharedArena};
 pub use settings::{MeasureOptions, OptimizationLevel, PairOptions, Provider, SessionSettings};
+pub use shared_arena::{ExtendStrategy, SharedArena};
 pub use verify::{ModelComparison, compare_models};

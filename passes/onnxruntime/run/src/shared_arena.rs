@@ -48,7 +48,10 @@ impl SharedArena {
     }
 
     /// Makes this the arena that later sessions take which ask for the environment's.
-    #[expect(unsafe_code, reason = "arenas of the environment are had through the runtime's C interface only")]
+    #[expect(
+        unsafe_code,
+        reason = "arenas of the environment are had through the runtime's C interface only"
+    )]
     pub(crate) fn register(&self, environment: &Environment) -> Result<(), String> {
         let info = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Arena, MemoryType::Default);
         let info = info.map_err(|error| error.to_string())?;
@@ -87,7 +90,9 @@ unsafe fn outcome(status: ort::sys::OrtStatusPtr) -> Result<(), String> {
     let api = ort::api();
     // SAFETY: the status is not null; its message is a C string that lives until it is released.
     unsafe {
-        let why = CStr::from_ptr((api.GetErrorMessage)(status.0)).to_string_lossy().into_owned();
+        let why = CStr::from_ptr((api.GetErrorMessage)(status.0))
+            .to_string_lossy()
+            .into_owned();
         (api.ReleaseStatus)(status.0);
         Err(why)
     }
@@ -104,7 +109,10 @@ mod tests {
             initial_chunk_size_bytes: None,
             max_dead_bytes_per_chunk: 256,
         };
-        assert_eq!(arena.entries(), [("arena_extend_strategy", 1), ("max_dead_bytes_per_chunk", 256)]);
+        assert_eq!(
+            arena.entries(),
+            [("arena_extend_strategy", 1), ("max_dead_bytes_per_chunk", 256)]
+        );
         arena.extend_strategy = ExtendStrategy::NextPowerOfTwo;
         arena.initial_chunk_size_bytes = Some(1 << 20);
         assert_eq!(

@@ -7,7 +7,8 @@ use std::time::Duration;
 use remat::LoadOptions;
 use remat::solver::SolveControl;
 use remat_onnxruntime_deploy::{
-    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest, SettingsTried, plan_arena, try_settings,
+    ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest,
+    SettingsTried, plan_arena, try_settings,
 };
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel};
 
@@ -45,12 +46,7 @@ impl Memory {
     ///
     /// # Errors
     /// If it does not run, or not as planned.
-    pub(super) fn of(
-        written: &Path,
-        load: &LoadOptions,
-        found: &Deployment,
-        host: &Host,
-    ) -> Result<Self, DeployError> {
+    pub(super) fn of(written: &Path, load: &LoadOptions, found: &Deployment, host: &Host) -> Result<Self, DeployError> {
         let limits = ChildLimits {
             time: Some(LONGEST),
             cancel: None,

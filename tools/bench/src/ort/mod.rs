@@ -84,7 +84,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         header,
         rows,
     };
-    let write = |document: &PathBuf, mark: &str, table: &Table| replace_in(document, mark, &table.render(Form::Markdown));
+    let write =
+        |document: &PathBuf, mark: &str, table: &Table| replace_in(document, mark, &table.render(Form::Markdown));
     let peaks = table(1, row::HEADER, found.rows);
     peaks.print(args.format);
     for document in &args.write {
@@ -192,10 +193,14 @@ fn add_memory(
     match Memory::of(written, load, deployment, host) {
         Ok(memory) => {
             found.memory.extend(memory.rows(stem, deployment));
-            found.brief.push(memory.brief(stem, &row::added_time(deployment), deployment));
+            found
+                .brief
+                .push(memory.brief(stem, &row::added_time(deployment), deployment));
         }
         // No plan can be followed where the runtime orders nodes differently each time.
-        Err(error) => found.memory.push(row::refusal(error).map(|why| [vec![stem.to_owned()], why].concat())?),
+        Err(error) => found
+            .memory
+            .push(row::refusal(error).map(|why| [vec![stem.to_owned()], why].concat())?),
     }
     Ok(())
 }

@@ -51,20 +51,39 @@ pub(crate) fn settings_are_tried_and_none_is_recommended_with_which_the_process_
     let settings = &report["settings"];
     let tried = settings["tried"].as_array().expect("a list");
     let growth = |name: &Value| {
-        let of = tried.iter().find(|tried| &tried["setting"] == name).expect("it was tried");
+        let of = tried
+            .iter()
+            .find(|tried| &tried["setting"] == name)
+            .expect("it was tried");
         let bytes = |key: &str| of["measured"][key].as_u64().expect("Linux states it");
         bytes("resident_first_bytes").max(bytes("resident_later_bytes"))
     };
     assert_eq!(tried[0]["setting"], "default");
     let recommended = growth(&settings["recommended"]);
-    assert!(tried.iter().all(|one| recommended <= growth(&one["setting"]) + (2 << 20)), "{settings}");
+    assert!(
+        tried
+            .iter()
+            .all(|one| recommended <= growth(&one["setting"]) + (2 << 20)),
+        "{settings}"
+    );
     assert!(recommended <= growth(&tried[0]["setting"]), "{settings}");
     assert_eq!(report["recommends_arena_off"], settings["recommended"] == "arena_off");
     // What an arena of the environment holds is known before it is measured.
-    let shared = tried.iter().find(|one| one["setting"] == "shared_first_region").expect("it was tried");
-    for key in ["heap_first_bytes", "heap_later_bytes", "resident_first_bytes", "resident_later_bytes"] {
+    let shared = tried
+        .iter()
+        .find(|one| one["setting"] == "shared_first_region")
+        .expect("it was tried");
+    for key in [
+        "heap_first_bytes",
+        "heap_later_bytes",
+        "resident_first_bytes",
+        "resident_later_bytes",
+    ] {
         let [predicted, measured] = ["predicted", "measured"].map(|side| shared[side][key].as_u64().expect("a number"));
-        assert!(predicted.abs_diff(measured) <= measured / 50 + (1 << 20), "{key}: {shared}");
+        assert!(
+            predicted.abs_diff(measured) <= measured / 50 + (1 << 20),
+            "{key}: {shared}"
+        );
     }
     assert_eq!(folder.read("session.py"), settings["python"].as_str().expect("a text"));
     let mut command = with_runtime(&format!("{MLP} --budget none --settings"));
@@ -92,7 +111,10 @@ pub(crate) fn a_plan_needs_a_model_that_is_written() {
         let mut command = with_runtime(&format!("{MLP} {option} --device cuda:0 -o"));
         let output = command.arg(folder.path("out.onnx")).output().expect("the program runs");
         assert_eq!(output.status.code(), Some(2));
-        assert_contains_all(&String::from_utf8_lossy(&output.stderr), &[option, "--device cpu", "never measured"]);
+        assert_contains_all(
+            &String::from_utf8_lossy(&output.stderr),
+            &[option, "--device cpu", "never measured"],
+        );
         assert!(!folder.path("out.onnx").exists());
     }
     let other = folder.path("out.json");

@@ -87,7 +87,10 @@ pub fn most_bytes(run: &[BufferLife], grain: u64) -> u64 {
 
 /// Time, buffer, and whether it is allocated then, or else freed; in order.
 fn events(run: &[BufferLife]) -> Vec<(u64, usize, bool)> {
-    let firsts = run.iter().enumerate().map(|(place, buffer)| (buffer.first, place, true));
+    let firsts = run
+        .iter()
+        .enumerate()
+        .map(|(place, buffer)| (buffer.first, place, true));
     let lasts = run
         .iter()
         .enumerate()
@@ -136,7 +139,10 @@ mod tests {
         assert_eq!(replay(0, &runs, &settings), [Replayed::default(), whole, whole]);
         // The runtime's own settings make regions of 1, 2, 4, 8 MiB of it.
         let stock = replay(0, &runs, &ArenaSettings::default());
-        assert!(stock[1].held > whole.held && stock[1].touched <= stock[1].held, "{stock:?}");
+        assert!(
+            stock[1].held > whole.held && stock[1].touched <= stock[1].held,
+            "{stock:?}"
+        );
     }
 
     #[test]
@@ -146,7 +152,9 @@ mod tests {
             initial_bytes: 64 * MIB,
             ..ArenaSettings::default()
         };
-        let [_, replayed] = replay(0, &runs, &settings)[..] else { panic!("one run") };
+        let [_, replayed] = replay(0, &runs, &settings)[..] else {
+            panic!("one run")
+        };
         assert_eq!(replayed.held, 64 * MIB + table(64 * MIB));
         assert_eq!(replayed.touched, MIB + table(64 * MIB));
     }

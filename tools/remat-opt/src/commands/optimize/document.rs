@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use remat::plan::{Accounting, Certificate};
 use remat::{BaselineOf, Model, Solution};
 use remat_files::document::to_json;
-use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Rejected, Setting, SettingsTried, Strategy};
 use remat_onnxruntime_deploy::ArenaPlanned;
+use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Rejected, Setting, SettingsTried, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Deployed;
 use super::args::OptimizeArgs;
+use super::deployed::Deployed;
 use crate::block::BlockRecord;
 use crate::document::{Body, Document};
 

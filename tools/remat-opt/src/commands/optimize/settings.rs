@@ -6,7 +6,9 @@ use crate::units::bytes;
 
 /// A line for each setting, what is recommended, and the program that makes a session with it.
 pub(super) fn lines(settings: &SettingsTried) -> Vec<String> {
-    let mut lines = vec!["tried     bytes of heap, and by how much the process grows: first run, later runs (predicted)".to_owned()];
+    let mut lines = vec![
+        "tried     bytes of heap, and by how much the process grows: first run, later runs (predicted)".to_owned(),
+    ];
     lines.extend(settings.tried.iter().map(line));
     lines.push(format!("settings  {}", verdict(settings)));
     lines.push(String::new());
