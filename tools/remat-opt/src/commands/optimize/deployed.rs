@@ -5,8 +5,16 @@ use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Output
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::OptimizeArgs;
-use super::{Deployed, report, settings};
+use super::{report, settings};
 use crate::units::{bytes, count, percent};
+
+/// A model that was made for ONNX Runtime, and what was found out about its memory.
+#[derive(Clone, Copy)]
+pub(super) struct Deployed<'a> {
+    pub(super) found: &'a Deployment,
+    pub(super) arena: Option<&'a ArenaPlanned>,
+    pub(super) settings: Option<&'a SettingsTried>,
+}
 
 /// The lines a person wants at the end.
 pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) -> String {

@@ -11,8 +11,8 @@ use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Deployed;
 use super::args::OptimizeArgs;
+use super::deployed::Deployed;
 use crate::block::BlockRecord;
 use crate::document::{Body, Document};
 

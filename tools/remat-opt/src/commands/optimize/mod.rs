@@ -17,8 +17,7 @@ use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, Deployment, SettingsRequest, SettingsTried, open_model,
-    plan_arena, try_settings,
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, SettingsRequest, open_model, plan_arena, try_settings,
 };
 use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
@@ -26,6 +25,7 @@ pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::TargetArg;
+use self::deployed::Deployed;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
@@ -363,14 +363,6 @@ const ARENA_RUNS: u32 = 3;
 /// Limits of each process that runs the model for its plan of memory, or to try settings.
 fn memory_limits(expected: Duration) -> ChildLimits<'static> {
     limits(Some((LEAST + expected.saturating_mul(ARENA_RUNS * PATIENCE)) * 2))
-}
-
-/// A model that was made for ONNX Runtime, and what was found out about its memory.
-#[derive(Clone, Copy)]
-struct Deployed<'a> {
-    found: &'a Deployment,
-    arena: Option<&'a ArenaPlanned>,
-    settings: Option<&'a SettingsTried>,
 }
 
 /// Plans the memory of the file that was written.
