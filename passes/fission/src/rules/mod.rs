@@ -7,7 +7,9 @@
 //! A kernel that gets exactly these operands computes exactly the rows: more rows would shift its window. Where an axis can be cut only at
 //! multiples of a number, the error says of which.
 
+mod cut;
 mod elementwise;
+mod error;
 mod movement;
 mod normalize;
 mod product;
@@ -16,106 +18,15 @@ mod resize;
 mod site;
 mod window;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use remat_files::shown;
-use remat_ir::{Attribute, Graph, OpId};
+use remat_ir::{Graph, OpId};
 use remat_operators::{Split, operator};
-use thiserror::Error;
 
+pub use self::cut::{Cut, Integers, Need};
+pub use self::error::{NotSplit, Reason};
 pub(crate) use self::normalize::{operand_axis, reduced_axes};
 pub(crate) use self::site::Site;
-
-/// What a part of a result needs.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cut {
-    /// By operand.
-    pub needs: Vec<Need>,
-    /// Attributes of the clone that differ from the original's.
-    pub attributes: BTreeMap<String, Attribute>,
-    /// Operands of the clone that are new constants.
-    pub integers: BTreeMap<usize, Integers>,
-    /// Rows of the clone's result before and after those asked for; 0 for most.
-    pub spare: (u64, u64),
-}
-
-/// What a clone reads of an operand.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Need {
-    /// All of it.
-    Whole,
-    /// Rows of one axis.
-    Rows {
-        /// The axis of the operand.
-        axis: usize,
-        /// The rows.
-        rows: Range<u64>,
-    },
-}
-
-/// A new constant of 64-bit integers.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Integers {
-    /// Its dimensions.
-    pub dims: Vec<u64>,
-    /// Its elements in row-major order.
-    pub elements: Vec<i64>,
-}
-
-impl Integers {
-    /// A list of integers.
-    #[must_use]
-    pub fn list(elements: Vec<i64>) -> Self {
-        Self {
-            dims: vec![elements.len() as u64],
-            elements,
-        }
-    }
-}
-
-/// Why an op cannot compute a part of its result.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("`{op}` ({op_type}) cannot be split along axis {axis}: {reason}", op = shown(.op), op_type = shown(.op_type))]
-pub struct NotSplit {
-    /// The op.
-    pub op: String,
-    /// What it computes.
-    pub op_type: String,
-    /// The axis of the result.
-    pub axis: usize,
-    /// The reason.
-    pub reason: Reason,
-}
-
-/// What is in the way.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Reason {
-    /// Nobody stated a rule.
-    #[error("there is no rule for this operator")]
-    NoRule,
-    /// A shape is not known.
-    #[error("its shapes are not known")]
-    Shapes,
-    /// The op has results that a part does not give.
-    #[error("it has more than one result")]
-    Results,
-    /// Every row of the result depends on all rows of an operand.
-    #[error("the rows depend on each other")]
-    Dependent,
-    /// An integer operand is computed in the run, or its elements are not known.
-    #[error("bounds, axes, shapes or indices are no known constants")]
-    Computed,
-    /// An attribute has a value that no rule covers.
-    #[error("attribute `{0}` has a value without a rule")]
-    Attribute(&'static str),
-    /// The rows asked for lie in the padding altogether.
-    #[error("a tile would lie in the padding")]
-    Padding,
-    /// Rows can be cut at multiples of this number only.
-    #[error("it can be cut at multiples of {0} only")]
-    Multiple(u64),
-}
 
 /// What op `op` needs to compute `rows` of axis `axis` of its results.
 ///

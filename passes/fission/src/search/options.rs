@@ -16,7 +16,7 @@ pub struct SearchOptions<'a> {
     pub exactness: Exactness,
     /// Kinds of axes, in the order in which they are tried.
     pub axes: Vec<Axis>,
-    /// Numbers of tiles, ascending.
+    /// Numbers of tiles, ascending; those below 2 are left out.
     pub tiles: Vec<u32>,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,

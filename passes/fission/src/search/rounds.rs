@@ -56,6 +56,9 @@ struct Move {
 }
 
 pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchReport, FissionError> {
+    let mut options = options.clone();
+    options.tiles.retain(|&tiles| tiles > 1);
+    let options = &options;
     let basis = Rc::new(Basis::new(graph, Vec::new())?);
     let mut search = Search {
         graph,

@@ -399,8 +399,8 @@ fn resize(call: &Call<'_>) -> Value {
         for corner in 0..1usize << at.len() {
             let mut weight = 1.0;
             let mut from = Vec::new();
-            for axis in 0..at.len() {
-                let place = source(at[axis], axis).clamp(0.0, (x.dims[axis] - 1) as f64);
+            for (axis, &at) in at.iter().enumerate() {
+                let place = source(at, axis).clamp(0.0, (x.dims[axis] - 1) as f64);
                 let share = place - place.floor();
                 let is_upper = corner >> axis & 1 == 1;
                 weight *= if is_upper { share } else { 1.0 - share };
