@@ -119,7 +119,7 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "Gemm") | ("com.microsoft", "FusedGemm") => one(product::gemm(site)),
         ("", "Concat") => one(movement::concat(site)),
         ("", "Split") => one(movement::split(site)),
-        ("", "Slice") => one(movement::slice(site)),
+        ("", "Slice") => movement::slice(site),
         ("", "Pad") => one(movement::pad(site)),
         ("", "Transpose") => one(movement::transpose(site)),
         ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => one(reshape::reshape(site)),
