@@ -27,6 +27,9 @@ enum Line {
     Bytes(Index, Option<u64>),
 }
 
+/// A name, the first row on every axis, and spare rows: their axis, those before, those after.
+type Parts = (String, u64, Option<(usize, u64, u64)>);
+
 #[derive(Clone, Debug)]
 struct OpLine {
     name: String,
@@ -39,7 +42,7 @@ struct OpLine {
     attributes: Vec<(String, Attribute)>,
     source: Option<u32>,
     /// The parts that the results are, if any: a name, where rows begin, spare rows and their axis.
-    parts: Option<(String, u64, Option<(usize, u64, u64)>)>,
+    parts: Option<Parts>,
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -306,10 +309,7 @@ impl Growing {
 }
 
 /// A part for each result; none if there is no result, or one without a known shape.
-fn parts_of(
-    results: &[Option<ResultSpec>],
-    (of, start, spare): &(String, u64, Option<(usize, u64, u64)>),
-) -> Vec<Option<Part>> {
+fn parts_of(results: &[Option<ResultSpec>], (of, start, spare): &Parts) -> Vec<Option<Part>> {
     let part = |result: &ResultSpec| {
         let dims = result.ty.known_shape()?;
         let spare = spare.filter(|&(axis, before, after)| dims.get(axis).is_some_and(|&dim| dim > before + after));

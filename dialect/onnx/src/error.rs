@@ -156,6 +156,14 @@ impl OnnxError {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+
+    /// An op that cannot be written.
+    pub(crate) fn foreign(op: &str, why: &str) -> Self {
+        Self::Foreign {
+            op: op.to_owned(),
+            why: why.to_owned(),
+        }
+    }
 }
 
 /// Names listed in a message at most; the error's fields hold all of them.

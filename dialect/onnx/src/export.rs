@@ -13,6 +13,7 @@ use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotat
 use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::scope::claim;
 use crate::sink::{self, Readers};
 use crate::tiles::{Tiles, mark_repeated, part_entry};
 use crate::{Marks, OnnxError, OnnxModel, RECOMPUTE_OF, attributes, proto_type, scope};
@@ -149,7 +150,10 @@ impl<'a> Exporter<'a> {
     fn check_complete(&self) -> Result<(), OnnxError> {
         match self.written.iter().position(|written| !written) {
             None => Ok(()),
-            Some(index) => Err(foreign(&self.model.names[index], "the rewritten graph has lost it")),
+            Some(index) => Err(OnnxError::foreign(
+                &self.model.names[index],
+                "the rewritten graph has lost it",
+            )),
         }
     }
 
@@ -211,20 +215,23 @@ impl<'a> Exporter<'a> {
         let main = self.model.proto.graph.get_or_default();
         let source = op.source.map(|source| source as usize);
         let source = source.filter(|&source| source < main.node.len());
-        let source = source.ok_or_else(|| foreign(&op.name, "it names no node of the model"))?;
+        let source = source.ok_or_else(|| OnnxError::foreign(&op.name, "it names no node of the model"))?;
         let original = &main.node[source];
         let captures = &self.model.captures[source];
         if op.inputs.len() != original.input.len()
             || op.outputs.len() != original.output.len()
             || op.captures.len() != captures.len()
         {
-            return Err(foreign(&op.name, "it has other operands or results than its node"));
+            return Err(OnnxError::foreign(
+                &op.name,
+                "it has other operands or results than its node",
+            ));
         }
         let is_copy = op.kind != OpKind::Compute;
         let is_tile = !op.parts.is_empty();
         let is_repeated = !is_copy && std::mem::replace(&mut self.written[source], true);
         if is_repeated && !is_tile {
-            return Err(foreign(&op.name, "its node stands in the graph twice"));
+            return Err(OnnxError::foreign(&op.name, "its node stands in the graph twice"));
         }
         let mut node = original.clone();
         node.input = self.names(&op.inputs);
@@ -236,9 +243,10 @@ impl<'a> Exporter<'a> {
         scope::rename_captures(&mut node, &renamed.filter(|(old, new)| old != new).collect());
         if is_tile {
             if (crate::opsets::domain(&node.domain), &node.op_type) != (&op.domain, &op.op_type) {
-                return Err(foreign(&op.name, "its node is of another type"));
+                return Err(OnnxError::foreign(&op.name, "its node is of another type"));
             }
-            let unknown = |name: &str| foreign(&op.name, &format!("only the file could hold its attribute `{name}`"));
+            let unknown =
+                |name: &str| OnnxError::foreign(&op.name, &format!("only the file could hold its attribute `{name}`"));
             attributes::change(&mut node, &op.attributes).map_err(unknown)?;
             return Ok(node);
         }
@@ -252,7 +260,10 @@ impl<'a> Exporter<'a> {
                 claim(self.name(result), &self.reserved, &mut self.new_values)?;
                 self.describe(old, self.name(result));
             } else if is_copy {
-                return Err(foreign(&op.name, "its result has the name of the original's"));
+                return Err(OnnxError::foreign(
+                    &op.name,
+                    "its result has the name of the original's",
+                ));
             }
         }
         Ok(node)
@@ -300,29 +311,5 @@ impl<'a> Exporter<'a> {
                 ..annotated.clone()
             });
         }
-    }
-}
-
-/// Takes a name that the model does not have. Nodes and values are named apart: a node may have the name of its result.
-pub(crate) fn claim<'a>(
-    name: &'a str,
-    reserved: &BTreeSet<&str>,
-    taken: &mut FxHashSet<&'a str>,
-) -> Result<(), OnnxError> {
-    if reserved.contains(name) || !taken.insert(name) {
-        let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
-        return Err(OnnxError::DuplicateName {
-            name: name.to_owned(),
-            first,
-            second,
-        });
-    }
-    Ok(())
-}
-
-pub(crate) fn foreign(op: &str, why: &str) -> OnnxError {
-    OnnxError::Foreign {
-        op: op.to_owned(),
-        why: why.to_owned(),
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use onnx_protobuf::{GraphProto, ModelProto, NodeProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::OnnxError;
 use crate::attributes::{subgraphs, subgraphs_mut};
 
 /// The outer values that a node's subgraphs read, each once, in the order of their first use.
@@ -49,6 +50,23 @@ pub(crate) fn free_names(graph: &GraphProto) -> Vec<&str> {
     let mut seen = FxHashSet::default();
     free.retain(|name| seen.insert(*name));
     free
+}
+
+/// Takes a name that the model does not have. Nodes and values are named apart: a node may have the name of its result.
+pub(crate) fn claim<'a>(
+    name: &'a str,
+    reserved: &BTreeSet<&str>,
+    taken: &mut FxHashSet<&'a str>,
+) -> Result<(), OnnxError> {
+    if reserved.contains(name) || !taken.insert(name) {
+        let (first, second) = ("the model".to_owned(), "the rewritten graph".to_owned());
+        return Err(OnnxError::DuplicateName {
+            name: name.to_owned(),
+            first,
+            second,
+        });
+    }
+    Ok(())
 }
 
 /// The names a graph defines itself.

@@ -12,9 +12,9 @@ use onnx_protobuf::{AttributeProto, GraphProto, Message, NodeProto, StringString
 use remat_ir::{Attribute, ElementType, Graph, Op, StorageClass, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::export::{claim, foreign};
 use crate::external::is_external;
 use crate::opsets::opsets;
+use crate::scope::claim;
 use crate::tensor::{dense_type, values};
 use crate::{OnnxError, OnnxModel, attributes, proto_type, scope};
 
@@ -171,7 +171,7 @@ impl<'a> Tiles<'a> {
     /// The node of a `Slice` or `Concat` that fission made, without its metadata.
     pub(crate) fn made(&self, op: &Op) -> Result<NodeProto, OnnxError> {
         if !op.domain.is_empty() || !matches!(op.op_type.as_str(), "Slice" | "Concat") {
-            return Err(foreign(&op.name, "it names no node of the model"));
+            return Err(OnnxError::foreign(&op.name, "it names no node of the model"));
         }
         let unsupported = |what: &str| OnnxError::Unsupported {
             name: op.name.clone(),
@@ -199,7 +199,7 @@ impl<'a> Tiles<'a> {
             ..NodeProto::default()
         };
         attributes::change(&mut node, &wanted)
-            .map_err(|name| foreign(&op.name, &format!("only a file could hold its attribute `{name}`")))?;
+            .map_err(|name| OnnxError::foreign(&op.name, &format!("only a file could hold its attribute `{name}`")))?;
         Ok(node)
     }
 

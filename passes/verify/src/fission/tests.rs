@@ -177,6 +177,14 @@ const CASES: &[(&str, usize)] = &[
         "%x : f32[3, 7, 2], %i : i64[2, 3] | f32[3, 2, 3, 2] = Gather(%x, %i) {axis = 1}",
         99,
     ),
+    (
+        "%x : f32[7, 4, 3], %i : i64[2, 5, 2] | f32[2, 5, 3] = GatherND(%x, %i)",
+        40,
+    ),
+    (
+        "%x : f32[2, 5, 4], %b : f32[4], %s : f32[2, 5, 4] | f32[2, 5, 4] = com.microsoft::BiasAdd(%x, %b, %s)",
+        99,
+    ),
 ];
 
 /// The graph of a case.

@@ -244,6 +244,8 @@ impl Checker<'_> {
 fn may_have(before: &Op, position: usize, has_several: bool) -> Result<(), NoWay> {
     let is_right = match before.op_type.as_str() {
         "Split" => true,
+        // Mean and deviation have the axes before those that are normalized.
+        "LayerNormalization" | "SimplifiedLayerNormalization" => true,
         // The last result is the sum that is normalized.
         "SkipLayerNormalization" | "SkipSimplifiedLayerNormalization" => matches!(position, 0 | 3),
         _ => position == 0 && !has_several,

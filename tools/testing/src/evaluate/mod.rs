@@ -89,6 +89,7 @@ impl Call<'_> {
             "Flatten" => self.flatten(),
             "Squeeze" | "Unsqueeze" => self.squeeze(),
             "Gather" => self.gather(),
+            "GatherND" => self.gather_nd(),
             "Softmax" | "LogSoftmax" => self.along_axis(false),
             "LayerNormalization" | "SkipLayerNormalization" | "SimplifiedLayerNormalization" => self.along_axis(true),
             "InstanceNormalization" | "GroupNormalization" => self.image_norm(),

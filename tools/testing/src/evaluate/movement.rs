@@ -195,6 +195,22 @@ impl Call<'_> {
         })
     }
 
+    pub(super) fn gather_nd(&self) -> Array {
+        let (x, indices) = (self.operand(0), self.operand(1));
+        let lists = indices.dims.len() - 1;
+        let length = indices.dims[lists];
+        let dims = [&indices.dims[..lists], &x.dims[length..]].concat();
+        Array::from_fn(dims, |at| {
+            let (list, rest) = at.split_at(lists);
+            let row = |position: usize| {
+                let index = indices.at(&[list, &[position]].concat());
+                place(index.rem_euclid(x.dims[position] as i64))
+            };
+            let rows: Vec<usize> = (0..length).map(row).collect();
+            x.at(&[&rows, rest].concat())
+        })
+    }
+
     /// By whole scales: the sizes, or twice the axes that have two and more after the batch where only scales are given.
     pub(super) fn resize(&self) -> Array {
         let x = self.operand(0);

@@ -1,4 +1,4 @@
-//! `Gather`: rows of the data at constant or computed indices.
+//! `Gather` and `GatherND`: rows of the data at constant or computed indices.
 
 use super::super::site::{Need, NoWay, Site, Way, axis, signed};
 use super::super::values::Rows;
@@ -54,4 +54,17 @@ pub(super) fn gather<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
     some.operands[1] = Need::exactly(own.iter().map(|index| index - least).collect());
     ways.push(some);
     Ok(ways)
+}
+
+/// Operands: data, lists of indices. The axes of the indices but the last come first in the result, then what the lists leave of the data's.
+pub(super) fn gather_nd<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let indices = site.dims(1)?;
+    let lists = indices.len().checked_sub(1).filter(|&lists| lists <= site.rank());
+    let lists = lists.filter(|_| site.int("batch_dims", 0) == 0);
+    let lists = lists.ok_or("its shapes are not understood")?;
+    if (lists..site.rank()).any(|axis| !site.is_whole(axis)) {
+        return Err("it cuts what the lists leave of the data".to_owned());
+    }
+    let way = |way: Way<'a>, axis: usize| way.with_axis(1, axis, &site.part[axis]);
+    Ok((0..lists).fold(site.way()?, way))
 }

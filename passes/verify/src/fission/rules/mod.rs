@@ -28,6 +28,7 @@ const ELEMENTWISE: &[&str] = &[
     "BitwiseOr",
     "BitwiseXor",
     "Cast",
+    "CastLike",
     "Ceil",
     "Celu",
     "Clip",
@@ -85,7 +86,7 @@ const ELEMENTWISE: &[&str] = &[
 ];
 
 /// The same in ONNX Runtime's own domain.
-const ELEMENTWISE_MICROSOFT: &[&str] = &["BiasGelu", "FastGelu", "Gelu", "QuickGelu"];
+const ELEMENTWISE_MICROSOFT: &[&str] = &["BiasAdd", "BiasGelu", "FastGelu", "Gelu", "QuickGelu"];
 
 /// Every right way to compute the box, at least one.
 ///
@@ -107,7 +108,7 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "InstanceNormalization") => one(along::per_channel(site)),
         ("", "GroupNormalization") | ("com.microsoft", "GroupNorm") => one(along::per_image(site)),
         ("", "BatchNormalization") => one(along::batch_norm(site)),
-        ("", "Softmax" | "LogSoftmax") => one(along::softmax(site)),
+        ("", "Softmax" | "LogSoftmax" | "Hardmax") => one(along::softmax(site)),
         ("", "LayerNormalization" | "SimplifiedLayerNormalization" | "RMSNormalization")
         | ("com.microsoft", "LayerNormalization" | "SimplifiedLayerNormalization") => one(along::layer_norm(site)),
         ("com.microsoft", "SkipLayerNormalization" | "SkipSimplifiedLayerNormalization") => {
@@ -115,15 +116,18 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         }
         ("", name) if name.starts_with("Reduce") => one(along::reduce(site)),
         ("", "Resize") => one(resize::resize(site)),
-        ("", "MatMul") | ("com.microsoft", "FusedMatMul") => one(product::matmul(site)),
+        ("", "MatMul") | ("com.microsoft", "FusedMatMul" | "FusedMatMulActivation" | "TransposeMatMul") => {
+            one(product::matmul(site))
+        }
         ("", "Gemm") | ("com.microsoft", "FusedGemm") => one(product::gemm(site)),
         ("", "Concat") => one(movement::concat(site)),
         ("", "Split") => one(movement::split(site)),
-        ("", "Slice") => one(movement::slice(site)),
+        ("", "Slice") => movement::slice(site),
         ("", "Pad") => one(movement::pad(site)),
         ("", "Transpose") => one(movement::transpose(site)),
         ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => one(reshape::reshape(site)),
         ("", "Gather") => gather::gather(site),
+        ("", "GatherND") => one(gather::gather_nd(site)),
         _ => Err("no rule is known".to_owned()),
     }
 }

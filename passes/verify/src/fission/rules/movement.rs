@@ -35,8 +35,26 @@ pub(super) fn split<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     Ok(way)
 }
 
-/// Bounds as operands (starts, ends, axes, steps) or attributes. Along an axis that is cut, a tile begins with the first row of its operand.
-pub(super) fn slice<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+/// Bounds as operands (starts, ends, axes, steps) or attributes. Along an axis that is cut, a tile begins with the first row of its operand;
+/// so it may along others.
+pub(super) fn slice<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
+    let mut ways = Vec::new();
+    let mut why = String::new();
+    for choice in 0..1_u32 << site.rank().min(6) {
+        let chosen = |axis: usize| axis < 6 && choice >> axis & 1 == 1;
+        if (0..site.rank()).any(|axis| chosen(axis) && !site.is_whole(axis)) {
+            continue;
+        }
+        match sliced(site, |axis| chosen(axis) || !site.is_whole(axis)) {
+            Ok(way) => ways.push(way),
+            Err(reason) => why = reason,
+        }
+    }
+    if ways.is_empty() { Err(why) } else { Ok(ways) }
+}
+
+/// The way in which the operand is cut along these axes.
+fn sliced<'a>(site: &Site<'a>, is_cut: impl Fn(usize) -> bool) -> Result<Way<'a>, NoWay> {
     let dims = site.dims(0)?;
     let rank = site.rank();
     if dims.len() != rank {
@@ -69,7 +87,7 @@ pub(super) fn slice<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     let mut way = site.way()?;
     // By bound: how many rows it spans in the tile, where its axis is cut.
     let mut spans: Vec<Option<i64>> = vec![None; starts.len()];
-    for at in (0..rank).filter(|&at| !site.is_whole(at)) {
+    for at in (0..rank).filter(|&at| is_cut(at)) {
         let Some(bound) = axes.iter().position(|&axis| axis == at) else {
             way = way.with_axis(0, at, &site.part[at]);
             continue;

@@ -5,6 +5,7 @@
 
 use super::super::site::{Elements, Need, NoWay, Site, Way, axis, signed};
 use super::super::values::Rows;
+use super::window::with_default;
 
 pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     let dims = site.dims(0)?;
@@ -18,7 +19,20 @@ pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
             way = way.allow("shape", vec![Some(remat_ir::Attribute::Ints(shape))]);
         }
         "Reshape" => {
+            // No axis of a tile is empty. A zero copies an axis of the operand, or is not taken; then what it would mean does not matter.
             let copies = site.int("allowzero", 0) == 0;
+            if copies {
+                way = way.allow("allowzero", with_default(0, 0));
+            } else {
+                way = way.allow(
+                    "allowzero",
+                    vec![
+                        Some(remat_ir::Attribute::Int(1)),
+                        Some(remat_ir::Attribute::Int(0)),
+                        None,
+                    ],
+                );
+            }
             let plain = result.iter().map(|&dim| signed(dim)).collect();
             let test = move |shape: &[i64]| resolved(shape, &tile, copies).as_ref() == Some(&result);
             way.operands[1] = Need::Elements(Elements {

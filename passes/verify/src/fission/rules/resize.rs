@@ -7,9 +7,8 @@ use super::super::values::Rows;
 
 /// Operands: image, region (not used), scales, sizes.
 pub(super) fn resize<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
-    // With two operands it is the first form of the operator, which has other defaults.
-    let is_known = site.op.inputs.len() > 2
-        && site.int("antialias", 0) == 0
+    // With two operands it is the first form of the operator, which takes the same rows.
+    let is_known = site.int("antialias", 0) == 0
         && site
             .text("keep_aspect_ratio_policy")
             .is_none_or(|policy| policy == "stretch");
