@@ -25,14 +25,7 @@ pub(super) const HEADER: &[&str] = &[
 ];
 
 /// The columns for users: by how much the process grows as measured, in the first run and in later ones.
-pub(super) const BRIEF_HEADER: &[&str] = &[
-    "model",
-    "as it came",
-    "rewritten",
-    "`--settings`",
-    "`--arena-plan`",
-    "added time, %",
-];
+pub(super) const BRIEF_HEADER: &[&str] = &["model", "as it came", "rewritten", "`--settings`", "`--arena-plan`"];
 
 /// Longest time of a process that measures.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -140,7 +133,7 @@ impl Memory {
     }
 
     /// The row for users.
-    pub(super) fn brief(&self, model: &str, time: &str) -> Vec<String> {
+    pub(super) fn brief(&self, model: &str) -> Vec<String> {
         let growth = |bytes: SettingBytes| {
             let [first, later] = [bytes.resident_first_bytes, bytes.resident_later_bytes].map(megabytes);
             format!("{first}, {later}")
@@ -155,7 +148,6 @@ impl Memory {
             of(Setting::Default),
             of(self.settings.recommended),
             growth(self.planned().1),
-            time.to_owned(),
         ]
     }
 }

@@ -193,7 +193,7 @@ fn add_memory(
     match Memory::of(files, load, deployment, host) {
         Ok(memory) => {
             found.memory.extend(memory.rows(stem));
-            found.brief.push(memory.brief(stem, &row::added_time(deployment)));
+            found.brief.push(memory.brief(stem));
         }
         // No plan can be followed where the runtime orders nodes differently each time.
         Err(error) => found
