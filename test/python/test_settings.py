@@ -80,8 +80,11 @@ def test_the_recommended_program_takes_what_is_printed(network, remat_opt, tmp_p
     if settings["recommended"] == "default":
         assert min(most.values()) >= (most["default"] - TOLERANCE_BYTES) / (1 + TOLERANCE_SHARE)
     taken = measured(program)
+    # A first region may be there since the session was loaded: it counts for runs in what is printed, and not in the heap here.
+    is_shared = best["options"]["environment_arena"] is not None
     for key, value in best["measured"].items():
-        assert are_close(taken[key], value), (key, taken, best)
+        if not (is_shared and key.startswith("heap")):
+            assert are_close(taken[key], value), (key, taken, best)
     # An arena of the environment holds what it is predicted to hold.
     for name in ("shared_as_requested", "shared_first_region"):
         for key, value in tried[name]["predicted"].items():

@@ -94,7 +94,9 @@ impl SettingBytes {
         Some(self.resident_first_bytes?.max(self.resident_later_bytes?))
     }
 
-    pub(crate) fn of(measured: &Measurement) -> Self {
+    /// What was measured.
+    #[must_use]
+    pub fn of(measured: &Measurement) -> Self {
         let peaks = measured.peaks.as_ref().ok();
         Self {
             heap_first_bytes: peaks.map(|peaks| peaks.first),

@@ -10,7 +10,9 @@ use remat_onnxruntime_deploy::{
     ArenaCase, ArenaPlanRequest, ArenaPlanned, DeployError, Deployment, Setting, SettingBytes, SettingsRequest,
     SettingsTried, plan_arena, try_settings,
 };
-use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel};
+use remat_onnxruntime_run::{
+    ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, SessionSettings, measure,
+};
 
 /// The columns. Bytes are above the loaded session, in the first run and in later ones.
 pub(super) const HEADER: &[&str] = &[
@@ -23,30 +25,29 @@ pub(super) const HEADER: &[&str] = &[
 ];
 
 /// The columns for users: by how much the process grows as measured, in the first run and in later ones.
-pub(super) const BRIEF_HEADER: &[&str] = &[
-    "model",
-    "as it came",
-    "rewritten",
-    "`--settings`",
-    "`--arena-plan`",
-    "added time, %",
-];
+pub(super) const BRIEF_HEADER: &[&str] = &["model", "as it came", "rewritten", "`--settings`", "`--arena-plan`"];
 
 /// Longest time of a process that measures.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// What was found out of the memory of a written model.
 pub(super) struct Memory {
+    before: Measurement,
     settings: SettingsTried,
     arena: ArenaPlanned,
 }
 
 impl Memory {
-    /// Tries settings on the file that was written, and plans its memory.
+    /// Measures the model as it came where nothing is set, tries settings on the file that was written, and plans its memory.
     ///
     /// # Errors
     /// If it does not run, or not as planned.
-    pub(super) fn of(written: &Path, load: &LoadOptions, found: &Deployment, host: &Host) -> Result<Self, DeployError> {
+    pub(super) fn of(
+        (input, written): (&Path, &Path),
+        load: &LoadOptions,
+        found: &Deployment,
+        host: &Host,
+    ) -> Result<Self, DeployError> {
         let limits = ChildLimits {
             time: Some(LONGEST),
             cancel: None,
@@ -70,14 +71,19 @@ impl Memory {
             cases: &[case],
             limits,
         };
+        let stock = SessionSettings {
+            dims: load.dims.clone(),
+            ..SessionSettings::stock()
+        };
         Ok(Self {
+            before: measure(&host.runner(limits), input, &stock, &MeasureOptions::default())?,
             settings: try_settings(&settings, found, host, &control)?,
             arena: plan_arena(&plan, host, &control)?,
         })
     }
 
     /// A row for each way to run the model.
-    pub(super) fn rows(&self, model: &str, found: &Deployment) -> Vec<Vec<String>> {
+    pub(super) fn rows(&self, model: &str) -> Vec<Vec<String>> {
         let row = |settings: &str, predicted: SettingBytes, measured: SettingBytes| {
             let pair = |first, later| format!("{}, {}", megabytes(first), megabytes(later));
             vec![
@@ -89,7 +95,11 @@ impl Memory {
                 pair(measured.resident_first_bytes, measured.resident_later_bytes),
             ]
         };
-        let mut rows = vec![row("as it came, defaults", SettingBytes::default(), before(found))];
+        let mut rows = vec![row(
+            "as it came, defaults",
+            SettingBytes::default(),
+            SettingBytes::of(&self.before),
+        )];
         let tried = |setting| self.settings.of(setting);
         let best = self.settings.recommended;
         rows.extend(tried(Setting::Default).map(|tried| row("rewritten, defaults", tried.predicted, tried.measured)));
@@ -123,7 +133,7 @@ impl Memory {
     }
 
     /// The row for users.
-    pub(super) fn brief(&self, model: &str, time: &str, found: &Deployment) -> Vec<String> {
+    pub(super) fn brief(&self, model: &str) -> Vec<String> {
         let growth = |bytes: SettingBytes| {
             let [first, later] = [bytes.resident_first_bytes, bytes.resident_later_bytes].map(megabytes);
             format!("{first}, {later}")
@@ -134,24 +144,12 @@ impl Memory {
         };
         vec![
             model.to_owned(),
-            growth(before(found)),
+            growth(SettingBytes::of(&self.before)),
             of(Setting::Default),
             of(self.settings.recommended),
             growth(self.planned().1),
-            time.to_owned(),
         ]
     }
-}
-
-/// What the model as it came took where nothing is set.
-fn before(found: &Deployment) -> SettingBytes {
-    let before = found.check.as_ref().map(|check| check.before);
-    before.map_or_else(SettingBytes::default, |before| SettingBytes {
-        heap_first_bytes: before.stock,
-        heap_later_bytes: before.stock_steady,
-        resident_first_bytes: before.resident_first_bytes,
-        resident_later_bytes: before.resident_later_bytes,
-    })
 }
 
 fn called(setting: Setting) -> &'static str {

@@ -171,7 +171,7 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mu
     let figures = match deploy(&request, Some(host), &control) {
         Ok(deployment) => {
             if args.memory && budget == BudgetSpec::Auto {
-                add_memory(stem, &output, &load, &deployment, host, found)?;
+                add_memory(stem, (path, &output), &load, &deployment, host, found)?;
             }
             row::figures(&deployment)
         }
@@ -182,21 +182,19 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mu
     Ok(())
 }
 
-/// Adds the rows of the memory of a model that was written.
+/// Adds the rows of the memory of a model: as it came, and as it was written.
 fn add_memory(
     stem: &str,
-    written: &Path,
+    files: (&Path, &Path),
     load: &LoadOptions,
     deployment: &Deployment,
     host: &Host,
     found: &mut Found,
 ) -> anyhow::Result<()> {
-    match Memory::of(written, load, deployment, host) {
+    match Memory::of(files, load, deployment, host) {
         Ok(memory) => {
-            found.memory.extend(memory.rows(stem, deployment));
-            found
-                .brief
-                .push(memory.brief(stem, &row::added_time(deployment), deployment));
+            found.memory.extend(memory.rows(stem));
+            found.brief.push(memory.brief(stem));
         }
         // No plan can be followed where the runtime orders nodes differently each time.
         Err(error) => found
