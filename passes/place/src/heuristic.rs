@@ -42,6 +42,8 @@ const PASSES_OF_LARGE: [(Order, Fit); 3] = [
 ];
 /// Where fewer are alive at a time, on average, these come before the other passes in the order of time: they take little time then.
 const FEW_ALIVE: usize = 100;
+/// After so many passes in the order of time that lower nothing, one after the other, there are no more.
+const FRUITLESS: usize = 3;
 /// What is left when the time is up takes this multiple of the time that all buffers took.
 const FINISHING: u32 = 2;
 
@@ -85,8 +87,9 @@ fn in_order_of_time(
     let free: Vec<Item> = items.filter(|&item| instance.pinned[item].is_none()).collect();
     let pinned = instance.pinned.iter().zip(&instance.size);
     let base = pinned.filter_map(|(pinned, size)| Some((*pinned)? + size)).max();
+    let mut fruitless = 0;
     for manner in manners {
-        if found.is_some() && (least == instance.bound || meter.is_over_within(reserve)) {
+        if found.is_some() && (fruitless == FRUITLESS || least == instance.bound || meter.is_over_within(reserve)) {
             return;
         }
         let mut offsets: TiVec<Item, i64> = instance.pinned.iter().map(|pinned| pinned.unwrap_or(0)).collect();
@@ -95,8 +98,9 @@ fn in_order_of_time(
             meter.tick(instance.len() as u64);
         }
         let height = instance.height(&offsets);
+        fruitless += 1;
         if height < least {
-            (least, *found) = (height, Some(offsets));
+            (least, *found, fruitless) = (height, Some(offsets), 0);
         }
     }
 }

@@ -247,13 +247,16 @@ mod tests {
     fn no_offset_is_cheaper_than_the_cheapest_one() {
         let mut rng = Rng::new(5, 0);
         for _ in 0..400 {
-            let mut below = |most: u64| (rng.unit() * most as f64) as u64;
+            let mut below = |most: i64| (rng.unit() * most as f64) as i64;
             // One of 1 makes the unit 1.
-            let sizes: Vec<u64> = [1].into_iter().chain((0..5).map(|_| 1 + below(6))).collect();
-            let offsets: Vec<i64> = sizes[..5].iter().map(|_| below(12) as i64).collect();
-            let weight: TiVec<Item, u64> = sizes.iter().map(|_| 1 + below(9)).collect();
-            let limit = 6 + below(10) as i64;
-            let instance = instance(&sizes, 1 + below(2));
+            let sizes: Vec<u64> = [1]
+                .into_iter()
+                .chain((0..5).map(|_| 1 + below(6).unsigned_abs()))
+                .collect();
+            let offsets: Vec<i64> = sizes[..5].iter().map(|_| below(12)).collect();
+            let weight: TiVec<Item, u64> = sizes.iter().map(|_| 1 + below(9).unsigned_abs()).collect();
+            let limit = 6 + below(10);
+            let instance = instance(&sizes, 1 + below(2).unsigned_abs());
             let (mut holes, _) = holes(&instance, &offsets, limit);
             let last = Item::new(5);
             let cost = |holes: &mut Holes, offset: i64| -> u64 {
@@ -262,7 +265,7 @@ mod tests {
             };
             let allowed = (0..=limit - instance.size[last]).filter(|&offset| instance.aligned(last, offset) == offset);
             let least = allowed.map(|offset| cost(&mut holes, offset)).min();
-            let most = 1 + below(12);
+            let most = 1 + below(12).unsigned_abs();
             let chosen = holes.cheapest(last, &instance, &weight, most, &mut Rng::new(1, 0));
             let chosen = chosen.map(|offset| {
                 assert!(
