@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use typed_index_collections::{TiVec, ti_vec};
 
 use crate::control::Meter;
-use crate::instance::{Instance, Item};
+use crate::instance::{Instance, Item, Span};
 use crate::occupancy::{Fit, Occupancy};
-use crate::online;
+use crate::online::{self, Manner};
 
 /// The order in which buffers are placed. What is equal keeps the order of the buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,10 @@ const PASSES_OF_LARGE: [(Order, Fit); 3] = [
     (Order::Life, Fit::Lowest),
     (Order::Area, Fit::Lowest),
 ];
+/// Where fewer are alive at a time, on average, these come before the other passes in the order of time: they take little time then.
+const FEW_ALIVE: usize = 100;
+/// After so many passes in the order of time that lower nothing, one after the other, there are no more.
+const FRUITLESS: usize = 3;
 /// What is left when the time is up takes this multiple of the time that all buffers took.
 const FINISHING: u32 = 2;
 
@@ -49,31 +53,67 @@ pub(crate) fn place(instance: &Instance, meter: &mut Meter<'_>) -> TiVec<Item, i
         return lowest(instance, &PASSES, None, None, meter);
     }
     let began = Instant::now();
-    let free: Vec<Item> = instance
-        .size
-        .keys()
-        .filter(|&item| instance.pinned[item].is_none())
-        .collect();
-    let mut offsets: TiVec<Item, i64> = instance.pinned.iter().map(|pinned| pinned.unwrap_or(0)).collect();
-    let pinned = instance
-        .size
-        .keys()
-        .filter_map(|item| Some(instance.pinned[item]? + instance.size[item]));
-    online::place(instance, &free, pinned.max().unwrap_or(0), &mut offsets);
-    let reserve = FINISHING * began.elapsed();
-    let found = (instance.height(&offsets), offsets);
-    lowest(instance, &PASSES_OF_LARGE, Some(found), Some(reserve), meter)
+    let mut manners = Manner::all();
+    let mut found = None;
+    in_order_of_time(
+        instance,
+        &mut manners.by_ref().take(1),
+        &mut found,
+        Duration::ZERO,
+        meter,
+    );
+    let each = began.elapsed() * 5 / 4;
+    let reserve = FINISHING * each;
+    let alive: usize = instance.spans.iter().flatten().map(Span::len).sum();
+    if alive < FEW_ALIVE * instance.sections() {
+        found = Some(lowest(instance, &PASSES_OF_LARGE, found, Some(reserve), meter));
+        in_order_of_time(instance, &mut manners, &mut found, each, meter);
+        return found.unwrap_or_default();
+    }
+    in_order_of_time(instance, &mut manners, &mut found, each, meter);
+    lowest(instance, &PASSES_OF_LARGE, found, Some(reserve), meter)
+}
+
+/// Lowers what was found by passes in the order of time, each of which takes no longer than what is reserved. The first one is always made.
+fn in_order_of_time(
+    instance: &Instance,
+    manners: &mut dyn Iterator<Item = Manner>,
+    found: &mut Option<TiVec<Item, i64>>,
+    reserve: Duration,
+    meter: &mut Meter<'_>,
+) {
+    let mut least = found.as_ref().map_or(i64::MAX, |found| instance.height(found));
+    let items = instance.size.keys();
+    let free: Vec<Item> = items.filter(|&item| instance.pinned[item].is_none()).collect();
+    let pinned = instance.pinned.iter().zip(&instance.size);
+    let base = pinned.filter_map(|(pinned, size)| Some((*pinned)? + size)).max();
+    let mut fruitless = 0;
+    for manner in manners {
+        if found.is_some() && (fruitless == FRUITLESS || least == instance.bound || meter.is_over_within(reserve)) {
+            return;
+        }
+        let mut offsets: TiVec<Item, i64> = instance.pinned.iter().map(|pinned| pinned.unwrap_or(0)).collect();
+        online::place(instance, &free, base.unwrap_or(0), manner, &mut offsets);
+        if found.is_some() {
+            meter.tick(instance.len() as u64);
+        }
+        let height = instance.height(&offsets);
+        fruitless += 1;
+        if height < least {
+            (least, *found, fruitless) = (height, Some(offsets), 0);
+        }
+    }
 }
 
 /// The lowest placement that was found or that the passes make. Within the time that is reserved, a pass is finished in the order of time.
 fn lowest(
     instance: &Instance,
     passes: &[(Order, Fit)],
-    found: Option<(i64, TiVec<Item, i64>)>,
+    found: Option<TiVec<Item, i64>>,
     reserve: Option<Duration>,
     meter: &mut Meter<'_>,
 ) -> TiVec<Item, i64> {
-    let mut best = found;
+    let mut best = found.map(|found| (instance.height(&found), found));
     for &(order, fit) in passes {
         let least = best.as_ref().map_or(i64::MAX, |(height, _)| *height);
         if least == instance.bound || best.is_some() && meter.is_over_within(reserve.unwrap_or_default()) {
@@ -135,7 +175,9 @@ fn pack(instance: &Instance, order: &[Item], fit: Fit, mut limits: Option<Limits
             meter.tick(1);
             if meter.is_over_within(reserve.unwrap_or_default()) {
                 (*reserve)?;
-                online::place(instance, &order[at..], top, &mut offsets);
+                if let Some(manner) = Manner::all().next() {
+                    online::place(instance, &order[at..], top, manner, &mut offsets);
+                }
                 return Some(offsets);
             }
         }

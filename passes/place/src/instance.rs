@@ -126,6 +126,16 @@ impl Instance {
         }
     }
 
+    /// The highest offset up to `to` that the buffer may have; below 0 where `to` is.
+    pub(crate) fn aligned_down(&self, item: Item, to: i64) -> i64 {
+        let alignment = self.alignment[item];
+        if alignment == 1 {
+            to
+        } else {
+            to - to.rem_euclid(alignment)
+        }
+    }
+
     /// The end of the buffer that ends last.
     pub(crate) fn height(&self, offsets: &TiVec<Item, i64>) -> i64 {
         let ends = offsets.iter().zip(&self.size).map(|(offset, size)| offset + size);

@@ -7,9 +7,10 @@
 //! 1. `place`: buffers that never meet in time are placed apart, as parts; `space`: several blocks become one;
 //! 2. `instance`: a part in flat arrays, sections of time instead of times;
 //! 3. `heuristic`: passes over the buffers in a fixed order, each into the lowest or the tightest hole of `occupancy`; `n log n` for each
-//!    of few holes; before these, of very many buffers, one in the order of time (`online`), which is `n log n` always;
-//! 4. `minimise`: attempts between the bound and the height that the heuristics reach;
-//! 5. `search`: the attempts: a canonical placement within a capacity, or the proof that there is none.
+//!    of few holes; before these, of very many buffers, some in the order of time (`online`), which are `n log n` always;
+//! 4. `minimise`: attempts between the bound and the height that the heuristics reach, in turns by
+//! 5. `search`: a canonical placement within a capacity, or the proof that there is none;
+//! 6. `repair`: where many buffers are tiny, a local search that places the large ones first.
 //!
 //! What is claimed rests on one of two proofs. *Load*: at one time that much is taken, which `remat-verify` recounts. *Refutation*: the
 //! search tried all canonical placements.
@@ -22,6 +23,7 @@ mod minimise;
 mod occupancy;
 mod online;
 mod place;
+mod repair;
 mod search;
 mod space;
 

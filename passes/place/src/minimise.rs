@@ -1,4 +1,4 @@
-//! The lowest placement of one part: heuristics from above, the exact search between them and the bound.
+//! The lowest placement of one part: heuristics from above, the exact search and a local one between them and the bound.
 
 use remat_plan::PlacementProof;
 use typed_index_collections::TiVec;
@@ -6,6 +6,7 @@ use typed_index_collections::TiVec;
 use crate::control::Meter;
 use crate::heuristic;
 use crate::instance::{Instance, Item};
+use crate::repair::Repair;
 use crate::search::{Answer, Search};
 
 /// Pairs of buffers that meet in time, up to which the exact search is used: lists of neighbours have two entries for each.
@@ -17,6 +18,9 @@ const STACK: usize = 1 << 20;
 const FIRST_ATTEMPT: u64 = 60_000;
 /// Attempts above the bound have this part of the tries, but not fewer than the first one.
 const ABOVE_BOUND: u64 = 2;
+/// Tries of the exact search before the local search goes on, and how many that has for each of these: its tries take less time.
+const TURN: u64 = 8_000;
+const REPAIR: u64 = 4;
 /// A round narrows the gap between bound and height down to this part of it.
 const NARROWED: i64 = 8;
 /// The search gives up after this many tries without progress, divided by the number of buffers, ...
@@ -72,6 +76,23 @@ impl Found {
         }
     }
 
+    /// Notes what came of an attempt at a capacity.
+    fn note(
+        &mut self,
+        answer: Answer,
+        offsets: impl FnOnce() -> TiVec<Item, i64>,
+        capacity: i64,
+        instance: &Instance,
+        meter: &Meter<'_>,
+    ) -> Answer {
+        match answer {
+            Answer::Placed => self.lower_to(offsets(), instance, meter),
+            Answer::Impossible => self.refute(capacity, meter),
+            Answer::Stopped => {}
+        }
+        answer
+    }
+
     fn refute(&mut self, capacity: i64, meter: &Meter<'_>) {
         if capacity >= self.bound {
             self.bound = capacity + 1;
@@ -109,8 +130,11 @@ pub(crate) fn search(instance: &Instance, found: &mut Found, aim: Aim, seed: u64
     let stack = STACK + instance.len() * STACK_PER_BUFFER;
     let worker = std::thread::Builder::new().name("place".to_owned()).stack_size(stack);
     let work = || {
-        let mut search = Search::new(instance, neighbours, seed);
-        attempts(instance, &mut search, found, aim, meter);
+        let mut methods = Methods {
+            search: Search::new(instance, &neighbours, seed),
+            repair: Repair::new(instance, &neighbours, seed),
+        };
+        attempts(instance, &mut methods, found, aim, meter);
     };
     std::thread::scope(|scope| {
         // Without a thread there is no search; what the heuristics found stands.
@@ -122,17 +146,27 @@ pub(crate) fn search(instance: &Instance, found: &mut Found, aim: Aim, seed: u64
     });
 }
 
+/// How a capacity is attempted.
+struct Methods<'a> {
+    search: Search<'a>,
+    /// Where it helps.
+    repair: Option<Repair<'a>>,
+}
+
 /// Attempts at the least height that is not refuted, then by bisection between it and the height that was found, in rounds of more tries.
-fn attempts(instance: &Instance, search: &mut Search<'_>, found: &mut Found, aim: Aim, meter: &mut Meter<'_>) {
+fn attempts(instance: &Instance, methods: &mut Methods<'_>, found: &mut Found, aim: Aim, meter: &mut Meter<'_>) {
     let patience = PATIENCE / (instance.len() as u64).max(1);
     let mut tries = FIRST_ATTEMPT;
+    if matches!(aim, Aim::Lowest(_)) {
+        methods.approach(instance, found, aim.target(found.bound), meter);
+    }
     while !found.is_enough(aim) && !meter.is_over() {
         let idle = meter.tries() - found.progress;
         if idle > patience && idle / PATIENCE_FACTOR > found.progress {
             return;
         }
         let target = aim.target(found.bound);
-        if attempt(instance, search, found, target, tries, meter) != Answer::Stopped {
+        if methods.attempt(instance, found, target, tries, meter) != Answer::Stopped {
             continue;
         }
         if matches!(aim, Aim::Lowest(_)) {
@@ -141,7 +175,7 @@ fn attempts(instance: &Instance, search: &mut Search<'_>, found: &mut Found, aim
             while reached - failed > narrow && !meter.is_over() {
                 let middle = failed + (reached - failed) / 2;
                 let tries = (tries / ABOVE_BOUND).max(FIRST_ATTEMPT);
-                match attempt(instance, search, found, middle, tries, meter) {
+                match methods.attempt(instance, found, middle, tries, meter) {
                     Answer::Placed => reached = found.height.min(middle),
                     Answer::Impossible | Answer::Stopped => failed = middle,
                 }
@@ -151,19 +185,45 @@ fn attempts(instance: &Instance, search: &mut Search<'_>, found: &mut Found, aim
     }
 }
 
-fn attempt(
-    instance: &Instance,
-    search: &mut Search<'_>,
-    found: &mut Found,
-    capacity: i64,
-    tries: u64,
-    meter: &mut Meter<'_>,
-) -> Answer {
-    let answer = search.attempt(capacity, tries, meter);
-    match answer {
-        Answer::Placed => found.lower_to(search.offsets(), instance, meter),
-        Answer::Impossible => found.refute(capacity, meter),
-        Answer::Stopped => {}
+impl Methods<'_> {
+    /// Halves the gap above the target by the local search as long as it takes few tries, unless the exact search reaches the target at once.
+    fn approach(&mut self, instance: &Instance, found: &mut Found, target: i64, meter: &mut Meter<'_>) {
+        let Some(repair) = &mut self.repair else { return };
+        let answer = self.search.attempt(target, TURN, meter);
+        found.note(answer, || self.search.offsets(), target, instance, meter);
+        let narrow = ((found.height - target) / NARROWED).max(1);
+        while answer == Answer::Stopped && found.height - target > narrow && !meter.is_over() {
+            let middle = target + (found.height - target) / 2;
+            let answer = repair.attempt(middle, TURN, meter);
+            if found.note(answer, || repair.offsets(), middle, instance, meter) != Answer::Placed {
+                return;
+            }
+        }
     }
-    answer
+
+    /// One attempt, by the exact search and by the local one in turns.
+    fn attempt(
+        &mut self,
+        instance: &Instance,
+        found: &mut Found,
+        capacity: i64,
+        tries: u64,
+        meter: &mut Meter<'_>,
+    ) -> Answer {
+        let Some(repair) = &mut self.repair else {
+            let answer = self.search.attempt(capacity, tries, meter);
+            return found.note(answer, || self.search.offsets(), capacity, instance, meter);
+        };
+        let end = meter.tries().saturating_add(tries * (1 + REPAIR));
+        loop {
+            let answer = self.search.attempt(capacity, TURN, meter);
+            if answer != Answer::Stopped {
+                return found.note(answer, || self.search.offsets(), capacity, instance, meter);
+            }
+            let answer = repair.attempt(capacity, TURN * REPAIR, meter);
+            if answer != Answer::Stopped || meter.is_over() || meter.tries() >= end {
+                return found.note(answer, || repair.offsets(), capacity, instance, meter);
+            }
+        }
+    }
 }

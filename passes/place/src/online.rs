@@ -1,24 +1,99 @@
-//! Placing buffers as an allocator does at run time, each into the tightest hole when it begins, but from the fullest time on and in both
-//! directions. Takes time `n log n`, whatever is alive together.
+//! Placing buffers as an allocator does at run time, each when it begins, but from the fullest time on, in both directions, and with knowledge
+//! of the time at which each ends: of several holes, the one beside a buffer that ends soon before or after is taken, so that what becomes free is
+//! in one piece. Takes time `n log n`, whatever is alive together.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
 use crate::instance::{Instance, Item, Span};
 
-/// So many holes are tried, tightest first: alignments may make one too small.
-const HOLES: usize = 8;
+/// How buffers are placed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    column: Column,
+    /// So many holes are compared, tightest first: alignments may make one too small.
+    holes: usize,
+    waste: Waste,
+}
+
+/// The order of the buffers of the fullest time, from the lowest offset on.
+#[derive(Clone, Copy, Debug)]
+enum Column {
+    /// Largest first.
+    Size,
+    /// Longest life first.
+    Life,
+}
+
+/// What is multiplied with the difference between the times at which two buffers end, by what a hole has left.
+#[derive(Clone, Copy, Debug)]
+enum Waste {
+    FourthRoot,
+    Root,
+    Whole,
+    Nothing,
+}
+
+impl Manner {
+    /// The first one does well on most buffers.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let wastes = [Waste::FourthRoot, Waste::Root, Waste::Whole, Waste::Nothing];
+        let holes = [8, 16, 32]
+            .into_iter()
+            .flat_map(move |holes| wastes.map(|waste| (holes, waste)));
+        holes.flat_map(|(holes, waste)| [Column::Size, Column::Life].map(|column| Self { column, holes, waste }))
+    }
+}
+
+impl Waste {
+    fn factor(self, left: i64) -> f64 {
+        let left = (left + 1) as f64;
+        match self {
+            Self::FourthRoot => left.sqrt().sqrt(),
+            Self::Root => left.sqrt(),
+            Self::Whole => left,
+            Self::Nothing => 1.0,
+        }
+    }
+}
 
 /// What is free between the lowest offset and the end of what was taken so far; holes do not touch.
 struct Holes {
     by_offset: BTreeMap<i64, i64>,
     by_size: BTreeSet<(i64, i64)>,
     end: i64,
+    /// When the buffer that begins at an offset ends, and when the one that ends there does.
+    above: FxHashMap<i64, usize>,
+    below: FxHashMap<i64, usize>,
 }
 
 impl Holes {
+    fn new(end: i64) -> Self {
+        Self {
+            by_offset: BTreeMap::new(),
+            by_size: BTreeSet::new(),
+            end,
+            above: FxHashMap::default(),
+            below: FxHashMap::default(),
+        }
+    }
+
+    /// Notes a buffer that ends at this time.
+    fn note(&mut self, start: i64, end: i64, until: usize) {
+        self.above.insert(start, until);
+        self.below.insert(end, until);
+    }
+
+    /// Notes that a buffer has ended.
+    fn free(&mut self, start: i64, end: i64) {
+        self.above.remove(&start);
+        self.below.remove(&end);
+        self.add(start, end);
+    }
+
     fn add(&mut self, mut start: i64, mut end: i64) {
         if let Some((&before, &until)) = self.by_offset.range(..start).next_back()
             && until == start
@@ -43,14 +118,36 @@ impl Holes {
         self.by_size.remove(&(end - start, start));
     }
 
-    /// The offset of a buffer in a hole or behind all.
-    fn take(&mut self, instance: &Instance, item: Item) -> i64 {
+    /// The hole whose neighbour ends at about this time, as start and end, and the offset in it.
+    fn fitting(&self, instance: &Instance, item: Item, until: usize, manner: Manner) -> Option<(i64, i64, i64)> {
         let size = instance.size[item];
-        let mut tightest = self.by_size.range((size, i64::MIN)..).take(HOLES);
-        let fitting = tightest.find_map(|&(width, start)| {
-            let offset = instance.aligned(item, start);
-            (offset + size <= start + width).then_some((start, start + width, offset))
-        });
+        let mut best: Option<(f64, (i64, i64, i64))> = None;
+        for &(width, start) in self.by_size.range((size, i64::MIN)..).take(manner.holes) {
+            let end = start + width;
+            let lowest = instance.aligned(item, start);
+            let highest = instance.aligned_down(item, end - size);
+            if highest < lowest {
+                continue;
+            }
+            let factor = manner.waste.factor(width - size);
+            for (offset, other) in [(lowest, self.below.get(&start)), (highest, self.above.get(&end))] {
+                let apart = other.map_or(usize::MAX, |&other| other.abs_diff(until).saturating_add(1));
+                let cost = apart as f64 * factor;
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, (start, end, offset)));
+                }
+            }
+            if width == size {
+                break;
+            }
+        }
+        best.map(|(_, hole)| hole)
+    }
+
+    /// The offset of a buffer in a hole or after all.
+    fn take(&mut self, instance: &Instance, item: Item, until: usize, manner: Manner) -> i64 {
+        let size = instance.size[item];
+        let fitting = self.fitting(instance, item, until, manner);
         if let Some((start, end, offset)) = fitting {
             self.remove(start, end);
             if start < offset {
@@ -71,14 +168,16 @@ impl Holes {
     }
 }
 
-/// Places buffers, none of which is pinned, from `base` on: those of the fullest section below each other, the largest first, then those that
-/// begin later in the order in which they begin, then those that end before in the order in which they end, backwards. Where most is taken,
+/// Places buffers, none of which is pinned, from `base` on: those of the fullest section below each other, then those that begin later in the order in which they begin, then those that end before in the order in which they end, backwards. Where most is taken,
 /// nothing is lost this way. Gaps in lifetimes are not used.
-pub(crate) fn place(instance: &Instance, items: &[Item], base: i64, offsets: &mut TiVec<Item, i64>) {
+pub(crate) fn place(instance: &Instance, items: &[Item], base: i64, manner: Manner, offsets: &mut TiVec<Item, i64>) {
     let fullest = instance.fullest(items);
     let alive = |item: Item| instance.hull(item).contains(&fullest);
     let mut column: Vec<Item> = items.iter().copied().filter(|&item| alive(item)).collect();
-    column.sort_by_key(|&item| (Reverse(instance.size[item]), item));
+    column.sort_by_key(|&item| match manner.column {
+        Column::Size => (Reverse(instance.size[item].unsigned_abs()), item),
+        Column::Life => (Reverse(instance.life[item]), item),
+    });
     let mut end = base;
     for &item in &column {
         offsets[item] = instance.aligned(item, end);
@@ -88,14 +187,30 @@ pub(crate) fn place(instance: &Instance, items: &[Item], base: i64, offsets: &mu
     let later = items.iter().copied();
     let later = later.filter(|&item| instance.hull(item).start > fullest);
     let forward = |item: Item| instance.hull(item);
-    sweep(instance, &column, later.collect(), (base, end), forward, offsets);
+    sweep(
+        instance,
+        &column,
+        later.collect(),
+        (base, end),
+        manner,
+        forward,
+        offsets,
+    );
     let before = items.iter().copied();
     let before = before.filter(|&item| instance.hull(item).end <= fullest);
     let backward = |item: Item| {
         let hull = instance.hull(item);
         sections - hull.end..sections - hull.start
     };
-    sweep(instance, &column, before.collect(), (base, end), backward, offsets);
+    sweep(
+        instance,
+        &column,
+        before.collect(),
+        (base, end),
+        manner,
+        backward,
+        offsets,
+    );
 }
 
 /// Places buffers in the order in which they begin, after a column of buffers that takes these offsets.
@@ -104,21 +219,19 @@ fn sweep(
     column: &[Item],
     mut items: Vec<Item>,
     (base, end): (i64, i64),
+    manner: Manner,
     time: impl Fn(Item) -> Span,
     offsets: &mut TiVec<Item, i64>,
 ) {
     items.sort_by_key(|&item| (time(item).start, Reverse(instance.size[item]), item));
-    let mut holes = Holes {
-        by_offset: BTreeMap::new(),
-        by_size: BTreeSet::new(),
-        end,
-    };
+    let mut holes = Holes::new(end);
     let mut below = base;
     for &item in column {
         if below < offsets[item] {
             holes.add(below, offsets[item]);
         }
         below = offsets[item] + instance.size[item];
+        holes.note(offsets[item], below, time(item).end);
     }
     let ends = column.iter().map(|&item| Reverse((time(item).end, item)));
     let mut alive: BinaryHeap<Reverse<(usize, Item)>> = ends.collect();
@@ -128,9 +241,11 @@ fn sweep(
             && end <= time.start
         {
             alive.pop();
-            holes.add(offsets[gone], offsets[gone] + instance.size[gone]);
+            holes.free(offsets[gone], offsets[gone] + instance.size[gone]);
         }
-        offsets[item] = holes.take(instance, item);
+        let offset = holes.take(instance, item, time.end, manner);
+        offsets[item] = offset;
+        holes.note(offset, offset + instance.size[item], time.end);
         alive.push(Reverse((time.end, item)));
     }
 }
@@ -160,23 +275,42 @@ mod tests {
             demand(6, 4, 6),
         ]);
         let items: Vec<Item> = instance.size.keys().collect();
-        let mut offsets = ti_vec![0; items.len()];
-        place(&instance, &items, 10, &mut offsets);
-        assert_eq!(instance.height(&offsets), 10 + instance.bound);
-        for (a, b) in items.iter().flat_map(|&a| items.iter().map(move |&b| (a, b))) {
-            let apart = offsets[a] + instance.size[a] <= offsets[b] || offsets[b] + instance.size[b] <= offsets[a];
-            assert!(a == b || apart || !instance.meet(a, b), "{a:?} {b:?} {offsets:?}");
+        for manner in Manner::all() {
+            let mut offsets = ti_vec![0; items.len()];
+            place(&instance, &items, 10, manner, &mut offsets);
+            assert_eq!(instance.height(&offsets), 10 + instance.bound, "{manner:?}");
+            for (a, b) in items.iter().flat_map(|&a| items.iter().map(move |&b| (a, b))) {
+                let apart = offsets[a] + instance.size[a] <= offsets[b] || offsets[b] + instance.size[b] <= offsets[a];
+                assert!(a == b || apart || !instance.meet(a, b), "{a:?} {b:?} {offsets:?}");
+            }
+            assert!(offsets.iter().all(|&offset| offset >= 10));
         }
-        assert!(offsets.iter().all(|&offset| offset >= 10));
+    }
+
+    #[test]
+    fn a_buffer_goes_beside_one_that_ends_when_it_does() {
+        let instance = Instance::new(&[Demand {
+            size: 1,
+            alignment: 1,
+            taken: smallvec![0..1],
+            pinned: None,
+        }]);
+        let mut holes = Holes::new(30);
+        for (start, end, until) in [(0, 5, 9), (7, 10, 3), (10, 20, 4), (23, 30, 8)] {
+            holes.note(start, end, until);
+        }
+        holes.add(5, 7);
+        holes.add(20, 23);
+        let manner = Manner::all().next().unwrap();
+        let take = |until| holes.fitting(&instance, Item::new(0), until, manner);
+        assert_eq!(take(3), Some((5, 7, 6)));
+        assert_eq!(take(4), Some((20, 23, 20)));
+        assert_eq!(take(9), Some((5, 7, 5)));
     }
 
     #[test]
     fn holes_that_touch_become_one_and_the_last_one_has_no_end() {
-        let mut holes = Holes {
-            by_offset: BTreeMap::new(),
-            by_size: BTreeSet::new(),
-            end: 20,
-        };
+        let mut holes = Holes::new(20);
         holes.add(2, 5);
         holes.add(8, 10);
         holes.add(5, 8);

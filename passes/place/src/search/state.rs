@@ -25,7 +25,7 @@ pub(crate) enum Answer {
 /// A search and what it learned.
 pub(crate) struct Search<'a> {
     pub(super) instance: &'a Instance,
-    pub(super) neighbours: TiVec<Item, Vec<Item>>,
+    pub(super) neighbours: &'a TiVec<Item, Vec<Item>>,
     /// No buffer may end above it.
     pub(super) capacity: i64,
     /// `None` where it is open.
@@ -54,7 +54,7 @@ pub(crate) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// A search on buffers that are connected in time: there is no time between any two of them at which none is alive.
-    pub(crate) fn new(instance: &'a Instance, neighbours: TiVec<Item, Vec<Item>>, seed: u64) -> Self {
+    pub(crate) fn new(instance: &'a Instance, neighbours: &'a TiVec<Item, Vec<Item>>, seed: u64) -> Self {
         let mut crossing = vec![0; instance.sections()];
         for item in instance.size.keys() {
             let hull = instance.hull(item);

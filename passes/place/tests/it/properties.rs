@@ -63,8 +63,45 @@ proptest! {
     }
 }
 
+/// Some large buffers, and tiny ones that take thousandths of what these do.
+fn large_and_tiny(most: usize, times: u64) -> impl Strategy<Value = TiVec<BufferId, Buffer>> {
+    let tiny = buffers(most, times, 6);
+    (buffers(most, times, 9), tiny, prop::option::of(0..3u64)).prop_map(|(mut buffers, tiny, pinned)| {
+        for buffer in &mut buffers {
+            buffer.size *= 100_000;
+        }
+        if let Some(first) = buffers.raw.first_mut() {
+            first.pinned = pinned.map(|offset| offset * first.alignment);
+        }
+        buffers.extend(tiny);
+        buffers
+            .iter_mut_enumerated()
+            .for_each(|(id, buffer)| buffer.name = id.index().to_string());
+        buffers
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn large_buffers_with_tiny_ones_are_placed_as_low_as_they_can_be(buffers in large_and_tiny(4, 6)) {
+        let outcome = lowest(&buffers);
+        prop_assert_eq!(outcome.certificate.status, Status::Optimal);
+        // The exact search alone, without tiny buffers in the way, says whether the large ones can be lower.
+        let large: TiVec<BufferId, Buffer> = buffers.iter().filter(|buffer| buffer.size >= 100_000).cloned().collect();
+        prop_assert!(lowest(&large).certificate.height <= outcome.certificate.height);
+    }
+
+    #[test]
+    fn many_large_and_tiny_buffers_are_placed_validly(buffers in large_and_tiny(60, 30), tries in 0..20_000u64) {
+        let control = SolveControl::new().seed(tries % 3).step_limit(tries);
+        let outcome = checked(&buffers, &Blocks::Lowest, &control);
+        prop_assert_eq!(place(&buffers, &Blocks::Lowest, None, &control).unwrap(), outcome.clone());
+        let height = outcome.certificate.height.unwrap();
+        let within = checked(&buffers, &Blocks::Given(vec![height]), &control);
+        prop_assert!(within.certificate.status != Status::Infeasible);
+    }
 
     #[test]
     fn placements_are_valid_whatever_ends_the_search(
