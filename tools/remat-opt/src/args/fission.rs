@@ -35,9 +35,9 @@ const AXES: Choice<Axis> = Choice(&[
 
 #[derive(Debug, Args)]
 pub(crate) struct FissionArgs {
-    /// Whether stretches of large ops may run tile by tile: `off`, `exact`, `any` [default: exact for ONNX Runtime, else off].
+    /// Whether large ops may run tile by tile: `off`, `exact`, `any`.
     ///
-    /// `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
+    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
     /// how sums are rounded; then outputs are not compared bit by bit.
     #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL)]
     fission: Option<Fission>,

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
             models::a_plan_for_a_laid_out_graph_is_checked_on_that_graph,
             Need::OnnxRuntime
         ),
+        trial!(models::a_plan_for_tiles_is_checked_on_tiles, Need::OnnxRuntime),
     ];
     #[cfg(target_os = "linux")]
     let signals = [

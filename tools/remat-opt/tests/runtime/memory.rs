@@ -108,8 +108,9 @@ pub(crate) fn a_plan_needs_a_model_that_is_written() {
         assert_eq!(output.status.code(), Some(2), "{line}");
     }
     for option in ["--arena-plan", "--settings"] {
-        let mut command = with_runtime(&format!("{MLP} {option} --device cuda:0 -o"));
-        let output = command.arg(folder.path("out.onnx")).output().expect("the program runs");
+        let mut command = with_runtime(&format!("{MLP} {option} --device cuda:0"));
+        let output = command.arg("-o").arg(folder.path("out.onnx")).output();
+        let output = output.expect("the program runs");
         assert_eq!(output.status.code(), Some(2));
         assert_contains_all(
             &String::from_utf8_lossy(&output.stderr),

@@ -136,7 +136,11 @@ pub(crate) fn a_plan_for_a_fused_graph_is_checked_on_that_graph() {
 }
 
 pub(crate) fn a_plan_for_a_laid_out_graph_is_checked_on_that_graph() {
-    is_applied_again("", UNET, &["laid out for this machine"]);
+    is_applied_again("--fission off", UNET, &["laid out for this machine"]);
+}
+
+pub(crate) fn a_plan_for_tiles_is_checked_on_tiles() {
+    is_applied_again("", UNET, &["\"tiling\": {", "\"fused_by\": \"ONNX Runtime"]);
 }
 
 /// Convolutions with activations, which the runtime fuses.
