@@ -18,6 +18,8 @@ const STACK: usize = 1 << 20;
 const FIRST_ATTEMPT: u64 = 60_000;
 /// Attempts above the bound have this part of the tries, but not fewer than the first one.
 const ABOVE_BOUND: u64 = 2;
+/// Tries of the exact search at the bound before the local search begins: enough for the recorded training step of a ResNet-18.
+const ALONE: u64 = 30_000;
 /// Tries of the exact search before the local search goes on, and how many that has for each of these: its tries take less time.
 const TURN: u64 = 8_000;
 const REPAIR: u64 = 4;
@@ -189,7 +191,7 @@ impl Methods<'_> {
     /// Halves the gap above the target by the local search as long as it takes few tries, unless the exact search reaches the target at once.
     fn approach(&mut self, instance: &Instance, found: &mut Found, target: i64, meter: &mut Meter<'_>) {
         let Some(repair) = &mut self.repair else { return };
-        let answer = self.search.attempt(target, TURN, meter);
+        let answer = self.search.attempt(target, ALONE, meter);
         found.note(answer, || self.search.offsets(), target, instance, meter);
         let narrow = ((found.height - target) / NARROWED).max(1);
         while answer == Answer::Stopped && found.height - target > narrow && !meter.is_over() {

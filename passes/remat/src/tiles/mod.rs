@@ -57,7 +57,7 @@ impl Model {
         let onnx = self.onnx().ok_or(FissionError::NotOnnx)?;
         let whole = onnx.graph_with_integers(&options.import()).map_err(ReadError::Onnx)?;
         let graph = remat_fission::apply(&whole, tiling, Exactness::Any).map_err(FissionError::Tiling)?;
-        // CHECK
+        remat_verify::check_fission(&whole, &graph).map_err(FissionError::Rejected)?;
         let mut own = options.clone();
         if let Some(file) = &options.profile {
             own.profile = Some(profile_of_tiles(file, &whole, &graph, &options.device()?));

@@ -97,7 +97,13 @@ fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
                 }
                 row.extend([megabytes(exact(true)), added_time(&found)]);
                 if place == 1 {
-                    row.push(found.model.tiling().map_or(0, |tiling| tiling.stretches.len()).to_string());
+                    row.push(
+                        found
+                            .model
+                            .tiling()
+                            .map_or(0, |tiling| tiling.stretches.len())
+                            .to_string(),
+                    );
                 }
             }
             Err(why) => row.extend(why),

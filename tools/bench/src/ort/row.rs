@@ -27,7 +27,7 @@ pub(super) fn megabytes(bytes: Option<u64>) -> String {
 }
 
 /// Measured time beyond the model as it came where nothing is set, in per cent.
-fn added_time(deployment: &Deployment) -> String {
+pub(super) fn added_time(deployment: &Deployment) -> String {
     let ratio = deployment.check.as_ref().and_then(|check| check.time_ratio);
     ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{:+.1}", 100.0 * (ratio - 1.0)))
 }

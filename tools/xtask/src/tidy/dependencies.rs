@@ -65,6 +65,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-schedule",
             "remat-ortools",
             "remat-dtr",
+            "remat-fission",
             "remat-place",
         ],
     ),
