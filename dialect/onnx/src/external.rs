@@ -96,6 +96,14 @@ impl Folder {
         })
     }
 
+    /// The same folder for another model, even where it is gone by now: a model without data files does not need it.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            canonical: self.canonical.clone(),
+            files: Mutex::default(),
+        }
+    }
+
     /// The folder without links.
     pub(crate) fn path(&self) -> &Path {
         &self.canonical

@@ -113,11 +113,7 @@ impl OnnxModel {
     /// Those of [`OnnxModel::export_proto`] and [`OnnxModel::open_for_run`].
     pub fn rewritten(&self, rewritten: &Graph, options: &ImportOptions) -> Result<Self, OnnxError> {
         let proto = self.export_without_readers(rewritten)?;
-        let folder = self
-            .folder
-            .as_ref()
-            .map(|folder| Folder::open(folder.path()))
-            .transpose()?;
+        let folder = self.folder.as_ref().map(Folder::again);
         Self::finish(proto, folder, self.path.as_deref(), Follows::All, options)
     }
 

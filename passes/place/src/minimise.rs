@@ -159,8 +159,10 @@ struct Methods<'a> {
 fn attempts(instance: &Instance, methods: &mut Methods<'_>, found: &mut Found, aim: Aim, meter: &mut Meter<'_>) {
     let patience = PATIENCE / (instance.len() as u64).max(1);
     let mut tries = FIRST_ATTEMPT;
-    if matches!(aim, Aim::Lowest(_)) {
-        methods.approach(instance, found, aim.target(found.bound), meter);
+    if methods.repair.is_some() {
+        let target = aim.target(found.bound);
+        let answer = methods.search.attempt(target, ALONE, meter);
+        found.note(answer, || methods.search.offsets(), target, instance, meter);
     }
     while !found.is_enough(aim) && !meter.is_over() {
         let idle = meter.tries() - found.progress;
@@ -188,21 +190,6 @@ fn attempts(instance: &Instance, methods: &mut Methods<'_>, found: &mut Found, a
 }
 
 impl Methods<'_> {
-    /// Halves the gap above the target by the local search as long as it takes few tries, unless the exact search reaches the target at once.
-    fn approach(&mut self, instance: &Instance, found: &mut Found, target: i64, meter: &mut Meter<'_>) {
-        let Some(repair) = &mut self.repair else { return };
-        let answer = self.search.attempt(target, ALONE, meter);
-        found.note(answer, || self.search.offsets(), target, instance, meter);
-        let narrow = ((found.height - target) / NARROWED).max(1);
-        while answer == Answer::Stopped && found.height - target > narrow && !meter.is_over() {
-            let middle = target + (found.height - target) / 2;
-            let answer = repair.attempt(middle, TURN, meter);
-            if found.note(answer, || repair.offsets(), middle, instance, meter) != Answer::Placed {
-                return;
-            }
-        }
-    }
-
     /// One attempt, by the exact search and by the local one in turns.
     fn attempt(
         &mut self,

@@ -22,8 +22,12 @@ const WHOLE: f64 = 0.2;
 const SEARCHING: f64 = 0.5;
 /// How many of what is found are planned.
 const PLANNED: usize = 4;
-/// What a peak must be of that without tiles, in thousandths, to be worth them.
-const GAIN_PERMILLE: u64 = 970;
+/// What a peak must be of that without tiles, in thousandths, to be worth them: short searches for plans are that unsure.
+const GAIN_PERMILLE: u64 = 900;
+/// Overhead in per cent up to which a plan without tiles is good enough for a budget.
+const CHEAP_PERCENT: f64 = 0.5;
+/// Share of a peak, as a divisor, by which the next candidate's must differ.
+const APART: u64 = 16;
 /// By how much, in thousandths of its budget, an estimated peak may lie above it: planning lowers most.
 const ABOVE_PERMILLE: u64 = 1_300;
 
@@ -79,7 +83,17 @@ pub fn tile(
     fission: &FissionRequest,
     control: &SolveControl<'_>,
 ) -> Result<Option<Model>, Error> {
+    if request.budget == BudgetSpec::None {
+        return Ok(None);
+    }
     let whole = solve(model, request, &control.share_of_time(WHOLE)).ok();
+    let is_bounded = request.budget.bytes(model.baseline_peak().bytes).is_some();
+    if whole
+        .as_ref()
+        .is_some_and(|whole| is_bounded && whole.overhead.percent() < CHEAP_PERCENT)
+    {
+        return Ok(None);
+    }
     let candidates = candidates(model, options, request, fission, &control.share_of_time(SEARCHING))?;
     let mut best: Option<(Score, Model)> = None;
     let floor = whole.as_ref().map(|whole| Score::of(whole, request));
@@ -136,10 +150,12 @@ fn candidates(
         "tilings were searched for"
     );
     let budget = request.budget.bytes(model.baseline_peak().bytes);
+    let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {
         let is_fast = most.is_none_or(|most| candidate.time_ppm <= 1_000_000 + most);
         let is_low = budget.is_none_or(|budget| candidate.peak <= budget / 1_000 * ABOVE_PERMILLE);
-        is_fast && is_low && !candidate.tiling.stretches.is_empty()
+        let is_gain = candidate.peak < untiled / 1_000 * GAIN_PERMILLE;
+        is_fast && is_low && is_gain
     };
     let mut found: Vec<Candidate> = found.front.into_iter().filter(is_allowed).collect();
     if budget.is_some() {
@@ -147,6 +163,15 @@ fn candidates(
     } else {
         found.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
     }
+    // Those whose peaks are close are close in all.
+    let mut last = None;
+    found.retain(|candidate| {
+        let is_apart = last.is_none_or(|last: u64| candidate.peak.abs_diff(last) > last / APART);
+        if is_apart {
+            last = Some(candidate.peak);
+        }
+        is_apart
+    });
     found.truncate(PLANNED);
     Ok(found)
 }

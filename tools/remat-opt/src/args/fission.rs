@@ -39,7 +39,7 @@ pub(crate) struct FissionArgs {
     ///
     /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
     /// how sums are rounded; then outputs are not compared bit by bit.
-    #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL)]
+    #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
     fission: Option<Fission>,
     /// Numbers of tiles to try.
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..), help_heading = GOAL, hide_short_help = true)]

@@ -8,7 +8,7 @@ use remat::onnx::proto::tensor_shape_proto::Dimension;
 use remat::onnx::proto::{GraphProto, Message, ModelProto, NodeProto, ValueInfoProto};
 use remat::solver::SolveControl;
 use remat::{BaselineOf, Error, LoadOptions, SolveError, SolveRequest};
-use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Strategy, deploy};
+use remat_onnxruntime_deploy::{DeployError, DeployRequest, Deployment, LeftOut, Outputs, Strategy, deploy};
 use remat_onnxruntime_run::{Host, OptimizationLevel, RuntimeError, SessionSettings, run_seeded};
 
 use remat_testing::workspace;
@@ -51,7 +51,26 @@ pub(crate) fn deployed_within(
             solver: "search".to_owned(),
         },
     );
-    deploy(&DeployRequest::new(input, Some(output), &load, &solve), host, control)
+    let request = DeployRequest {
+        fission: None,
+        ..DeployRequest::new(input, Some(output), &load, &solve)
+    };
+    deploy(&request, host, control)
+}
+
+/// The lowest peak with tiles.
+fn tiled(input: &Path, output: &Path, host: &Host) -> Deployment {
+    let load = LoadOptions::default();
+    let solve = SolveRequest {
+        budget: "auto".parse().expect("a budget"),
+        max_overhead: Some(500_000),
+        solver: "search".to_owned(),
+    };
+    let request = DeployRequest::new(input, Some(output), &load, &solve);
+    let control = SolveControl::new()
+        .step_limit(2_000)
+        .time_limit(Duration::from_secs(600));
+    deploy(&request, Some(host), &control).unwrap_or_else(|error| panic!("{error}"))
 }
 
 pub(crate) fn what_is_predicted_is_what_is_measured() {
@@ -88,7 +107,8 @@ pub(crate) fn what_is_predicted_is_what_is_measured() {
     }
 }
 
-/// Scores of an attention, which Softmax overwrites: they are in memory once, in plans as in the runtime, before as after.
+/// Scores of an attention, which Softmax overwrites: they are in memory once, in plans as in the runtime, before as after. In tiles they are never
+/// there as a whole.
 pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() {
     const ROWS: i64 = 1024;
     let node = |op: &str, inputs: &[&str], output: &str| NodeProto {
@@ -137,6 +157,16 @@ pub(crate) fn a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files() 
     let check = found.check.expect("the runtime is here");
     if let Some((before, after)) = check.before.exact.zip(check.after.exact) {
         assert!(is_once(before) && is_once(after), "{before} became {after}");
+    }
+    let found = tiled(&input, &out, &host());
+    assert_eq!(found.strategy, Strategy::Tiled, "{:?}", found.rejected);
+    let stretches = &found.model.tiling().expect("it has tiles").stretches;
+    assert!(stretches.iter().all(|stretch| stretch.tiles > 1), "{stretches:?}");
+    let check = found.check.as_ref().expect("the runtime is here");
+    assert_eq!(check.outputs, Outputs::Identical);
+    if let Some(after) = check.after.exact {
+        assert!(after < scores * 6 / 10, "{after}, and the scores take {scores}");
+        assert!(found.exceeded_prediction().is_none());
     }
 }
 
