@@ -34,6 +34,8 @@ pub struct Model {
     problem: Problem,
     baseline_plan: Plan,
     baseline: Replay,
+    /// What overheads are shares of.
+    untiled_duration: Option<u64>,
     baseline_peak: BaselinePeak,
     /// Whether plans count memory as ONNX Runtime on a CPU takes it.
     is_for_runtime: bool,
@@ -142,6 +144,7 @@ impl Model {
                     of: BaselineOf::FileOrder,
                 },
                 baseline,
+                untiled_duration: None,
                 is_for_runtime: false,
                 setup: None,
                 measured_sizes: BTreeMap::new(),
@@ -192,7 +195,7 @@ impl Model {
     #[must_use]
     pub(crate) fn tiled_from(mut self, whole: &Self, tiling: Tiling) -> Self {
         self.baseline_peak = whole.baseline_peak;
-        self.baseline.duration = whole.baseline.duration;
+        self.untiled_duration = Some(whole.baseline_duration());
         if let (Some(setup), Some(before)) = (&mut self.setup, &whole.setup) {
             setup.fused_by.clone_from(&before.fused_by);
             setup.order_hint.clone_from(&before.order_hint);
@@ -338,6 +341,12 @@ impl Model {
     #[must_use]
     pub fn baseline(&self) -> &Replay {
         &self.baseline
+    }
+
+    /// Duration of running every op once, before stretches were cut into tiles: what overheads are shares of.
+    #[must_use]
+    pub fn baseline_duration(&self) -> u64 {
+        self.untiled_duration.unwrap_or(self.baseline.duration)
     }
 
     /// What the model takes as it is: what shares of memory are of. The peak of [`Model::baseline`] until [`Model::with_baseline_peak`]

@@ -72,7 +72,7 @@ impl Solution {
     pub fn of(model: &Model, problem: Problem, plan: Plan, replay: Replay, certificate: Option<Certificate>) -> Self {
         let overhead = Overhead {
             duration: replay.duration,
-            baseline: model.baseline().duration,
+            baseline: model.baseline_duration(),
         };
         Self {
             problem,

@@ -97,7 +97,7 @@ pub(crate) fn seek(
     goal.apply(&mut problem);
     let allowed = request
         .max_overhead
-        .map(|share| longest(model.baseline().duration, share));
+        .map(|share| longest(model.baseline_duration(), share));
     if let Some(allowed) = allowed.filter(|_| problem.objective != Objective::Time) {
         // Nothing else holds a plan to it that is to be good at something else.
         problem.deadline = Some(problem.deadline.map_or(allowed, |deadline| deadline.min(allowed)));
@@ -116,7 +116,7 @@ pub(crate) fn seek(
             None
         }
         BudgetSpec::Min => Some(allowed.unwrap_or(u64::MAX)),
-        BudgetSpec::Auto => Some(allowed.unwrap_or_else(|| longest(model.baseline().duration, DEFAULT_OVERHEAD))),
+        BudgetSpec::Auto => Some(allowed.unwrap_or_else(|| longest(model.baseline_duration(), DEFAULT_OVERHEAD))),
     };
     let work = |control: &SolveControl<'_>| match longest {
         None => (problem.clone(), solver.solve(&problem, control)),

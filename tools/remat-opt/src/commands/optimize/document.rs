@@ -154,7 +154,7 @@ impl Report {
             baseline_peak_bytes: model.baseline_peak().bytes,
             baseline_of: model.baseline_peak().of,
             peak_bytes: solution.replay.peak,
-            baseline_duration: model.baseline().duration,
+            baseline_duration: solution.overhead.baseline,
             duration: solution.replay.duration,
             overhead_percent: solution.overhead.percent(),
             ops: solution.problem.ops.len(),

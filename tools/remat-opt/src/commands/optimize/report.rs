@@ -68,7 +68,7 @@ fn words(value: &impl serde::Serialize) -> String {
 
 /// What the plan gains and costs, and how good it is.
 pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
-    let (before, after) = (model.baseline(), &solution.replay);
+    let after = &solution.replay;
     let baseline = model.baseline_peak();
     let is_model = model.format() == Format::Onnx;
     let time = |duration: u64| {
@@ -91,7 +91,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             "overhead  {:+.2} %{} ({} -> {}), {} among {}",
             solution.overhead.percent(),
             if is_model { " estimated" } else { "" },
-            time(before.duration),
+            time(solution.overhead.baseline),
             time(after.duration),
             units::count(solution.plan.recomputes(), "recompute"),
             units::count(solution.problem.ops.len(), "op"),
