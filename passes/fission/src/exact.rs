@@ -7,7 +7,7 @@
 //!
 //! | family | exact tiles |
 //! |---|---|
-//! | convolution, product by columns | those whose block is that of the whole; with more threads short sums, or tiles so wide that each thread has full blocks |
+//! | convolution, product by columns | those whose blocks are those of the whole, in every part into which threads divide either |
 //! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block |
 //! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
@@ -42,11 +42,8 @@ const STRIDE: u64 = 128;
 /// The fewest columns of a block.
 const LEAST_COLUMNS: u64 = 16;
 
-/// Columns of a tile per thread beyond which every thread has blocks as long as those of the whole, found by measurement.
-const COLUMNS_PER_THREAD: u64 = 80;
-
-/// Columns from which on the whole is divided among threads.
-const DIVIDED_COLUMNS: u64 = 64;
+/// Threads divide columns at multiples of this number (`MLAS_SGEMM_STRIDEN_THREAD_ALIGN`).
+const THREAD_COLUMNS: u64 = 16;
 
 /// Channels in a block of ONNX Runtime's blocked layout, the least of all machines.
 const CHANNEL_BLOCK: u64 = 8;
@@ -70,11 +67,26 @@ fn block(columns: u64, inner: u64) -> Option<u64> {
     (deep < inner).then_some(deep)
 }
 
-/// Whether a tile of so many columns adds up in the order of the whole.
+/// Whether all parts into which up to `threads` threads divide a whole and a tile of so many columns add up in one order.
 fn same_blocks(whole: u64, tile: u64, inner: u64, threads: u32) -> bool {
-    let threads = u64::from(threads);
-    let is_divided_alike = tile > COLUMNS_PER_THREAD * threads && whole > DIVIDED_COLUMNS;
-    block(whole, inner) == block(tile, inner) && (threads <= 1 || inner <= STRIDE || is_divided_alike)
+    let all = [whole, tile];
+    let parts = all
+        .iter()
+        .flat_map(|&columns| (1..=u64::from(threads.max(1))).flat_map(move |threads| parts(columns, threads)));
+    let mut blocks = parts.map(|columns| block(columns, inner));
+    let first = blocks.next();
+    blocks.all(|other| Some(other) == first)
+}
+
+/// The sizes of the parts into which that many threads divide columns: the first ones, and the last one.
+fn parts(columns: u64, threads: u64) -> impl Iterator<Item = u64> {
+    let each = match threads {
+        1 => columns,
+        _ => columns.div_ceil(threads).next_multiple_of(THREAD_COLUMNS),
+    };
+    let each = each.clamp(1, columns.max(1));
+    let last = columns % each;
+    [each, last].into_iter().filter(|&columns| columns > 0)
 }
 
 /// The multiples at which an axis of a result of `rank` axes and `extent` rows may be cut without another layout of its blocks: channels of
@@ -152,12 +164,15 @@ fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {
     if site.axis + 1 == rank {
         return Some(site.length() > 1 && same_blocks(site.extent(), site.length(), inner, threads));
     }
+    // Threads divide columns where there are more of them than rows, so fewer rows may be divided otherwise.
+    let columns = site.out[rank - 1];
+    let is_divided_alike = same_blocks(columns, columns, inner, threads);
     if site.axis + 2 == rank {
-        return Some(site.length() > 1);
+        return Some(site.length() > 1 && is_divided_alike);
     }
     // A product with one matrix on the right has the rows of all batches as its rows.
     let rows = site.length() * site.out[rank - 2];
-    Some(rows > 1)
+    Some(rows > 1 && is_divided_alike)
 }
 
 #[cfg(test)]
@@ -182,6 +197,9 @@ mod tests {
         assert!(same_blocks(256, 128, 2304, 1));
         assert!(!same_blocks(256, 64, 2304, 1));
         assert!(same_blocks(112 * 112, 14 * 112, 576, 2));
+        // With four threads the last of them has 56 of 392 columns, too few for blocks of 128.
+        assert!(same_blocks(56 * 56, 7 * 56, 1152, 3));
+        assert!(!same_blocks(56 * 56, 7 * 56, 1152, 4));
         assert!(!same_blocks(256, 128, 2304, 2));
         assert!(same_blocks(256, 16, 128, 4));
     }
