@@ -74,7 +74,7 @@ PROMISED = "promised_peak_bytes"
 def reference_level(report, level):
     """The level at which the original computes the bits that the rewritten model computes at `level`: what the runtime
     fused before stays fused."""
-    return "extended" if report["variant"] in ("fused", "laid-out") and level in ("off", "basic") else level
+    return "extended" if report["variant"] in ("tiled", "fused", "laid-out") and level in ("off", "basic") else level
 
 
 ANY_ORDER = Variant(

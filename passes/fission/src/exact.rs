@@ -136,7 +136,7 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
     }
     let weights = site.dims(1).ok()?;
     let inner: u64 = weights.get(1..)?.iter().product();
-    let is_depthwise = weights[1] == 1 && site.int("group", 1) > 1;
+    let is_depthwise = *weights.get(1)? == 1 && site.int("group", 1) > 1;
     let pixels: u64 = site.out[2..].iter().product();
     let tile = pixels / site.extent() * site.length();
     Some(is_depthwise || same_blocks(pixels, tile, inner, threads))
@@ -149,11 +149,14 @@ fn sum(site: &Site<'_>) -> Option<bool> {
     let first = *reduced.iter().min()?;
     let axis = operand_axis(site, &reduced, dims.len())?;
     let is_last = reduced.len() == dims.len() - first && axis < first;
+    if !is_last {
+        return Some(false);
+    }
     let outer: u64 = dims[..axis].iter().product();
     let inner: u64 = dims[axis + 1..].iter().product();
     let rows: u64 = site.length() * dims[axis + 1..first].iter().product::<u64>();
     let begins_aligned = (site.rows.start * inner).is_multiple_of(VECTOR);
-    Some(is_last && outer == 1 && rows > 1 && begins_aligned)
+    Some(outer == 1 && rows > 1 && begins_aligned)
 }
 
 fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {

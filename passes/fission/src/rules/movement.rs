@@ -45,10 +45,15 @@ pub(super) fn slice(site: &Site<'_>) -> Result<Cut, Reason> {
     let Some(place) = axes.iter().position(|&axis| axis == site.axis) else {
         return Ok(cut);
     };
-    let step = u64::try_from(steps.map_or(1, |steps| steps[place])).ok();
+    let step = u64::try_from(
+        steps
+            .map_or(Some(1), |steps| steps.get(place).copied())
+            .ok_or(Reason::Computed)?,
+    )
+    .ok();
     let step = step.filter(|&step| step > 0).ok_or(Reason::Attribute("steps"))?;
     let extent = dims[site.axis];
-    let start = starts[place];
+    let start = *starts.get(place).ok_or(Reason::Computed)?;
     let first = if start < 0 {
         extent.saturating_sub(start.unsigned_abs())
     } else {

@@ -61,7 +61,7 @@ pub(super) fn skip_layer_norm(site: &Site<'_>) -> Result<Cut, Reason> {
         return Err(Reason::Dependent);
     }
     let mut cut = site.same_rows(site.axis);
-    cut.needs[1] = site.aligned(1)?;
+    *cut.needs.get_mut(1).ok_or(Reason::Shapes)? = site.aligned(1)?;
     Ok(cut)
 }
 

@@ -154,8 +154,9 @@ impl Search<'_> {
         moves.sort_by(|a, b| a.objective.total_cmp(&b.objective));
         let best: Vec<Span> = moves.iter().take(BEST).map(|next| next.span).collect();
         let again = if best.is_empty() {
+            let fewest = self.options.tiles.first().copied();
             let coarse = |span: &Span| Span {
-                tiles: self.options.tiles[0],
+                tiles: fewest.unwrap_or(span.tiles),
                 ..*span
             };
             candidates.iter().map(coarse).collect()
