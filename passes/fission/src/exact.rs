@@ -167,15 +167,15 @@ fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {
     if site.axis + 1 == rank {
         return Some(site.length() > 1 && same_blocks(site.extent(), site.length(), inner, threads));
     }
-    // Threads divide columns where there are more of them than rows, so fewer rows may be divided otherwise.
+    // Threads divide columns where there are more of them than rows, else rows.
     let columns = site.out[rank - 1];
-    let is_divided_alike = same_blocks(columns, columns, inner, threads);
+    let is_divided_alike = |rows: u64| columns <= rows || same_blocks(columns, columns, inner, threads);
     if site.axis + 2 == rank {
-        return Some(site.length() > 1 && is_divided_alike);
+        return Some(site.length() > 1 && is_divided_alike(site.length()));
     }
     // A product with one matrix on the right has the rows of all batches as its rows.
     let rows = site.length() * site.out[rank - 2];
-    Some(rows > 1 && is_divided_alike)
+    Some(rows > 1 && is_divided_alike(site.out[rank - 2]))
 }
 
 #[cfg(test)]

@@ -114,6 +114,13 @@ impl Strategy {
         RECIPES.iter().map(|recipe| recipe.strategy)
     }
 
+    /// All of them, in the order in which they are tried for a budget: tiles are for budgets that plans of whole ops do not keep.
+    pub(crate) fn all_for_budget() -> impl Iterator<Item = Self> {
+        let (fusing, others): (Vec<Self>, Vec<Self>) = Self::all().partition(|strategy| strategy.recipe().fuses);
+        let (tiling, whole): (Vec<Self>, Vec<Self>) = fusing.into_iter().partition(|strategy| strategy.recipe().tiles);
+        whole.into_iter().chain(tiling).chain(others)
+    }
+
     /// What it does.
     pub(crate) fn recipe(self) -> &'static Recipe {
         &RECIPES[self as usize]
@@ -146,5 +153,13 @@ mod tests {
     #[test]
     fn every_strategy_has_its_own_recipe() {
         assert!(Strategy::all().all(|strategy| strategy.recipe().strategy == strategy));
+    }
+
+    #[test]
+    fn for_a_budget_tiles_come_after_whole_ops_of_the_same_model() {
+        use Strategy as S;
+        let order: Vec<S> = S::all_for_budget().collect();
+        let expected = [S::LaidOut, S::Fused, S::Tiled, S::Plain, S::StaticShapes, S::Untouched];
+        assert_eq!(order, expected);
     }
 }
