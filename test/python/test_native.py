@@ -20,6 +20,8 @@ SCHEDULES = [
     *((function, "linalg", budget) for function, budgets in BUDGETS.items() for budget in budgets),
     *((function, "tosa", "60%") for function in BUDGETS),
 ]
+TILED = {"mobile": "50%", "perceptron": "25%"}
+"""Their peaks are single operations, and the budgets at most half of what they take without `remat`."""
 TOLERANCE = 0.01
 """Of the promise. Blocks of 1 MiB, rounded up to pages and aligned within them, take 0.4 % more than their tensors."""
 SMALLEST = 5 * 2**20
@@ -78,6 +80,20 @@ def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits
     assert_kept(planned.promised, after["peak_bytes"])
     share = float(budget.removesuffix("%")) / 100
     assert after["peak_bytes"] <= before["peak_bytes"] * (share + TOLERANCE)
+
+
+@pytest.mark.parametrize(("function", "budget"), TILED.items())
+def test_a_function_in_tiles_takes_what_no_order_takes_and_computes_the_same_bits(built, function, budget):
+    before = unmodified(function)
+    assert before["peak_bytes"] > SMALLEST
+    with pytest.raises(native.ToolError, match="no plan can meet the budget"):
+        native.schedule(source(function), built.plugin, "linalg", budget, "step-limit=2000")
+    planned = native.schedule(source(function), built.plugin, "linalg", budget, "fission=exact step-limit=200")
+    assert "tensor.extract_slice" in planned.text
+    after = native.run(planned, built)
+    assert after["bits"] == before["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (0.5 + TOLERANCE)
 
 
 def test_without_a_budget_the_promise_is_what_the_function_took(built):
@@ -175,7 +191,7 @@ def in_memory(text):
 
 def test_the_cases_are_those_of_their_generator(tmp_path):
     native.subprocess.run([sys.executable, native.CASES / "generate.py", tmp_path], check=True)
-    for function in BUDGETS:
+    for function in [*BUDGETS, *TILED]:
         assert (tmp_path / f"{function}.mlir").read_text() == source(function), (
             f"run test/mlir/native/generate.py: {function}.mlir differs"
         )

@@ -56,9 +56,81 @@ void describeStructured(linalg::LinalgOp op, OpFacts &facts) {
   facts.contracts = facts.reduces && multiplies && adds;
 }
 
+/// Adds `expr` times `scale` to a row: a coefficient for each loop, then a constant. False where the expression is no such sum.
+bool addLinear(AffineExpr expr, int64_t scale, MutableArrayRef<int64_t> row) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    row[dim.getPosition()] += scale;
+    return true;
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    row.back() += scale * constant.getValue();
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  AffineExpr left = binary.getLHS(), right = binary.getRHS();
+  if (binary.getKind() == AffineExprKind::Add)
+    return addLinear(left, scale, row) && addLinear(right, scale, row);
+  if (binary.getKind() != AffineExprKind::Mul)
+    return false;
+  if (isa<AffineConstantExpr>(left))
+    std::swap(left, right);
+  auto factor = dyn_cast<AffineConstantExpr>(right);
+  return factor && addLinear(left, scale * factor.getValue(), row);
+}
+
+/// The rows of a map, one after the other.
+std::optional<SmallVector<int64_t>> rowsOf(AffineMap map) {
+  if (map.getNumSymbols() != 0)
+    return std::nullopt;
+  size_t width = map.getNumDims() + 1;
+  SmallVector<int64_t> rows(map.getNumResults() * width, 0);
+  for (auto [index, expr] : llvm::enumerate(map.getResults()))
+    if (!addLinear(expr, 1, MutableArrayRef<int64_t>(rows).slice(index * width, width)))
+      return std::nullopt;
+  return rows;
+}
+
+/// Tensors of static shape without an encoding, and scalars.
+bool isPlain(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return tensor.hasStaticShape() && !tensor.getEncoding();
+  return !isa<ShapedType>(type);
+}
+
 } // namespace
 
 extern "C" {
+
+/// Tells how a structured operation with one result runs over tensors of static shape: the extents of its loops (number -1), how it indexes its
+/// result (-2), and how it indexes each operand (its number). A map is told as a row for each axis: a coefficient for each loop, then a
+/// constant. Nothing is told, and false returned, where an index is another function of the loops, or the body looks at the loops.
+bool rematForEachIndexing(MlirOperation raw, void (*tell)(intptr_t number, const int64_t *values, intptr_t count, void *found),
+                          void *found) {
+  auto op = dyn_cast<linalg::LinalgOp>(unwrap(raw));
+  if (!op || op->getNumResults() != 1 || op.getNumDpsInits() != 1 || !op.hasPureTensorSemantics() || op.hasIndexSemantics())
+    return false;
+  if (!llvm::all_of(op->getOperandTypes(), isPlain))
+    return false;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  if (llvm::any_of(extents, ShapedType::isDynamic))
+    return false;
+  SmallVector<SmallVector<int64_t>> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    std::optional<SmallVector<int64_t>> rows = rowsOf(op.getMatchingIndexingMap(&operand));
+    if (!rows)
+      return false;
+    maps.push_back(std::move(*rows));
+  }
+  tell(-1, extents.data(), extents.size(), found);
+  SmallVector<int64_t> &result = maps[op.getDpsInitOperand(0)->getOperandNumber()];
+  tell(-2, result.data(), result.size(), found);
+  for (auto [number, rows] : llvm::enumerate(maps))
+    tell(number, rows.data(), rows.size(), found);
+  return true;
+}
+
 
 void rematDescribeOp(MlirOperation raw, OpFacts *facts) {
   Operation *op = unwrap(raw);

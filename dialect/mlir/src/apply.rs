@@ -4,7 +4,7 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationBuilder, OperationLike, OperationMutLike};
 use melior::ir::{Location, Operation, OperationRef, Value, ValueLike};
 use remat_ir::{Graph, Op, OpId, OpKind, TensorId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{ApplyError, Diagnosed};
 use crate::ffi::{self, NewAttribute, as_mut};
@@ -15,6 +15,7 @@ use crate::units::ValueIndex;
 
 mod pages;
 mod state;
+mod tiles;
 
 pub use state::ApplyOptions;
 use state::{Applier, build_error, key, replace_reads};
@@ -31,7 +32,7 @@ impl<'c> Imported<'c> {
     ///
     /// A copy of an operation reads one of its operands through `remat.recompute`, unless an operand already distinguishes it from the
     /// operation and all other copies. Allocations replace the empty tensors that copies write into. This also distinguishes copies, and it
-    /// keeps unrelated results from sharing a buffer. Constants stand first.
+    /// keeps unrelated results from sharing a buffer. Constants stand first. Tiles are clones of an operation with parts of its operands.
     ///
     /// # Errors
     /// [`ApplyError::NoPage`] if the plan moves a tensor whose type no page can hold; the function is then unchanged. Other [`ApplyError`]s if
@@ -55,6 +56,7 @@ impl<'c> Applier<'_, 'c> {
                 OpKind::Dealloc => self.dealloc(op)?,
                 OpKind::PageOut => self.page_out(op)?,
                 OpKind::PageIn => self.page_in(op)?,
+                OpKind::Compute | OpKind::Recompute { .. } if !op.parts.is_empty() => self.part(op)?,
                 OpKind::Compute | OpKind::Recompute { .. } => self.op(op)?,
             }
         }
@@ -85,6 +87,10 @@ impl<'c> Applier<'_, 'c> {
             .filter(|(_, tensor)| tensor.producer.is_none())
         {
             let old = by_name.get(tensor.name.as_str()).and_then(|old| by_tensor.get(old));
+            if old.is_none() && self.new.values.contains_key(&id) {
+                // Bounds of slices, which are attributes here.
+                continue;
+            }
             let &value = old.ok_or_else(|| ApplyError::ForeignTensor(tensor.name.clone()))?;
             self.values[id] = Some(self.imported.table.values[value].value);
         }
@@ -221,11 +227,27 @@ impl<'c> Applier<'_, 'c> {
         Ok(())
     }
 
-    /// Removes empty tensors that nobody writes into any more.
+    /// Removes operations of which tiles are left, and empty tensors that nobody writes into any more.
     fn sweep(&mut self) {
         // They read what they were made with.
         self.templates.clear();
         let table = &self.imported.table;
+        let left: FxHashSet<u32> = self
+            .new
+            .ops
+            .iter()
+            .filter(|op| op.parts.is_empty())
+            .filter_map(|op| op.source)
+            .collect();
+        for op in self.imported.graph.ops.iter().rev() {
+            let Some(source) = op.source.filter(|source| !left.contains(source)) else {
+                continue;
+            };
+            // Only its tiles run.
+            for &member in table.members(source as usize).iter().rev() {
+                ffi::erase(table.entries[member].op);
+            }
+        }
         let empties = table.entries.iter().filter(|entry| entry.is_empty_tensor());
         for entry in empties.filter(|entry| !ffi::is_used(entry.op)) {
             ffi::erase(entry.op);

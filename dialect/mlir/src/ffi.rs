@@ -2,11 +2,12 @@
 #![expect(unsafe_code, reason = "the functions are C++")]
 
 pub(crate) mod buffers;
+pub(crate) mod tiles;
 
 use std::ffi::c_void;
 
 use melior::dialect::DialectRegistry;
-use melior::ir::attribute::{DenseI32ArrayAttribute, IntegerAttribute, StringAttribute};
+use melior::ir::attribute::{DenseI32ArrayAttribute, DenseI64ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::{OperationLike, OperationRefMut};
 use melior::ir::r#type::IntegerType;
 use melior::ir::{Attribute, AttributeLike, Identifier, Location, Module, OperationRef, Type, TypeLike, ValueLike};
@@ -289,6 +290,8 @@ pub(crate) enum NewAttribute<'v> {
     Text(&'v str),
     /// A dense list of 32-bit integers.
     Integers(&'v [i32]),
+    /// A dense list of 64-bit integers.
+    Longs(&'v [i64]),
 }
 
 /// An attribute with its name.
@@ -304,6 +307,7 @@ pub(crate) fn attribute<'c>(
         NewAttribute::Integer(value) => IntegerAttribute::new(IntegerType::new(context, 64).into(), value).into(),
         NewAttribute::Text(text) => StringAttribute::new(context, text).into(),
         NewAttribute::Integers(values) => DenseI32ArrayAttribute::new(context, values).into(),
+        NewAttribute::Longs(values) => DenseI64ArrayAttribute::new(context, values).into(),
     };
     (Identifier::new(context, name), value)
 }

@@ -11,6 +11,7 @@ use typed_index_collections::TiVec;
 use crate::attributes::attributes;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::{Function, set_integer};
+use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
 use crate::units::{Entry, Role, Table, ValueIndex};
@@ -229,6 +230,7 @@ impl<'c> Importer<'_, 'c> {
         let costs = regions::costs(entry.op, entry.facts).into_iter();
         let mut attributes = attributes(entry.op);
         attributes.extend(costs.map(|(name, value)| (name.to_owned(), value)));
+        attributes.extend(indexing(self.table, position).unwrap_or_default());
         let mut spec = OpSpec {
             name: op_name(entry, position),
             kind: OpKind::Compute,

@@ -37,6 +37,8 @@ mod function;
 #[cfg(feature = "llvm")]
 mod import;
 #[cfg(feature = "llvm")]
+mod indexing;
+#[cfg(feature = "llvm")]
 mod positions;
 #[cfg(feature = "llvm")]
 mod regions;

@@ -7,8 +7,10 @@
 
 use std::fmt;
 
-use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto};
+use onnx_protobuf::{GraphProto, ModelProto, NodeProto, StringStringEntryProto};
 use remat_operators::operator;
+
+use crate::attributes::subgraphs;
 
 /// Key in a copied node's metadata under which stands the name of the node it repeats.
 pub const RECOMPUTE_OF: &str = "remat.recompute_of";
@@ -57,14 +59,20 @@ impl fmt::Display for LostMarks {
 }
 
 impl Marks {
-    /// Counts the nodes of the main graph.
+    /// Counts the nodes, those of subgraphs among them.
     #[must_use]
     pub fn found(model: &ModelProto) -> Self {
-        let nodes = &model.graph.get_or_default().node;
-        let count = |is_one: fn(&NodeProto) -> bool| nodes.iter().filter(|node| is_one(node)).count() as u64;
-        Self {
-            clones: count(|node| !is_anchor(node) && is_clone(node)),
-            anchors: count(is_anchor),
+        let mut found = Self::default();
+        found.count(model.graph.get_or_default());
+        found
+    }
+
+    fn count(&mut self, graph: &GraphProto) {
+        for node in &graph.node {
+            let is_anchor = is_anchor(node);
+            self.anchors += u64::from(is_anchor);
+            self.clones += u64::from(!is_anchor && is_clone(node));
+            subgraphs(node).for_each(|inner| self.count(inner));
         }
     }
 

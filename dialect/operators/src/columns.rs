@@ -338,4 +338,8 @@ pub enum Split {
     Gather,
     /// The axes of the indices but the last.
     GatherTuples,
+    /// Along every axis that is one loop, as the importer states.
+    Loops,
+    /// Every axis, by constants in attributes.
+    PadByAttributes,
 }

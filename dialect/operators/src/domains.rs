@@ -1,6 +1,6 @@
 //! What is true of operators without a row, by domain.
 
-use crate::columns::{Effect, Formula, Movement};
+use crate::columns::{Effect, Formula, Movement, Split};
 use crate::operator::Operator;
 
 /// Domains whose operators compute their results from their operands alone, unless a row says otherwise, and dialects of MLIR, whose
@@ -14,9 +14,9 @@ const DOMAINS: &[Operator] = &[
     Operator::new("com.microsoft.nchwc", "").effects(Effect::Stateful),
     Operator::new("com.ms.internal.nhwc", ""),
     Operator::new("affine", "").effects(Effect::Declared).cost(Formula::Stated),
-    Operator::new("arith", "").effects(Effect::Declared).cost(Formula::Elementwise(1)),
-    Operator::new("linalg", "").effects(Effect::Declared).cost(Formula::Stated),
-    Operator::new("math", "").effects(Effect::Declared).cost(Formula::Elementwise(1)),
+    Operator::new("arith", "").effects(Effect::Declared).cost(Formula::Elementwise(1)).split(Split::Elementwise),
+    Operator::new("linalg", "").effects(Effect::Declared).cost(Formula::Stated).split(Split::Loops),
+    Operator::new("math", "").effects(Effect::Declared).cost(Formula::Elementwise(1)).split(Split::Elementwise),
     Operator::new("remat", "").effects(Effect::Declared).cost(Formula::Metadata),
     Operator::new("scf", "").effects(Effect::Declared).cost(Formula::Stated),
     Operator::new("stablehlo", "").effects(Effect::DeclaredOrPure).cost(Formula::Elementwise(1)),

@@ -3,7 +3,7 @@
 //! Most operations declare their effects; what a row says instead counts first: onnx-mlir
 //! marks `onnx.RandomNormal` as pure, and a second run of a kernel gives other bits.
 
-use crate::columns::{Effect, Formula as F, Movement as M, Sharing, Workspace as W};
+use crate::columns::{Effect, Formula as F, Movement as M, Sharing, Split, Workspace as W};
 use crate::operator::Operator;
 
 const fn arith(name: &'static str) -> Operator {
@@ -15,7 +15,9 @@ const fn linalg(name: &'static str) -> Operator {
 }
 
 const fn math(name: &'static str) -> Operator {
-    Operator::new("math", name).effects(Effect::Declared)
+    Operator::new("math", name)
+        .effects(Effect::Declared)
+        .split(Split::Elementwise)
 }
 
 const fn onnx_mlir(name: &'static str) -> Operator {
@@ -203,11 +205,14 @@ pub(crate) const UPSTREAM: &[Operator] = &[
     math("sqrt").cost(F::Elementwise(4)),
     math("tan").cost(F::Transcendental(1500)),
     math("tanh").cost(F::Transcendental(32)),
+    tensor("collapse_shape").cost(F::Move(M::Copy)).split(Split::Reshape),
     tensor("dim").cost(F::Metadata),
     tensor("empty").cost(F::Metadata),
+    tensor("expand_shape").cost(F::Move(M::Copy)).split(Split::Reshape),
     tensor("gather").cost(F::Move(M::Gather)),
     tensor("generate").cost(F::Stated),
     tensor("pack").cost(F::Move(M::Transpose)),
+    tensor("pad").cost(F::Move(M::Copy)).split(Split::PadByAttributes),
     tensor("rank").cost(F::Metadata),
     tensor("scatter").cost(F::Scatter),
     tensor("splat").cost(F::Move(M::Broadcast)),

@@ -47,6 +47,8 @@ pub struct Operator {
     pub fused_activation: bool,
     /// ONNX Runtime: in how many equal pieces the kernel asks the arena for its workspace, about.
     pub pieces: u64,
+    /// ONNX Runtime: whether it asks for them before it asks for its results.
+    pub workspace_first: bool,
     /// ONNX Runtime: whether the workspace lies on the plain heap, where the arena does not see it.
     pub on_heap: bool,
     /// ONNX Runtime: the operand of which the kernel keeps a copy in the arena from load on, if it is a weight.
@@ -79,6 +81,7 @@ impl Operator {
             overwrites: None,
             fused_activation: false,
             pieces: 1,
+            workspace_first: false,
             on_heap: false,
             packs: None,
             half: Half::Widened,
@@ -215,6 +218,11 @@ impl Operator {
 
     pub(crate) const fn pieces(mut self, pieces: u64) -> Self {
         self.pieces = pieces;
+        self
+    }
+
+    pub(crate) const fn workspace_first(mut self) -> Self {
+        self.workspace_first = true;
         self
     }
 

@@ -26,7 +26,7 @@ pub use class::KernelClass;
 pub use device::{Device, DeviceTableError, Efficiency, Energy, Peak};
 pub use file::{Applied, OpRecord, OutputRecord, PROFILE_FORMAT, ProfileError, ProfileFile, RunRecord};
 pub use problem::{ProblemBuildError, ProblemOptions, paper_problem, problem};
-pub use profile::{OpCost, Profile, Provenance, analytic};
+pub use profile::{OpCost, Profile, Provenance, analytic, analytic_cost};
 pub use workspace::kernel_bytes;
 
 /// The first names of a list that may be long, for messages.

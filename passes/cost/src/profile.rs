@@ -61,38 +61,41 @@ pub struct Profile {
 /// the arithmetic counts as nothing and only known bytes are charged. Figures that overflow 64 bits saturate.
 #[must_use]
 pub fn analytic(graph: &Graph, device: &Device) -> Profile {
-    let cost = |id: OpId| {
-        let op = &graph.ops[id];
-        let work = if only_constants(graph, id) {
-            Work::none(KernelClass::Constant)
-        } else {
-            work(graph, op)
-        };
-        let kernel = if device.cpu_kernels {
-            workspace::bytes(graph, id)
-        } else {
-            0
-        };
-        OpCost {
-            node: op.name.clone(),
-            class: work.class,
-            duration_ns: time::duration_ns(&work, device),
-            energy_pj: device.energy_pj(
-                saturate(work.flops),
-                saturate(work.read_bytes.saturating_add(work.written_bytes)),
-            ),
-            workspace_bytes: kernel.saturating_add(workspace::lowered(graph, op)),
-            flops: saturate(work.flops),
-            read_bytes: saturate(work.read_bytes),
-            written_bytes: saturate(work.written_bytes),
-            provenance: Provenance::Analytic,
-        }
-    };
     Profile {
         device: device.name.clone(),
         method: "analytic model".to_owned(),
         alignment: device.alignment,
-        ops: graph.ops.keys().map(cost).collect(),
+        ops: graph.ops.keys().map(|id| analytic_cost(graph, id, device)).collect(),
+    }
+}
+
+/// The cost of one op, as [`analytic`] has it.
+#[must_use]
+pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
+    let op = &graph.ops[id];
+    let work = if only_constants(graph, id) {
+        Work::none(KernelClass::Constant)
+    } else {
+        work(graph, op)
+    };
+    let kernel = if device.cpu_kernels {
+        workspace::bytes(graph, id)
+    } else {
+        0
+    };
+    OpCost {
+        node: op.name.clone(),
+        class: work.class,
+        duration_ns: time::duration_ns(&work, device),
+        energy_pj: device.energy_pj(
+            saturate(work.flops),
+            saturate(work.read_bytes.saturating_add(work.written_bytes)),
+        ),
+        workspace_bytes: kernel.saturating_add(workspace::lowered(graph, op)),
+        flops: saturate(work.flops),
+        read_bytes: saturate(work.read_bytes),
+        written_bytes: saturate(work.written_bytes),
+        provenance: Provenance::Analytic,
     }
 }
 

@@ -4,6 +4,7 @@ use remat_ir::{Graph, OpId};
 use typed_index_collections::TiVec;
 
 use crate::course::{Course, Span, course};
+use crate::forms::Forms;
 use crate::layout::Layout;
 use crate::names::find;
 use crate::pieces::Writer;
@@ -28,7 +29,13 @@ pub fn apply(graph: &Graph, tiling: &Tiling, exactness: Exactness) -> Result<Gra
     let courses = spans.into_iter().map(|span| course(&layout, span, exactness));
     let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
     let courses: Vec<&Course> = courses.iter().collect();
-    Ok(write(&layout, &courses)?.0)
+    let tiled = write(&layout, &courses)?.0;
+    if exactness != Exactness::Any
+        && let Some(op) = Forms::of(graph).differing(&tiled)
+    {
+        return Err(FissionError::OtherForm(tiled.ops[op].name.clone()));
+    }
+    Ok(tiled)
 }
 
 /// The stretches by their ops, in order.

@@ -57,6 +57,9 @@ pub enum FissionError {
         /// Rows of the tile.
         rows: u64,
     },
+    /// The runtime would compute a tile in another form than the whole.
+    #[error("`{}` would have other bits: beside tiles, ONNX Runtime computes it in another form", shown(.0))]
+    OtherForm(String),
     /// The graph has tiles already.
     #[error("`{}` is a tile already: start from the graph before it was tiled", shown(.0))]
     AlreadyTiled(String),

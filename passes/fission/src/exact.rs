@@ -8,6 +8,7 @@
 //! | family | exact tiles |
 //! |---|---|
 //! | convolution, product by columns | those whose blocks are those of the whole, in every part into which threads divide either |
+//! | channels, images of a convolution | those of convolutions that all threads compute in one order, since threads divide what there is more of |
 //! | channels of images | multiples of 8, since blocked layouts have 8 or 16 channels in a block |
 //! | all products | at least two rows, columns or channels: a single one has a kernel of its own |
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
@@ -123,8 +124,14 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
 }
 
 fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
+    let weights = site.dims(1).ok()?;
+    let inner: u64 = weights.get(1..)?.iter().product();
+    let is_depthwise = *weights.get(1)? == 1 && site.int("group", 1) > 1;
+    let pixels: u64 = site.out[2..].iter().product();
+    // Threads divide images, channels or pixels, by what there is more of.
+    let is_divided_alike = is_depthwise || same_blocks(pixels, pixels, inner, threads);
     if site.axis == 0 {
-        return Some(true);
+        return Some(is_divided_alike);
     }
     let whole_channels = |row: u64| row.is_multiple_of(CHANNEL_BLOCK) || row == site.extent();
     if site.length() < 2 {
@@ -132,12 +139,9 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
     }
     if site.axis == 1 {
         let few = site.extent() <= CHANNEL_BLOCK;
-        return Some(few || (whole_channels(site.rows.start) && whole_channels(site.rows.end)));
+        let is_aligned = few || (whole_channels(site.rows.start) && whole_channels(site.rows.end));
+        return Some(is_divided_alike && is_aligned);
     }
-    let weights = site.dims(1).ok()?;
-    let inner: u64 = weights.get(1..)?.iter().product();
-    let is_depthwise = *weights.get(1)? == 1 && site.int("group", 1) > 1;
-    let pixels: u64 = site.out[2..].iter().product();
     let tile = pixels / site.extent() * site.length();
     Some(is_depthwise || same_blocks(pixels, tile, inner, threads))
 }

@@ -1,5 +1,7 @@
 //! What the tiling of a graph asks of it again and again.
 
+use std::rc::Rc;
+
 use remat_ir::{Graph, OpId, OpKind, StorageClass, TensorId};
 use smallvec::SmallVec;
 use typed_index_collections::TiVec;
@@ -9,6 +11,11 @@ use crate::FissionError;
 /// A graph with tables.
 pub(crate) struct Layout<'g> {
     pub(crate) graph: &'g Graph,
+    tables: Rc<Tables>,
+}
+
+/// What is read off a graph once.
+pub(crate) struct Tables {
     /// By tensor: the ops that read it.
     readers: TiVec<TensorId, SmallVec<[OpId; 4]>>,
     is_output: TiVec<TensorId, bool>,
@@ -16,10 +23,10 @@ pub(crate) struct Layout<'g> {
     is_outside: TiVec<OpId, bool>,
 }
 
-impl<'g> Layout<'g> {
+impl Tables {
     /// # Errors
     /// [`FissionError`] if the graph has a plan or tiles already.
-    pub(crate) fn of(graph: &'g Graph) -> Result<Self, FissionError> {
+    pub(crate) fn of(graph: &Graph) -> Result<Self, FissionError> {
         if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
             return Err(FissionError::Planned(op.name.clone()));
         }
@@ -36,30 +43,46 @@ impl<'g> Layout<'g> {
             |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class != StorageClass::Intermediate;
         let outside = |op: &remat_ir::Op| op.reads().all(is_external) && op.results().all(is_external);
         Ok(Self {
-            graph,
             readers: graph.users(),
             is_output,
             is_outside: graph.ops.iter().map(outside).collect(),
         })
     }
 
-    pub(crate) fn is_outside(&self, op: OpId) -> bool {
-        self.is_outside[op]
-    }
-
     pub(crate) fn readers(&self, tensor: TensorId) -> &[OpId] {
         &self.readers[tensor]
+    }
+}
+
+impl<'g> Layout<'g> {
+    /// # Errors
+    /// Those of [`Tables::of`].
+    pub(crate) fn of(graph: &'g Graph) -> Result<Self, FissionError> {
+        Ok(Self::with(graph, Rc::new(Tables::of(graph)?)))
+    }
+
+    /// The same with tables of this graph.
+    pub(crate) fn with(graph: &'g Graph, tables: Rc<Tables>) -> Self {
+        Self { graph, tables }
+    }
+
+    pub(crate) fn is_outside(&self, op: OpId) -> bool {
+        self.tables.is_outside[op]
     }
 
     /// Whether somebody needs a result of an op of the stretch after it; a result that nobody reads counts as needed.
     pub(crate) fn leaves(&self, tensor: TensorId, last: OpId) -> bool {
-        let readers = &self.readers[tensor];
-        self.is_output[tensor] || readers.last().is_none_or(|&reader| reader > last)
+        let readers = &self.tables.readers[tensor];
+        self.tables.is_output[tensor] || readers.last().is_none_or(|&reader| reader > last)
     }
 
     /// Whether an op may run in parts as far as its effects go.
     pub(crate) fn is_divisible(&self, op: OpId) -> bool {
         let entry = &self.graph.ops[op];
-        entry.effects.recomputable() && entry.bodies.is_empty() && entry.captures.is_empty()
+        let is_constant = |&tensor: &TensorId| {
+            let storage = self.graph.tensors[tensor].storage;
+            self.graph.storages[storage].class == StorageClass::Constant
+        };
+        entry.effects.recomputable() && entry.bodies.is_empty() && entry.captures.iter().all(is_constant)
     }
 }

@@ -12,15 +12,17 @@
 //! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
 //!
 //! [`split()`] holds the rules: which rows of operands an op needs for rows of its result. [`Exactness`] says which tiles have the bits of the
-//! whole in ONNX Runtime. [`search()`] finds tilings by the cost model and the replayed reference order.
+//! whole in ONNX Runtime. [`search()`] finds tilings by the cost model and the replayed reference order; [`bound()`] says what no tiling can go below.
 //!
 //! The way of a tiling through the modules: `repeat` adds clones of stretches, `course` works out rows tile by tile with the rules in `rules`
 //! and the condition in `exact`, `pieces` writes what they say.
 
 mod apply;
+mod bound;
 mod course;
 mod error;
 mod exact;
+mod forms;
 mod layout;
 mod names;
 mod pieces;
@@ -30,6 +32,7 @@ mod search;
 mod transfer;
 
 pub use apply::apply;
+pub use bound::{Bound, bound};
 pub use error::FissionError;
 pub use exact::Exactness;
 pub use remat_plan::{Again, Axis, Mode, Stretch, Tiling};

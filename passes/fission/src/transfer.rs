@@ -58,7 +58,7 @@ impl<'g> Transfer<'g> {
     }
 
     /// States the size of a tensor whose type leaves it open, as in the old graph.
-    fn state_bytes(&mut self, tensor: TensorId) {
+    pub(crate) fn state_bytes(&mut self, tensor: TensorId) {
         let storage = self.graph.tensors[tensor].storage;
         let entry = &self.graph.storages[storage];
         if let (Some(new), Some(bytes)) = (self.whole[tensor], entry.bytes)
@@ -104,6 +104,11 @@ impl<'g> Transfer<'g> {
         Ok(results)
     }
 
+    /// How many ops the new graph has so far.
+    pub(crate) fn ops(&self) -> usize {
+        self.origin.len()
+    }
+
     /// An op without results that is what `id` is, with these operands and this name.
     pub(crate) fn spec(&self, id: OpId, name: String, inputs: Vec<Option<TensorId>>) -> OpSpec {
         let op = &self.graph.ops[id];
@@ -134,7 +139,8 @@ impl<'g> Transfer<'g> {
                 StorageClass::Input | StorageClass::Intermediate => Placement::New,
             };
         }
-        let shares = operator(&op.domain, &op.op_type).shares != Sharing::Nothing;
+        let row = operator(&op.domain, &op.op_type);
+        let shares = row.shares != Sharing::Nothing || row.overwrites.is_none();
         let base = op.inputs.iter().zip(inputs).find(|(operand, _)| {
             let operand = operand.map(|operand| graph.tensors[operand].storage);
             operand == Some(storage)

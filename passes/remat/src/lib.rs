@@ -58,7 +58,7 @@ mod watch;
 
 pub use auto::Auto;
 pub use baseline::{BaselineOf, BaselinePeak};
-pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, NoBatch, max_batch};
+pub use batch::{BatchFinding, BatchRequest, BatchTrial, InTiles, MaxBatch, NoBatch, max_batch};
 pub use check::{PlanError, Setting, check_plan};
 pub use compare::{
     Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
@@ -81,9 +81,10 @@ pub use solution::{
     BugReport, LowestPeak, Overhead, PlacedPlan, Refusal, Solution, SolveError, SolveRequest, solve, solve_for,
 };
 pub use sweep::{
-    Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest, sweep,
+    Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest,
+    TiledPoint, TiledSweep, sweep, sweep_in_tiles,
 };
-pub use tiles::{FissionError, FissionRequest, tile};
+pub use tiles::{FissionError, FissionRequest, TilingOutlook, tile, tiling_outlook};
 pub use turns::solve_in_block;
 
 pub use remat_cost as profile;

@@ -47,7 +47,7 @@ fn control() -> SolveControl<'static> {
 }
 
 fn run(open: &dyn Fn(u64) -> Result<Model, Error>, request: &BatchRequest) -> MaxBatch {
-    max_batch(open, request, &control()).expect("the search runs")
+    max_batch(open, None, request, &control()).expect("the search runs")
 }
 
 /// Tries every size up to `most`: the largest that fits without rematerialization, and the largest that fits with it.
@@ -180,13 +180,13 @@ fn a_size_that_cannot_be_read_is_no_size_and_the_first_one_must_be_readable() {
     let limit = found.limit().expect("a limit");
     assert!(matches!(limit.finding, BatchFinding::Unreadable { .. }));
     let never = |_: u64| Err(refused());
-    assert!(max_batch(&never, &request(1 << 40, 0), &control()).is_err());
+    assert!(max_batch(&never, None, &request(1 << 40, 0), &control()).is_err());
 }
 
 #[test]
 fn a_cancelled_search_ends_with_what_it_has() {
     let stop = AtomicBool::new(true);
-    let found = max_batch(&chain, &request(28 << 20, 1_000_000), &control().cancel(&stop)).unwrap();
+    let found = max_batch(&chain, None, &request(28 << 20, 1_000_000), &control().cancel(&stop)).unwrap();
     assert!(found.with >= found.without);
     assert_eq!(found.without, Some(16));
 }

@@ -8,6 +8,7 @@ Each is large enough that its tensors dominate the heap and small enough to run 
 import pathlib
 import sys
 
+import linalg
 from tosa import Function
 
 
@@ -82,6 +83,29 @@ def attention(heads=4, length=512, width=64, part=32):
     return f.text(*f.gradients(total, f.sub(total, target), [x, *weights]))
 
 
+def mobile(size=96, channels=16, wider=6):
+    """Two blocks as in MobileNetV2: what is inside of a block is large, what goes in and comes out is small."""
+    f = linalg.Function("mobile", "Inverted residual blocks, for inference: the peak is inside of a block, which tiles lower and orders do not.")
+    inside = channels * wider
+    value = f.argument("image", 1, size, size, channels)
+    for block in range(2):
+        expand = f.argument(f"expand{block}", 1, 1, channels, inside)
+        depthwise = f.argument(f"depthwise{block}", 3, 3, inside)
+        project = f.argument(f"project{block}", 1, 1, inside, channels)
+        wide = f.relu6(f.conv(value, expand))
+        wide = f.relu6(f.depthwise(f.pad(wide), depthwise))
+        value = f.add(value, f.conv(wide, project))
+    return f.text(f.max_pool(value))
+
+
+def perceptron(batch=2048, width=64, inside=1024):
+    """Two layers with a wide one between them."""
+    f = linalg.Function("perceptron", "A perceptron for inference whose inner layer is wide.")
+    x = f.argument("x", batch, width)
+    up, down = f.argument("up", width, inside), f.argument("down", inside, width)
+    return f.text(f.matmul(f.relu6(f.matmul(x, up)), down))
+
+
 RUN = """\
 // Written by generate.py. Schedules on either level survive what merges and drops operations.
 // REQUIRES: scheduler
@@ -97,12 +121,26 @@ PASSES = {
 
 CASES = {"chain": chain, "mlp": mlp, "unet": unet, "attention": attention}
 
+TILED = """\
+// Written by generate.py. Tiles lower the peak below that of any order, and survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,{tiles},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @{name}{{{{.*}}}}remat.peak
+// CHECK: tensor.extract_slice
+// CHECK: tensor.insert_slice
+"""
+"""The same for functions that run in tiles."""
+TILES = "remat{budget=50%% fission=exact step-limit=200 remarks=false}"
+TILED_CASES = {"mobile": mobile, "perceptron": perceptron}
+
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
     folder = folder if folder.is_dir() else folder.parent
     for name, case in CASES.items():
         (folder / f"{name}.mlir").write_text(RUN.format(name=name, **PASSES) + "\n" + case())
+    for name, case in TILED_CASES.items():
+        (folder / f"{name}.mlir").write_text(TILED.format(name=name, tiles=TILES) + "\n" + case())
 
 
 if __name__ == "__main__":

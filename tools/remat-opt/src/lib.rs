@@ -22,6 +22,7 @@ mod progress;
 mod reduce;
 mod runtime;
 mod scratch;
+mod tiles;
 mod units;
 
 use std::process::ExitCode;

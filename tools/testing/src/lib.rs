@@ -8,6 +8,7 @@
 //! | [`networks`] | the training steps of the POET paper |
 //! | [`evaluate()`] | what a graph computes, in integers: a reference interpreter |
 //! | [`onnx`] | ONNX models, one line per node |
+//! | [`mobile_net()`] | a network for image classes on small devices, as an ONNX model |
 //! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
 //!
 //! Tests with needs stand in targets of their own (`harness = false` in the manifest), whose `main` lists them with what each needs:
@@ -28,6 +29,7 @@
 #![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod evaluate;
+mod mobile_net;
 mod need;
 pub mod net;
 pub mod networks;
@@ -37,6 +39,7 @@ pub mod random;
 mod trial;
 
 pub use evaluate::{Array, evaluate};
+pub use mobile_net::mobile_net;
 pub use need::{Need, REQUIRED, onnx_test_data, runtime_library, workspace};
 pub use networks::TrainingNet;
 pub use trial::{Trial, run};

@@ -50,7 +50,8 @@ impl<'t, 'c> Applier<'t, 'c> {
         block: BlockRef<'c, 'c>,
     ) -> Self {
         let ops = imported.graph.ops.iter_enumerated();
-        let again = new.ops.iter().filter(|op| matches!(op.kind, OpKind::Recompute { .. }));
+        let is_clone = |op: &&Op| matches!(op.kind, OpKind::Recompute { .. }) || !op.parts.is_empty();
+        let again = new.ops.iter().filter(is_clone);
         let again: FxHashSet<u32> = again.filter_map(|op| op.source).collect();
         let table = &imported.table;
         let positions = (0..table.entries.len())

@@ -80,6 +80,6 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("Tan").split(S::ElementwiseInVectors).cost(F::Transcendental(1500)),
     onnx("Tanh").split(S::Elementwise).cost(F::Transcendental(32)).overwrites(0).fused_as_activation().half(Half::WidenedInPlace),
     onnx("ThresholdedRelu").split(S::Elementwise).cost(F::Elementwise(2)).overwrites(0).fused_as_activation(),
-    onnx("Where").split(S::Elementwise).cost(F::Select).broadcasts().workspace(W::Where).pieces(2),
+    onnx("Where").split(S::Elementwise).cost(F::Select).broadcasts().workspace(W::Where).pieces(2).workspace_first(),
     onnx("Xor").split(S::Elementwise).cost(F::Elementwise(1)).broadcasts(),
 ];

@@ -10,6 +10,7 @@
 mod cut;
 mod elementwise;
 mod error;
+mod loops;
 mod movement;
 mod normalize;
 mod product;
@@ -78,5 +79,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Reshape => reshape::reshape(&site),
         Split::Gather => movement::gather(&site),
         Split::GatherTuples => movement::gather_tuples(&site),
+        Split::Loops => loops::loops(&site),
+        Split::PadByAttributes => loops::pad(&site),
     }
 }

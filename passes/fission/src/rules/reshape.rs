@@ -60,6 +60,12 @@ fn shaped(site: &Site<'_>, axis: usize, needed: Range<u64>) -> Result<Cut, Reaso
             }
             Ok(cut)
         }
+        // `tensor.expand_shape` in MLIR states it as an attribute.
+        "expand_shape" => {
+            let mut dims = site.out.clone();
+            dims[site.axis] = site.length();
+            cut.with_ints("static_output_shape", &dims)
+        }
         // Without axes, an axis that has one row in a tile would go, too.
         "Squeeze" if site.ints("axes").is_none() && site.operand(1).is_none() => Err(Reason::Attribute("axes")),
         // A clone of the others finds its shape by itself.

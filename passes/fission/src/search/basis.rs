@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use remat_ir::{Graph, OpId, StorageClass, TensorId};
+use remat_ir::{Graph, OpId, Storage, StorageClass, StorageId, TensorId};
 use rustc_hash::FxHashMap;
 
 use crate::course::{Course, Span, course};
-use crate::layout::Layout;
+use crate::layout::{Layout, Tables};
 use crate::repeat::repeat;
 use crate::{Exactness, FissionError};
 use remat_plan::{Again, Stretch, Tiling};
@@ -15,6 +15,7 @@ use remat_plan::{Again, Stretch, Tiling};
 pub(super) struct Basis {
     pub(super) again: Vec<Again>,
     pub(super) graph: Graph,
+    pub(super) lives: Vec<Life>,
     /// By op: bytes of the results of ops that are alive after it.
     pub(super) alive: Vec<u64>,
 }
@@ -22,8 +23,14 @@ pub(super) struct Basis {
 impl Basis {
     pub(super) fn new(graph: &Graph, again: Vec<Again>) -> Result<Self, FissionError> {
         let graph = repeat(graph, &again)?;
-        let alive = alive(&graph);
-        Ok(Self { again, graph, alive })
+        let lives = lives(&graph);
+        let alive = alive(graph.ops.len(), &lives);
+        Ok(Self {
+            again,
+            graph,
+            lives,
+            alive,
+        })
     }
 
     /// The tiling of these stretches.
@@ -40,6 +47,26 @@ impl Basis {
             again: self.again.clone(),
             stretches: spans.iter().map(stretch).collect(),
         }
+    }
+
+    /// What the highest level is at least if the ops from `first` to `last` run in `tiles` tiles beside `spans`: what is alive all the time, and the
+    /// share of a tile in the rest. Operands that are not in pieces are alive until the last tile. `levels` are those of ops now.
+    pub(super) fn least_level(&self, (first, last): (OpId, OpId), tiles: u32, levels: &[u64], spans: &[Span]) -> u64 {
+        let is_in_pieces = |op: usize| {
+            let made = |span: &Span| (span.first.index()..=span.last.index()).contains(&op) && span.last < first;
+            spans.iter().any(made)
+        };
+        let (first, last) = (first.index(), last.index());
+        let mut through = 0;
+        for life in &self.lives {
+            let is_operand = life.from < first && life.to >= first && !is_in_pieces(life.from);
+            let is_beside = life.from <= last && life.to > last;
+            if is_operand || is_beside {
+                through = u64::saturating_add(through, life.bytes);
+            }
+        }
+        let within = levels[first..=last].iter().copied().max().unwrap_or(0);
+        through.saturating_add(within.saturating_sub(through) / u64::from(tiles.max(1)))
     }
 
     /// Where little is alive, beside op `at`: towards the start the ops before which little is alive, towards the end those after which.
@@ -79,31 +106,44 @@ impl Basis {
     }
 }
 
-/// By op: bytes that are alive after it, results of ops only.
-fn alive(graph: &Graph) -> Vec<u64> {
-    let ops = graph.ops.len();
-    let mut change: Vec<i128> = vec![0; ops + 1];
-    let mut last: FxHashMap<TensorId, usize> = FxHashMap::default();
+/// A storage that an op makes: from which op to which one it is alive. Outputs are alive to the end, one op after the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) storage: StorageId,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) bytes: u64,
+}
+
+/// The lives of results of ops that somebody reads.
+fn lives(graph: &Graph) -> Vec<Life> {
+    let mut last: FxHashMap<StorageId, usize> = FxHashMap::default();
     for (id, op) in graph.ops.iter_enumerated() {
         for tensor in op.reads() {
-            last.insert(graph.storages[graph.tensors[tensor].storage].root, id.index());
+            last.insert(graph.tensors[tensor].storage, id.index());
         }
     }
     for &output in &graph.outputs {
-        last.insert(graph.storages[graph.tensors[output].storage].root, ops);
+        last.insert(graph.tensors[output].storage, graph.ops.len());
     }
-    for storage in &graph.storages {
-        let (Some(producer), Some(bytes)) = (graph.tensors[storage.root].producer, storage.bytes) else {
-            continue;
-        };
-        let Some(&end) = last
-            .get(&storage.root)
-            .filter(|_| storage.class == StorageClass::Intermediate)
-        else {
-            continue;
-        };
-        change[producer.index()] += i128::from(bytes);
-        change[end] -= i128::from(bytes);
+    let life = |(id, storage): (StorageId, &Storage)| {
+        let is_made = storage.class == StorageClass::Intermediate;
+        Some(Life {
+            storage: id,
+            from: graph.tensors[storage.root].producer?.index(),
+            to: *last.get(&id).filter(|_| is_made)?,
+            bytes: storage.bytes?,
+        })
+    };
+    graph.storages.iter_enumerated().filter_map(life).collect()
+}
+
+/// By op: bytes that are alive after it.
+fn alive(ops: usize, lives: &[Life]) -> Vec<u64> {
+    let mut change: Vec<i128> = vec![0; ops + 1];
+    for life in lives {
+        change[life.from] += i128::from(life.bytes);
+        change[life.to] -= i128::from(life.bytes);
     }
     let mut now = 0;
     let level = |change: &i128| {
@@ -114,27 +154,38 @@ fn alive(graph: &Graph) -> Vec<u64> {
 }
 
 /// Stretches of a basis, each worked out once.
-pub(super) struct Courses<'a> {
-    pub(super) layout: Layout<'a>,
+pub(super) struct Courses {
+    pub(super) basis: Rc<Basis>,
     exactness: Exactness,
+    tables: Rc<Tables>,
     known: FxHashMap<Span, Option<Rc<Course>>>,
 }
 
-impl<'a> Courses<'a> {
-    pub(super) fn of(basis: &'a Basis, exactness: Exactness) -> Result<Self, FissionError> {
+impl Courses {
+    pub(super) fn of(basis: &Rc<Basis>, exactness: Exactness) -> Result<Self, FissionError> {
         Ok(Self {
-            layout: Layout::of(&basis.graph)?,
+            tables: Rc::new(Tables::of(&basis.graph)?),
+            basis: Rc::clone(basis),
             exactness,
             known: FxHashMap::default(),
         })
     }
 
+    pub(super) fn layout(&self) -> Layout<'_> {
+        Layout::with(&self.basis.graph, Rc::clone(&self.tables))
+    }
+
+    pub(super) fn readers(&self, tensor: TensorId) -> &[OpId] {
+        self.tables.readers(tensor)
+    }
+
     /// The stretch worked out; `None` if it is not possible.
     pub(super) fn get(&mut self, span: Span) -> Option<Rc<Course>> {
-        let (layout, exactness) = (&self.layout, self.exactness);
-        let known = self.known.entry(span);
-        known
-            .or_insert_with(|| course(layout, span, exactness).ok().map(Rc::new))
-            .clone()
+        if let Some(known) = self.known.get(&span) {
+            return known.clone();
+        }
+        let course = course(&self.layout(), span, self.exactness).ok().map(Rc::new);
+        self.known.insert(span, course.clone());
+        course
     }
 }

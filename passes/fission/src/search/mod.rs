@@ -1,21 +1,28 @@
 //! The search for tilings, around the peak.
 //!
 //! A state is a set of stretches on a graph that may hold clones of stretches. In each round the op of the highest level is looked at: stretches
-//! around it begin and end where little is alive, at the ends of plateaus, and as far as their axis reaches; stretches that are there already
-//! get other ends. All are tried in one number of tiles, then the best few in every number and mode. A round ends with the move after which the
-//! objective is least, if it is less than before: a norm of the levels of all ops, since many moves are needed before a plateau falls, times a
-//! charge for time. Where no stretch helps, ops that make a long-lived tensor are cloned before its late reader and tiled with it; where that
-//! does not help either, the op is left alone, and after three such ops the search ends.
+//! around it begin and end where little is alive, at the ends of plateaus, and as far as their axis reaches; a bound on what each can reach says
+//! which are tried. Those that are there already get other ends, numbers of tiles, axes and modes. All are tried in one number of tiles, then the
+//! best few in every number and mode, and pairs of moves that help only together. A round ends with the move after which the objective is least,
+//! if it is less than before: a norm of the levels of all ops, since many moves are needed before a plateau falls, times a charge for time. Where
+//! no stretch helps, ops that make a long-lived tensor are cloned before its late reader and tiled with it, or a stretch is dropped; where that does
+//! not help either, the op is left alone. When nothing helps any more, the search starts again without one of the stretches, and looks wider.
 //!
-//! Every tiling that is estimated is offered to a Pareto front. Costs come from `remat-cost`, levels and peak from the replay of the reference
-//! order (`remat-verify`). A step is one estimate: under a limit of estimates, and without a deadline, the same graph gives the same front.
+//! Before the rounds the best sets of stretches are found as paths, from estimates of stretches by themselves (`path`); the rounds begin with the
+//! best one of them.
+//!
+//! Every tiling that is estimated is offered to a Pareto front. Costs come from `remat-cost`, levels and peak from one pass over the reference
+//! order. A step is one estimate: under a limit of estimates, and without a deadline, the same graph gives the same front.
 
+mod attempts;
 mod basis;
 mod evaluate;
 mod front;
 mod moves;
 mod options;
+mod path;
 mod rounds;
+mod window;
 
 pub use options::{Candidate, SearchOptions, SearchReport};
 

@@ -1,7 +1,7 @@
 //! Candidates for the next stretch.
 
 use remat_ir::{Graph, OpId, StorageClass, TensorId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::basis::{Basis, Courses};
 use super::options::SearchOptions;
@@ -45,78 +45,147 @@ pub(super) fn axes(graph: &Graph, options: &SearchOptions<'_>) -> Vec<Axis> {
     chosen.into_iter().map(|(axis, _)| axis).collect()
 }
 
-/// Stretches around `peak`, in one number of tiles and one mode, and others in place of those of `spans` that `peak` is in.
+/// Stretches around `peak` in one number of tiles and one mode, those first whose level is least by a bound, about `most`; and those of `spans` that `peak` is in
+/// with other ends, numbers, modes and axes.
 pub(super) fn around(
     basis: &Basis,
-    courses: &mut Courses<'_>,
-    peak: OpId,
+    courses: &mut Courses,
+    (peak, levels): (OpId, &[u64]),
     spans: &[Span],
-    axes: &[Axis],
+    (axes, most): (&[Axis], usize),
     options: &SearchOptions<'_>,
 ) -> Vec<Span> {
     let (Some(&tiles), Some(&mode)) = (options.tiles.get(options.tiles.len() / 2), options.modes.first()) else {
         return Vec::new();
     };
-    let least = options.tiles.first().copied().unwrap_or(tiles);
-    let mut starts = basis.narrow(peak, true, REACH, ENDS);
-    let mut ends = basis.narrow(peak, false, REACH, ENDS);
+    let starts = basis.narrow(peak, true, REACH, ENDS);
+    let ends = basis.narrow(peak, false, REACH, ENDS);
+    let mut pairs: Vec<(OpId, OpId, Option<Axis>)> = Vec::new();
+    for &first in &starts {
+        pairs.extend(ends.iter().map(|&last| (first, last, None)));
+    }
     for &axis in axes {
-        let span = |first, last| Span {
-            first,
-            last,
-            tiles: least,
-            axis,
-            mode,
-        };
-        let mut reaches = |span: Span| courses.get(span).is_some_and(|course| course.made_before == 0);
-        let (mut first, mut last) = (peak, peak);
-        while last.index() + 1 < basis.graph.ops.len()
-            && last.index() - peak.index() < REACH
-            && reaches(span(peak, OpId::new(last.index() + 1)))
-        {
-            last = OpId::new(last.index() + 1);
-        }
-        while first.index() > 0
-            && peak.index() - first.index() < REACH
-            && reaches(span(OpId::new(first.index() - 1), peak))
-        {
-            first = OpId::new(first.index() - 1);
-        }
-        starts.push(first);
-        ends.push(last);
+        let (first, last) = reach(basis, courses, peak, axis, options);
+        pairs.push((first, last, Some(axis)));
+        pairs.extend(starts.iter().map(|&first| (first, last, Some(axis))));
+        pairs.extend(ends.iter().map(|&last| (first, last, Some(axis))));
     }
-    for list in [&mut starts, &mut ends] {
-        list.sort_unstable();
-        list.dedup();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let level = levels.get(peak.index()).copied().unwrap_or(0);
+    let ranked = |(first, last, axis): (OpId, OpId, Option<Axis>)| {
+        let least = basis.least_level((first, last), tiles, levels, spans);
+        (least < level).then_some((least, last.index() - first.index(), first, last, axis))
+    };
+    let mut ranked: Vec<_> = pairs.into_iter().filter_map(ranked).collect();
+    ranked.sort_unstable();
+    // Of each order of lengths the best, then of each the second best: long stretches save more and cost more.
+    let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut in_turns: Vec<_> = Vec::new();
+    for (_, length, first, last, own) in ranked {
+        let place = places.entry((length + 1).ilog2()).or_default();
+        in_turns.push((*place, first, last, own));
+        *place += 1;
     }
+    in_turns.sort_by_key(|&(place, ..)| place);
     let mut found = Vec::new();
-    for &first in starts.iter().rev() {
-        for &last in &ends {
-            for &axis in axes {
-                found.push(Span {
-                    first,
-                    last,
-                    tiles,
-                    axis,
-                    mode,
-                });
+    let mut seen = FxHashSet::default();
+    for (_, first, last, own) in in_turns {
+        let mut has_rows = false;
+        for &axis in axes.iter().filter(|&&axis| own.is_none_or(|own| own == axis)) {
+            let span = |&tiles: &u32| Span {
+                first,
+                last,
+                tiles,
+                axis,
+                mode,
+            };
+            // Columns are rows that lie apart.
+            if axis == Axis::Columns && has_rows || !seen.insert(span(&tiles)) {
+                continue;
             }
+            let fewer = options.tiles.iter().rev().filter(|&&fewer| fewer <= tiles);
+            let possible = fewer.map(span).find(|&span| courses.get(span).is_some());
+            has_rows |= axis == Axis::Rows && possible.is_some();
+            found.extend(possible);
+        }
+        if found.len() >= most {
+            break;
         }
     }
     for span in spans.iter().filter(|span| span.first <= peak && peak <= span.last) {
-        for &tiles in &options.tiles {
-            found.push(Span { tiles, ..*span });
-            for first in basis.narrow(span.first, true, REACH, 3) {
-                found.push(Span { first, tiles, ..*span });
-            }
-            for last in basis.narrow(span.last, false, REACH, 3) {
-                found.push(Span { last, tiles, ..*span });
+        found.extend(varied(basis, span, axes, options));
+    }
+    found
+}
+
+/// A stretch with other ends, numbers of tiles, axes and modes.
+fn varied(basis: &Basis, span: &Span, axes: &[Axis], options: &SearchOptions<'_>) -> Vec<Span> {
+    let mut found: Vec<Span> = axes.iter().map(|&axis| Span { axis, ..*span }).collect();
+    found.extend(options.modes.iter().map(|&mode| Span { mode, ..*span }));
+    found.extend(options.tiles.iter().map(|&tiles| Span { tiles, ..*span }));
+    for inside in [false, true] {
+        let (from, to) = if inside {
+            (span.last, span.first)
+        } else {
+            (span.first, span.last)
+        };
+        let firsts = basis.narrow(from, true, REACH, 3).into_iter();
+        found.extend(
+            firsts
+                .filter(|&first| first <= span.last)
+                .map(|first| Span { first, ..*span }),
+        );
+        let lasts = basis.narrow(to, false, REACH, 3).into_iter();
+        found.extend(
+            lasts
+                .filter(|&last| last >= span.first)
+                .map(|last| Span { last, ..*span }),
+        );
+    }
+    found
+}
+
+/// How far the axis reaches from `peak` on both sides: by steps that double, then by halves.
+fn reach(basis: &Basis, courses: &mut Courses, peak: OpId, axis: Axis, options: &SearchOptions<'_>) -> (OpId, OpId) {
+    let (tiles, mode) = (
+        options.tiles.first().copied().unwrap_or(2),
+        options.modes.first().copied().unwrap_or(Mode::Carry),
+    );
+    let mut is_cut = |first: usize, last: usize| {
+        let span = Span {
+            first: OpId::new(first),
+            last: OpId::new(last),
+            tiles,
+            axis,
+            mode,
+        };
+        courses.get(span).is_some_and(|course| course.made_before == 0)
+    };
+    let at = peak.index();
+    let after = furthest(basis.graph.ops.len() - 1 - at, |step| is_cut(at, at + step));
+    let before = furthest(at, |step| is_cut(at - step, at));
+    (OpId::new(at - before), OpId::new(at + after))
+}
+
+/// The largest step up to `most` that is possible, where those after one that is not are not either.
+fn furthest(most: usize, mut is_possible: impl FnMut(usize) -> bool) -> usize {
+    let (mut good, mut bad) = (0, most + 1);
+    let mut step = 1;
+    while good + step < bad {
+        if is_possible(good + step) {
+            good += step;
+            step *= 2;
+        } else {
+            bad = good + step;
+            step = ((bad - good) / 2).max(1);
+            if bad - good <= 1 {
+                break;
             }
         }
+        step = step.min((bad - good).saturating_sub(1).max(1));
     }
-    let mut seen = FxHashSet::default();
-    found.retain(|&span| seen.insert(span));
-    found
+    good
 }
 
 /// The same stretches in every number of tiles and every mode.
@@ -140,7 +209,7 @@ const LONG_LIVED: usize = 3;
 
 /// Stretches to run a second time, so that a large tensor that is only alive at the peak is not: they make it again before its first reader
 /// after the peak.
-pub(super) fn clones(basis: &Basis, courses: &Courses<'_>, peak: OpId) -> Vec<Again> {
+pub(super) fn clones(basis: &Basis, courses: &Courses, peak: OpId) -> Vec<Again> {
     let graph = &basis.graph;
     let mut idle: Vec<(u64, TensorId, OpId, OpId)> = Vec::new();
     for (id, tensor) in graph.tensors.iter_enumerated() {
@@ -149,7 +218,7 @@ pub(super) fn clones(basis: &Basis, courses: &Courses<'_>, peak: OpId) -> Vec<Ag
         let (Some(producer), Some(bytes)) = (tensor.producer, storage.bytes) else {
             continue;
         };
-        let readers = courses.layout.readers(id);
+        let readers = courses.readers(id);
         let later = readers.iter().copied().find(|&reader| reader > peak);
         let reads_now = readers.contains(&peak);
         if let Some(later) = later.filter(|_| is_made && !reads_now && producer.index() + LONG < peak.index()) {
@@ -188,22 +257,20 @@ pub(super) fn over_clones(
     let Some(&tiles) = options.tiles.get(options.tiles.len() / 2) else {
         return Vec::new();
     };
+    let modes = [Mode::Again, Mode::Carry];
+    let modes: Vec<Mode> = modes.into_iter().filter(|mode| options.modes.contains(mode)).collect();
     let mut found = Vec::new();
     for &first in starts.iter().rev() {
         for &last in &ends {
             for &axis in axes {
-                for &mode in [Mode::Again, Mode::Carry]
-                    .iter()
-                    .filter(|mode| options.modes.contains(mode))
-                {
-                    found.push(Span {
-                        first,
-                        last,
-                        tiles,
-                        axis,
-                        mode,
-                    });
-                }
+                let span = |&mode: &Mode| Span {
+                    first,
+                    last,
+                    tiles,
+                    axis,
+                    mode,
+                };
+                found.extend(modes.iter().map(span));
             }
         }
     }

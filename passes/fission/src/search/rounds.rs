@@ -1,5 +1,6 @@
 //! The rounds of the search.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -7,130 +8,152 @@ use std::time::Instant;
 use remat_ir::{Graph, OpId};
 use rustc_hash::FxHashSet;
 
+use super::attempts::{Move, Search, State};
 use super::basis::{Basis, Courses};
-use super::evaluate::{Score, score};
-use super::front::Front;
-use super::moves::{around, axes, clones, finer, over_clones};
+use super::evaluate::Score;
+use super::moves::{around, finer};
 use super::options::{SearchOptions, SearchReport};
+use super::path::Paths;
 use crate::FissionError;
-use crate::apply::write;
 use crate::course::Span;
-use remat_plan::Axis;
-
-/// The least gain of a move, as a part of the norm.
-const LEAST_GAIN: f64 = 0.002;
 
 /// Ops of levels below this share of the highest are no peaks.
 const PEAK: f64 = 0.93;
 
-/// After so many peaks at which nothing helps the search ends.
+/// After so many peaks at which nothing helps a descent ends.
 const STUCK: u32 = 12;
 
 /// How many of the best moves are tried in every number of tiles and mode.
 const BEST: usize = 6;
 
-/// What every round uses.
-struct Search<'a> {
-    graph: &'a Graph,
-    options: &'a SearchOptions<'a>,
-    axes: Vec<Axis>,
-    front: Front,
-    evaluations: u64,
-    /// Time of the graph as it came.
-    base: u64,
-}
+/// The share of time and estimates, as a divisor, for paths of stretches.
+const SHARE_OF_PATHS: u32 = 3;
 
-/// Stretches of a basis and what they take.
-#[derive(Clone)]
-struct State {
-    basis: Rc<Basis>,
-    spans: Vec<Span>,
-    score: Score,
-}
+/// How many moves that do not help by themselves are followed by a second one, and by how many.
+const FIRST_OF_TWO: usize = 3;
+const SECOND_OF_TWO: usize = 16;
 
-/// A state that may follow, the stretch that is new in it, and its objective.
-struct Move {
-    state: State,
-    span: Span,
-    objective: f64,
-}
+/// How many new stretches are tried around an op, again and again more.
+const WIDTHS: [usize; 4] = [24, 72, 216, 648];
+
+/// What time weighs at first, and once nothing helps any more: as long as it is allowed, memory is what counts.
+const WEIGHTS_OF_TIME: [f64; 2] = [0.35, 0.04];
 
 pub(super) fn run(graph: &Graph, options: &SearchOptions<'_>) -> Result<SearchReport, FissionError> {
     let mut options = options.clone();
     options.tiles.retain(|&tiles| tiles > 1);
-    let options = &options;
+    let mut search = Search::new(graph, &options);
     let basis = Rc::new(Basis::new(graph, Vec::new())?);
-    let mut search = Search {
-        graph,
-        options,
-        axes: axes(graph, options),
-        front: Front::default(),
-        evaluations: 0,
-        base: 1,
-    };
-    let mut courses = Courses::of(&basis, options.exactness)?;
-    let start = search.evaluate(&basis, &mut courses, &[]);
+    let courses = Rc::new(RefCell::new(Courses::of(&basis, options.exactness)?));
     let mut is_finished = true;
-    if let Some(score) = start {
+    if let Some(score) = search.evaluate(&courses, &[]) {
         let spans = Vec::new();
-        drop(courses);
-        is_finished = search.descend(State { basis, spans, score })?;
+        let start = State {
+            basis,
+            courses,
+            spans,
+            score,
+        };
+        search.weight = WEIGHTS_OF_TIME[0];
+        let start = search.along_paths(start)?;
+        search.everything(start)?;
+        is_finished = !search.is_over();
     }
-    Ok(SearchReport {
-        front: search.front.into_candidates(),
-        evaluations: search.evaluations,
-        is_finished,
-    })
+    Ok(search.report(is_finished))
 }
 
 impl Search<'_> {
-    fn is_over(&self) -> bool {
-        let options = self.options;
-        options.evaluations.is_some_and(|most| self.evaluations >= most)
-            || options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || options.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    /// The best of a state without stretches and those of paths of stretches, for every bound on the level that leads to another one.
+    fn along_paths(&mut self, start: State) -> Result<State, FissionError> {
+        let (options, axes) = (self.options, self.axes.clone());
+        let (basis, levels) = (Rc::clone(&start.basis), start.score.levels.clone());
+        let mut paths = Paths::new(&basis, &levels, &axes, options);
+        let now = Instant::now();
+        let until = options
+            .deadline
+            .map(|deadline| now + deadline.saturating_duration_since(now) / SHARE_OF_PATHS);
+        let most_estimates = options.evaluations.map(|most| most / u64::from(SHARE_OF_PATHS));
+        let mut best = start;
+        let mut most = u64::MAX;
+        loop {
+            let evaluated = self.evaluations;
+            let is_over = |estimates: u64| {
+                most_estimates.is_some_and(|most| evaluated + estimates >= most)
+                    || until.is_some_and(|until| Instant::now() >= until)
+                    || options.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+            };
+            let Some(path) = paths.shortest(most, &mut self.costs, is_over) else {
+                break;
+            };
+            most = path.level.saturating_sub(1);
+            let Some(score) = self.evaluate(&best.courses, &path.spans) else {
+                continue;
+            };
+            if self.is_fast(&score) && self.objective(&score) < self.objective(&best.score) {
+                best = State {
+                    spans: path.spans,
+                    score,
+                    ..best
+                };
+            }
+        }
+        self.evaluations += paths.estimates;
+        Ok(best)
     }
 
-    /// Estimates stretches, which are in order; `None` if they are not possible or take too long.
-    fn evaluate(&mut self, basis: &Basis, courses: &mut Courses<'_>, spans: &[Span]) -> Option<Score> {
-        let worked_out = spans
-            .iter()
-            .map(|&span| courses.get(span))
-            .collect::<Option<Vec<_>>>()?;
-        let worked_out: Vec<_> = worked_out.iter().map(Rc::as_ref).collect();
-        self.evaluations += 1;
-        let (graph, origin) = write(&courses.layout, &worked_out).ok()?;
-        let score = score(graph, &origin, basis.graph.ops.len(), self.options.device)?;
-        if spans.is_empty() && basis.again.is_empty() {
-            self.base = score.time.max(1);
+    /// Goes down, and from where that ends again without one stretch after the other; then looks wider.
+    fn everything(&mut self, start: State) -> Result<(), FissionError> {
+        let mut best = start;
+        for width in WIDTHS {
+            self.width = width;
+            for weight in WEIGHTS_OF_TIME {
+                self.weight = weight;
+                best = self.descend(best)?;
+            }
+            best = self.shake(best)?;
         }
-        let time_ppm = u128::from(score.time) * 1_000_000 / u128::from(self.base);
-        let time_ppm = u64::try_from(time_ppm).unwrap_or(u64::MAX);
-        let most = self.options.most_overhead_permille;
-        let most = most.map(|permille| permille.saturating_add(1_000).saturating_mul(1_000));
-        if most.is_some_and(|most| time_ppm > most && !spans.is_empty()) {
-            return None;
-        }
-        self.front.offer(score.peak, time_ppm, || basis.tiling(spans));
-        Some(score)
+        Ok(())
     }
 
-    /// Goes from state to state; whether it ended because nothing helped any more.
-    fn descend(&mut self, mut state: State) -> Result<bool, FissionError> {
+    /// The best of where going down ends from a state without one of its stretches.
+    fn shake(&mut self, mut best: State) -> Result<State, FissionError> {
+        let mut place = 0;
+        while place < best.spans.len() && !self.is_over() {
+            let shaken = self.without(&best, place);
+            place += 1;
+            if let Some(shaken) = shaken {
+                let ended = self.descend(shaken)?;
+                if self.is_fast(&ended.score) && self.gains(&ended.score, &best.score) {
+                    best = ended;
+                    place = 0;
+                }
+            }
+            self.forbidden = None;
+        }
+        Ok(best)
+    }
+
+    /// A state without one of its stretches, which is forbidden from now on.
+    fn without(&mut self, state: &State, place: usize) -> Option<State> {
+        let mut next = state.clone();
+        let span = next.spans.remove(place);
+        let name = |op: OpId| state.basis.graph.ops[op].name.clone();
+        self.forbidden = Some((name(span.first), name(span.last), span.axis));
+        next.score = self.evaluate(&state.courses, &next.spans)?;
+        Some(next)
+    }
+
+    /// Goes from state to state until nothing helps.
+    fn descend(&mut self, mut state: State) -> Result<State, FissionError> {
         let mut stuck = 0;
         let mut given_up: FxHashSet<OpId> = FxHashSet::default();
-        while stuck < STUCK {
-            if self.is_over() {
-                return Ok(false);
-            }
+        while stuck < STUCK && !self.is_over() {
             let Some(peak) = highest(&state.score, &given_up) else {
                 break;
             };
-            let basis = Rc::clone(&state.basis);
-            let mut courses = Courses::of(&basis, self.options.exactness)?;
-            match self.round(&state, &mut courses, peak)? {
+            match self.round(&state, peak)? {
                 Some(next) => {
-                    if !Rc::ptr_eq(&next.basis, &basis) {
+                    if !Rc::ptr_eq(&next.basis, &state.basis) {
                         given_up.clear();
                     }
                     state = next;
@@ -142,18 +165,17 @@ impl Search<'_> {
                 }
             }
         }
-        Ok(!self.is_over())
+        Ok(state)
     }
 
-    /// The best state after one move, if it is better.
-    fn round(&mut self, state: &State, courses: &mut Courses<'_>, peak: OpId) -> Result<Option<State>, FissionError> {
-        let basis = Rc::clone(&state.basis);
-        let candidates = around(&basis, courses, peak, &state.spans, &self.axes, self.options);
+    /// The best state after one move, or two at once, if it is better.
+    fn round(&mut self, state: &State, peak: OpId) -> Result<Option<State>, FissionError> {
+        let candidates = self.around(state, peak);
         let mut tried = FxHashSet::default();
-        let mut moves = self.attempt(state, courses, &candidates, &mut tried);
-        moves.sort_by(|a, b| a.objective.total_cmp(&b.objective));
+        let mut moves = self.attempt(state, &candidates, &mut tried);
+        self.sort(&mut moves);
         let best: Vec<Span> = moves.iter().take(BEST).map(|next| next.span).collect();
-        let again = if best.is_empty() {
+        let again: Vec<Span> = if best.is_empty() {
             let fewest = self.options.tiles.first().copied();
             let coarse = |span: &Span| Span {
                 tiles: fewest.unwrap_or(span.tiles),
@@ -163,96 +185,69 @@ impl Search<'_> {
         } else {
             finer(&best, self.options)
         };
-        let more = self.attempt(state, courses, &again, &mut tried);
-        moves.extend(more);
-        if moves.is_empty() && self.options.again {
-            moves = self.attempt_clones(state, courses, peak)?;
+        moves.extend(self.attempt(state, &again, &mut tried));
+        let mut next = self.best(state, moves.iter());
+        if next.is_none() && self.options.again {
+            let clones = self.attempt_clones(state, peak)?;
+            next = self.best(state, clones.iter());
         }
-        let best = moves.into_iter().min_by(|a, b| a.objective.total_cmp(&b.objective));
-        Ok(best.map(|best| best.state))
+        if next.is_none() {
+            let fewer = self.attempt_fewer(state);
+            next = self.best(state, fewer.iter());
+        }
+        if next.is_none() {
+            let pairs = self.attempt_pairs(state, peak, moves);
+            next = self.best(state, pairs.iter());
+        }
+        Ok(next)
     }
 
-    /// States with one of these stretches instead of those that it overlaps, as far as they lower the norm.
-    fn attempt(
-        &mut self,
-        state: &State,
-        courses: &mut Courses<'_>,
-        candidates: &[Span],
-        tried: &mut FxHashSet<Span>,
-    ) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for &span in candidates {
-            if self.is_over() {
-                break;
-            }
-            if !tried.insert(span) || courses.get(span).is_none() {
-                continue;
-            }
-            let apart = |other: &&Span| other.last < span.first || other.first > span.last;
-            let mut spans: Vec<Span> = state.spans.iter().filter(apart).copied().collect();
-            spans.push(span);
-            spans.sort_unstable();
-            let Some(score) = self.evaluate(&state.basis, courses, &spans) else {
-                continue;
-            };
-            if score.norm < state.score.norm * (1.0 - LEAST_GAIN) {
-                let objective = score.objective(self.base);
-                let basis = Rc::clone(&state.basis);
-                let state = State { basis, spans, score };
-                moves.push(Move { state, span, objective });
-            }
-        }
-        moves
+    fn around(&self, state: &State, peak: OpId) -> Vec<Span> {
+        let mut courses = state.courses.borrow_mut();
+        let levels = (peak, state.score.levels.as_slice());
+        around(
+            &state.basis,
+            &mut courses,
+            levels,
+            &state.spans,
+            (&self.axes, self.width),
+            self.options,
+        )
     }
 
-    /// States in which ops run a second time before a late reader, with tiles over both.
-    fn attempt_clones(&mut self, state: &State, courses: &Courses<'_>, peak: OpId) -> Result<Vec<Move>, FissionError> {
-        let mut moves: Vec<Move> = Vec::new();
-        for again in clones(&state.basis, courses, peak) {
-            if self.is_over() {
-                break;
+    /// States after one of `moves` that lowers the level of `peak`, and another one at the peak of that.
+    fn attempt_pairs(&mut self, state: &State, peak: OpId, mut moves: Vec<Move>) -> Vec<Move> {
+        let level = |score: &Score| score.levels[peak.index()];
+        moves.retain(|next| level(&next.state.score) < level(&state.score));
+        self.sort(&mut moves);
+        let mut found = Vec::new();
+        for first in moves.into_iter().take(FIRST_OF_TWO) {
+            let Some(second) = highest(&first.state.score, &FxHashSet::default()) else {
+                continue;
+            };
+            if second == peak {
+                continue;
             }
-            let mut list = state.basis.again.clone();
-            list.push(again.clone());
-            let Ok(basis) = Basis::new(self.graph, list) else {
-                continue;
-            };
-            let basis = Rc::new(basis);
-            let Some(renumbered) = renumbered(&state.basis, &basis, &state.spans, &again.before) else {
-                continue;
-            };
-            let Renumbered { spans, first, reader } = renumbered;
-            let mut courses = Courses::of(&basis, self.options.exactness)?;
-            let Some(score) = self.evaluate(&basis, &mut courses, &spans) else {
-                continue;
-            };
-            // Clones without tiles over them are worth something by themselves, and they are where others start from.
-            let start = State {
-                basis: Rc::clone(&basis),
-                spans,
-                score: state.score.clone(),
-            };
-            if score.norm < state.score.norm * (1.0 - LEAST_GAIN) {
-                let objective = score.objective(self.base);
-                let span = Span {
-                    first,
-                    last: reader,
-                    tiles: 1,
-                    axis: Axis::Rows,
-                    mode: crate::Mode::Again,
-                };
-                let state = State { score, ..start.clone() };
-                moves.push(Move { state, span, objective });
-            }
-            let mut tried = FxHashSet::default();
-            let candidates = over_clones(&basis, first, reader, &self.axes, self.options);
-            let mut found = self.attempt(&start, &mut courses, &candidates, &mut tried);
-            found.sort_by(|a, b| a.objective.total_cmp(&b.objective));
-            let best: Vec<Span> = found.iter().take(BEST / 2).map(|next| next.span).collect();
-            found.extend(self.attempt(&start, &mut courses, &finer(&best, self.options), &mut tried));
-            moves.extend(found);
+            let is_apart = |span: &Span| span.last < first.span.first || span.first > first.span.last;
+            let mut candidates = self.around(&first.state, second);
+            candidates.retain(is_apart);
+            candidates.truncate(SECOND_OF_TWO);
+            found.extend(self.attempt(&first.state, &candidates, &mut FxHashSet::default()));
         }
-        Ok(moves)
+        found
+    }
+
+    fn sort(&self, moves: &mut [Move]) {
+        let objective = |next: &Move| self.objective(&next.state.score);
+        moves.sort_by(|a, b| objective(a).total_cmp(&objective(b)));
+    }
+
+    /// The best of some moves, if it is better than `state`.
+    fn best<'m>(&self, state: &State, moves: impl Iterator<Item = &'m Move>) -> Option<State> {
+        let objective = |next: &&Move| self.objective(&next.state.score);
+        let moves = moves.filter(|next| self.is_fast(&next.state.score));
+        let best = moves.min_by(|a, b| objective(a).total_cmp(&objective(b)))?;
+        self.gains(&best.state.score, &state.score).then(|| best.state.clone())
     }
 }
 
@@ -263,29 +258,4 @@ fn highest(score: &Score, given_up: &FxHashSet<OpId>) -> Option<OpId> {
     let (op, &level) = open.max_by_key(|&(op, &level)| (level, std::cmp::Reverse(op)))?;
     let is_peak = level as f64 >= score.peak as f64 * PEAK;
     is_peak.then_some(OpId::new(op))
-}
-
-/// Stretches on another basis.
-struct Renumbered {
-    spans: Vec<Span>,
-    /// The first clone.
-    first: OpId,
-    /// The op before which the clones stand.
-    reader: OpId,
-}
-
-fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<Renumbered> {
-    let find = |name: &str| new.graph.ops.iter().position(|op| op.name == name).map(OpId::new);
-    let renumber = |span: &Span| {
-        Some(Span {
-            first: find(&old.graph.ops[span.first].name)?,
-            last: find(&old.graph.ops[span.last].name)?,
-            ..*span
-        })
-    };
-    let spans = spans.iter().map(renumber).collect::<Option<Vec<Span>>>()?;
-    let reader = find(before)?;
-    let clones = new.graph.ops.len() - old.graph.ops.len();
-    let first = OpId::new(reader.index().checked_sub(clones)?);
-    (clones > 0).then_some(Renumbered { spans, first, reader })
 }

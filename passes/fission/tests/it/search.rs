@@ -1,9 +1,14 @@
 //! The search on a small network.
 
-use remat_cost::Device;
-use remat_fission::{Axis, Exactness, SearchOptions, apply, search};
+use remat_cost::{Device, ProblemOptions, analytic, problem};
+use remat_fission::{Axis, Exactness, Mode, SearchOptions, Stretch, Tiling, apply, bound, search};
+use remat_ir::{ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, ValueType};
+use remat_operators::share_overwritten;
+use remat_plan::{Accounting, OrderMode, baseline};
+use remat_verify::replay;
 
 use crate::chains::unet;
+use crate::net::{Net, ints};
 
 fn options(device: &Device) -> SearchOptions<'_> {
     let mut options = SearchOptions::new(device);
@@ -71,4 +76,126 @@ fn what_is_not_allowed_is_not_found() {
     options.cancelled = Some(&stop);
     let report = search(&graph, &options).unwrap();
     assert!(!report.is_finished && report.front.len() == 1);
+}
+
+/// Bytes at the peak of a tiled graph in reference order.
+fn peak(graph: &Graph, tiling: &Tiling, device: &Device) -> Option<u64> {
+    let mut tiled = apply(graph, tiling, Exactness::Any).ok()?;
+    share_overwritten(&mut tiled);
+    let options = ProblemOptions {
+        accounting: Accounting::Runtime,
+        order: OrderMode::Free,
+        max_computes: None,
+        alignment: None,
+    };
+    let problem = problem(&tiled, &analytic(&tiled, device), &options).unwrap();
+    Some(replay(&problem, &baseline(&problem)).unwrap().peak)
+}
+
+/// Every set of stretches of ops from `first` on that do not overlap, with those of `set` before them.
+fn every_set(names: &[String], first: usize, set: &mut Vec<Stretch>, visit: &mut impl FnMut(&[Stretch])) {
+    if first == names.len() {
+        return visit(set);
+    }
+    every_set(names, first + 1, set, visit);
+    for last in first..names.len() {
+        for tiles in [2, 4] {
+            for mode in [Mode::Carry, Mode::Again] {
+                set.push(Stretch {
+                    first: names[first].clone(),
+                    last: names[last].clone(),
+                    tiles,
+                    axis: Axis::Rows,
+                    mode,
+                });
+                every_set(names, last + 1, set, visit);
+                set.pop();
+            }
+        }
+    }
+}
+
+#[test]
+fn no_set_of_stretches_of_a_chain_has_a_lower_peak() {
+    let device = Device::preset("cortex-m7").unwrap();
+    let chains: [&[(usize, i64)]; 3] = [
+        &[(12, 1), (2, 2), (16, 1), (3, 1)],
+        &[(4, 1), (8, 1), (8, 2), (24, 1)],
+        &[(2, 2), (20, 1), (20, 1), (6, 2)],
+    ];
+    for layers in chains {
+        let mut net = Net::default();
+        let (mut at, mut channels) = (net.input("x", &[1, 4, 16, 16]), 4);
+        for (place, &(made, stride)) in layers.iter().enumerate() {
+            let weights = net.constant(&format!("w{place}"), &[made, channels, 3, 3]);
+            let attributes = [("pads", ints(&[1, 1, 1, 1])), ("strides", ints(&[stride, stride]))];
+            at = net.op(&format!("conv{place}"), "Conv", &[at, weights], &attributes);
+            channels = made;
+        }
+        let mean = net.op("mean", "GlobalAveragePool", &[at], &[]);
+        net.output(mean);
+        let graph = net.graph();
+        let names: Vec<String> = graph.ops.iter().map(|op| op.name.clone()).collect();
+        let mut least = u64::MAX;
+        every_set(&names, 0, &mut Vec::new(), &mut |stretches| {
+            let tiling = Tiling {
+                again: Vec::new(),
+                stretches: stretches.to_vec(),
+            };
+            least = peak(&graph, &tiling, &device).map_or(least, |peak| least.min(peak));
+        });
+        let mut options = SearchOptions::new(&device);
+        options.exactness = Exactness::Any;
+        options.axes = vec![Axis::Rows];
+        options.tiles = vec![2, 4];
+        options.again = false;
+        let report = search(&graph, &options).unwrap();
+        let last = report.front.last().unwrap();
+        assert_eq!(peak(&graph, &last.tiling, &device), Some(last.peak));
+        assert!(report.is_finished);
+        assert_eq!(last.peak, least, "{:?}", last.tiling);
+        assert!(least * 10 < report.front[0].peak * 8);
+        // Every row of every axis is a tile of some tiling.
+        assert!(bound(&graph, Exactness::Any).unwrap().bytes <= least);
+    }
+}
+
+#[test]
+fn the_bound_is_reached_where_an_op_needs_its_operand_whole() {
+    // Every column of the product reads the whole row on its left, and joining the columns takes them twice.
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 4, 8, 8]);
+    let weights = net.constant("w", &[8, 4, 1, 1]);
+    let conv = net.op("conv", "Conv", &[x, weights], &[]);
+    let flat = net.op("flat", "Flatten", &[conv], &[]);
+    let dense = net.constant("dense", &[512, 512]);
+    let y = net.op("y", "MatMul", &[flat, dense], &[]);
+    net.output(y);
+    let bound = bound(&net.graph(), Exactness::Any).unwrap();
+    assert_eq!((bound.bytes, bound.op.as_str()), (4 * (512 + 512), "y"));
+}
+
+#[test]
+fn sizes_whose_sums_no_number_holds_are_no_reason_to_stop_short() {
+    let device = Device::preset(Device::DEFAULT).unwrap();
+    // Twenty outputs of 2^60 bytes.
+    let row = ValueType::tensor(ElementType::Float32, &[2, 1 << 57]);
+    let mut builder = GraphBuilder::new("large");
+    let mut at = builder.input("x", row.clone()).unwrap();
+    for place in 0..20 {
+        let name = format!("r{place}");
+        let mut spec = OpSpec::new(name.clone(), "Softmax");
+        spec.inputs = vec![Some(at)];
+        spec.results = vec![Some(ResultSpec {
+            name,
+            ty: row.clone(),
+            placement: Placement::New,
+        })];
+        at = builder.op(spec).unwrap().1[0].unwrap();
+        builder.output(at);
+    }
+    let graph = builder.finish();
+    let report = search(&graph, &options(&device)).unwrap();
+    assert!(report.front.is_empty(), "all of it together has no size");
+    assert!(bound(&graph, Exactness::Any).unwrap().bytes >= 1 << 60);
 }

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassOptions.h"
@@ -109,9 +110,16 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   REMAT_OPTION(tierCapacity, "tier-capacity", "what the second memory holds, 32GB for instance (default: what the device says)");
   REMAT_OPTION(objective, "objective", "what the schedule is to be good at within the budget: time, energy or peak (default: time)");
   REMAT_OPTION(deadline, "deadline", "when it has to have ended, transfers included: 1.5x or 40ms");
+  REMAT_OPTION(fission, "fission", "whether operations may run tile by tile: off, exact (every bit stays) or any (default: off)");
+  REMAT_OPTION(tiles, "tiles", "numbers of tiles to try, 4,8 for instance");
   REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are released (default: true)");
   REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
   REMAT_MODEL_OPTIONS;
+
+  void getDependentDialects(DialectRegistry &registry) const final {
+    FunctionPass::getDependentDialects(registry);
+    registry.insert<tensor::TensorDialect>();
+  }
 
   Statistic peakBefore{this, "peak-before", "Bytes of the functions' peaks before"};
   Statistic peakAfter{this, "peak-after", "Bytes of the functions' peaks after"};
@@ -121,7 +129,7 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
 
   SmallVector<const Pass::Option<std::string> *> texts() {
     return {&budget,      &maxOverhead, &solver,  &timeLimit, &stepLimit, &threads,      &seed, &order,
-            &maxComputes, &paging, &tierCapacity, &objective, &deadline, &dealloc, &remarks, &profile, &device, &dynamicExtent};
+            &maxComputes, &paging, &tierCapacity, &objective, &deadline, &fission, &tiles, &dealloc, &remarks, &profile, &device, &dynamicExtent};
   }
 
   void record(const Figures &figures) {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use remat::fission::Exactness;
 use remat::plan::{BudgetSpec, Objective, OrderMode, PagingMode};
 use remat::profile::ProfileFile;
 use remat::solver::MAX_THREADS;
-use remat::{Goal, LoadOptions, SecondMemory, SolveRequest};
+use remat::{FissionRequest, Goal, LoadOptions, SecondMemory, SolveRequest};
 use remat_mlir::BlockSource;
 use thiserror::Error;
 
@@ -46,6 +47,8 @@ pub struct PassOptions {
     pub threads: usize,
     /// Seed of random choices.
     pub seed: u64,
+    /// Which operations may run tile by tile; absent: none.
+    pub fission: Option<FissionRequest>,
     /// Whether markers say where tensors are released.
     pub dealloc: bool,
     /// Whether a remark says what was done.
@@ -66,6 +69,7 @@ impl Default for PassOptions {
             step_limit: None,
             threads: 1,
             seed: 0,
+            fission: None,
             dealloc: true,
             remarks: true,
         }
@@ -220,6 +224,28 @@ impl PassOptions {
                 self.goal.deadline =
                     Some(deadline.map_err(|error: remat::plan::QuantityError| because(error.to_string()))?);
             }
+            "fission" => {
+                self.fission = match value {
+                    "off" => None,
+                    "exact" => Some(FissionRequest::EXACT),
+                    "any" => Some(FissionRequest {
+                        exactness: Exactness::Any,
+                        ..FissionRequest::EXACT
+                    }),
+                    _ => return Err(because(format!("`{value}` is none of `off`, `exact` and `any`"))),
+                }
+            }
+            "tiles" => {
+                let numbers = value
+                    .split(',')
+                    .map(|number| number.trim().parse().ok().filter(|&number| number >= 2));
+                let numbers: Option<Vec<u32>> = numbers.collect();
+                let numbers = numbers.ok_or_else(|| because(format!("`{value}` is no list of numbers from 2 on")))?;
+                let fission = self.fission.as_mut();
+                fission
+                    .ok_or_else(|| because("say `fission=exact` first".to_owned()))?
+                    .tiles = numbers;
+            }
             "dealloc" => self.dealloc = truth(name, value)?,
             "remarks" => self.remarks = truth(name, value)?,
             _ => self.model.set(name, value)?,
@@ -318,6 +344,8 @@ mod tests {
             ("threads", "-1"),
             ("order", "any"),
             ("dealloc", "maybe"),
+            ("fission", "perhaps"),
+            ("tiles", "4"),
             ("max-computes", "0"),
             ("speed", "1"),
             ("profile", "/none"),

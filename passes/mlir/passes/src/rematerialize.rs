@@ -2,7 +2,7 @@
 
 use remat::plan::{Status, Step};
 use remat::solver::SolveControl;
-use remat::{Model, Solution};
+use remat::{FissionRequest, Model, SecondMemory, Solution};
 use remat_mlir::{ApplyOptions, Function, ImportOptions, Severity};
 
 use crate::{PassError, PassOptions};
@@ -34,14 +34,16 @@ pub struct FunctionReport {
     pub recomputes: usize,
     /// How many tensors move to the second memory and back, each time counted.
     pub transfers: usize,
+    /// How many stretches of operations run tile by tile.
+    pub stretches: usize,
 }
 
 impl FunctionReport {
-    fn of(function: Function<'_>, model: &Model, solution: &Solution) -> Self {
+    fn of(function: Function<'_>, baseline_peak: u64, model: &Model, solution: &Solution) -> Self {
         let certificate = solution.certificate.as_ref();
         Self {
             name: function.name(),
-            baseline_peak: model.baseline().peak,
+            baseline_peak,
             peak: solution.replay.peak,
             baseline_duration: solution.overhead.baseline,
             duration: solution.overhead.duration,
@@ -56,6 +58,7 @@ impl FunctionReport {
                 .iter()
                 .filter(|step| matches!(step, Step::PageIn(_)))
                 .count(),
+            stretches: model.tiling().map_or(0, |tiling| tiling.stretches.len()),
         }
     }
 
@@ -88,8 +91,13 @@ impl FunctionReport {
             1 => ", 1 tensor brought back from the second memory".to_owned(),
             count => format!(", {count} tensors brought back from the second memory"),
         };
+        let stretches = match self.stretches {
+            0 => String::new(),
+            1 => ", 1 stretch in tiles".to_owned(),
+            count => format!(", {count} stretches in tiles"),
+        };
         format!(
-            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again{transfers}, estimated time +{:.2} %; {quality}",
+            "remat: peak {} -> {} bytes ({:.1} %), {} operation{} run again{transfers}{stretches}, estimated time +{:.2} %; {quality}",
             self.baseline_peak,
             self.peak,
             percent(self.peak, self.baseline_peak),
@@ -100,8 +108,28 @@ impl FunctionReport {
     }
 }
 
-/// Finds a schedule for the function within the budget, has the checker replay it, and writes it into the function. The peak that it keeps is
-/// noted at the function.
+/// Share of the time for finding stretches that run tile by tile.
+const TILING: f64 = 0.4;
+
+/// The function with those stretches tile by tile that pay.
+fn in_tiles<'c>(
+    whole: Model,
+    fission: &FissionRequest,
+    options: &PassOptions,
+    control: &SolveControl<'_>,
+) -> Result<Model, PassError<'c>> {
+    let load = &options.model.load;
+    if matches!(load.second_memory, Some(SecondMemory::Used { .. })) {
+        return Err(PassError::Schedule(
+            "tiles do not move to a second memory: leave out `fission` or `paging`".to_owned(),
+        ));
+    }
+    let tiled = remat::tile(&whole, load, &options.request, fission, &control.share_of_time(TILING))?;
+    Ok(tiled.into_iter().next().unwrap_or(whole))
+}
+
+/// Finds a schedule for the function within the budget, in tiles where that is asked for and pays, has the checker replay it, and writes it into the
+/// function. The peak that it keeps is noted at the function.
 ///
 /// # Errors
 /// [`PassError`]; the function is unchanged then, but for mistakes of ours.
@@ -111,12 +139,17 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
         scheduled: false,
     };
     let imported = function.import(&import)?;
-    let model = Model::from_mlir(imported.graph().clone(), &options.model.load)?;
+    let whole = Model::from_mlir(imported.graph().clone(), &options.model.load)?;
+    let baseline_peak = whole.baseline().peak;
     let mut control = SolveControl::new()
         .time_limit(options.time_limit)
         .threads(options.threads)
         .seed(options.seed);
     control.step_limit = options.step_limit;
+    let model = match &options.fission {
+        Some(fission) => in_tiles(whole, fission, options, &control)?,
+        None => whole,
+    };
     let solution = remat::solve_for(&model, &options.request, options.goal, &control)?;
     if let Some(rewritten) = remat::rewrite(&model, &solution)? {
         let apply = ApplyOptions {
@@ -124,7 +157,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
         };
         imported.apply(&rewritten, &apply)?;
     }
-    let report = FunctionReport::of(function, &model, &solution);
+    let report = FunctionReport::of(function, baseline_peak, &model, &solution);
     let budget = solution.problem.budget.unwrap_or(report.peak);
     function.set_integer(BUDGET, i64::try_from(budget).unwrap_or(i64::MAX));
     function.set_integer(PEAK, i64::try_from(report.peak).unwrap_or(i64::MAX));

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use remat::Model;
-use remat_onnxruntime_lower::{LoweringReport, Shapes};
+use remat_onnxruntime_lower::{LoweringReport, OrderHint, Shapes};
 use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
@@ -51,6 +51,8 @@ pub(crate) struct Attempt {
     pub(crate) may_be_static: bool,
     /// Whether order anchors may be added.
     pub(crate) may_anchor: bool,
+    /// Whether all nodes may stand in a branch.
+    may_branch: bool,
     /// Whether a file was no better with all shapes static: then that is not looked at again.
     static_is_worse: Cell<bool>,
     /// What its model is predicted to take without a plan, once that was asked for.
@@ -72,8 +74,17 @@ impl Attempt {
             may_reserve: true,
             may_be_static: true,
             may_anchor: true,
+            may_branch: true,
             static_is_worse: Cell::new(false),
             without_plan: OnceCell::new(),
+        }
+    }
+
+    /// The same strategy with other tiles.
+    pub(crate) fn with_tiles(&self, model: Model) -> Self {
+        Self {
+            without_plan: self.without_plan.clone(),
+            ..Self::new(self.strategy, model, self.file)
         }
     }
 
@@ -95,9 +106,11 @@ impl Attempt {
     }
 
     /// Whether a file may be made with less in it that changes what the runtime makes of the model, after one of `lowered` had other bits:
-    /// first without static shapes, then without order anchors.
+    /// first outside of a branch, then without static shapes, then without order anchors.
     pub(crate) fn simplify(&mut self, lowered: &LoweringReport) -> bool {
-        let may = if self.strategy.recipe().dynamic_shapes && lowered.shapes != Shapes::Dynamic {
+        let may = if lowered.in_branch {
+            &mut self.may_branch
+        } else if self.strategy.recipe().dynamic_shapes && lowered.shapes != Shapes::Dynamic {
             &mut self.may_be_static
         } else if lowered.readers > 0 {
             &mut self.may_anchor
@@ -118,6 +131,7 @@ impl Attempt {
             may_reserve: self.may_reserve,
             may_be_static: self.may_be_static,
             may_anchor: self.may_anchor,
+            may_branch: self.may_branch && request.arena && request.order == OrderHint::Any,
             static_is_worse: &self.static_is_worse,
             without_plan: &self.without_plan,
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use remat::{BaselineOf, BaselinePeak, Model, Solution};
 use remat_onnx::OnnxModel;
-use remat_onnxruntime_lower::{Lowered, LoweringReport, OrderHint};
+use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_run::{ChildLimits, Host, MeasureOptions, OptimizationLevel, SessionSettings, measure};
 
 use crate::DeployError;
@@ -53,17 +53,12 @@ pub fn with_simulated_baseline(model: Model) -> Model {
 pub(crate) fn simulated(model: &Model, order: OrderHint) -> Result<Prediction, DeployError> {
     let graph = remat::rewrite(model, &Solution::baseline(model)?)?;
     let (graph, onnx) = graph.zip(model.onnx()).ok_or(DeployError::NoRuntime)?;
-    simulate(model, &graph, &as_it_is(onnx), order)
+    simulate(model, &graph, &as_it_is(onnx), order, false)
 }
 
 /// A model without a plan, as a file.
 pub(crate) fn as_it_is(onnx: &OnnxModel) -> Lowered {
-    Lowered {
-        proto: onnx.proto().clone(),
-        report: LoweringReport::default(),
-        reserve: None,
-        zeros: Vec::new(),
-    }
+    Lowered::as_it_is(onnx.proto().clone())
 }
 
 impl From<Prediction> for BaselinePeak {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat::{BaselinePeak, ErrorKind, Format, SolveError};
+use remat::{BaselinePeak, ErrorKind, Format, Solution, SolveError};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_solve::{Activity, SolveControl};
@@ -14,7 +14,7 @@ use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
-use crate::fission::in_tiles;
+use crate::fission::Tilings;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
@@ -60,7 +60,9 @@ struct Machine<'c, 'a, S> {
     closest: Option<(u64, Attempt, Planned, Option<Check>)>,
     /// The file for a layout, with its peak, if it does not run in the order of its plan: the next strategy may give a better one.
     laid_out: Option<(u64, Attempt, Planned, Option<Check>)>,
-    /// The model of a strategy that was rejected, where the next one starts from the same.
+    /// What may run tile by tile, and was not tried yet.
+    tilings: Tilings,
+    /// The model of a strategy that was rejected, where the next one starts from the same; that whose stretches run tile by tile.
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
@@ -125,6 +127,7 @@ pub fn deploy(
         peak,
         closest: None,
         laid_out: None,
+        tilings: Tilings::default(),
         opened,
         lays_out: false,
     };
@@ -194,14 +197,17 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             (model.with_baseline_peak(self.peak), portable)
         });
         let opened = match opened {
-            Ok((model, None)) if recipe.tiles => match in_tiles(self.request, &model, self.clock) {
-                Ok(Some(tiled)) => {
+            Ok((model, None)) if recipe.tiles => match Tilings::of(self.request, &model, self.clock) {
+                Ok(tilings) => {
+                    self.tilings = tilings;
+                    let tiled = self.tilings.pop();
+                    let Some(tiled) = tiled else {
+                        self.opened = Some(model);
+                        return Ok(State::Open);
+                    };
                     whole = Some(simulated(&model, self.request.order)?);
-                    Ok((tiled, None))
-                }
-                Ok(None) => {
                     self.opened = Some(model);
-                    return Ok(State::Open);
+                    Ok((tiled, None))
                 }
                 Err(error) => Err(error),
             },
@@ -303,13 +309,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let higher = self
                 .task(&attempt)
                 .higher_in_the_arena(&planned.prediction, &Measured::default())?;
-            let is_rejected = self.request.arena && !self.request.is_bounded() && attempt.strategy.recipe().rewrites;
+            let may_be_rejected = self.request.arena && !self.request.is_bounded() && !self.request.force;
+            let is_rejected = may_be_rejected && attempt.strategy.recipe().rewrites;
             return Ok(match higher.filter(|_| is_rejected) {
                 Some(higher) => State::Reject(attempt, higher.into()),
                 None => self.within_budget(attempt, planned, None),
             });
         };
-        let must_be_lower = self.request.order == OrderHint::Any;
+        let must_be_lower = self.request.order == OrderHint::Any && !self.request.force;
         let (lowered, solution) = (planned.lowered.report, planned.solution.clone());
         let work = || -> Result<_, DeployError> {
             let written = self.write(&attempt, &planned)?;
@@ -324,6 +331,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         };
         match found {
             Ok(Ok(mut check)) => {
+                let budget = self.request.solve.budget.bytes(self.peak.bytes);
+                if lowered.in_branch && check.costs_in_branch(&planned.prediction, budget) && attempt.simplify(&lowered)
+                {
+                    return self.again(attempt, solution);
+                }
                 self.forget_peaks(&mut check);
                 let best = attempt.measured((planned, check), self.request, self.clock, baseline);
                 Ok(match best {
@@ -338,15 +350,21 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 if let Some((planned, check)) = attempt.best.take() {
                     return Ok(State::Complete(attempt, planned, check));
                 }
-                if matches!(rejection, Rejection::OutputDiffers { .. }) && attempt.simplify(&lowered) {
-                    let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
-                    let other = self.task(&attempt).file(solution, &effort)?;
-                    return Ok(State::Verify(attempt, other));
+                let may_be_simpler = matches!(rejection, Rejection::OutputDiffers { .. }) || lowered.in_branch;
+                if may_be_simpler && attempt.simplify(&lowered) {
+                    return self.again(attempt, solution);
                 }
                 Ok(State::Reject(attempt, rejection))
             }
             Err(error) => self.settle(attempt, error),
         }
+    }
+
+    /// Another file of the same plan is to be measured, after something was ruled out for it.
+    fn again(&self, mut attempt: Attempt, solution: Solution) -> Result<State<'c, 'a>, DeployError> {
+        let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
+        let other = self.task(&attempt).file(solution, &effort)?;
+        Ok(State::Verify(attempt, other))
     }
 
     /// The best file of a strategy is the result where it keeps the budget; else another strategy may keep it, and the closest file is
@@ -381,7 +399,12 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     }
 
     /// Measures what there is time for, and corrects the prediction.
-    fn complete(&self, attempt: Attempt, mut planned: Planned, mut check: Check) -> Result<State<'c, 'a>, DeployError> {
+    fn complete(
+        &self,
+        mut attempt: Attempt,
+        mut planned: Planned,
+        mut check: Check,
+    ) -> Result<State<'c, 'a>, DeployError> {
         type Measuring<'m, 'c, 'a> = fn(&Baseline, &Bench<'c, 'a>, &Path, &mut Check) -> Result<(), Rejection>;
         let measuring = self.bench.as_ref().zip(self.baseline.as_ref());
         // What was measured before is enough where the call is cancelled.
@@ -400,26 +423,31 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             Ok::<_, DeployError>(None)
         };
         if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_arena)? {
-            return Ok(State::Reject(attempt, rejection));
+            return self.in_branch_no_more(attempt, planned, rejection);
         }
         if let Some(higher) = self.higher_in_the_arena(&attempt, &planned, &check)? {
             let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
-            if attempt.may_reserve && planned.lowered.report.reserved > 0 && self.clock.has(took * 4) {
-                return self.without_reserve(attempt, planned, check);
+            let lowered = planned.lowered.report;
+            if attempt.may_reserve && lowered.reserved > 0 && self.clock.has(took * 4) {
+                // The reserve may be kept beside the regions that the arena makes anyway.
+                attempt.may_reserve = false;
+                let solution = planned.solution.clone();
+                attempt.best = Some((planned, check));
+                return self.again(attempt, solution);
             }
-            if !self.request.is_bounded() {
-                return Ok(State::Reject(attempt, higher.into()));
+            if lowered.in_branch || !self.request.is_bounded() {
+                return self.in_branch_no_more(attempt, planned, higher.into());
             }
         }
         if attempt.strategy.recipe().tiles && check.outputs == Outputs::Identical {
             // Kernels divide sums among threads.
             let rejection = measured(&attempt, &planned, &mut check, Baseline::with_threads)?;
             if let Some(rejection) = rejection {
-                return Ok(State::Reject(attempt, rejection));
+                return self.in_branch_no_more(attempt, planned, rejection);
             }
         }
         if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_times)? {
-            return Ok(State::Reject(attempt, rejection));
+            return self.in_branch_no_more(attempt, planned, rejection);
         }
         // What is still above its prediction was measured on this very file. What the runtime fuses in it at load is not simulated.
         if attempt.strategy.recipe().fuses {
@@ -430,18 +458,18 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         Ok(State::Done(attempt, planned, Some(check)))
     }
 
-    /// The same plan without room reserved for the arena, which may keep the reserve beside the regions that it makes anyway.
-    fn without_reserve(
+    /// What follows a file that is rejected: the same plan outside of a branch where it stands in one, else another strategy.
+    fn in_branch_no_more(
         &self,
         mut attempt: Attempt,
         planned: Planned,
-        check: Check,
+        rejection: Rejection,
     ) -> Result<State<'c, 'a>, DeployError> {
-        attempt.may_reserve = false;
-        let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
-        let other = self.task(&attempt).file(planned.solution.clone(), &effort)?;
-        attempt.best = Some((planned, check));
-        Ok(State::Verify(attempt, other))
+        let lowered = planned.lowered.report;
+        if lowered.in_branch && attempt.simplify(&lowered) {
+            return self.again(attempt, planned.solution);
+        }
+        Ok(State::Reject(attempt, rejection))
     }
 
     /// Why a file does not suit the arena: by its measured peaks, and by its predicted ones as far as they were not measured.
@@ -451,7 +479,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         planned: &Planned,
         check: &Check,
     ) -> Result<Option<HigherPeak>, DeployError> {
-        let is_asked_for = self.request.arena && self.request.order == OrderHint::Any;
+        let is_asked_for = self.request.arena && self.request.order == OrderHint::Any && !self.request.force;
         if !is_asked_for || !attempt.strategy.recipe().rewrites || self.clock.is_cancelled() {
             return Ok(None);
         }
@@ -464,8 +492,36 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
     }
 
+    /// The attempt with other tiles that follows one that was rejected, if there are some and there is time.
+    fn with_other_tiles(&mut self, attempt: &Attempt, reason: &Rejection) -> Option<Attempt> {
+        let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
+        if self.clock.is_cancelled() || !self.clock.has(took * LEFT_FOR_ANOTHER) {
+            return None;
+        }
+        let whole = self.opened.as_ref()?;
+        let measuring = self.bench.as_ref().zip(self.baseline.as_ref());
+        let path = self.scratch.path().join("remat-stretch.onnx");
+        let has_bits = |model: &remat::Model| {
+            let Some((bench, baseline)) = measuring else {
+                return true;
+            };
+            let written = model.onnx().map(|onnx| onnx.save_proto(onnx.proto(), &path));
+            written.is_some_and(|written| written.is_ok()) && baseline.has_bits(bench, &path)
+        };
+        self.tilings
+            .rejects(&attempt.model, whole, self.request, reason, has_bits);
+        let model = self.tilings.pop()?;
+        tracing::info!(%reason, "other tiles may do");
+        Some(attempt.with_tiles(model))
+    }
+
     fn reject(&mut self, attempt: Attempt, reason: Rejection) -> State<'c, 'a> {
         let strategy = attempt.strategy;
+        if strategy.recipe().tiles
+            && let Some(next) = self.with_other_tiles(&attempt, &reason)
+        {
+            return State::Plan(next);
+        }
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
         self.rejected.push(Rejected { strategy, reason });
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {
@@ -479,6 +535,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// Writes what was found.
     fn finish(self, attempt: Attempt, planned: Planned, check: Option<Check>) -> Result<Deployment, DeployError> {
+        let is_written = self.request.writes_anyway() || self.gains(&attempt, &planned, check.as_ref())?;
         let Self { request, clock, .. } = self;
         let Planned {
             mut solution,
@@ -488,9 +545,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         if clock.is_cancelled() {
             solution.interrupt();
         }
-        if let Some(output) = request.output {
+        if let Some(output) = request.output.filter(|_| is_written) {
             let onnx = request.onnx(attempt.written())?;
-            clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.proto, output))?;
+            clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.written(), output))?;
         }
         let Attempt { model, strategy, .. } = attempt;
         let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
@@ -500,6 +557,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             model,
             solution,
             strategy,
+            is_written,
             rejected: self.rejected,
             lowering: lowered.report,
             prediction,
@@ -507,6 +565,22 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             offer: None,
             left_out: clock.left_out(),
         })
+    }
+
+    /// Whether a file takes less than the model as it came, by what is measured, else by what is predicted of both.
+    fn gains(&self, attempt: &Attempt, planned: &Planned, check: Option<&Check>) -> Result<bool, DeployError> {
+        if !attempt.strategy.recipe().rewrites {
+            return Ok(false);
+        }
+        let is_lower = match check {
+            Some(check) => check.after.is_lower(&check.before),
+            None => {
+                let before = self.task(attempt).without_plan()?.peaks();
+                planned.prediction.peaks().is_lower(&before)
+            }
+        };
+        // What cannot be measured may be lower.
+        Ok(is_lower.unwrap_or(true))
     }
 
     /// What the files of an attempt are made of.
@@ -523,7 +597,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn write(&self, attempt: &Attempt, planned: &Planned) -> Result<std::path::PathBuf, DeployError> {
         let path = self.scratch.path().join("remat-written.onnx");
         let onnx = self.request.onnx(attempt.written())?;
-        onnx.save_proto(&planned.lowered.proto, &path)?;
+        onnx.save_proto(&planned.lowered.written(), &path)?;
         Ok(path)
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Task<'t> {
     pub(crate) may_be_static: bool,
     /// Whether order anchors may be added.
     pub(crate) may_anchor: bool,
+    /// Whether all nodes may stand in a branch.
+    pub(crate) may_branch: bool,
     /// Whether a file was no better with all shapes static: then that is not looked at again.
     pub(crate) static_is_worse: &'t Cell<bool>,
     /// What the model is predicted to take without a plan, once that was asked for.
@@ -79,10 +81,11 @@ impl Loader<'_> {
         rewritten: &Graph,
         lowered: &Lowered,
         device: &Device,
+        may_be_in_branch: bool,
     ) -> Result<Prediction, DeployError> {
         let loaded = self.scratch.join("loaded.onnx");
         laid_out(&self.bench.first_runner(), model, &lowered.proto, &loaded)?;
-        simulate_loaded(&loaded, rewritten, lowered, device)
+        simulate_loaded(&loaded, rewritten, lowered, device, may_be_in_branch)
     }
 }
 
@@ -92,23 +95,8 @@ impl Task<'_> {
     pub(crate) fn file(&self, solution: Solution, effort: &Effort<'_, '_>) -> Result<Planned, DeployError> {
         let request = self.request;
         let clock = effort.clock;
-        let onnx = request.onnx(self.written())?;
         let graph = self.rewritten(&solution)?;
-        let layout = self
-            .portable
-            .map_or_else(Cow::default, |portable| Cow::Borrowed(&portable.layout));
-        let write = |options: Option<&LoweringOptions>| {
-            let started = Instant::now();
-            clock.begins(Activity::Lower, "");
-            let lowered = match options {
-                Some(options) => remat_onnxruntime_lower::lower(onnx, &graph, options, &layout)?,
-                None => as_it_is(onnx),
-            };
-            clock.begins(Activity::Simulate, "");
-            let prediction = self.simulate(&graph, &lowered)?;
-            effort.file_took(started.elapsed());
-            Ok::<_, DeployError>((lowered, prediction))
-        };
+        let write = |options: Option<&LoweringOptions>| self.write(&graph, options, effort);
         let mut options = self.strategy.options(request.order);
         let is_open = self.strategy.recipe().dynamic_shapes;
         if is_open && !self.may_be_static {
@@ -186,6 +174,32 @@ impl Task<'_> {
         })
     }
 
+    /// The file of a rewritten graph, the model as it is without `options`, and what the runtime takes for it.
+    fn write(
+        &self,
+        rewritten: &Graph,
+        options: Option<&LoweringOptions>,
+        effort: &Effort<'_, '_>,
+    ) -> Result<(Lowered, Prediction), DeployError> {
+        let started = Instant::now();
+        let onnx = self.request.onnx(self.written())?;
+        let layout = self
+            .portable
+            .map_or_else(Cow::default, |portable| Cow::Borrowed(&portable.layout));
+        effort.clock.begins(Activity::Lower, "");
+        let mut lowered = match options {
+            Some(options) => remat_onnxruntime_lower::lower(onnx, rewritten, options, &layout)?,
+            None => as_it_is(onnx),
+        };
+        effort.clock.begins(Activity::Simulate, "");
+        let prediction = self.simulate(rewritten, &lowered)?;
+        if prediction.in_branch {
+            lowered.put_in_branch();
+        }
+        effort.file_took(started.elapsed());
+        Ok((lowered, prediction))
+    }
+
     /// The model whose nodes are written.
     pub(crate) fn written(&self) -> &Model {
         self.portable.map_or(self.model, |portable| &portable.model)
@@ -202,12 +216,13 @@ impl Task<'_> {
 
     /// What the runtime takes for a file that was made from `rewritten`.
     fn simulate(&self, rewritten: &Graph, lowered: &Lowered) -> Result<Prediction, DeployError> {
+        let may_be_in_branch = self.may_branch && lowered.fits_in_branch();
         match &self.loader {
             Some(loader) => {
                 let (model, device) = (self.request.onnx(self.written())?, self.request.load.device()?);
-                loader.simulate(model, rewritten, lowered, &device)
+                loader.simulate(model, rewritten, lowered, &device, may_be_in_branch)
             }
-            None => simulate(self.model, rewritten, lowered, self.request.order),
+            None => simulate(self.model, rewritten, lowered, self.request.order, may_be_in_branch),
         }
     }
 

@@ -24,6 +24,9 @@ use crate::peaks::{Basis, HigherPeak, Measured, Peak, no_higher};
 const TOLERANCE_PERMILLE: u64 = 30;
 const TOLERANCE_BYTES: u64 = 500_000;
 
+/// Share of a predicted peak, as a divisor, by which that of a file in a branch may be higher.
+const BRANCH_SHARE: u64 = 50;
+
 /// Seeds of the inputs on which bits are compared.
 const SEEDS: [u64; 2] = [0, 1];
 
@@ -141,6 +144,14 @@ impl Check {
     pub(crate) fn beyond_budget(&self, predicted: &Prediction, budget: u64) -> Option<u64> {
         let measured = self.after.exact?;
         (measured > budget && predicted.peak_bytes <= budget).then(|| measured - predicted.peak_bytes)
+    }
+
+    /// Whether a branch costs memory with the arena off: the peak is above the one that is predicted of the file outside of it, or above a budget.
+    pub(crate) fn costs_in_branch(&self, predicted: &Prediction, budget: Option<u64>) -> bool {
+        let outside = predicted.peak_bytes;
+        let most = no_higher(outside).saturating_add(outside / BRANCH_SHARE);
+        let most = budget.map_or(most, |budget| most.min(budget));
+        self.after.exact.is_some_and(|measured| measured > most)
     }
 }
 
@@ -303,6 +314,13 @@ impl Baseline {
             outputs,
             unmeasured: after.peaks.err(),
         })
+    }
+
+    /// Whether a model has the bits of the model as it came, with one thread.
+    pub(crate) fn has_bits(&self, bench: &Bench<'_, '_>, model: &Path) -> bool {
+        let [settings, _] = bench.settings();
+        let measured = bench.measure(&bench.runner(self.took), model, &settings, Some(Duration::ZERO));
+        measured.is_ok_and(|measured| same_bits(Outputs::Identical, &self.exact, &measured).is_ok())
     }
 
     /// Adds memory to a check where nothing is set, if there is time for it.

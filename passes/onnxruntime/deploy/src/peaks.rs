@@ -11,6 +11,15 @@ use thiserror::Error;
 const BESIDE_TENSORS_SHARE: u64 = 200;
 const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
 
+/// The same for the growth of a process, which is not the same in any two runs.
+const GROWTH_SHARE: u64 = 10;
+const GROWTH_BYTES: u64 = 4 << 20;
+
+/// The largest growth of a process that counts as no higher than another one.
+fn no_more_growth(before: u64) -> u64 {
+    before.saturating_add(before / GROWTH_SHARE + GROWTH_BYTES)
+}
+
 /// The largest peak that counts as no higher than another one.
 pub(crate) fn no_higher(before: u64) -> u64 {
     before.saturating_add(before / BESIDE_TENSORS_SHARE + BESIDE_TENSORS_BYTES)
@@ -36,21 +45,40 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The first peak with the arena that is higher than that of `before`.
+    /// The first peak with the arena that is higher than that of `before`, on the heap or of the process.
     pub(crate) fn higher_with_arena(&self, before: &Self, basis: Basis) -> Option<HigherPeak> {
-        let runs = [
-            (Peak::FirstRun, before.stock, self.stock),
-            (Peak::LaterRuns, before.stock_steady, self.stock_steady),
+        type Highest = fn(u64) -> u64;
+        let (first, later) = (before.resident_first_bytes, before.resident_later_bytes);
+        let runs: [(Peak, Option<u64>, Option<u64>, Highest); 4] = [
+            (Peak::FirstRun, before.stock, self.stock, no_higher),
+            (Peak::LaterRuns, before.stock_steady, self.stock_steady, no_higher),
+            (Peak::ProcessFirst, first, self.resident_first_bytes, no_more_growth),
+            (Peak::ProcessLater, later, self.resident_later_bytes, no_more_growth),
         ];
-        runs.into_iter().find_map(|(which, before, after)| {
+        runs.into_iter().find_map(|(which, before, after, highest)| {
             let (before, after) = (before?, after?);
-            (after > no_higher(before)).then_some(HigherPeak {
+            (after > highest(before)).then_some(HigherPeak {
                 which,
                 basis,
                 before,
                 after,
             })
         })
+    }
+
+    /// Whether a heap peak is lower than that of `before`, by more than what tables of the runtime differ by; `None` where none is known of both.
+    pub(crate) fn is_lower(&self, before: &Self) -> Option<bool> {
+        let peaks = [
+            (before.exact, self.exact),
+            (before.stock, self.stock),
+            (before.stock_steady, self.stock_steady),
+        ];
+        let mut known = peaks
+            .into_iter()
+            .filter_map(|(before, after)| before.zip(after))
+            .peekable();
+        known.peek()?;
+        Some(known.any(|(before, after)| after < before - before / BESIDE_TENSORS_SHARE))
     }
 
     /// Takes over the peaks of a model that ran with the arena.
@@ -106,6 +134,10 @@ pub enum Peak {
     FirstRun,
     /// Later runs with the memory arena on.
     LaterRuns,
+    /// By how much the process grows in the first run with the memory arena on.
+    ProcessFirst,
+    /// The same in later runs.
+    ProcessLater,
 }
 
 impl fmt::Display for Peak {
@@ -114,6 +146,8 @@ impl fmt::Display for Peak {
             Self::ArenaOff => "with the memory arena off",
             Self::FirstRun => "with the memory arena in the first run",
             Self::LaterRuns => "with the memory arena in later runs",
+            Self::ProcessFirst => "of the system in the first run, as the process grows with the memory arena",
+            Self::ProcessLater => "of the system in later runs, as the process grows with the memory arena",
         })
     }
 }
@@ -160,6 +194,34 @@ mod tests {
         let later = why(peaks(16 * MIB, Some(33 * MIB))).unwrap();
         assert!(later.contains("later runs"), "{later}");
         assert_eq!(why(peaks(16 * MIB, None)), None, "what is not known is no reason");
+    }
+
+    #[test]
+    fn one_lower_peak_is_a_gain_and_tables_of_the_runtime_are_none() {
+        let before = peaks(31 * MIB, Some(31 * MIB));
+        let is_lower = |after: Measured| after.is_lower(&before);
+        assert_eq!(is_lower(peaks(31 * MIB, Some(15 * MIB))), Some(true));
+        assert_eq!(is_lower(peaks(31 * MIB - 90_000, Some(31 * MIB))), Some(false));
+        assert_eq!(is_lower(Measured::default()), None);
+    }
+
+    #[test]
+    fn a_process_that_grows_by_more_is_a_reason_too() {
+        let process = |later| Measured {
+            resident_first_bytes: Some(31 * MIB),
+            resident_later_bytes: Some(later),
+            ..peaks(31 * MIB, Some(31 * MIB))
+        };
+        let why = |after: Measured| {
+            Some(
+                after
+                    .higher_with_arena(&process(40 * MIB), Basis::Measured)?
+                    .to_string(),
+            )
+        };
+        assert_eq!(why(process(44 * MIB)), None, "no two runs grow by the same");
+        let more = why(process(60 * MIB)).unwrap();
+        assert!(more.contains("the process grows"), "{more}");
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct DeployRequest<'a> {
     pub untouched: bool,
     /// Whether stretches may run tile by tile, and which; absent: none may.
     pub fission: Option<&'a FissionRequest>,
+    /// Whether a file is written that takes more than the model as it came, too.
+    pub force: bool,
+    /// Whether the model is written as it came where no file takes less; else nothing is written then.
+    pub writes_as_it_came: bool,
     /// The level at which the runtime optimizes the file when it loads it: bits and memory hold there.
     pub level: OptimizationLevel,
     /// Whether what was written is measured.
@@ -87,6 +91,8 @@ impl<'a> DeployRequest<'a> {
             arena: true,
             untouched: false,
             fission: Some(&EXACT),
+            force: false,
+            writes_as_it_came: false,
             level: OptimizationLevel::All,
             measure: true,
             expected: Duration::ZERO,
@@ -98,6 +104,11 @@ impl DeployRequest<'_> {
     /// Whether a number of bytes, or a plan, is asked for.
     pub(crate) fn is_bounded(&self) -> bool {
         self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
+    }
+
+    /// Whether a file is written that takes no less than the model as it came, too.
+    pub(crate) fn writes_anyway(&self) -> bool {
+        self.force || self.untouched || self.writes_as_it_came || self.is_bounded()
     }
 
     /// Whether the strategy can give what is asked for of a model that takes `baseline`, in the runtime if one `is_here`.
@@ -177,6 +188,8 @@ pub struct Deployment {
     pub most_overhead: Option<u64>,
     /// How it was written.
     pub strategy: Strategy,
+    /// Whether there is a file: none where no file takes less than the model as it came.
+    pub is_written: bool,
     /// What was tried before.
     pub rejected: Vec<Rejected>,
     /// What was done for the runtime.

@@ -1,13 +1,13 @@
 //! The peak of a file in the runtime, simulated on the file as it is written.
 
-use remat_ir::{Body, Graph, OpKind, TensorId, ValueType};
+use remat_ir::{Body, ElementType, Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::tensor_proto::DataType;
 use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    NodeIndex, Program, Settings, Value, ValueKind, allocate, arena_anywhere, default_order, fresh_bytes, heap,
-    priority_order,
+    ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueKind, allocate, arena_anywhere,
+    default_order, fresh_bytes, heap, priority_order,
 };
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,6 +17,9 @@ use remat_cost::Device;
 use crate::DeployError;
 use crate::peaks::Measured;
 use remat::Model;
+
+/// What later runs inside a branch must take at most of what they take outside, in thousandths, for a file to be put there.
+const LEAST_GAIN_PERMILLE: u64 = 900;
 
 /// What a run of the written file takes, as the simulation of the runtime has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +31,8 @@ pub struct Prediction {
     pub arena_bytes: u64,
     /// The same in later runs.
     pub arena_steady_bytes: u64,
+    /// Whether what is said of the arena holds for the file with all nodes inside a branch, for which the runtime has no memory pattern.
+    pub in_branch: bool,
     /// Bytes that each run takes anew from the system with the memory arena off; with it on, none.
     pub fresh_bytes: u64,
     /// How much of `peak_bytes` was found by measuring, not by simulating: what the simulation does not know of, such as layouts that the runtime
@@ -48,6 +53,14 @@ impl Prediction {
         u128::from(self.arena_bytes) * u128::from(self.arena_steady_bytes)
     }
 
+    /// All heap peaks, as a measurement would have them.
+    pub(crate) fn peaks(&self) -> Measured {
+        Measured {
+            exact: Some(self.peak_bytes),
+            ..self.arena_peaks(&Measured::default())
+        }
+    }
+
     /// The peaks with the arena, as a measurement would have them; without those that were measured.
     pub(crate) fn arena_peaks(&self, measured: &Measured) -> Measured {
         Measured {
@@ -58,7 +71,8 @@ impl Prediction {
     }
 }
 
-/// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
+/// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`; `may_be_in_branch`: inside a branch, where less is
+/// taken there.
 ///
 /// # Errors
 /// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug.
@@ -67,12 +81,13 @@ pub(crate) fn simulate(
     rewritten: &Graph,
     lowered: &Lowered,
     order: OrderHint,
+    may_be_in_branch: bool,
 ) -> Result<Prediction, DeployError> {
     let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
-    let graph = written.graph();
     let workspace = workspaces(model, rewritten);
-    let mut program = program(graph, &workspace);
+    let mut program = program(written.graph(), &workspace);
     state_the_truth(&mut program, rewritten, lowered);
+    state_sizes(&mut program);
     let executed = match order {
         OrderHint::Any => default_order(&program),
         OrderHint::Priority => {
@@ -80,11 +95,11 @@ pub(crate) fn simulate(
             priority_order(&program)
         }
     };
-    Ok(predicted(&program, &executed, rewritten))
+    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
 }
 
 /// Simulates a run of what the runtime made of such a file when it loaded it and saved it again, to the file at `loaded`. Its nodes
-/// stand there in the order in which they run.
+/// stand there in the order in which they run. The file was loaded outside of a branch; `may_be_in_branch` as in [`simulate`].
 ///
 /// # Errors
 /// [`DeployError::Onnx`] if the file cannot be read.
@@ -93,6 +108,7 @@ pub(crate) fn simulate_loaded(
     rewritten: &Graph,
     lowered: &Lowered,
     device: &Device,
+    may_be_in_branch: bool,
 ) -> Result<Prediction, DeployError> {
     let loaded = OnnxModel::open(loaded, &looked_at())?;
     let truth = OnnxModel::from_proto(with_known_zeros(loaded.proto().clone(), lowered), &looked_at())?;
@@ -106,7 +122,7 @@ pub(crate) fn simulate_loaded(
     let mut program = program(seen.graph(), &of_results.collect());
     state_the_truth(&mut program, truth, lowered);
     let executed: Vec<NodeIndex> = program.nodes.keys().collect();
-    Ok(predicted(&program, &executed, rewritten))
+    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
 }
 
 /// A file that is looked at, not planned on.
@@ -169,10 +185,26 @@ fn program(graph: &Graph, workspace: &HashMap<&str, u64>) -> Program {
 }
 
 /// What a run in this order takes, and whether it is the order of `rewritten`.
-fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Prediction {
+fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_be_in_branch: bool) -> Prediction {
     let allocation = allocate(program, executed, &Settings { reuse: true });
     let trace = heap(program, executed, &allocation);
-    let left_on = arena_anywhere(program, executed, &allocation);
+    let in_arena = |pattern| {
+        let settings = ArenaSettings {
+            pattern,
+            ..ArenaSettings::default()
+        };
+        arena_anywhere(program, executed, &allocation, &settings)
+    };
+    let with_pattern = in_arena(true);
+    // Subgraphs within the branch still have patterns of their own.
+    let has_subgraphs = program.nodes.iter().any(|node| node.control.is_some());
+    let in_branch = (may_be_in_branch && !has_subgraphs)
+        .then(|| in_arena(false))
+        .filter(|without| {
+            without.first_peak <= with_pattern.first_peak
+                && without.steady_peak <= with_pattern.steady_peak / 1_000 * LEAST_GAIN_PERMILLE
+        });
+    let left_on = in_branch.unwrap_or(with_pattern);
     tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
     let planned: HashMap<&str, usize> = rewritten
         .ops
@@ -190,6 +222,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Pr
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
+        in_branch: in_branch.is_some(),
         fresh_bytes: fresh_bytes(program, executed, &allocation),
         calibration_bytes: 0,
         follows_plan: places.is_sorted(),
@@ -203,6 +236,16 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph) -> Pr
             .iter()
             .map(|&node| program.nodes[node].name.clone())
             .collect(),
+    }
+}
+
+/// Puts in that the result of `Size` is a number, whatever is known of its operand: order anchors, each of which takes a chunk of the arena to the end.
+fn state_sizes(program: &mut Program) {
+    let anchors = program.nodes.iter().filter(|node| node.op_type == "Size");
+    for value in anchors.flat_map(Node::results) {
+        let value = &mut program.values[value];
+        (value.element, value.bytes) = (Some(ElementType::Int64), Some(8));
+        value.visible = Shape::Known(Vec::new());
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn byte_zero() -> AttributeProto {
 }
 
 /// The attribute `value`.
-fn tensor(value: TensorProto) -> AttributeProto {
+pub(crate) fn tensor(value: TensorProto) -> AttributeProto {
     AttributeProto {
         name: "value".to_owned(),
         type_: AttributeType::TENSOR.into(),

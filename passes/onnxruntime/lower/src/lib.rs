@@ -10,6 +10,7 @@
 //! | overwrites a dead operand of equal shape | a view states the shape of the operand, where all others are dynamic (`in_place`) |
 //! | reuses buffers of equal shape | shapes of large results are dynamic: they follow from values known at run time only (`dynamic_shapes`) |
 //! | lays images out by what it sees | shapes that decide over a layout are stated, and what exists in blocks only gets no reader (`layout`) |
+//! | holds one block for all results of later runs | all nodes stand in a branch that captures a sequence, which has no such block (`branch`) |
 //! | runs what the leaves need, the leaf of the highest index first | order anchors: small leaves after all other nodes, whose walks yield the order of the plan (`anchors`) |
 //!
 //! ONNX Runtime visits leaf nodes from last to first and runs each leaf's inputs depth-first. The order anchors are `Size` nodes appended
@@ -20,6 +21,7 @@
 //! the bits of its outputs.
 
 mod anchors;
+mod branch;
 mod build;
 mod clones;
 mod dynamic_shapes;

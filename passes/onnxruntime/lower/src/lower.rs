@@ -1,11 +1,14 @@
 //! From a rewritten graph to the file.
 
+use std::borrow::Cow;
+
 use remat_ir::{ElementType, Graph, ValueType};
 use remat_onnx::proto::{ModelProto, NodeProto};
 use remat_onnx::{Marks, OnnxError, OnnxModel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::anchors::{self, Arrangement};
+use crate::branch::Branch;
 use crate::clones;
 use crate::dynamic_shapes::{self, DynamicShapes, Rewritten};
 use crate::in_place;
@@ -85,12 +88,14 @@ pub struct LoweringReport {
     pub readers: usize,
     /// Bytes that are taken first of all and given back at once.
     pub reserved: u64,
+    /// Whether all nodes stand in a branch, for which the runtime has no memory pattern.
+    pub in_branch: bool,
 }
 
 /// A file that runs as planned.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// The model.
+    /// The model, outside of a branch.
     pub proto: ModelProto,
     /// What was done to it.
     pub report: LoweringReport,
@@ -98,6 +103,43 @@ pub struct Lowered {
     pub reserve: Option<String>,
     /// Vectors of zeros that the runtime learns of when it runs, each with its length.
     pub zeros: Vec<(String, usize)>,
+    /// How it would be put inside a branch, where it can be.
+    branch: Option<Branch>,
+}
+
+impl Lowered {
+    /// A model as it is.
+    #[must_use]
+    pub fn as_it_is(proto: ModelProto) -> Self {
+        Self {
+            proto,
+            report: LoweringReport::default(),
+            reserve: None,
+            zeros: Vec::new(),
+            branch: None,
+        }
+    }
+
+    /// Whether it can be put inside a branch ([`Self::put_in_branch`]).
+    #[must_use]
+    pub fn fits_in_branch(&self) -> bool {
+        self.branch.is_some()
+    }
+
+    /// Puts all nodes inside a branch: then the runtime makes no memory pattern, where that is on, and later runs take what the first one takes.
+    /// Nothing happens to a model that cannot be put there.
+    pub fn put_in_branch(&mut self) {
+        self.report.in_branch = self.fits_in_branch();
+    }
+
+    /// The model as it is written.
+    #[must_use]
+    pub fn written(&self) -> Cow<'_, ModelProto> {
+        match self.branch.as_ref().filter(|_| self.report.in_branch) {
+            Some(branch) => Cow::Owned(branch.around(self.proto.clone())),
+            None => Cow::Borrowed(&self.proto),
+        }
+    }
 }
 
 /// Writes `rewritten`, which stems from `model`, as a file that ONNX Runtime runs in the order of its ops, without merging or fusing
@@ -175,12 +217,18 @@ pub fn lower(
     }
     first.append(&mut nodes);
     graph.node = first;
+    // Outputs whose shapes are known at load would all be made before the branch runs.
+    let branch = report
+        .hides_shapes
+        .then(|| Branch::new(graph, opset, |name| types.get(name), &mut names))
+        .flatten();
     Marks::state(&mut proto);
     Ok(Lowered {
         proto,
         report,
         reserve,
         zeros: late,
+        branch,
     })
 }
 

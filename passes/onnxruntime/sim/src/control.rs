@@ -350,15 +350,24 @@ impl FrameRun<'_> {
                 }
             }
             None => {
+                let pieces = if step.bypasses_arena || step.workspace == 0 {
+                    0
+                } else {
+                    step.pieces
+                };
+                let piece = step.workspace / step.pieces.max(1);
+                let mut taken: Vec<usize> = Vec::new();
+                if step.workspace_first {
+                    taken.extend((0..pieces).map(|_| tape.take(piece)));
+                }
                 step.created.iter().for_each(|&value| self.create(tape, value));
                 if step.bypasses_arena {
                     tape.push(Event::Hold(step.workspace));
                     tape.push(Event::Drop(step.workspace));
-                } else if step.workspace > 0 {
-                    let piece = step.workspace / step.pieces.max(1);
-                    let taken: Vec<usize> = (0..step.pieces).map(|_| tape.take(piece)).collect();
-                    tape.give(taken);
+                } else if !step.workspace_first {
+                    taken.extend((0..pieces).map(|_| tape.take(piece)));
                 }
+                tape.give(taken);
             }
         }
         for value in &step.released {

@@ -29,6 +29,8 @@ pub(crate) struct Step {
     pub(crate) workspace: u64,
     /// In how many equal pieces.
     pub(crate) pieces: u64,
+    /// Whether the kernel asks for them before it asks for its results.
+    pub(crate) workspace_first: bool,
     /// Whether it does so on the plain heap, arena or not.
     pub(crate) bypasses_arena: bool,
     /// What happens meanwhile, where the node runs subgraphs that are known.
@@ -49,6 +51,7 @@ pub(crate) fn steps(program: &Program, order: &[NodeIndex], allocation: &Allocat
         let mut step = Step {
             workspace: node.workspace,
             pieces: row(node).pieces,
+            workspace_first: row(node).workspace_first,
             bypasses_arena: row(node).on_heap,
             ..Step::default()
         };

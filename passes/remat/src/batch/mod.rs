@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_files::shown;
-use remat_plan::Plan;
+use remat_plan::{BudgetSpec, Plan, Tiling};
 use remat_solve::{Activity, Doing, SolveControl};
 use thiserror::Error;
 
@@ -21,7 +21,7 @@ pub use self::trial::BatchFinding;
 use self::interval::largest;
 use self::trial::{Attempt, Task};
 use crate::solution::longest;
-use crate::{BaselinePeak, Error, Model, Solution};
+use crate::{BaselinePeak, Error, Model, Solution, SolveRequest};
 
 /// Not even the smallest size fits.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -57,6 +57,10 @@ pub struct BatchRequest {
     pub largest: u64,
 }
 
+/// Makes another form of a model, of this size, that a request can be met with more easily within the limits: in tiles. `None` where nothing is
+/// gained.
+pub type InTiles<'a> = &'a dyn Fn(u64, &Model, &SolveRequest, &SolveControl<'_>) -> Result<Option<Model>, Error>;
+
 /// One size that was tried.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchTrial {
@@ -68,6 +72,8 @@ pub struct BatchTrial {
     pub baseline_duration: u64,
     /// What was found.
     pub finding: BatchFinding,
+    /// The stretches that run tile by tile in the plan that was found.
+    pub tiling: Option<Tiling>,
     /// Time of all attempts.
     pub elapsed: Duration,
 }
@@ -113,7 +119,7 @@ impl MaxBatch {
 }
 
 /// Seeks the largest size for which a plan exists. `open` makes the model of a size, 1 or more; what fits at a size is taken to fit at
-/// all smaller ones.
+/// all smaller ones. Where a size does not fit, what `in_tiles` makes of it is tried.
 ///
 /// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is sought
 /// any more: the answer is the largest size that was found before, or that fits without one.
@@ -123,6 +129,7 @@ impl MaxBatch {
 /// That a size does not fit is no error.
 pub fn max_batch(
     open: &dyn Fn(u64) -> Result<Model, Error>,
+    in_tiles: Option<InTiles<'_>>,
     request: &BatchRequest,
     control: &SolveControl<'_>,
 ) -> Result<MaxBatch, Error> {
@@ -133,6 +140,7 @@ pub fn max_batch(
     })?;
     let mut search = Search {
         open,
+        in_tiles,
         request,
         control,
         budget,
@@ -154,6 +162,7 @@ pub fn max_batch(
 
 struct Search<'a> {
     open: &'a dyn Fn(u64) -> Result<Model, Error>,
+    in_tiles: Option<InTiles<'a>>,
     request: &'a BatchRequest,
     control: &'a SolveControl<'a>,
     budget: u64,
@@ -168,14 +177,14 @@ impl Search<'_> {
             return Ok(false);
         }
         let started = Instant::now();
-        let (model, finding) = match (self.open)(size) {
+        let (model, finding, tiling) = match (self.open)(size) {
             Ok(model) => {
-                let finding = self.finding(size, &model)?;
-                (Some(model), finding)
+                let (finding, tiling) = self.finding(size, &model)?;
+                (Some(model), finding, tiling)
             }
             Err(error) => {
                 let reason = error.to_string();
-                (None, BatchFinding::Unreadable { reason })
+                (None, BatchFinding::Unreadable { reason }, None)
             }
         };
         tracing::info!(size, ?finding, "tried a size");
@@ -185,15 +194,17 @@ impl Search<'_> {
             baseline: model.as_ref().map(Model::baseline_peak),
             baseline_duration: model.as_ref().map_or(0, |model| model.baseline().duration),
             finding,
+            tiling,
             elapsed: started.elapsed(),
         });
         Ok(fits)
     }
 
-    fn finding(&mut self, size: u64, model: &Model) -> Result<BatchFinding, Error> {
+    /// What is known of a size, and the stretches of the plan that run tile by tile.
+    fn finding(&mut self, size: u64, model: &Model) -> Result<(BatchFinding, Option<Tiling>), Error> {
         if model.baseline_peak().bytes <= self.budget {
             self.plan = None;
-            return Ok(BatchFinding::Baseline);
+            return Ok((BatchFinding::Baseline, None));
         }
         let task = Task {
             model,
@@ -209,6 +220,13 @@ impl Search<'_> {
             Attempt::Without(BatchFinding::NotFound { .. }) => task.attempt(&self.limits(1), None)?,
             Attempt::Found(_) | Attempt::Without(_) => first,
         };
+        let (last, tiling) = match last {
+            Attempt::Found(_) => (last, None),
+            Attempt::Without(_) => match self.attempt_in_tiles(size, &task)? {
+                Some((found, tiling)) => (found, Some(tiling)),
+                None => (last, None),
+            },
+        };
         Ok(match last {
             Attempt::Found(solution) => {
                 let finding = BatchFinding::Plan {
@@ -216,10 +234,28 @@ impl Search<'_> {
                     duration: solution.replay.duration,
                 };
                 self.plan = Some(solution);
-                finding
+                (finding, tiling)
             }
-            Attempt::Without(finding) => finding,
+            Attempt::Without(finding) => (finding, None),
         })
+    }
+
+    /// A plan for the model in tiles that takes no longer than allowed, where one is found.
+    fn attempt_in_tiles(&self, size: u64, task: &Task<'_>) -> Result<Option<(Attempt, Tiling)>, Error> {
+        let Some(in_tiles) = self.in_tiles else {
+            return Ok(None);
+        };
+        let request = SolveRequest {
+            budget: BudgetSpec::Bytes(task.budget),
+            max_overhead: Some(self.request.max_overhead),
+            solver: task.solver.to_owned(),
+        };
+        let Some(model) = in_tiles(size, task.model, &request, &self.limits(1))? else {
+            return Ok(None);
+        };
+        let found = Task { model: &model, ..*task }.attempt(&self.limits(1), None)?;
+        let found = Some(found).filter(|found| matches!(found, Attempt::Found(_)));
+        Ok(found.zip(model.tiling().cloned()))
     }
 
     /// A share of the limits, as a divisor.

@@ -104,6 +104,9 @@ pub struct PointRecord {
     /// The plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanFile>,
+    /// A better plan for the model in tiles, which it states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_tiles: Option<PlanFile>,
 }
 
 impl PointRecord {
@@ -135,6 +138,7 @@ impl FrontFile {
             evidence: point.bound.as_ref().and_then(|known| known.evidence.clone()),
             overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
             plan: point.solution().map(|solution| solution.plan_file(model)),
+            in_tiles: point.in_tiles.as_ref().map(|tiled| tiled.plan.clone()),
         };
         Self {
             format: FRONT_FORMAT.to_owned(),

@@ -3,6 +3,7 @@
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
 
 use super::request::SweepError;
+use super::tiled_point::TiledPoint;
 use crate::claims::Claims;
 use crate::finding::NoPlans;
 use crate::solution::accept;
@@ -21,6 +22,8 @@ pub struct FrontPoint {
     pub finding: Finding,
     /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
     pub(super) visits: u8,
+    /// A better plan with stretches that run tile by tile, where one was looked for and found.
+    pub in_tiles: Option<Box<TiledPoint>>,
     /// The best bound that the solver gave for this budget itself, and what it covers.
     pub(super) bound: Option<KnownBound>,
 }
@@ -54,6 +57,7 @@ impl FrontPoint {
             order: model.problem().order,
             finding: Finding::Untried,
             visits: 0,
+            in_tiles: None,
             bound: None,
         }
     }

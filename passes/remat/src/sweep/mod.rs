@@ -7,6 +7,8 @@
 mod file;
 mod front;
 mod request;
+mod tiled;
+mod tiled_point;
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,6 +19,8 @@ use remat_solve::{Activity, Doing, SolveControl};
 pub use file::{Effort, FRONT_FORMAT, FrontFile, PointRecord};
 pub use front::{Front, FrontPoint};
 pub use request::{FrontFileError, SweepError, SweepRequest};
+pub use tiled::{TiledSweep, sweep_in_tiles};
+pub use tiled_point::TiledPoint;
 
 use crate::{Error, ErrorKind, Finding, Model, SolveRequest, solve};
 

@@ -9,9 +9,9 @@ use crate::ErrorKind;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FissionError {
-    /// Tiles are written with the nodes of an ONNX model.
-    #[error("only ONNX models are run tile by tile")]
-    NotOnnx,
+    /// Problems and node-link graphs do not say what their ops compute.
+    #[error("only ONNX models and functions in MLIR are run tile by tile")]
+    NoOps,
     /// The stretches do not fit the model.
     #[error(transparent)]
     Tiling(#[from] remat_fission::FissionError),
@@ -23,7 +23,7 @@ pub enum FissionError {
 impl FissionError {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotOnnx | Self::Tiling(_) => ErrorKind::Input,
+            Self::NoOps | Self::Tiling(_) => ErrorKind::Input,
             Self::Rejected(_) => ErrorKind::Internal,
         }
     }

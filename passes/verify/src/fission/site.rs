@@ -18,6 +18,8 @@ pub(super) struct Site<'a> {
 pub(super) enum Need<'a> {
     /// It is left out, as in the original.
     Nothing,
+    /// All of the original's operand, whose dimensions need not be known.
+    All,
     /// Rows of the original's operand.
     Part(Vec<Rows>),
     /// A constant with right elements.
@@ -127,6 +129,20 @@ impl<'a> Site<'a> {
             attributes: Vec::new(),
             spare: None,
         })
+    }
+
+    /// The same, where dimensions of operands need not be known: scalars of MLIR.
+    pub(super) fn way_with_scalars(&self) -> Way<'a> {
+        let operand = |position: usize| match (self.has(position), self.dims(position)) {
+            (false, _) => Need::Nothing,
+            (true, Ok(dims)) => Need::Part(whole(&dims)),
+            (true, Err(_)) => Need::All,
+        };
+        Way {
+            operands: (0..self.op.inputs.len()).map(operand).collect(),
+            attributes: Vec::new(),
+            spare: None,
+        }
     }
 
     /// The rows of an operand that is broadcast to the result: axes count from the last one.

@@ -16,6 +16,22 @@ use crate::Code;
 /// One op each, with operands before a bar and the result after it; how many of a hundred boxes have a rule at least.
 const CASES: &[(&str, usize)] = &[
     (
+        "%x : f32[6, 5], %w : f32[5, 7] | f32[6, 7] = linalg::matmul(%x, %w, _) {extents = [6, 7, 5], map0 = [1, 0, 0, 0, 0, 0, 1, 0], map1 = [0, 0, 1, 0, 0, 1, 0, 0], result_map = [1, 0, 0, 0, 0, 1, 0, 0], operations = 420}",
+        99,
+    ),
+    (
+        "%x : f32[1, 11, 8, 2], %w : f32[3, 2, 2, 3] | f32[1, 5, 6, 3] = linalg::conv_2d_nhwc_hwcf(%x, %w, _) {extents = [1, 5, 6, 3, 3, 2, 2], map0 = [1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], map1 = [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0], result_map = [1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]}",
+        99,
+    ),
+    (
+        "%x : f32[4, 3, 5], %b : f32[5] | f32[5, 4] = linalg::generic(%x, %b, _) {extents = [5, 4, 3], map0 = [0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0], map1 = [1, 0, 0, 0], result_map = [1, 0, 0, 0, 0, 1, 0, 0]}",
+        99,
+    ),
+    (
+        "%x : f32[1, 6, 5, 2] | f32[1, 9, 5, 4] = tensor::pad(%x) {static_low = [0, 1, 0, 2], static_high = [0, 2, 0, 0]}",
+        40,
+    ),
+    (
         "%x : f32[1, 2, 9, 5], %b : f32[2, 1, 5] | f32[1, 2, 9, 5] = Add(%x, %b)",
         99,
     ),

@@ -1,6 +1,6 @@
 //! A tile of an op, held against the rules.
 
-use remat_ir::{Effects, Op, OpId, Part, Spare, TensorId};
+use remat_ir::{Effects, Op, OpId, Part, Spare, StorageClass, TensorId};
 
 use super::Checker;
 use super::rules::ways;
@@ -32,14 +32,18 @@ impl Checker<'_> {
         }
         if before.effects != Effects::Pure
             || op.effects != before.effects
-            || !before.captures.is_empty()
-            || !op.captures.is_empty()
+            || !before.bodies.is_empty()
+            || !self.captures_constants(before)
+            || op.captures.len() != before.captures.len()
         {
             self.in_tiles[before_id.index()] = true;
             self.add(Code::F003, id, || {
                 format!("`{}` has effects or subgraphs and runs as it was only", before.name)
             });
             return;
+        }
+        for (&now, &then) in op.captures.iter().zip(&before.captures) {
+            self.expect(id, op, now, &Held::whole(self.original, then));
         }
         let results = op.outputs.iter().zip(&op.parts).zip(&before.outputs);
         let mut parts = Vec::new();
@@ -61,6 +65,15 @@ impl Checker<'_> {
             };
             self.define(id, op, result, part, held, Code::F002);
         }
+    }
+
+    /// Whether an op captures constants only.
+    fn captures_constants(&self, before: &Op) -> bool {
+        let is_constant = |&tensor: &TensorId| {
+            let storage = self.original.tensors[tensor].storage;
+            self.original.storages[storage].class == StorageClass::Constant
+        };
+        before.captures.iter().all(is_constant)
     }
 
     /// The tensor of which a part is stated, if the op computes it and it has such rows.
@@ -186,7 +199,7 @@ impl Checker<'_> {
     ) -> Option<(Code, String)> {
         let (now, then) = match (need, now, then) {
             (Need::Nothing, None, _) => return None,
-            (Need::Part(_) | Need::Elements(_), Some(now), Some(then)) => (now, then),
+            (Need::All | Need::Part(_) | Need::Elements(_), Some(now), Some(then)) => (now, then),
             _ => return Some((Code::F005, format!("operand {position} is left out or added"))),
         };
         // What nothing is known of was reported before.
@@ -194,6 +207,15 @@ impl Checker<'_> {
         let tensor = &self.tiled.tensors[now];
         match need {
             Need::Nothing => None,
+            Need::All => {
+                let expected = Held::whole(self.original, then);
+                let shown = || [held, &expected].map(|held| held.shown(self.original));
+                (*held != expected).then(|| {
+                    let [held, expected] = shown();
+                    let message = format!("operand `{}` holds {held}, not {expected},", tensor.name);
+                    (Code::F005, message)
+                })
+            }
             Need::Part(rows) => {
                 let expected = Held::Part {
                     of: then,

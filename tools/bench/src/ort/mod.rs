@@ -171,7 +171,8 @@ fn measure(path: &Path, budget: BudgetSpec, host: &Host, args: &Args, found: &mu
     let figures = match deploy(&request, Some(host), &control) {
         Ok(deployment) => {
             if args.memory && budget == BudgetSpec::Auto {
-                add_memory(stem, (path, &output), &load, &deployment, host, found)?;
+                let written = if deployment.is_written { &output } else { path };
+                add_memory(stem, (path, written), &load, &deployment, host, found)?;
             }
             row::figures(&deployment)
         }

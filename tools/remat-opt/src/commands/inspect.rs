@@ -1,19 +1,22 @@
 //! `remat-opt inspect`: where the memory goes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure};
+use remat::fission::Candidate;
+use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure, Tiling};
+use remat::solver::SolveControl;
 use remat::verify::{Replay, StepTrace, resident_at};
-use remat::{BaselineOf, Model};
+use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
+use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
 use crate::document::Body;
 use crate::job::Job;
-use crate::{chart, console, units};
+use crate::{chart, console, interrupt, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -27,10 +30,21 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = REPORT)]
     top: usize,
     #[command(flatten)]
+    fission: FissionArgs,
+    #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
     report: ReportArgs,
 }
+
+/// Tilings of larger graphs are not estimated.
+const MOST_OPS: usize = 20_000;
+/// The most tilings that are estimated.
+const ESTIMATES: u64 = 400;
+/// The longest time for that.
+const TIME: Duration = Duration::from_secs(5);
+/// Time that tiles may add, in millionths, as for the default budget of a plan.
+const MOST_OVERHEAD: u64 = 50_000;
 
 /// Where a model's memory goes.
 #[derive(Serialize, JsonSchema)]
@@ -61,10 +75,38 @@ pub(crate) struct Report {
     lower_bound_bytes: Option<u64>,
     /// The op that needs them.
     lower_bound_node: Option<String>,
+    /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
+    in_tiles: Option<InTiles>,
     /// What is resident at the peak, the largest first.
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
     timeline: Vec<Moment>,
+}
+
+/// What fission gives, by estimate in reference order.
+#[derive(Serialize, JsonSchema)]
+struct InTiles {
+    /// The lowest peak that adds at most 5 % of time; absent where no tiling lowers the peak.
+    within_limit: Option<TilesAt>,
+    /// The lowest peak that was found, whatever time it adds.
+    lowest: Option<TilesAt>,
+    /// Bytes that every tiling under the rules takes.
+    bound_bytes: Option<u64>,
+    /// The op that needs them.
+    bound_node: Option<String>,
+}
+
+/// A tiling.
+#[derive(Serialize, JsonSchema)]
+struct TilesAt {
+    /// Bytes at the peak in reference order.
+    peak_bytes: u64,
+    /// That as a share of the peak of whole ops in the same order, in per cent.
+    peak_percent: f64,
+    /// Time beyond that of the model as it is, in per cent.
+    overhead_percent: f64,
+    /// The stretches.
+    tiling: Tiling,
 }
 
 /// A storage that is resident at the peak.
@@ -105,23 +147,48 @@ impl Arguments for InspectArgs {
             let model = job.open(None)?;
             let model = job.with_baseline(model);
             model.onnx().into_iter().for_each(super::warn_of_lost_marks);
-            return show(self, &model, model.baseline_plan(), model.baseline());
+            let outlook = self.outlook(&model, &job)?;
+            return show(self, &model, model.baseline_plan(), model.baseline(), outlook.as_ref());
         };
         let file = super::read_plan(path)?;
         let model = job.open(Some(&file))?;
         let model = job.with_baseline(model);
         let solution = remat::check_plan(&model, &file)?;
-        show(self, &model, &solution.plan, &solution.replay)
+        show(self, &model, &solution.plan, &solution.replay, None)
     }
 }
 
-fn show(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay) -> anyhow::Result<()> {
+impl InspectArgs {
+    /// What tiles would give an ONNX model.
+    fn outlook(&self, model: &Model, job: &Job<'_>) -> anyhow::Result<Option<TilingOutlook>> {
+        let Some(fission) = self.fission.request(true).filter(|_| model.format() == Format::Onnx) else {
+            return Ok(None);
+        };
+        if model.problem().ops.len() > MOST_OPS {
+            tracing::info!("tilings of more than {MOST_OPS} ops are not estimated");
+            return Ok(None);
+        }
+        let control = SolveControl::new()
+            .step_limit(ESTIMATES)
+            .time_limit(TIME)
+            .cancel(interrupt::flag());
+        Ok(Some(remat::tiling_outlook(model, &job.load, &fission, &control)?))
+    }
+}
+
+fn show(
+    args: &InspectArgs,
+    model: &Model,
+    plan: &Plan,
+    replay: &Replay,
+    outlook: Option<&TilingOutlook>,
+) -> anyhow::Result<()> {
     let mut resident = resident_at(model.problem(), plan, replay.peak_step);
     resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
     console::report(
         &args.report,
-        || text(args, model, plan, replay, &resident),
-        || Report::new(args, model, plan, replay, &resident),
+        || text(args, model, plan, replay, &resident, outlook),
+        || Report::new(args, model, plan, replay, &resident, outlook),
         Ok(()),
     )
 }
@@ -134,7 +201,14 @@ fn op_at<'a>(problem: &'a Problem, plan: &Plan, step: usize) -> &'a str {
     }
 }
 
-fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> String {
+fn text(
+    args: &InspectArgs,
+    model: &Model,
+    plan: &Plan,
+    replay: &Replay,
+    resident: &[(StorageId, u64)],
+    outlook: Option<&TilingOutlook>,
+) -> String {
     let problem = model.problem();
     let mut lines = vec![format!(
         "{}: {}, {}, peak {} at step {} (`{}`)",
@@ -161,6 +235,7 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
             shown(&problem.ops[bottleneck.op].name),
         ));
     }
+    lines.extend(outlook.into_iter().flat_map(in_tiles));
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
     lines.push(String::new());
     let timeline = chart::Timeline {
@@ -199,8 +274,71 @@ fn text(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, residen
     lines.join("\n") + "\n"
 }
 
+/// What tiles give, in words.
+fn in_tiles(outlook: &TilingOutlook) -> Vec<String> {
+    let Some(whole) = outlook.front.first() else {
+        return Vec::new();
+    };
+    let within = outlook.lowest(Some(MOST_OVERHEAD));
+    let lowest = outlook.lowest(None).filter(|lowest| within != Some(lowest));
+    let mut lines = Vec::new();
+    for candidate in within.into_iter().chain(lowest) {
+        lines.push(format!(
+            "in tiles about {} ({:.1} % of the peak of whole ops in file order), {:+.1} % estimated time:",
+            units::bytes(candidate.peak),
+            units::percent(candidate.peak, whole.peak),
+            overhead_percent(candidate),
+        ));
+        lines.extend(
+            tiles::lines(&candidate.tiling)
+                .into_iter()
+                .map(|line| format!("  {line}")),
+        );
+    }
+    if lines.is_empty() {
+        lines.push("no tiles were found that lower the peak".to_owned());
+    }
+    if let Some(bound) = &outlook.bound {
+        lines.push(format!(
+            "no tiling can go below {}: op `{}`",
+            units::bytes(bound.bytes),
+            shown(&bound.op)
+        ));
+    }
+    lines
+}
+
+fn overhead_percent(candidate: &Candidate) -> f64 {
+    candidate.time_ppm as f64 / 1e4 - 100.0
+}
+
+impl InTiles {
+    fn of(outlook: &TilingOutlook) -> Self {
+        let whole = outlook.front.first().map_or(0, |whole| whole.peak);
+        let at = |candidate: &Candidate| TilesAt {
+            peak_bytes: candidate.peak,
+            peak_percent: units::percent(candidate.peak, whole),
+            overhead_percent: overhead_percent(candidate),
+            tiling: candidate.tiling.clone(),
+        };
+        Self {
+            within_limit: outlook.lowest(Some(MOST_OVERHEAD)).map(at),
+            lowest: outlook.lowest(None).map(at),
+            bound_bytes: outlook.bound.as_ref().map(|bound| bound.bytes),
+            bound_node: outlook.bound.as_ref().map(|bound| bound.op.clone()),
+        }
+    }
+}
+
 impl Report {
-    fn new(args: &InspectArgs, model: &Model, plan: &Plan, replay: &Replay, resident: &[(StorageId, u64)]) -> Self {
+    fn new(
+        args: &InspectArgs,
+        model: &Model,
+        plan: &Plan,
+        replay: &Replay,
+        resident: &[(StorageId, u64)],
+        outlook: Option<&TilingOutlook>,
+    ) -> Self {
         let problem = model.problem();
         let bottleneck = problem.bottleneck(&Structure::of(problem));
         let moment = |trace: &StepTrace| Moment {
@@ -226,6 +364,7 @@ impl Report {
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
             lower_bound_bytes: bottleneck.map(|b| b.bytes),
             lower_bound_node: bottleneck.map(|b| problem.ops[b.op].name.clone()),
+            in_tiles: outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
         }

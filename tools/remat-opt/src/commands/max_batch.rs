@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::Args;
 use comfy_table::Table;
-use remat::plan::{Accounting, parse_bytes, parse_duration, parse_share};
-use remat::solver::Activity;
-use remat::{BaselineOf, BatchFinding, BatchRequest, BatchTrial, Error, Format, MaxBatch, Model, Overhead};
+use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share};
+use remat::solver::{Activity, SolveControl};
+use remat::{
+    BaselineOf, BatchFinding, BatchRequest, BatchTrial, Error, Format, InTiles, MaxBatch, Model, Overhead, SolveRequest,
+};
 use remat_files::shown;
 use remat_onnxruntime_deploy::with_simulated_baseline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};
@@ -65,6 +67,8 @@ pub(crate) struct MaxBatchArgs {
     /// Most search steps to take for one size.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
+    #[command(flatten)]
+    fission: FissionArgs,
     #[command(flatten)]
     planning: PlanningArgs,
 }
@@ -121,6 +125,8 @@ struct Trial {
     peak_bytes: Option<u64>,
     /// Duration of the plan.
     duration: Option<u64>,
+    /// The stretches that run tile by tile in it, where there are any.
+    tiling: Option<Tiling>,
 }
 
 impl Body for Report {
@@ -148,8 +154,8 @@ impl Arguments for MaxBatchArgs {
             time_per_size: Some(self.time_limit),
             largest: self.largest,
         };
-        let seek = |open: &dyn Fn(u64) -> Result<Model, Error>| -> anyhow::Result<()> {
-            let found = remat::max_batch(open, &request, &control)?;
+        let seek = |open: &dyn Fn(u64) -> Result<Model, Error>, in_tiles: Option<InTiles<'_>>| -> anyhow::Result<()> {
+            let found = remat::max_batch(open, in_tiles, &request, &control)?;
             let of_answer = open(found.with.unwrap_or(1))?;
             let took = started.elapsed();
             line.finish();
@@ -161,23 +167,36 @@ impl Arguments for MaxBatchArgs {
             )
         };
         if let Some(name) = &self.batch_dim {
-            return seek(&|size| {
+            let options = |size: u64| {
                 let mut options = job.load.clone();
                 options.dims.insert(name.clone(), size);
-                let model = Model::open(job.input, &options)?;
+                options
+            };
+            let open = |size: u64| {
+                let model = Model::open(job.input, &options(size))?;
                 Ok(if job.is_for_runtime(&model) {
                     with_simulated_baseline(model)
                 } else {
                     model
                 })
-            });
+            };
+            let fission = self.fission.request(job.is_for_runtime(&open(1)?));
+            let tile = |size: u64, model: &Model, request: &SolveRequest, control: &SolveControl<'_>| match &fission {
+                Some(fission) => {
+                    let control = control.share_of_time(0.5);
+                    let found = remat::tile(model, &options(size), request, fission, &control)?;
+                    Ok(found.into_iter().next())
+                }
+                None => Ok(None),
+            };
+            return seek(&open, Some(&tile));
         }
         let model = Model::open(job.input, &job.load)?;
         if model.format() == Format::Onnx {
             bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
         }
         let base = self.batch_factor.unwrap_or(1);
-        seek(&|size| model.scaled(size, base))
+        seek(&|size| model.scaled(size, base), None)
     }
 }
 
@@ -244,7 +263,10 @@ fn table(trials: &[BatchTrial]) -> Table {
             duration.map_or_else(String::new, |duration| {
                 format!("{:+.2} %", overhead(duration).percent())
             }),
-            state(&trial.finding).to_owned(),
+            match trial.tiling {
+                Some(_) => format!("{} in tiles", state(&trial.finding)),
+                None => state(&trial.finding).to_owned(),
+            },
         ]);
     }
     table
@@ -277,6 +299,7 @@ impl Report {
                 reason: trial.finding.reason().map(str::to_owned),
                 peak_bytes,
                 duration,
+                tiling: trial.tiling.clone(),
             }
         };
         let external = of_answer.external_bytes();

@@ -5,17 +5,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use remat::plan::{Accounting, Certificate, parse_duration};
-use remat::{BaselineOf, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest};
+use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
+use remat::{BaselineOf, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
+use crate::args::{
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets,
+};
 use crate::document::Body;
 use crate::progress::Line;
-use crate::{console, files, units};
+use crate::{console, files, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -42,6 +44,8 @@ pub(crate) struct SweepArgs {
     /// Most search steps to take for one budget.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
     step_limit: Option<u64>,
+    #[command(flatten)]
+    fission: FissionArgs,
     #[command(flatten)]
     planning: PlanningArgs,
 }
@@ -96,6 +100,21 @@ struct Point {
     recomputes: Option<usize>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
+    /// A better plan in tiles, where one was looked for and found.
+    in_tiles: Option<InTiles>,
+}
+
+/// A plan in tiles.
+#[derive(Serialize, JsonSchema)]
+struct InTiles {
+    /// Its peak.
+    peak_bytes: u64,
+    /// Its duration.
+    duration: u64,
+    /// Time beyond the baseline, in per cent.
+    overhead_percent: f64,
+    /// The stretches.
+    tiling: Tiling,
 }
 
 impl Body for Report {
@@ -141,7 +160,16 @@ impl Arguments for SweepArgs {
             None => Ok(()),
         };
         let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
-        let front = front?;
+        let mut front = front?;
+        if let Some(fission) = self.fission.request(job.is_for_runtime(&model)) {
+            let sweep = TiledSweep {
+                options: &job.load,
+                fission: &fission,
+                request: &request,
+                resume: resume.as_ref(),
+            };
+            remat::sweep_in_tiles(&model, &mut front, &sweep, &control, &mut |front| save(front))?;
+        }
         save(&front)?;
         line.finish();
         if let Some(path) = &self.svg {
@@ -167,6 +195,15 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
         // The last one is without rematerialization.
         points: plans.chain([(100.0, 0.0)]).collect(),
     };
+    let tiled = front.points.iter().filter_map(|point| point.in_tiles.as_ref());
+    let tiled: Vec<(f64, f64)> = tiled
+        .map(|tiled| (share(tiled.peak), tiled.overhead.percent()))
+        .collect();
+    let in_tiles = (!tiled.is_empty()).then(|| Curve {
+        name: "plans in tiles".to_owned(),
+        points: tiled,
+    });
+    let curves: Vec<Curve> = std::iter::once(plans).chain(in_tiles).collect();
     let crosses = |name: &str, wanted: fn(&Finding) -> bool| Curve {
         name: name.to_owned(),
         points: front
@@ -180,7 +217,7 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
     remat_chart::memory_against_time(
         &title,
         share(front.floor),
-        &[plans],
+        &curves,
         &[
             crosses("impossible", |finding| matches!(finding, Finding::Impossible { .. })),
             crosses("not found in the limits", |finding| {
@@ -235,6 +272,16 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         if let Some(reason) = point.finding.reason() {
             lines.push(format!("{}: {}", point.spec, shown(reason)));
         }
+        if let Some(tiled) = &point.in_tiles {
+            lines.push(format!(
+                "{}: in tiles {} ({:.1} %), {:+.2} % time",
+                point.spec,
+                units::bytes(tiled.peak),
+                units::percent(tiled.peak, baseline),
+                tiled.overhead.percent()
+            ));
+            lines.extend(tiles::lines(&tiled.tiling).into_iter().map(|line| format!("  {line}")));
+        }
     }
     if !front.is_finished() {
         lines.push("the sweep was stopped before it was finished".to_owned());
@@ -270,6 +317,12 @@ impl Report {
                 overhead_percent: solution.map(|solution| solution.overhead.percent()),
                 recomputes: solution.map(|solution| solution.plan.recomputes()),
                 certificate: solution.and_then(|solution| solution.certificate.clone()),
+                in_tiles: point.in_tiles.as_ref().map(|tiled| InTiles {
+                    peak_bytes: tiled.peak,
+                    duration: tiled.overhead.duration,
+                    overhead_percent: tiled.overhead.percent(),
+                    tiling: tiled.tiling.clone(),
+                }),
             }
         };
         Self {

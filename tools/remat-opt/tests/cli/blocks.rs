@@ -67,6 +67,30 @@ fn the_block_is_in_every_form_of_the_plan_and_is_verified() {
 }
 
 #[test]
+fn a_device_program_in_tiles_is_verified_with_the_plan_that_states_them() {
+    let folder = Folder::new();
+    let [model, program, plan] = ["net.onnx", "net.sched", "net.json"].map(|name| folder.path(name));
+    std::fs::write(&model, remat_testing::mobile_net(40)).expect("it can be written");
+    let device = "--device cortex-m7 --device-memory 64KiB";
+    let tiled = format!("--bound block --fission exact --tiles 8 --axis rows {device} {SEARCH}");
+    let mut write = remat_opt("");
+    let write = write.arg(&model).args(tiled.split(' ')).arg("-o").arg(&program);
+    let said = stdout_of(write.arg("--emit-plan").arg(&plan));
+    assert_contains_all(&said, &["tiles     `stem` .. ", "block     4"]);
+    let verify = || {
+        let mut verify = remat_opt("verify");
+        verify.arg(&model).arg(&program).args(device.split(' '));
+        verify
+    };
+    let said = stdout_of(verify().arg("--tiles-from").arg(&plan));
+    assert_contains_all(&said, &["valid: peak 4", "block     4"]);
+    let without = verify().output().expect("it runs");
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(!without.status.success());
+    assert_contains_all(&said, &["the schedule is for ", "`--tiles-from PLAN`"]);
+}
+
+#[test]
 fn the_block_is_drawn() {
     let folder = Folder::new();
     let svg = folder.path("block.svg");

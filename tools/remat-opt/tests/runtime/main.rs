@@ -33,6 +33,10 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(models::ops_are_measured_where_a_file_is_written, Need::OnnxRuntime),
+        trial!(
+            models::no_file_is_written_where_none_takes_less_unless_it_is_forced,
+            Need::OnnxRuntime
+        ),
         trial!(models::the_slowest_ops_are_listed, Need::OnnxRuntime),
         trial!(models::inputs_come_from_a_folder_and_must_fit, Need::OnnxRuntime),
         trial!(

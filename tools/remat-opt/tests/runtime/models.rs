@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use remat::onnx::proto::{Message, ModelProto, TensorProto};
 use remat::profile::ProfileFile;
+use remat_testing::onnx::{FLOAT, graph, model, node, tensor_type};
 use serde_json::Value;
 
 use crate::{Folder, assert_contains_all, remat_opt, stdout_of, with_runtime};
@@ -33,6 +34,9 @@ pub(crate) fn a_model_computes_what_it_computes() {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         assert!(peak.as_u64() > Some(1 << 20), "{report}");
         assert_contains_all(&text, &["peak, first run", "peak, later runs"]);
+        assert_contains_all(&text, &["growth, first run", "growth, later runs"]);
+        let growth = &report["rewritten"]["resident_later_bytes"];
+        assert!(growth.as_u64() > Some(1 << 20), "{report}");
     } else {
         assert_contains_all(&text, &["peaks are not known"]);
     }
@@ -191,4 +195,52 @@ pub(crate) fn ops_are_measured_where_a_file_is_written() {
     let plan: Value = serde_json::from_str(&folder.read("plan.json")).expect("the plan is JSON");
     let measured = plan["setup"]["durations_ns"].as_object().expect("it has times");
     assert!(out.exists() && measured.len() > 20, "{measured:?}");
+}
+
+/// One op: its result is all that there is.
+fn one_op() -> ModelProto {
+    let large = || tensor_type(FLOAT, "1024 1024");
+    let mut main = graph(&[("x", large())], vec![node("Relu", &["x"], &["y"])], &["y"]);
+    main.output[0].type_ = Some(large()).into();
+    model(main)
+}
+
+pub(crate) fn no_file_is_written_where_none_takes_less_unless_it_is_forced() {
+    let folder = Folder::new();
+    let (input, out) = (folder.path("in.onnx"), folder.path("out.onnx"));
+    std::fs::write(&input, one_op().write_to_bytes().expect("it has bytes")).expect("it can be written");
+    let run = |options: &str| {
+        let mut command = with_runtime(options);
+        stdout_of(command.arg(&input).arg("-o").arg(&out))
+    };
+    let text = run("--time-limit 5s");
+    let said: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("written ")).collect();
+    assert_eq!(
+        said,
+        [
+            "written   nothing: no file takes less than the model as it came; `--force` writes one all the same",
+            "          `--arena-plan` gives every buffer of the model its place in one block, with nothing else changed"
+        ]
+    );
+    assert!(!out.exists());
+    let report: Value = serde_json::from_str(&run("--time-limit 5s --format json")).expect("the report is JSON");
+    assert_eq!(
+        (&report["is_written"], &report["output"]),
+        (&Value::Bool(false), &Value::Null)
+    );
+    assert!(!out.exists());
+    for written in ["--force", "--budget 100%", "--settings", "--arena-plan --budget none"] {
+        let text = run(&format!("--time-limit 5s {written}"));
+        assert!(
+            text.contains(&format!("written   {}", out.display())),
+            "{written}: {text}"
+        );
+        std::fs::remove_file(&out).expect("it was written");
+    }
+    let report: Value =
+        serde_json::from_str(&run("--time-limit 5s --force --format json")).expect("the report is JSON");
+    assert_eq!(
+        (&report["is_written"], report["output"].is_string()),
+        (&Value::Bool(true), true)
+    );
 }

@@ -7,6 +7,7 @@
 #![expect(clippy::cast_possible_wrap, reason = "the shapes of tests are small")]
 
 mod array;
+mod loops;
 mod movement;
 mod reduce;
 mod window;
@@ -74,6 +75,8 @@ struct Call<'a> {
 impl Call<'_> {
     fn run(&self) -> Vec<Array> {
         vec![match self.op.op_type.as_str() {
+            _ if self.op.domain == "linalg" => self.loops(),
+            "pad" if self.op.domain == "tensor" => self.pad_by_attributes(),
             "Conv" | "FusedConv" => self.conv(),
             "ConvTranspose" => self.conv_transpose(),
             "MaxPool" | "AveragePool" => self.pool(),

@@ -61,6 +61,83 @@ fn shapes_can_be_left_to_the_runtime() {
     insta::assert_snapshot!(lowered("features/split.onnx", &options));
 }
 
+/// The listing of a graph, each subgraph below its node.
+fn nested(graph: &GraphProto, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    let mut text = String::new();
+    for node in &graph.node {
+        text += &format!("{indent}{}\n", line(node));
+        for attribute in &node.attribute {
+            if let Some(inner) = attribute.g.as_ref() {
+                text += &format!("{indent} {}:\n{}", attribute.name, nested(inner, depth + 1));
+            }
+        }
+    }
+    let names = |values: &[ValueInfoProto]| -> String {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        names.join(", ")
+    };
+    let weights: Vec<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
+    text + &format!(
+        "{indent}inputs {}; outputs {}; weights {}\n",
+        names(&graph.input),
+        names(&graph.output),
+        weights.join(", ")
+    )
+}
+
+#[test]
+fn all_nodes_can_stand_in_a_branch() {
+    let rewritten = Rewritten::open(&models().join("features/overwritten.onnx")).expect("the model opens");
+    let options = LoweringOptions {
+        order: OrderHint::Priority,
+        ..LoweringOptions::default()
+    };
+    let mut lowered =
+        lower(rewritten.onnx(), &rewritten.graph, &options, &Layout::default()).expect("it can be written");
+    assert!(lowered.fits_in_branch() && !lowered.report.in_branch);
+    lowered.put_in_branch();
+    let written = lowered.written();
+    insta::assert_snapshot!(nested(written.graph.get_or_default(), 0));
+}
+
+/// One node in a model of these operators, whose output is `output`.
+fn relu(version: i64, output: &str) -> ModelProto {
+    let graph = GraphProto {
+        name: "g".to_owned(),
+        node: vec![node("Relu", &["x"], "y")],
+        input: vec![vector("x", 64)],
+        output: vec![vector(output, 64)],
+        ..GraphProto::default()
+    };
+    let opset = OperatorSetIdProto {
+        version,
+        ..OperatorSetIdProto::default()
+    };
+    ModelProto {
+        ir_version: 8,
+        opset_import: vec![opset],
+        graph: Some(graph).into(),
+        ..ModelProto::default()
+    }
+}
+
+#[test]
+fn a_branch_takes_sequences_and_outputs_that_nodes_make() {
+    let fits = |proto: ModelProto| {
+        let model = OnnxModel::from_proto(proto, &ImportOptions::default()).expect("it is a model");
+        let lowered = lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default());
+        lowered.expect("it can be written").fits_in_branch()
+    };
+    assert!(fits(relu(18, "y")) && fits(relu(11, "y")));
+    assert!(!fits(relu(10, "y")), "there are no sequences");
+    assert!(!fits(relu(18, "x")), "an input is no result of a branch");
+    let mut twice = relu(18, "y");
+    let graph = twice.graph.mut_or_insert_default();
+    graph.output = vec![vector("y", 64), vector("y", 64)];
+    assert!(!fits(twice), "a node names each of its results once");
+}
+
 #[test]
 fn an_operand_that_may_be_overwritten_keeps_its_shape() {
     insta::assert_snapshot!(lowered("features/overwritten.onnx", &LoweringOptions::default()));

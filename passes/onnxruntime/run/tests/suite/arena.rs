@@ -34,7 +34,7 @@ fn assert_no_more(paths: impl IntoIterator<Item = PathBuf>) {
         let control = SolveControl::new().time_limit(Duration::from_secs(30));
         let found = deployed_within(&model, &out, "auto", Some(&host()), &control);
         let found = found.unwrap_or_else(|error| panic!("{}: {error}", model.display()));
-        if !found.arena_is_measured() {
+        if !found.is_written || !found.arena_is_measured() {
             continue;
         }
         let (before, after) = (peaks(&model), peaks(&out));

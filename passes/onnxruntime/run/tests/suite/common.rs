@@ -29,7 +29,7 @@ impl WrittenFor {
             Self::OnnxRuntime => {
                 let graph = remat::rewrite(model, solution)?.expect("a model has a graph");
                 let lowered = lower(onnx, &graph, &LoweringOptions::default(), &Layout::default())?;
-                Ok(onnx.save_proto(&lowered.proto, path)?)
+                Ok(onnx.save_proto(&lowered.written(), path)?)
             }
         }
     }

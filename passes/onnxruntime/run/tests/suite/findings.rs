@@ -335,7 +335,7 @@ pub(crate) fn what_was_written_with_room_for_the_arena_can_be_read_again() {
     let lowered = lower(onnx, onnx.graph(), &options, &Layout::default()).expect("it can be written");
     assert!(lowered.report.reserved > 0 && lowered.report.hidden > 0);
     let out = folder.path().join("out.onnx");
-    onnx.save_proto(&lowered.proto, &out).expect("it can be written");
+    onnx.save_proto(&lowered.written(), &out).expect("it can be written");
     let again = Model::open(&out, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assert!(again.problem().ops.len() >= before.problem().ops.len());
     let size = |model: &Model, name: &str| {

@@ -3,6 +3,7 @@
 
 mod arena;
 mod bits;
+mod branch;
 mod common;
 mod deploy;
 mod features;
@@ -39,6 +40,13 @@ fn main() -> ExitCode {
         trial!(bits::different_inputs_give_different_bits, Need::OnnxRuntime),
         trial!(bits::a_missing_library_is_an_error),
         trial!(bits::a_missing_model_is_an_error, Need::OnnxRuntime),
+        trial!(branch::nodes_in_a_branch_compute_the_same_bits, Need::OnnxRuntime),
+        trial!(branch::the_signature_stays_no_weight_is_there_twice_and_the_file_opens_again),
+        trial!(branch::files_with_a_branch_pass_the_checker_of_onnx, Need::Python),
+        trial!(
+            branch::later_runs_of_a_branch_take_what_is_predicted_which_is_what_the_first_one_takes,
+            Need::OnnxRuntime
+        ),
         trial!(deploy::what_is_predicted_is_what_is_measured, Need::OnnxRuntime),
         trial!(
             deploy::a_kernel_that_overwrites_its_operand_does_so_in_plans_and_files,

@@ -55,15 +55,17 @@ impl ArenaTrace {
     }
 }
 
-/// The most that [`arena`] takes wherever the regions lie, with everything else as the runtime sets it: a chunk more or less in a region
+/// The most that [`arena`] takes wherever the regions lie, with everything else as in `settings`: a chunk more or less in a region
 /// can make the difference of a region of twice the size.
 #[must_use]
-pub fn arena_anywhere(program: &Program, order: &[NodeIndex], allocation: &Allocation) -> ArenaTrace {
+pub fn arena_anywhere(
+    program: &Program,
+    order: &[NodeIndex],
+    allocation: &Allocation,
+    settings: &ArenaSettings,
+) -> ArenaTrace {
     let traces = RegionOrder::ALL.map(|regions| {
-        let settings = ArenaSettings {
-            regions,
-            ..ArenaSettings::default()
-        };
+        let settings = ArenaSettings { regions, ..*settings };
         arena(program, order, allocation, &settings)
     });
     traces.into_iter().fold(ArenaTrace::default(), ArenaTrace::max)
@@ -157,17 +159,26 @@ impl Run<'_> {
                 });
                 beside = beside.saturating_add(within);
             } else {
+                let piece = step.workspace / step.pieces.max(1);
+                let workspace = |arena: &mut Bfc| -> Vec<Chunk> {
+                    let pieces = if step.bypasses_arena { 0 } else { step.pieces };
+                    (0..pieces).filter_map(|_| arena.alloc(piece)).collect()
+                };
+                let mut taken = Vec::new();
+                if step.workspace_first {
+                    taken = workspace(arena);
+                }
                 for &value in &step.created {
                     chunks.extend(create(arena, value).map(|chunk| (value, chunk)));
                 }
+                if !step.workspace_first {
+                    taken = workspace(arena);
+                }
                 if step.bypasses_arena {
                     beside = beside.saturating_add(step.workspace);
-                } else {
-                    let piece = step.workspace / step.pieces.max(1);
-                    let taken: Vec<Chunk> = (0..step.pieces).filter_map(|_| arena.alloc(piece)).collect();
-                    for chunk in taken {
-                        arena.free(chunk);
-                    }
+                }
+                for chunk in taken {
+                    arena.free(chunk);
                 }
             }
             peak = peak.max(arena.held().saturating_add(beside));

@@ -308,3 +308,21 @@ fn graphs_lose_their_constants_and_deallocs_on_the_way() {
     assert_eq!(allocation.home[allocation.buffer[id(&program, "v")]], Home::External);
     assert_eq!(home(&program, "a"), Home::Own);
 }
+
+#[test]
+fn a_kernel_may_ask_for_its_workspace_before_its_result() {
+    const MIB: u64 = 1 << 20;
+    let regions = |line: &str| {
+        let mut program = program(&[line], &["y"]);
+        let result = id(&program, "y");
+        program.values[result].bytes = Some(4 * MIB);
+        program.nodes[NodeIndex::from(0)].workspace = 1_200_000;
+        let order: Vec<NodeIndex> = program.nodes.keys().collect();
+        let trace = arena(&program, &order, &in_file_order(&program), &ArenaSettings::default());
+        trace.first_run / MIB
+    };
+    // Two pieces in regions of 1 and 2 MiB, then the result in one of 4.
+    assert_eq!(regions("Where: c x x -> y"), 7);
+    // The result fills the first region, of 4 MiB, and its workspace needs another one.
+    assert_eq!(regions("Conv: x w -> y"), 8);
+}

@@ -2,6 +2,7 @@
 
 mod along;
 mod gather;
+mod loops;
 mod movement;
 mod product;
 mod reshape;
@@ -128,6 +129,10 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("", "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze") => one(reshape::reshape(site)),
         ("", "Gather") => gather::gather(site),
         ("", "GatherND") => one(gather::gather_nd(site)),
+        ("linalg", _) => one(loops::loops(site)),
+        ("tensor", "pad") => one(loops::pad(site)),
+        ("tensor", "expand_shape" | "collapse_shape") => one(reshape::reshape(site)),
+        ("arith" | "math", _) => one(elementwise(site)),
         _ => Err("no rule is known".to_owned()),
     }
 }

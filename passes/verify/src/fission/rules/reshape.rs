@@ -40,6 +40,12 @@ pub(super) fn reshape<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
                 test: Box::new(test),
             });
         }
+        // Of MLIR: which axes become one is stated, whatever their rows.
+        "expand_shape" => {
+            let shape: Vec<i64> = result.iter().map(|&dim| signed(dim)).collect();
+            way = way.allow("static_output_shape", vec![Some(remat_ir::Attribute::Ints(shape))]);
+        }
+        "collapse_shape" => {}
         "Flatten" => {
             let at = match site.int("axis", 1) {
                 at if at == signed(tile.len() as u64) => tile.len(),

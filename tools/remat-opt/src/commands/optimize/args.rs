@@ -1,14 +1,14 @@
 //! The arguments of the main command.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
-use remat::{Format, SolveRequest, Target};
+use remat::{Format, Output, SolveRequest, Target};
 use remat_onnxruntime_deploy::{ArenaCase, OrderHint, arena_library_path, arena_plan_path};
 use remat_onnxruntime_run::OptimizationLevel;
 
@@ -150,6 +150,11 @@ pub(crate) struct TargetArgs {
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
+    /// Write a file even where none takes less memory than the model as it came.
+    ///
+    /// Without it nothing is written then, unless a number of bytes is asked for, and the report says so. A file that is forced may take more.
+    #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
+    pub(super) force: bool,
     /// Plan the memory of the written model, too: `OUT.arena`, which ONNX Runtime obeys with the library written beside it.
     ///
     /// A run is recorded, its buffers are placed in one block, and the plan is replayed and measured. A session needs two settings:
@@ -341,4 +346,9 @@ impl MlirArgs {
             weights_beside: self.mlir_weights,
         }
     }
+}
+
+/// Whether the extension is that of a model.
+pub(super) fn is_model(output: &Path) -> bool {
+    Output::of(output, Format::Onnx).is_ok_and(|output| output == Output::Onnx)
 }

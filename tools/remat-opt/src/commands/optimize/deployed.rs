@@ -1,10 +1,14 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
+use std::path::Path;
+
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Outputs, SettingsTried, Shapes, Strategy};
+use remat_onnxruntime_deploy::{
+    ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried, Shapes, Strategy,
+};
 use remat_onnxruntime_run::OptimizationLevel;
 
-use super::args::OptimizeArgs;
+use super::args::{OptimizeArgs, is_model};
 use super::{report, settings};
 use crate::units::{bytes, count, percent};
 
@@ -38,14 +42,22 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
     }
     lines.push(format!("time      {seconds:.2} s"));
-    if let Some(output) = &args.output {
-        lines.push(format!("written   {}", shown(output.display())));
-    }
+    lines.extend(args.output.as_deref().map(|output| written(output, found)));
     match deployed.arena {
         Some(arena) => lines.extend(planned(arena)),
         None => lines.extend(advice(args, found, deployed.settings)),
     }
     lines.join("\n") + "\n"
+}
+
+/// What was written, else what helps.
+fn written(output: &Path, found: &Deployment) -> String {
+    if found.is_written || !is_model(output) {
+        return format!("written   {}", shown(output.display()));
+    }
+    "written   nothing: no file takes less than the model as it came; `--force` writes one all the same\n          \
+     `--arena-plan` gives every buffer of the model its place in one block, with nothing else changed"
+        .to_owned()
 }
 
 /// How the model is written, and what was added to it.
@@ -62,6 +74,9 @@ fn lowering(found: &Deployment) -> String {
         .filter(|&(number, _)| number > 0)
         .map(|(number, thing)| count(number, thing))
         .collect();
+    if report.in_branch {
+        added.push("in a branch, without the memory pattern".to_owned());
+    }
     if report.reserved > 0 {
         added.push(format!("{} reserved for the memory arena", bytes(report.reserved)));
     }
@@ -201,12 +216,26 @@ fn outputs(check: &Check) -> &'static str {
 
 /// By how much processes grew, where the system tells.
 fn resident(check: &Check) -> Option<String> {
-    let [[before_off, before], [after_off, after]] = [check.before, check.after].map(|measured| measured.growth());
-    let change = |before: Option<u64>, after: Option<u64>| Some(format!("{} -> {}", bytes(before?), bytes(after?)));
-    let stock = change(before, after).map(|change| change + " where nothing is set");
-    let off = change(before_off, after_off).map(|change| change + " with the memory arena off");
+    let (before, after) = (&check.before, &check.after);
+    let change = |of: fn(&Measured) -> Option<u64>| Some(format!("{} -> {}", bytes(of(before)?), bytes(of(after)?)));
+    let runs = |first: Option<String>, later: Option<String>, setting: &str| {
+        let later = later
+            .map(|later| format!(", {later} in later ones"))
+            .unwrap_or_default();
+        Some(format!("{} in the first run{later}, {setting}", first?))
+    };
+    let stock = runs(
+        change(|measured| measured.resident_first_bytes),
+        change(|measured| measured.resident_later_bytes),
+        "where nothing is set",
+    );
+    let off = runs(
+        change(|measured| measured.exact_resident_first_bytes),
+        change(|measured| measured.exact_resident_later_bytes),
+        "with the memory arena off",
+    );
     let both: Vec<String> = stock.into_iter().chain(off).collect();
-    (!both.is_empty()).then(|| format!("the process grows by {}", both.join(", by ")))
+    (!both.is_empty()).then(|| format!("the process grows by {}", both.join(";\n          by ")))
 }
 
 /// What the runs in turns say of time, before something else.
@@ -232,6 +261,9 @@ fn advice(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTri
             bytes(offer.before),
             bytes(offer.after)
         ));
+    }
+    if !found.is_written {
+        return lines;
     }
     let level = match args.target.level {
         OptimizationLevel::All => None,

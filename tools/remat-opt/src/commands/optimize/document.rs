@@ -11,7 +11,7 @@ use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::args::OptimizeArgs;
+use super::args::{OptimizeArgs, is_model};
 use super::deployed::Deployed;
 use crate::block::BlockRecord;
 use crate::document::{Body, Document};
@@ -73,6 +73,10 @@ struct InRuntime {
     level: OptimizationLevel,
     /// A lower level at which a file gains, where none gains at this one.
     offer: Option<Offer>,
+    /// Whether a model is written where one is asked for: none is where no file takes less than the model as it came.
+    is_written: bool,
+    /// Whether all nodes stand in a branch, for which the runtime has no memory pattern.
+    in_branch: bool,
     /// How the model is written.
     variant: Strategy,
     /// What was tried before, and why it was rejected.
@@ -185,6 +189,8 @@ impl Report {
                 target: "ort",
                 level: args.target.level,
                 offer: found.offer,
+                is_written: found.is_written,
+                in_branch: found.lowering.in_branch,
                 variant: found.strategy,
                 abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
                 promised_peak_bytes: found.prediction.peak_bytes,
@@ -208,6 +214,10 @@ impl Report {
                 settings: settings.cloned(),
                 keeps_promise: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
             }),
+            output: args
+                .output
+                .clone()
+                .filter(|output| found.is_written || !is_model(output)),
             ..Self::new(args, &found.model, &found.solution, seconds)
         }
     }
@@ -260,6 +270,8 @@ pub(crate) struct FunctionRecord {
     pub(super) recomputes: usize,
     /// How many storages come back from the second memory.
     pub(super) transfers: usize,
+    /// How many stretches of operations run tile by tile.
+    pub(super) stretches: usize,
     /// Whether it is proved that no plan is better.
     pub(super) optimal: bool,
 }

@@ -107,6 +107,7 @@ fn options(args: &OptimizeArgs, job: &Job<'_>) -> anyhow::Result<PassOptions> {
         step_limit: args.step_limit,
         threads: control.threads,
         seed: control.seed,
+        fission: args.fission.request(false),
         dealloc: true,
         remarks: false,
     })
@@ -142,6 +143,7 @@ fn record(report: &FunctionReport) -> FunctionRecord {
         duration: report.duration,
         recomputes: report.recomputes,
         transfers: report.transfers,
+        stretches: report.stretches,
         optimal: report.optimal,
     }
 }
@@ -153,8 +155,13 @@ fn line(report: &FunctionReport) -> String {
         0 => String::new(),
         count => format!(", {count} brought back from the second memory"),
     };
+    let stretches = match report.stretches {
+        0 => String::new(),
+        1 => ", 1 stretch in tiles".to_owned(),
+        count => format!(", {count} stretches in tiles"),
+    };
     format!(
-        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}, time +{added:.2} %{}\n",
+        "@{name}: peak {} -> {} ({:.1} %), {} recomputed{transfers}{stretches}, time +{added:.2} %{}\n",
         bytes(report.baseline_peak),
         bytes(report.peak),
         percent(report.peak, report.baseline_peak),

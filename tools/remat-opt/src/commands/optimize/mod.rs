@@ -24,7 +24,7 @@ use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 pub(crate) use args::OptimizeArgs;
 pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
-use self::args::TargetArg;
+use self::args::{TargetArg, is_model};
 use self::deployed::Deployed;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
@@ -152,7 +152,7 @@ fn in_tiles(
 ) -> anyhow::Result<Model> {
     let control = args.control(line).share_of_time(TILING);
     let tiled = remat::tile(&model, &job.load, &args.request(), fission, &control)?;
-    Ok(tiled.unwrap_or(model))
+    Ok(tiled.into_iter().next().unwrap_or(model))
 }
 
 /// Memory is planned, and settings are tried, on the processor only.
@@ -305,6 +305,8 @@ fn deploy(
         arena: args.target.arena && !args.target.arena_plan,
         fission: fission.as_ref().filter(|_| plan.is_none()),
         untouched: (args.target.arena_plan || args.target.settings) && args.budget == BudgetSpec::None,
+        force: args.target.force,
+        writes_as_it_came: args.target.force || args.target.arena_plan || args.target.settings,
         level: args.target.level,
         measure: !args.target.no_measure,
         expected: expected(&model),
@@ -401,11 +403,6 @@ fn as_predicted(deployed: Deployed<'_>) -> anyhow::Result<()> {
         }
         .into()),
     }
-}
-
-/// Whether the extension is that of a model.
-fn is_model(output: &Path) -> bool {
-    Output::of(output, Format::Onnx).is_ok_and(|output| output == Output::Onnx)
 }
 
 fn emit_plan(args: &OptimizeArgs, mut files: Files, model: &Model, solution: &Solution) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use remat_files::shown;
 
 use super::args::OptimizeArgs;
 use super::proof;
-use crate::{block, units};
+use crate::{block, tiles, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
 pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
@@ -42,28 +42,11 @@ pub(super) fn text(
 
 /// Which stretches run tile by tile.
 fn tile_lines(model: &Model) -> Vec<String> {
-    let Some(tiling) = model.tiling() else {
-        return Vec::new();
-    };
-    let again = tiling.again.iter().map(|again| {
-        let [first, last, before] = [&again.first, &again.last, &again.before].map(shown);
-        format!("`{first}` .. `{last}` run again before `{before}`")
-    });
-    let stretches = tiling.stretches.iter().map(|stretch| {
-        let [first, last] = [&stretch.first, &stretch.last].map(shown);
-        let (axis, mode) = (words(&stretch.axis), words(&stretch.mode));
-        format!("`{first}` .. `{last}` in {} tiles along {axis} ({mode})", stretch.tiles)
-    });
-    let lines = again.chain(stretches).enumerate();
+    let lines = model.tiling().map(tiles::lines).unwrap_or_default();
+    let lines = lines.into_iter().enumerate();
     lines
         .map(|(place, line)| format!("{} {line}", if place == 0 { "tiles    " } else { "         " }))
         .collect()
-}
-
-/// A name as files have it.
-fn words(value: &impl serde::Serialize) -> String {
-    let value = serde_json::to_value(value).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 /// What the plan gains and costs, and how good it is.

@@ -3,7 +3,7 @@
 mod args;
 mod models;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use remat::plan::{Bound, Step};
 use remat::verify::{Rejection, Span};
 use remat::{Format, Model, Solution};
@@ -71,7 +71,9 @@ impl Report {
 
 impl Arguments for VerifyArgs {
     fn inputs(&mut self) -> Inputs<'_> {
-        self.load.inputs([&mut self.input, &mut self.plan])
+        let tiles = self.tiles_from.iter_mut();
+        self.load
+            .inputs([&mut self.input, &mut self.plan].into_iter().chain(tiles))
     }
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
@@ -83,7 +85,10 @@ impl Arguments for VerifyArgs {
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
-        let reads = [("the plan or the rewritten model", Some(&self.plan))];
+        let reads = [
+            ("the plan or the rewritten model", Some(&self.plan)),
+            ("the plan (`--tiles-from`)", self.tiles_from.as_ref()),
+        ];
         let writes = [
             ("the chart (`--svg`)", self.svg.as_ref()),
             ("the chart (`--block-svg`)", self.block_svg.as_ref()),
@@ -94,8 +99,12 @@ impl Arguments for VerifyArgs {
         if extension == "onnx" {
             return models::run(self, job, quiet);
         }
+        if self.tiles_from.is_some() && extension != "sched" {
+            bail!("`--tiles-from` is for device programs (`.sched`): other plans state their tiles themselves");
+        }
         let (model, result) = if extension == "sched" {
-            let model = job.open(None)?;
+            let tiles = self.tiles_from.as_deref().map(super::read_plan).transpose()?;
+            let model = job.open(tiles.as_ref())?;
             let result = remat::check_schedule(&model, &remat::read(&self.plan)?);
             (model, result)
         } else {

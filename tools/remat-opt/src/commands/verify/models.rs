@@ -54,6 +54,10 @@ struct ModelRecord {
     later_runs_peak_bytes: Option<u64>,
     /// Why the peaks are missing.
     peaks_unknown_because: Option<String>,
+    /// By how much the process grew at most in the first run, where the system tells.
+    resident_first_bytes: Option<u64>,
+    /// By how much it grew in later runs, what it kept after the first one included.
+    resident_later_bytes: Option<u64>,
     /// Most bytes that the memory arena held, where it is on.
     arena_peak_bytes: Option<u64>,
     /// Bytes that are live once the model is loaded.
@@ -146,6 +150,8 @@ impl ModelRecord {
             first_run_peak_bytes: peaks.ok().map(|peaks| peaks.first),
             later_runs_peak_bytes: peaks.ok().and_then(|peaks| peaks.steady),
             peaks_unknown_because: peaks.err().cloned(),
+            resident_first_bytes: measured.resident.map(|resident| resident.first),
+            resident_later_bytes: measured.resident.and_then(|resident| resident.later),
             arena_peak_bytes: measured.arena_peak,
             loaded_bytes: measured.loaded_bytes,
             median_ns,
@@ -187,21 +193,27 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
     let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
     let headings = [String::new(), name(base), name(rewritten), "change".to_owned()];
     let mut table = console::table(headings, 1..4);
-    let peaks = |which: fn(remat_onnxruntime_run::Peaks) -> Option<u64>| {
-        let figure = |measured: &Measurement| measured.peaks.as_ref().ok().and_then(|peaks| which(*peaks));
-        figure(&found.base).zip(figure(&found.rewritten))
-    };
+    let of_both = |which: fn(&Measurement) -> Option<u64>| which(&found.base).zip(which(&found.rewritten));
     for (what, figures) in [
-        ("peak, first run", peaks(|peaks| Some(peaks.first))),
-        ("peak, later runs", peaks(|peaks| peaks.steady)),
+        (
+            "peak, first run",
+            of_both(|measured| Some(measured.peaks.as_ref().ok()?.first)),
+        ),
+        (
+            "peak, later runs",
+            of_both(|measured| measured.peaks.as_ref().ok()?.steady),
+        ),
+        ("growth, first run", of_both(|measured| Some(measured.resident?.first))),
+        ("growth, later runs", of_both(|measured| measured.resident?.later)),
     ] {
         if let Some((before, after)) = figures {
-            let ratio = after as f64 / before.max(1) as f64;
+            // Of nothing there is no share.
+            let ratio = (before > 0).then(|| after as f64 / before as f64);
             table.add_row([
                 what.to_owned(),
                 units::bytes(before),
                 units::bytes(after),
-                change(ratio),
+                ratio.map_or("-".to_owned(), change),
             ]);
         }
     }
@@ -247,4 +259,106 @@ fn change(ratio: f64) -> String {
     // No minus before what is shown as zero.
     let percent = if percent.abs() < 0.05 { 0.0 } else { percent };
     format!("{percent:+.1} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use remat_onnxruntime_run::{OutputDigest, Peaks, Resident, TimeComparison};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn measured(peak: u64, resident: Option<Resident>) -> Measurement {
+        let output = OutputDigest {
+            name: "y".to_owned(),
+            element: "f32".to_owned(),
+            shape: vec![2],
+            digest: "00".to_owned(),
+        };
+        Measurement {
+            peaks: Ok(Peaks {
+                first: peak,
+                steady: Some(peak),
+            }),
+            planned: None,
+            arena_peak: None,
+            arena_kept: None,
+            resident,
+            fresh_ns_per_mib: 0,
+            loaded_bytes: MIB,
+            first_ns: 3_000_000,
+            warm_runs: 1,
+            median_ns: 3_000_000,
+            min_ns: 3_000_000,
+            outputs: vec![SeededOutputs {
+                seed: 0,
+                outputs: vec![output],
+            }],
+            finite: true,
+        }
+    }
+
+    fn found(base: Measurement, rewritten: Measurement) -> ModelComparison {
+        let times = TimeComparison {
+            base_median_ns: 3_000_000,
+            base_min_ns: 3_000_000,
+            other_median_ns: 6_000_000,
+            other_min_ns: 6_000_000,
+            ratio: 2.0,
+        };
+        ModelComparison {
+            base,
+            rewritten,
+            times,
+            differences: Vec::new(),
+            differing_seed: None,
+        }
+    }
+
+    const GROWN: Resident = Resident {
+        first: 12 * MIB,
+        later: Some(10 * MIB),
+        files: MIB,
+    };
+
+    #[test]
+    fn the_growth_of_the_processes_stands_beside_the_heap() {
+        let less = Resident {
+            first: 9 * MIB,
+            later: Some(5 * MIB),
+            files: MIB,
+        };
+        let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, Some(less)));
+        let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
+        assert_snapshot!(text(pair, &found), @r"
+                               a.onnx   b.onnx    change
+         peak, first run      8.0 MiB  4.0 MiB   -50.0 %
+         peak, later runs     8.0 MiB  4.0 MiB   -50.0 %
+         growth, first run   12.0 MiB  9.0 MiB   -25.0 %
+         growth, later runs  10.0 MiB  5.0 MiB   -50.0 %
+         time, median         3.00 ms  6.00 ms  +100.0 %
+        1 outputs for each of 1 seeds: identical in every bit
+        ");
+        let report = Report::new(
+            pair,
+            "1.0.0",
+            &SessionSettings::exact(remat_onnxruntime_run::OptimizationLevel::All),
+            &found,
+        );
+        let base = serde_json::to_value(report.base).unwrap();
+        assert_eq!(base["resident_first_bytes"], 12 * MIB);
+        assert_eq!(base["resident_later_bytes"], 10 * MIB);
+    }
+
+    #[test]
+    fn growth_that_one_process_does_not_know_is_not_compared() {
+        let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, None));
+        let shown = text((Path::new("a.onnx"), Path::new("b.onnx")), &found);
+        assert!(
+            !shown.contains("growth") && shown.contains("peak, later runs"),
+            "{shown}"
+        );
+    }
 }

@@ -1,0 +1,53 @@
+//! Tiles whole models as the exactness rule permits, for tests that run both in ONNX Runtime.
+//!
+//! Reads lines `MODEL AXIS TILES MODE THREADS OUT` and writes one line each: `yes` where the rule permits these tiles of all ops, which are
+//! then in `OUT`, else `no` and the reason.
+
+use std::error::Error;
+use std::io::{self, BufRead};
+use std::path::Path;
+
+use remat_fission::{Axis, Exactness, Mode, Stretch, Tiling, apply};
+use remat_onnx::{ImportOptions, OnnxModel};
+
+#[expect(clippy::print_stdout, reason = "the answers are what this program is for")]
+fn main() -> Result<(), Box<dyn Error>> {
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [model, axis, tiles, mode, threads, out] = words[..] else {
+            return Err(format!("six words are needed: {line}").into());
+        };
+        let axis: Axis = serde_json::from_str(&format!("{axis:?}"))?;
+        let mode: Mode = serde_json::from_str(&format!("{mode:?}"))?;
+        let (tiles, threads) = (tiles.parse()?, threads.parse()?);
+        match tile(Path::new(model), (axis, tiles, mode), threads, Path::new(out)) {
+            Ok(()) => println!("yes"),
+            Err(reason) => println!("no {reason}"),
+        }
+    }
+    Ok(())
+}
+
+fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out: &Path) -> Result<(), Box<dyn Error>> {
+    let options = ImportOptions::default();
+    let model = OnnxModel::open_for_run(model, &options)?;
+    let graph = model.graph_with_integers(&options)?;
+    let (Some(first), Some(last)) = (graph.ops.first(), graph.ops.last()) else {
+        return Err("the model has no nodes".into());
+    };
+    let tiling = Tiling {
+        again: Vec::new(),
+        stretches: vec![Stretch {
+            first: first.name.clone(),
+            last: last.name.clone(),
+            tiles,
+            axis,
+            mode,
+        }],
+    };
+    let tiled = apply(&graph, &tiling, Exactness::Exact { threads })?;
+    remat_verify::check_fission(&graph, &tiled)?;
+    let rewritten = model.rewritten(&tiled, &options)?;
+    Ok(rewritten.save_proto(rewritten.proto(), out)?)
+}

@@ -1,0 +1,278 @@
+//! Moves tried out.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use remat_ir::{Graph, OpId};
+use remat_plan::Axis;
+use rustc_hash::FxHashSet;
+
+use super::basis::{Basis, Courses};
+use super::evaluate::{Costs, Score, score};
+use super::front::Front;
+use super::moves::{axes, clones, finer, over_clones};
+use super::options::{SearchOptions, SearchReport};
+use crate::apply::write;
+use crate::course::Span;
+use crate::forms::Forms;
+use crate::{Exactness, FissionError, Mode};
+
+/// The least gain of a move, as a part of the objective.
+const LEAST_GAIN: f64 = 0.002;
+
+/// How many of the best stretches over clones are tried in every number of tiles and mode.
+const BEST_OVER_CLONES: usize = 3;
+
+/// What every round uses.
+pub(super) struct Search<'a> {
+    graph: &'a Graph,
+    pub(super) options: &'a SearchOptions<'a>,
+    /// Forms of the ops of the graph, where tiles must have the same.
+    forms: Option<Forms<'a>>,
+    pub(super) axes: Vec<Axis>,
+    pub(super) costs: Costs<'a>,
+    front: Front,
+    pub(super) evaluations: u64,
+    /// Time of the graph as it came.
+    base: u64,
+    /// How many new stretches are tried around an op.
+    pub(super) width: usize,
+    /// How much a share of time weighs against the same share of memory.
+    pub(super) weight: f64,
+    /// The ends and the axis of a stretch that must not be used.
+    pub(super) forbidden: Option<(String, String, Axis)>,
+}
+
+/// Stretches of a basis and what they take.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) basis: Rc<Basis>,
+    pub(super) courses: Rc<RefCell<Courses>>,
+    pub(super) spans: Vec<Span>,
+    pub(super) score: Score,
+}
+
+/// A state that may follow, and the stretch that is new in it.
+pub(super) struct Move {
+    pub(super) state: State,
+    pub(super) span: Span,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(graph: &'a Graph, options: &'a SearchOptions<'a>) -> Self {
+        Self {
+            graph,
+            options,
+            forms: (options.exactness != Exactness::Any).then(|| Forms::of(graph)),
+            axes: axes(graph, options),
+            costs: Costs::new(options.device),
+            front: Front::default(),
+            evaluations: 0,
+            base: 1,
+            width: 0,
+            weight: 0.0,
+            forbidden: None,
+        }
+    }
+
+    pub(super) fn report(self, is_finished: bool) -> SearchReport {
+        SearchReport {
+            front: self.front.into_candidates(),
+            evaluations: self.evaluations,
+            is_finished,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        let options = self.options;
+        options.evaluations.is_some_and(|most| self.evaluations >= most)
+            || options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || options.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn objective(&self, score: &Score) -> f64 {
+        score.objective(self.base, self.weight)
+    }
+
+    /// Whether a state is better than another one.
+    pub(super) fn gains(&self, score: &Score, known: &Score) -> bool {
+        self.objective(score) < self.objective(known) * (1.0 - LEAST_GAIN)
+    }
+
+    /// The time of a state in millionths of that of the graph as it came.
+    fn time_ppm(&self, score: &Score) -> u64 {
+        let ppm = u128::from(score.time) * 1_000_000 / u128::from(self.base);
+        u64::try_from(ppm).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a state takes no longer than is asked for.
+    pub(super) fn is_fast(&self, score: &Score) -> bool {
+        let most = self.options.most_overhead_permille;
+        let most = most.map(|permille| permille.saturating_add(1_000).saturating_mul(1_000));
+        most.is_none_or(|most| self.time_ppm(score) <= most)
+    }
+
+    /// Estimates stretches, which are in order; `None` if they are not possible.
+    pub(super) fn evaluate(&mut self, courses: &Rc<RefCell<Courses>>, spans: &[Span]) -> Option<Score> {
+        let mut courses = courses.borrow_mut();
+        let worked_out = spans
+            .iter()
+            .map(|&span| courses.get(span))
+            .collect::<Option<Vec<_>>>()?;
+        let worked_out: Vec<_> = worked_out.iter().map(Rc::as_ref).collect();
+        let basis = &courses.basis;
+        self.evaluations += 1;
+        let (graph, origin) = write(&courses.layout(), &worked_out).ok()?;
+        if self
+            .forms
+            .as_ref()
+            .is_some_and(|forms| forms.differing(&graph).is_some())
+        {
+            return None;
+        }
+        let score = score(graph, &origin, basis.graph.ops.len(), &mut self.costs)?;
+        if spans.is_empty() && basis.again.is_empty() {
+            self.base = score.time.max(1);
+        }
+        if self.is_fast(&score) {
+            let time_ppm = self.time_ppm(&score);
+            self.front.offer(score.peak, time_ppm, || basis.tiling(spans));
+        }
+        Some(score)
+    }
+
+    fn is_forbidden(&self, basis: &Basis, span: &Span) -> bool {
+        let name = |op: OpId| basis.graph.ops[op].name.as_str();
+        self.forbidden.as_ref().is_some_and(|(first, last, axis)| {
+            *axis == span.axis && first == name(span.first) && last == name(span.last)
+        })
+    }
+
+    /// States with one of these stretches instead of those that it overlaps.
+    pub(super) fn attempt(&mut self, state: &State, candidates: &[Span], tried: &mut FxHashSet<Span>) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for &span in candidates {
+            if self.is_over() {
+                break;
+            }
+            if !tried.insert(span)
+                || self.is_forbidden(&state.basis, &span)
+                || state.courses.borrow_mut().get(span).is_none()
+            {
+                continue;
+            }
+            let apart = |other: &&Span| other.last < span.first || other.first > span.last;
+            let mut spans: Vec<Span> = state.spans.iter().filter(apart).copied().collect();
+            spans.push(span);
+            spans.sort_unstable();
+            if spans == state.spans {
+                continue;
+            }
+            moves.extend(self.moved(state, spans, span));
+        }
+        moves
+    }
+
+    /// The state with these stretches instead of its own; `span` is the one that is new or gone.
+    fn moved(&mut self, state: &State, spans: Vec<Span>, span: Span) -> Option<Move> {
+        let score = self.evaluate(&state.courses, &spans)?;
+        let state = State {
+            spans,
+            score,
+            ..state.clone()
+        };
+        Some(Move { state, span })
+    }
+
+    /// States without one of the stretches.
+    pub(super) fn attempt_fewer(&mut self, state: &State) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for (place, &span) in state.spans.iter().enumerate() {
+            if self.is_over() {
+                break;
+            }
+            let mut spans = state.spans.clone();
+            spans.remove(place);
+            moves.extend(self.moved(state, spans, span));
+        }
+        moves
+    }
+
+    /// States in which ops run a second time before a late reader, with tiles over both.
+    pub(super) fn attempt_clones(&mut self, state: &State, peak: OpId) -> Result<Vec<Move>, FissionError> {
+        let mut moves: Vec<Move> = Vec::new();
+        let found = clones(&state.basis, &state.courses.borrow(), peak);
+        for again in found {
+            if self.is_over() {
+                break;
+            }
+            let mut list = state.basis.again.clone();
+            list.push(again.clone());
+            let Ok(basis) = Basis::new(self.graph, list) else {
+                continue;
+            };
+            let basis = Rc::new(basis);
+            let Some(renumbered) = renumbered(&state.basis, &basis, &state.spans, &again.before) else {
+                continue;
+            };
+            let Renumbered { spans, first, reader } = renumbered;
+            let courses = Rc::new(RefCell::new(Courses::of(&basis, self.options.exactness)?));
+            let Some(score) = self.evaluate(&courses, &spans) else {
+                continue;
+            };
+            // Clones without tiles over them are worth something by themselves, and they are where others start from.
+            let start = State {
+                basis: Rc::clone(&basis),
+                courses,
+                spans,
+                score,
+            };
+            let span = Span {
+                first,
+                last: reader,
+                tiles: 1,
+                axis: Axis::Rows,
+                mode: Mode::Again,
+            };
+            let mut tried = FxHashSet::default();
+            let candidates = over_clones(&basis, first, reader, &self.axes, self.options);
+            let mut found = self.attempt(&start, &candidates, &mut tried);
+            found.sort_by(|a, b| {
+                self.objective(&a.state.score)
+                    .total_cmp(&self.objective(&b.state.score))
+            });
+            let best: Vec<Span> = found.iter().take(BEST_OVER_CLONES).map(|next| next.span).collect();
+            found.extend(self.attempt(&start, &finer(&best, self.options), &mut tried));
+            moves.push(Move { state: start, span });
+            moves.extend(found);
+        }
+        Ok(moves)
+    }
+}
+
+/// Stretches on another basis.
+struct Renumbered {
+    spans: Vec<Span>,
+    /// The first clone.
+    first: OpId,
+    /// The op before which the clones stand.
+    reader: OpId,
+}
+
+fn renumbered(old: &Basis, new: &Basis, spans: &[Span], before: &str) -> Option<Renumbered> {
+    let find = |name: &str| new.graph.ops.iter().position(|op| op.name == name).map(OpId::new);
+    let renumber = |span: &Span| {
+        Some(Span {
+            first: find(&old.graph.ops[span.first].name)?,
+            last: find(&old.graph.ops[span.last].name)?,
+            ..*span
+        })
+    };
+    let spans = spans.iter().map(renumber).collect::<Option<Vec<Span>>>()?;
+    let reader = find(before)?;
+    let clones = new.graph.ops.len() - old.graph.ops.len();
+    let first = OpId::new(reader.index().checked_sub(clones)?);
+    (clones > 0).then_some(Renumbered { spans, first, reader })
+}

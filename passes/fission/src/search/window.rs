@@ -1,0 +1,143 @@
+//! A stretch of a graph as a graph of its own, so that estimating its tiles takes time in proportion to the stretch.
+
+use std::ops::Range;
+
+use remat_ir::{Graph, OpId, OpSpec, Placement, ResultSpec, StorageClass, TensorId};
+use rustc_hash::FxHashSet;
+
+use super::basis::Life;
+use super::evaluate::{Costs, score};
+use crate::apply::write;
+use crate::course::{Span, course};
+use crate::layout::Layout;
+use crate::transfer::Transfer;
+use crate::{Exactness, FissionError};
+
+/// Ops of a graph between an op for each tensor that was made before and an op that reads all that is needed later.
+pub(super) struct Window {
+    graph: Graph,
+    /// The ops of the stretch, by their places in `graph`.
+    ops: Range<usize>,
+    /// Bytes that are alive all the time and that no op of the stretch touches.
+    across: u64,
+}
+
+/// What a stretch takes by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Taken {
+    /// The most bytes alive in the whole graph while the stretch runs.
+    pub(super) level: u64,
+    /// The op of the stretch that takes them, by its place in the stretch.
+    pub(super) at: usize,
+    /// Nanoseconds, of the stretch and of the two ends of its window.
+    pub(super) time: u64,
+}
+
+impl Window {
+    /// The ops `first..=last` of `graph`; `lives` are those of its storages.
+    pub(super) fn of(graph: &Graph, lives: &[Life], first: OpId, last: OpId) -> Result<Self, FissionError> {
+        let ops = first.index()..last.index() + 1;
+        let inside = || graph.ops[first..=last].iter();
+        let mut transfer = Transfer::new(graph)?;
+        let is_before = |&tensor: &TensorId| graph.tensors[tensor].producer.is_some_and(|producer| producer < first);
+        let root = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].root;
+        let read: Vec<TensorId> = inside().flat_map(remat_ir::Op::reads).filter(is_before).collect();
+        // Storages before what looks into them.
+        for tensor in read
+            .iter()
+            .map(|&tensor| root(tensor))
+            .filter(is_before)
+            .chain(read.iter().copied())
+        {
+            if transfer.whole[tensor].is_none() {
+                give(&mut transfer, first, tensor)?;
+            }
+        }
+        let place = transfer.ops();
+        for op in ops.clone() {
+            transfer.copy(OpId::new(op))?;
+        }
+        let touched: FxHashSet<_> = inside()
+            .flat_map(|op| op.reads().chain(op.results()))
+            .map(|tensor| graph.tensors[tensor].storage)
+            .collect();
+        let mut rest = OpSpec::new("after", "Window");
+        let mut across = 0;
+        for life in lives.iter().filter(|life| life.from < ops.end && life.to >= ops.end) {
+            if touched.contains(&life.storage) {
+                rest.inputs.push(transfer.whole[graph.storages[life.storage].root]);
+            } else {
+                across = u64::saturating_add(across, life.bytes);
+            }
+        }
+        transfer.add(last, rest)?;
+        Ok(Self {
+            graph: transfer.finish().0,
+            ops: place..place + ops.len(),
+            across,
+        })
+    }
+
+    /// The stretch whole.
+    pub(super) fn whole(&self, costs: &mut Costs<'_>) -> Option<Taken> {
+        self.taken(&Layout::of(&self.graph).ok()?, None, Exactness::Any, costs)
+    }
+
+    /// The stretch in tiles as `span` says; its ends do not count.
+    pub(super) fn tiled(&self, span: Span, exactness: Exactness, costs: &mut Costs<'_>) -> Option<Taken> {
+        let span = Span {
+            first: OpId::new(self.ops.start),
+            last: OpId::new(self.ops.end - 1),
+            ..span
+        };
+        self.taken(&Layout::of(&self.graph).ok()?, Some(span), exactness, costs)
+    }
+
+    fn taken(
+        &self,
+        layout: &Layout<'_>,
+        span: Option<Span>,
+        exactness: Exactness,
+        costs: &mut Costs<'_>,
+    ) -> Option<Taken> {
+        let course = match span {
+            Some(span) => Some(course(layout, span, exactness).ok()?),
+            None => None,
+        };
+        let courses: Vec<_> = course.iter().collect();
+        let (graph, origin) = write(layout, &courses).ok()?;
+        let score = score(graph, &origin, self.graph.ops.len(), costs)?;
+        let levels = score.levels[self.ops.clone()].iter().enumerate();
+        let (at, level) = levels.max_by_key(|&(place, &level)| (level, std::cmp::Reverse(place)))?;
+        Some(Taken {
+            level: level.saturating_add(self.across),
+            at,
+            time: score.time,
+        })
+    }
+}
+
+/// Adds an op that makes `tensor`, which is there before the window.
+fn give(transfer: &mut Transfer<'_>, first: OpId, tensor: TensorId) -> Result<(), FissionError> {
+    let graph = transfer.graph;
+    let entry = &graph.tensors[tensor];
+    let storage = &graph.storages[entry.storage];
+    let base = transfer.whole[storage.root].filter(|_| storage.root != tensor);
+    let placement = match (storage.class, base) {
+        (StorageClass::Constant, _) => Placement::Constant,
+        (_, Some(base)) => Placement::ViewOf(base),
+        (_, None) => Placement::New,
+    };
+    let mut spec = OpSpec::new(format!("before {}", entry.name), "Window");
+    spec.inputs = base.into_iter().map(Some).collect();
+    spec.results = vec![Some(ResultSpec {
+        name: entry.name.clone(),
+        ty: entry.ty.clone(),
+        placement,
+    })];
+    if let Some(&Some(result)) = transfer.add(first, spec)?.first() {
+        transfer.name_whole(tensor, result);
+        transfer.state_bytes(tensor);
+    }
+    Ok(())
+}

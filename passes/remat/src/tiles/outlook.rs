@@ -1,0 +1,140 @@
+//! What tilings of a model are there, by estimate.
+
+use remat_cost::Device;
+use remat_fission::{Bound, Candidate, Exactness, SearchOptions, SearchReport, bound, search};
+use remat_ir::Graph;
+use remat_solve::SolveControl;
+
+use super::error::FissionError;
+use super::request::FissionRequest;
+use crate::{Error, Format, LoadOptions, Model, SolveRequest};
+
+/// What a peak must be of that without tiles, in thousandths, to be worth them: short searches for plans are that unsure.
+pub(super) const GAIN_PERMILLE: u64 = 900;
+/// How many of what is found are planned.
+const PLANNED: usize = 4;
+/// Share of a peak, as a divisor, by which the next candidate's must differ.
+const APART: u64 = 16;
+/// By how much, in thousandths of its budget, an estimated peak may lie above it: planning lowers most.
+const ABOVE_PERMILLE: u64 = 1_300;
+
+/// What fission gives a model: estimates in reference order, before any plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TilingOutlook {
+    /// Tilings of which none takes less memory in less time than another, from the fastest to the one of the lowest peak; the first one is empty.
+    pub front: Vec<Candidate>,
+    /// What no tiling goes below, and the op that needs it.
+    pub bound: Option<Bound>,
+}
+
+impl TilingOutlook {
+    /// The tiling of the lowest estimated peak that adds at most so many millionths of the time; `None` if that is no tiling.
+    #[must_use]
+    pub fn lowest(&self, most_overhead: Option<u64>) -> Option<&Candidate> {
+        let is_fast = |candidate: &&Candidate| {
+            most_overhead.is_none_or(|most| candidate.time_ppm <= most.saturating_add(1_000_000))
+        };
+        let lowest = self.front.iter().filter(is_fast).min_by_key(|candidate| candidate.peak);
+        lowest.filter(|candidate| !candidate.tiling.stretches.is_empty())
+    }
+}
+
+/// Looks for tilings of a model that was read with `options`, within the limits of `control`.
+///
+/// # Errors
+/// [`FissionError`] for a model that is not ONNX.
+pub fn tiling_outlook(
+    model: &Model,
+    options: &LoadOptions,
+    fission: &FissionRequest,
+    control: &SolveControl<'_>,
+) -> Result<TilingOutlook, Error> {
+    let graph = model.whole_graph(options)?;
+    let device = device_of(model, options)?;
+    let found = searched(&graph, &device, fission, None, control)?;
+    Ok(TilingOutlook {
+        front: found.front,
+        bound: bound(&graph, exactness(fission, &device)),
+    })
+}
+
+/// The device, with kernels of ONNX Runtime where those run the model.
+fn device_of(model: &Model, options: &LoadOptions) -> Result<Device, Error> {
+    let mut device = options.device()?;
+    device.cpu_kernels &= model.format() == Format::Onnx;
+    Ok(device)
+}
+
+/// No rule cuts a sum, so kernels that add up each number by itself keep all bits; those of ONNX Runtime do not.
+fn exactness(fission: &FissionRequest, device: &Device) -> Exactness {
+    if device.cpu_kernels {
+        fission.exactness
+    } else {
+        Exactness::Any
+    }
+}
+
+fn searched(
+    graph: &Graph,
+    device: &Device,
+    fission: &FissionRequest,
+    most_overhead: Option<u64>,
+    control: &SolveControl<'_>,
+) -> Result<SearchReport, Error> {
+    let mut asked = SearchOptions::new(device);
+    asked.exactness = exactness(fission, device);
+    if !fission.tiles.is_empty() {
+        asked.tiles.clone_from(&fission.tiles);
+    }
+    if !fission.axes.is_empty() {
+        asked.axes.clone_from(&fission.axes);
+    }
+    asked.most_overhead_permille = most_overhead.map(|most| most.div_ceil(1_000));
+    (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
+    let found = search(graph, &asked).map_err(FissionError::Tiling)?;
+    tracing::debug!(
+        found.evaluations,
+        found.is_finished,
+        front = found.front.len(),
+        "tilings were searched for"
+    );
+    Ok(found)
+}
+
+/// What is worth a plan, the most promising first.
+pub(super) fn candidates(
+    model: &Model,
+    options: &LoadOptions,
+    request: &SolveRequest,
+    fission: &FissionRequest,
+    control: &SolveControl<'_>,
+) -> Result<Vec<Candidate>, Error> {
+    let most = request.most_overhead();
+    let device = device_of(model, options)?;
+    let found = searched(&model.whole_graph(options)?, &device, fission, most, control)?;
+    let budget = request.budget.bytes(model.baseline_peak().bytes);
+    let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
+    let is_allowed = |candidate: &Candidate| {
+        let is_fast = most.is_none_or(|most| candidate.time_ppm <= 1_000_000 + most);
+        let is_low = budget.is_none_or(|budget| candidate.peak <= budget / 1_000 * ABOVE_PERMILLE);
+        let is_gain = candidate.peak < untiled / 1_000 * GAIN_PERMILLE;
+        is_fast && is_low && is_gain
+    };
+    let mut found: Vec<Candidate> = found.front.into_iter().filter(is_allowed).collect();
+    if budget.is_some() {
+        found.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak));
+    } else {
+        found.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+    }
+    // Those whose peaks are close are close in all.
+    let mut last = None;
+    found.retain(|candidate| {
+        let is_apart = last.is_none_or(|last: u64| candidate.peak.abs_diff(last) > last / APART);
+        if is_apart {
+            last = Some(candidate.peak);
+        }
+        is_apart
+    });
+    found.truncate(PLANNED);
+    Ok(found)
+}

@@ -1,0 +1,25 @@
+//! What is asked of fission.
+
+use remat_fission::{Axis, Exactness};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What stretches may be run tile by tile.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FissionRequest {
+    /// Whether every bit stays in the kernels of ONNX Runtime. Of others it is said that tiles keep bits: they add up each number by itself.
+    pub exactness: Exactness,
+    /// Numbers of tiles to try; empty: those that the search likes.
+    pub tiles: Vec<u32>,
+    /// Axes to cut; empty: all.
+    pub axes: Vec<Axis>,
+}
+
+impl FissionRequest {
+    /// Every bit stays, with one to four threads.
+    pub const EXACT: Self = Self {
+        exactness: Exactness::Exact { threads: 4 },
+        tiles: Vec::new(),
+        axes: Vec::new(),
+    };
+}

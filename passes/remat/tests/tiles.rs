@@ -1,0 +1,157 @@
+//! Fission beside the other ways of planning: what it would give, sweeps, the largest batch.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use protobuf::Message;
+use remat::fission::Exactness;
+use remat::plan::BudgetSpec;
+use remat::solver::SolveControl;
+use remat::{
+    BatchFinding, BatchRequest, Error, FissionRequest, FrontFile, LoadOptions, Model, SolveRequest, SweepRequest,
+    TiledSweep, max_batch, sweep_in_tiles, tiling_outlook,
+};
+use remat_testing::onnx::{FLOAT, NodeExt, graph, model, node, numbers, tensor_type};
+use tempfile::TempDir;
+
+/// A chain of convolutions whose middle results are its peak.
+struct Chain {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl Chain {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let path = folder.path().join("chain.onnx");
+        let same = [1, 1, 1, 1];
+        let nodes = vec![
+            node("Conv", &["x", "w0"], &["c0"]).ints("pads", &same).named("first"),
+            node("Relu", &["c0"], &["r0"]).named("relu"),
+            node("Conv", &["r0", "w1"], &["c1"]).ints("pads", &same).named("middle"),
+            node("Conv", &["c1", "w2"], &["c2"]).ints("pads", &same).named("last"),
+            node("GlobalAveragePool", &["c2"], &["y"]).named("mean"),
+        ];
+        let mut built = graph(&[("x", tensor_type(FLOAT, "N 4 32 32"))], nodes, &["y"]);
+        built.output[0].type_ = Some(tensor_type(FLOAT, "N 2 1 1")).into();
+        for (name, dims) in [("w0", [16, 4, 3, 3]), ("w1", [16, 16, 3, 3]), ("w2", [2, 16, 3, 3])] {
+            built.initializer.push(numbers(name, &dims));
+        }
+        let bytes = model(built).write_to_bytes().expect("it can be written");
+        std::fs::write(&path, bytes).expect("there is room");
+        Self { _folder: folder, path }
+    }
+
+    fn options(batch: u64) -> LoadOptions {
+        LoadOptions {
+            dims: BTreeMap::from([("N".to_owned(), batch)]),
+            ..LoadOptions::default()
+        }
+    }
+
+    fn open(&self, batch: u64) -> Result<Model, Error> {
+        Model::open(&self.path, &Self::options(batch))
+    }
+}
+
+fn request() -> FissionRequest {
+    FissionRequest {
+        exactness: Exactness::Any,
+        ..FissionRequest::EXACT
+    }
+}
+
+fn control() -> SolveControl<'static> {
+    SolveControl::new().step_limit(400)
+}
+
+#[test]
+fn what_tiles_would_give_lies_between_the_bound_and_the_peak_of_whole_ops() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let outlook = tiling_outlook(&model, &options, &request(), &control()).unwrap();
+    let lowest = outlook.lowest(None).expect("tiles lower the peak");
+    let bound = outlook.bound.as_ref().expect("sizes are known");
+    assert!(lowest.peak * 10 < outlook.front[0].peak * 8 && bound.bytes <= lowest.peak);
+    let cheap = outlook.lowest(Some(10_000));
+    assert!(cheap.is_none_or(|cheap| cheap.peak >= lowest.peak && cheap.time_ppm <= 1_010_000));
+    // What it says is what the tiled model takes in its own order.
+    let tiled = model.tiled(&lowest.tiling, &options).unwrap();
+    assert_eq!(tiled.baseline().peak, lowest.peak);
+}
+
+#[test]
+fn a_sweep_finds_plans_in_tiles_where_whole_ops_have_none_and_continues_with_them() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let asked = SweepRequest {
+        budgets: vec!["60%".parse().unwrap(), BudgetSpec::Min],
+        solver: "search".to_owned(),
+        time_per_budget: None,
+    };
+    let fission = request();
+    let sweep = |resume| TiledSweep {
+        options: &options,
+        fission: &fission,
+        request: &asked,
+        resume,
+    };
+    let whole = || remat::sweep(&model, &asked, &control(), None, &mut |_| Ok(())).unwrap();
+    let mut front = whole();
+    assert!(front.points[0].solution().is_none(), "no plan of whole ops fits");
+    sweep_in_tiles(&model, &mut front, &sweep(None), &control(), &mut |_| Ok(())).unwrap();
+    let budget = front.points[0].budget.unwrap();
+    let least = front.points[1].solution().unwrap().replay.peak;
+    let peaks: Vec<u64> = front
+        .points
+        .iter()
+        .map(|point| point.in_tiles.as_ref().unwrap().peak)
+        .collect();
+    assert!(
+        peaks[0] <= budget && peaks[1] < least,
+        "{peaks:?} of {budget} and {least}"
+    );
+    // A file of it gives the same plans without a search.
+    let text = FrontFile::new(&model, &front, &asked, &control()).to_json();
+    let file = FrontFile::from_json(&text).unwrap();
+    let mut again = whole();
+    let none = SolveControl::new().step_limit(0);
+    sweep_in_tiles(&model, &mut again, &sweep(Some(&file)), &none, &mut |_| Ok(())).unwrap();
+    for (point, known) in again.points.iter().zip(&front.points) {
+        let (point, known) = (point.in_tiles.as_ref().unwrap(), known.in_tiles.as_ref().unwrap());
+        assert_eq!((point.peak, &point.plan), (known.peak, &known.plan));
+    }
+}
+
+#[test]
+fn a_larger_batch_fits_in_tiles() {
+    let chain = Chain::new();
+    let open = |batch| chain.open(batch);
+    let asked = BatchRequest {
+        memory: 3 * chain.open(1).unwrap().baseline().peak,
+        fixed: 0,
+        max_overhead: 1_000_000,
+        solver: "search".to_owned(),
+        time_per_size: None,
+        largest: 64,
+    };
+    let fission = request();
+    let tile = |batch: u64, model: &Model, request: &SolveRequest, control: &SolveControl<'_>| {
+        let found = remat::tile(model, &Chain::options(batch), request, &fission, control)?;
+        Ok(found.into_iter().next())
+    };
+    let whole = max_batch(&open, None, &asked, &control()).unwrap();
+    let tiled = max_batch(&open, Some(&tile), &asked, &control()).unwrap();
+    let (Some(whole), Some(with)) = (whole.with, tiled.with) else {
+        panic!("a batch of 3 fits as it is");
+    };
+    assert!(with > whole, "{with} and {whole}");
+    for trial in &tiled.trials {
+        let BatchFinding::Plan { peak, duration } = trial.finding else {
+            assert!(trial.tiling.is_none());
+            continue;
+        };
+        assert!(peak <= asked.memory && duration <= 2 * trial.baseline_duration);
+        assert!(trial.tiling.is_some(), "order and recomputing gain nothing here");
+    }
+}

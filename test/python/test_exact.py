@@ -1,0 +1,263 @@
+"""Tiles that the exactness rule permits have the bits of the whole: random shapes at both levels, with one, two and four threads."""
+
+import json
+import pathlib
+import random
+import subprocess
+
+import models
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+THREADS = (1, 2, 4)
+LEVELS = ("ORT_ENABLE_EXTENDED", "ORT_ENABLE_ALL")
+CASES = 24
+"""Models per family."""
+
+
+class Maker:
+    """Makes the nodes of one model."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+        self.nodes, self.constants, self.fed = [], [], {}
+        self.is_fed = self.random.random() < 0.3
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def name(self, stem="t"):
+        return f"{stem}{len(self.nodes)}_{len(self.constants)}_{len(self.fed)}"
+
+    def tensor(self, *dims, constant=None, positive=False):
+        """Random numbers: weights, which are fed in some models."""
+        values = (self.numbers.standard_normal(dims) / np.sqrt(max(1, np.prod(dims[1:])))).astype(np.float32)
+        return self.value(np.abs(values) + 0.1 if positive else values, constant)
+
+    def value(self, values, constant=True):
+        name = self.name("w")
+        if (not self.is_fed) if constant is None else constant:
+            self.constants.append(numpy_helper.from_array(np.asarray(values), name))
+        else:
+            self.fed[name] = values
+        return name
+
+    def image(self, *dims):
+        return self.value(self.numbers.standard_normal(dims).astype(np.float32), constant=False)
+
+    def node(self, op, *operands, domain="", **attributes):
+        out = self.name("v")
+        self.nodes.append(helper.make_node(op, list(operands), [out], name=f"n_{out}", domain=domain, **attributes))
+        return out
+
+    def conv(self, data, inner, outer, kernel=3, stride=1, dilation=1, group=1, bias=True):
+        pad = dilation * (kernel // 2)
+        operands = [data, self.tensor(outer, inner // group, kernel, kernel)]
+        if bias:
+            operands.append(self.tensor(outer))
+        return self.node(
+            "Conv", *operands, kernel_shape=[kernel] * 2, strides=[stride] * 2, dilations=[dilation] * 2, group=group, pads=[pad] * 4
+        )
+
+    def model(self, result):
+        nodes = self.nodes
+        nodes[-1].output[0] = "y" if nodes[-1].output[0] == result else nodes[-1].output[0]
+        inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in self.fed.items()]
+        graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], self.constants)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        return onnx.shape_inference.infer_shapes(model)
+
+
+SIDES = (7, 9, 12, 14, 16, 17, 20, 28, 32, 33, 56)
+CHANNELS = (3, 8, 10, 16, 20, 24, 32, 40, 64, 96, 128)
+
+
+def conv(m):
+    inner, outer = m.pick(*CHANNELS, 192, 256), m.pick(1, 2, 3, *CHANNELS, 192)
+    kernel = m.pick(1, 1, 3, 3, 5)
+    x = m.image(m.pick(1, 1, 1, 2, 3), inner, m.pick(*SIDES), m.pick(*SIDES))
+    y = m.conv(x, inner, outer, kernel, m.pick(1, 1, 2), m.pick(1, 1, 2), bias=m.pick(True, True, False))
+    activation = m.pick(None, None, "Relu", "Sigmoid", "LeakyRelu", "HardSigmoid")
+    m.node(activation, y) if activation else None
+    return m.pick("rows", "rows", "columns", "channels", "batch")
+
+
+def large_conv(m):
+    inner, outer, side = m.pick(16, 32, 64, 80), m.pick(1, 3, 16, 32), m.pick(96, 129, 192)
+    m.conv(m.image(1, inner, side, side), inner, outer, m.pick(1, 3))
+    return m.pick("rows", "columns")
+
+
+def depthwise(m):
+    channels = m.pick(*CHANNELS, 48, 72, 144)
+    x = m.image(m.pick(1, 1, 2), channels, m.pick(*SIDES), m.pick(*SIDES))
+    m.conv(x, channels, channels, m.pick(3, 5), m.pick(1, 2), group=channels)
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def grouped(m):
+    group = m.pick(2, 4, 8)
+    inner, outer = group * m.pick(4, 8, 16, 32), group * m.pick(4, 8, 16, 32)
+    m.conv(m.image(1, inner, m.pick(*SIDES), m.pick(*SIDES)), inner, outer, 3, group=group)
+    return m.pick("rows", "columns", "channels")
+
+
+def inverted(m):
+    """Expand, depthwise, project, and the residual sum."""
+    channels, side = m.pick(16, 24, 32), m.pick(*SIDES)
+    x = m.conv(m.image(1, 3, side, side), 3, channels)
+    y = m.node("Relu", m.conv(x, channels, 4 * channels, 1))
+    y = m.node("Relu", m.conv(y, 4 * channels, 4 * channels, 3, group=4 * channels))
+    y = m.conv(y, 4 * channels, channels, 1)
+    if m.pick(True, False):
+        m.node("Add", y, x)
+    return m.pick("rows", "columns", "channels")
+
+
+def residual(m):
+    channels, side = m.pick(8, 16, 20, 32), m.pick(*SIDES, 64)
+    x = m.conv(m.image(1, 3, side, side), 3, channels)
+    x = m.node("Relu", x) if m.pick(True, False) else x
+    y = m.node("Relu", m.conv(x, channels, channels, m.pick(1, 3)))
+    y = m.conv(y, channels, channels, m.pick(1, 3))
+    y = m.node("Add", *m.pick((x, y), (y, x)))
+    y = m.node("Relu", y) if m.pick(True, False) else y
+    m.conv(y, channels, 2 * channels, 3, 2)
+    return m.pick("rows", "columns", "channels")
+
+
+def normalized(m):
+    channels, side = m.pick(8, 16, 24, 32), m.pick(*SIDES)
+    y = m.node(m.pick("Relu", "LeakyRelu"), m.conv(m.image(1, 3, side, side), 3, channels))
+    scale, bias, mean = (m.tensor(channels, constant=True) for _ in range(3))
+    y = m.node("BatchNormalization", y, scale, bias, mean, m.tensor(channels, constant=True, positive=True))
+    m.conv(m.node("Relu", y), channels, channels)
+    return m.pick("rows", "columns", "channels")
+
+
+def resized(m):
+    channels, side = m.pick(8, 16, 32), m.pick(7, 8, 14, 16, 28)
+    y = m.conv(m.image(1, 8, side, side), 8, channels) if m.pick(True, False) else m.image(1, channels, side, side)
+    scales = m.value(np.array([1, 1, 2, 2], np.float32))
+    linear = {"mode": "linear", "coordinate_transformation_mode": m.pick("half_pixel", "asymmetric")}
+    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    y = m.node("Resize", y, "", scales, **m.pick(linear, nearest))
+    m.conv(y, channels, 16)
+    return m.pick("rows", "columns", "channels")
+
+
+def pooled(m):
+    channels, side = m.pick(3, 8, 16, 32), m.pick(14, 17, 28, 33)
+    x = m.image(m.pick(1, 2), 3, side, side)
+    y = m.node("Relu", m.conv(x, 3, channels)) if m.pick(True, False) else m.conv(x, 3, channels)
+    kernel = m.pick(2, 3)
+    kind = m.pick("MaxPool", "AveragePool")
+    m.node(kind, y, kernel_shape=[kernel] * 2, strides=[m.pick(1, 2)] * 2, pads=[kernel // 2] * 4)
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def transposed(m):
+    inner, outer, (kernel, stride) = m.pick(8, 16, 32, 64), m.pick(4, 8, 16, 32), m.pick((2, 2), (3, 2), (4, 2), (3, 1))
+    x = m.image(1, inner, m.pick(5, 7, 14, 16, 28), m.pick(5, 7, 14, 16, 28))
+    weights = m.tensor(inner, outer, kernel, kernel)
+    pad = m.pick(0, (kernel - stride) // 2)
+    m.node("ConvTranspose", x, weights, m.tensor(outer), kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+    return m.pick("rows", "columns")
+
+
+LENGTHS = (8, 16, 17, 33, 49, 64, 96, 128, 196, 197, 256, 512)
+INNER = (16, 32, 64, 96, 128, 192, 256, 300, 384, 768)
+
+
+def matmul(m):
+    rows, inner, columns = m.pick(*LENGTHS), m.pick(*INNER), m.pick(1, 2, *LENGTHS, 384, 768)
+    lead = m.pick((), (), (1,), (2,), (2, 4), (1, 8))
+    x = m.image(*lead, rows, inner)
+    if lead and m.pick(True, False):
+        m.node("MatMul", x, m.image(*lead, inner, columns))
+    else:
+        m.node("MatMul", x, m.tensor(inner, columns))
+    return m.pick("rows", "columns", "query-rows", "heads", "batch", "tokens")
+
+
+def gemm(m):
+    rows, inner, columns = m.pick(*LENGTHS), m.pick(*INNER), m.pick(*LENGTHS, 384, 768)
+    across = m.pick(0, 1)
+    weights = m.tensor(columns, inner) if across else m.tensor(inner, columns)
+    m.node("Gemm", m.image(rows, inner), weights, m.tensor(columns), transB=across)
+    return m.pick("rows", "columns")
+
+
+def attention(m):
+    tokens, width, heads = m.pick(16, 49, 64, 197, 256), m.pick(32, 64), m.pick(2, 4)
+    query, key, value = m.image(1, heads, tokens, width), m.image(1, heads, width, tokens), m.image(1, heads, tokens, width)
+    scores = m.node("Softmax", m.node("MatMul", query, key), axis=-1)
+    m.node("MatMul", scores, value)
+    return m.pick("query-rows", "heads")
+
+
+def perceptron(m):
+    tokens, width = m.pick(16, 49, 64, 196, 197), m.pick(32, 96, 128, 192)
+    x = m.image(m.pick(1, 2), tokens, width)
+    y = m.node("LayerNormalization", x, m.tensor(width), m.tensor(width), axis=-1)
+    y = m.node("Add", m.node("MatMul", y, m.tensor(width, 4 * width)), m.tensor(4 * width))
+    y = m.node(m.pick("Gelu", "QuickGelu"), y, domain="com.microsoft")
+    m.node("Add", m.node("MatMul", y, m.tensor(4 * width, width)), x)
+    return m.pick("tokens", "rows", "batch")
+
+
+FAMILIES = [
+    conv, large_conv, depthwise, grouped, inverted, residual, normalized, resized, pooled, transposed, matmul, gemm, attention,
+    perceptron,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def exact_tiles():
+    """The program that tiles models as the rule permits, built as the other programs are."""
+    build = ["cargo", "build", "--release", "-q", "-p", "remat-fission", "--example", "exact_tiles", "--message-format=json"]
+    done = subprocess.run(build, cwd=models.ROOT, capture_output=True, text=True, check=True)
+    lines = (json.loads(line) for line in done.stdout.splitlines())
+    return next(line["executable"] for line in lines if line.get("executable"))
+
+
+def outputs(path, level, threads, feed):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+    return [array.tobytes() for array in session.run(None, feed)]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_permitted_tiles_have_the_bits_of_the_whole(family, exact_tiles, tmp_path):
+    made, lines = [], []
+    for seed in range(CASES):
+        maker = Maker(seed)
+        axis = family(maker)
+        model = maker.model(maker.nodes[-1].output[0])
+        whole = str(pathlib.Path(tmp_path, f"{seed}.onnx"))
+        onnx.save(model, whole)
+        for tiles in maker.random.sample((2, 3, 4, 8), 2):
+            tiled = str(pathlib.Path(tmp_path, f"{seed}_{tiles}.onnx"))
+            lines.append(f"{whole} {axis} {tiles} {maker.pick('carry', 'again')} {max(THREADS)} {tiled}")
+            made.append((seed, axis, tiles, whole, tiled, maker.fed))
+    answers = subprocess.run(
+        [exact_tiles], input="\n".join(lines), capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert len(answers) == len(made)
+    permitted = [case for case, answer in zip(made, answers, strict=True) if answer == "yes"]
+    assert permitted, set(answers)
+    other = []
+    for seed, axis, tiles, whole, tiled, feed in permitted:
+        for level in LEVELS:
+            for threads in THREADS:
+                if outputs(whole, level, threads, feed) != outputs(tiled, level, threads, feed):
+                    other.append((seed, axis, tiles, level, threads))
+    assert not other, f"{len(other)} of {len(permitted) * len(LEVELS) * len(THREADS)} have other bits: {other[:12]}"
