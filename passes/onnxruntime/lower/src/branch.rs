@@ -18,7 +18,7 @@
 //! branch makes them when they come, in the memory of the graph outputs, without a copy. Those whose shape the runtime infers all the same it makes before
 //! the branch runs, so a file whose shapes are static does not belong inside a branch.
 
-use remat_ir::ValueType;
+use remat_ir::{ElementType as E, ValueType};
 use remat_onnx::Marks;
 use remat_onnx::proto::attribute_proto::AttributeType;
 use remat_onnx::proto::{
@@ -114,7 +114,8 @@ impl Branch {
         value_info.retain(|value| !self.names.contains_key(&value.name));
         let outputs = outer.output.iter().filter_map(|output| {
             let (inside, never) = self.names.get(&output.name)?;
-            Some((output, inside, never, element(output)?))
+            let element = element(output)?;
+            Some((output, inside, never, element, zero(element)?))
         });
         let mut then = GraphProto {
             name: format!("{}_then", self.name),
@@ -130,13 +131,13 @@ impl Branch {
             ..GraphProto::default()
         };
         let mut results = Vec::new();
-        for (output, inside, never, element) in outputs {
+        for (output, inside, never, element, zero) in outputs {
             then.output.push(without_shape(inside, element));
             otherwise.output.push(without_shape(never, element));
             let of_type = vec![tensor(TensorProto {
                 dims: vec![1],
                 data_type: element,
-                raw_data: vec![0; bytes_of(element)],
+                raw_data: zero,
                 ..TensorProto::default()
             })];
             otherwise
@@ -181,22 +182,31 @@ impl Branch {
 /// The type of the elements of an output that a node can make without an operand; `None` for other outputs.
 fn element(output: &ValueInfoProto) -> Option<i32> {
     match output.type_.as_ref()?.value.as_ref()? {
-        type_proto::Value::TensorType(tensor) => Some(tensor.elem_type).filter(|&element| bytes_of(element) > 0),
+        type_proto::Value::TensorType(tensor) => zero(tensor.elem_type).map(|_| tensor.elem_type),
         _ => None,
     }
 }
 
-/// Bytes of an element of a type that ConstantOfShape makes; 0 for others.
-fn bytes_of(element: i32) -> usize {
-    use tensor_proto::DataType as T;
-    let is = |types: &[T]| types.iter().any(|&ty| ty as i32 == element);
-    match () {
-        () if is(&[T::BOOL, T::INT8, T::UINT8]) => 1,
-        () if is(&[T::FLOAT16, T::INT16, T::UINT16]) => 2,
-        () if is(&[T::FLOAT, T::INT32, T::UINT32]) => 4,
-        () if is(&[T::DOUBLE, T::INT64, T::UINT64]) => 8,
-        () => 0,
-    }
+/// The bytes of a zero of a type that the runtime's ConstantOfShape makes; `None` for others.
+fn zero(element: i32) -> Option<Vec<u8>> {
+    let element = remat_onnx::element_type(element).ok()??;
+    let is_made = matches!(
+        element,
+        E::Bool
+            | E::Int8
+            | E::Uint8
+            | E::Int16
+            | E::Uint16
+            | E::Float16
+            | E::Int32
+            | E::Uint32
+            | E::Float32
+            | E::Int64
+            | E::Uint64
+            | E::Float64
+    );
+    let bytes = usize::try_from(element.bits() / 8).ok()?;
+    is_made.then(|| vec![0; bytes])
 }
 
 fn without_shape(name: &str, element: i32) -> ValueInfoProto {

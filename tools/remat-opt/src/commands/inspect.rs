@@ -148,13 +148,27 @@ impl Arguments for InspectArgs {
             let model = job.with_baseline(model);
             model.onnx().into_iter().for_each(super::warn_of_lost_marks);
             let outlook = self.outlook(&model, &job)?;
-            return show(self, &model, model.baseline_plan(), model.baseline(), outlook.as_ref());
+            return Inspected {
+                args: self,
+                model: &model,
+                plan: model.baseline_plan(),
+                replay: model.baseline(),
+                outlook: outlook.as_ref(),
+            }
+            .show();
         };
         let file = super::read_plan(path)?;
         let model = job.open(Some(&file))?;
         let model = job.with_baseline(model);
         let solution = remat::check_plan(&model, &file)?;
-        show(self, &model, &solution.plan, &solution.replay, None)
+        Inspected {
+            args: self,
+            model: &model,
+            plan: &solution.plan,
+            replay: &solution.replay,
+            outlook: None,
+        }
+        .show()
     }
 }
 
@@ -176,21 +190,26 @@ impl InspectArgs {
     }
 }
 
-fn show(
-    args: &InspectArgs,
-    model: &Model,
-    plan: &Plan,
-    replay: &Replay,
-    outlook: Option<&TilingOutlook>,
-) -> anyhow::Result<()> {
-    let mut resident = resident_at(model.problem(), plan, replay.peak_step);
-    resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
-    console::report(
-        &args.report,
-        || text(args, model, plan, replay, &resident, outlook),
-        || Report::new(args, model, plan, replay, &resident, outlook),
-        Ok(()),
-    )
+/// A model and how it runs.
+struct Inspected<'a> {
+    args: &'a InspectArgs,
+    model: &'a Model,
+    plan: &'a Plan,
+    replay: &'a Replay,
+    outlook: Option<&'a TilingOutlook>,
+}
+
+impl Inspected<'_> {
+    fn show(&self) -> anyhow::Result<()> {
+        let mut resident = resident_at(self.model.problem(), self.plan, self.replay.peak_step);
+        resident.sort_by_key(|&(storage, bytes)| (std::cmp::Reverse(bytes), storage));
+        console::report(
+            &self.args.report,
+            || text(self, &resident),
+            || Report::new(self, &resident),
+            Ok(()),
+        )
+    }
 }
 
 /// Name of the op that runs at a step.
@@ -201,14 +220,14 @@ fn op_at<'a>(problem: &'a Problem, plan: &Plan, step: usize) -> &'a str {
     }
 }
 
-fn text(
-    args: &InspectArgs,
-    model: &Model,
-    plan: &Plan,
-    replay: &Replay,
-    resident: &[(StorageId, u64)],
-    outlook: Option<&TilingOutlook>,
-) -> String {
+fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
+    let &Inspected {
+        args,
+        model,
+        plan,
+        replay,
+        outlook,
+    } = inspected;
     let problem = model.problem();
     let mut lines = vec![format!(
         "{}: {}, {}, peak {} at step {} (`{}`)",
@@ -331,14 +350,14 @@ impl InTiles {
 }
 
 impl Report {
-    fn new(
-        args: &InspectArgs,
-        model: &Model,
-        plan: &Plan,
-        replay: &Replay,
-        resident: &[(StorageId, u64)],
-        outlook: Option<&TilingOutlook>,
-    ) -> Self {
+    fn new(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> Self {
+        let &Inspected {
+            args,
+            model,
+            plan,
+            replay,
+            outlook,
+        } = inspected;
         let problem = model.problem();
         let bottleneck = problem.bottleneck(&Structure::of(problem));
         let moment = |trace: &StepTrace| Moment {

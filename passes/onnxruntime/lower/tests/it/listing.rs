@@ -1,11 +1,9 @@
 //! What is written, line by line.
 
-use remat::onnx::proto::{
-    GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
-    tensor_shape_proto, type_proto,
-};
+use remat::onnx::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes, lower};
+use remat_testing::onnx::{FLOAT, graph, integers, model, node, opset, tensor_type};
 
 use crate::support::{Rewritten, models};
 
@@ -101,25 +99,22 @@ fn all_nodes_can_stand_in_a_branch() {
     insta::assert_snapshot!(nested(written.graph.get_or_default(), 0));
 }
 
-/// One node in a model of these operators, whose output is `output`.
-fn relu(version: i64, output: &str) -> ModelProto {
-    let graph = GraphProto {
-        name: "g".to_owned(),
-        node: vec![node("Relu", &["x"], "y")],
-        input: vec![vector("x", 64)],
-        output: vec![vector(output, 64)],
-        ..GraphProto::default()
-    };
-    let opset = OperatorSetIdProto {
-        version,
-        ..OperatorSetIdProto::default()
-    };
-    ModelProto {
-        ir_version: 8,
-        opset_import: vec![opset],
-        graph: Some(graph).into(),
-        ..ModelProto::default()
+/// A model of operators of this version, whose values are vectors of 64 numbers.
+fn of_vectors(version: i64, nodes: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
+    let vector = tensor_type(FLOAT, "64");
+    let mut graph = graph(&[("x", vector.clone())], nodes, outputs);
+    for output in &mut graph.output {
+        output.type_ = Some(vector.clone()).into();
     }
+    ModelProto {
+        opset_import: vec![opset("", version)],
+        ..model(graph)
+    }
+}
+
+/// One node in a model of these operators, with these outputs.
+fn relu(version: i64, outputs: &[&str]) -> ModelProto {
+    of_vectors(version, vec![node("Relu", &["x"], &["y"])], outputs)
 }
 
 #[test]
@@ -129,13 +124,10 @@ fn a_branch_takes_sequences_and_outputs_that_nodes_make() {
         let lowered = lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default());
         lowered.expect("it can be written").fits_in_branch()
     };
-    assert!(fits(relu(18, "y")) && fits(relu(11, "y")));
-    assert!(!fits(relu(10, "y")), "there are no sequences");
-    assert!(!fits(relu(18, "x")), "an input is no result of a branch");
-    let mut twice = relu(18, "y");
-    let graph = twice.graph.mut_or_insert_default();
-    graph.output = vec![vector("y", 64), vector("y", 64)];
-    assert!(!fits(twice), "a node names each of its results once");
+    assert!(fits(relu(18, &["y"])) && fits(relu(11, &["y"])));
+    assert!(!fits(relu(10, &["y"])), "there are no sequences");
+    assert!(!fits(relu(18, &["x"])), "an input is no result of a branch");
+    assert!(!fits(relu(18, &["y", "y"])), "a node names each of its results once");
 }
 
 #[test]
@@ -148,78 +140,15 @@ fn stated_shapes_become_dynamic_with_the_operand_that_states_them() {
     insta::assert_snapshot!(lowered("features/views.onnx", &LoweringOptions::default()));
 }
 
-/// A tensor of `values`, 64-bit integers.
-fn integers(name: &str, values: &[i64]) -> TensorProto {
-    TensorProto {
-        name: name.to_owned(),
-        data_type: 7,
-        dims: vec![i64::try_from(values.len()).expect("it is short")],
-        int64_data: values.to_vec(),
-        ..TensorProto::default()
-    }
-}
-
-fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
-    NodeProto {
-        op_type: op.to_owned(),
-        name: output.to_owned(),
-        input: inputs.iter().map(|&name| name.to_owned()).collect(),
-        output: vec![output.to_owned()],
-        ..NodeProto::default()
-    }
-}
-
-/// A vector of single-precision numbers.
-fn vector(name: &str, length: i64) -> ValueInfoProto {
-    let dim = tensor_shape_proto::Dimension {
-        value: Some(tensor_shape_proto::dimension::Value::DimValue(length)),
-        ..tensor_shape_proto::Dimension::default()
-    };
-    let shape = TensorShapeProto {
-        dim: vec![dim],
-        ..TensorShapeProto::default()
-    };
-    let tensor = type_proto::Tensor {
-        elem_type: 1,
-        shape: Some(shape).into(),
-        ..type_proto::Tensor::default()
-    };
-    let ty = TypeProto {
-        value: Some(type_proto::Value::TensorType(tensor)),
-        ..TypeProto::default()
-    };
-    ValueInfoProto {
-        name: name.to_owned(),
-        type_: Some(ty).into(),
-        ..ValueInfoProto::default()
-    }
-}
-
 #[test]
 fn a_stated_shape_that_nodes_compute_from_constants_becomes_dynamic_after_them() {
     let nodes = vec![
-        node("Mul", &["rows", "factor"], "shape"),
-        node("Expand", &["x", "shape"], "wide"),
-        node("Exp", &["wide"], "y"),
+        node("Mul", &["rows", "factor"], &["shape"]),
+        node("Expand", &["x", "shape"], &["wide"]),
+        node("Exp", &["wide"], &["y"]),
     ];
-    let graph = GraphProto {
-        name: "g".to_owned(),
-        node: nodes,
-        input: vec![vector("x", 64)],
-        output: vec![vector("y", 64)],
-        initializer: vec![integers("rows", &[100, 64]), integers("factor", &[3, 1])],
-        ..GraphProto::default()
-    };
-    let opset = OperatorSetIdProto {
-        version: 18,
-        ..OperatorSetIdProto::default()
-    };
-    let proto = ModelProto {
-        ir_version: 8,
-        opset_import: vec![opset],
-        graph: Some(graph).into(),
-        ..ModelProto::default()
-    };
+    let mut proto = of_vectors(18, nodes, &["y"]);
+    proto.graph.mut_or_insert_default().initializer = vec![integers("rows", &[100, 64]), integers("factor", &[3, 1])];
     let model = OnnxModel::from_proto(proto, &ImportOptions::default()).expect("it is a model");
     let lowered =
         lower(&model, model.graph(), &LoweringOptions::default(), &Layout::default()).expect("it can be written");
