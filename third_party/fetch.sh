@@ -15,7 +15,9 @@ iree_stamp=venv/.installed-mlir
 have_iree() { [ -e "$iree_stamp" ] && cmp -s requirements-mlir.txt "$iree_stamp"; }
 llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
-if have_python && have_ortools && have_iree && have_llvm; then
+# Pages of reports are tested in a browser.
+have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
+if have_python && have_ortools && have_iree && have_llvm && have_browser; then
     exit 0
 fi
 
@@ -36,6 +38,15 @@ if ! have_llvm && ! fetch_llvm; then
     echo "third_party/fetch.sh: LLVM 22 with MLIR is not in $llvm and cannot be installed from here; what needs it is left out." >&2
     echo "  It comes with Debian's packages libmlir-22-dev, mlir-22-tools, llvm-22-tools, clang-22, cmake and ninja-build, or lies" >&2
     echo "  where MLIR_SYS_220_PREFIX says." >&2
+fi
+
+fetch_browser() {
+    command -v apt-get >/dev/null && { [ -z "$sudo" ] || sudo -n true; } || return 1
+    $sudo apt-get update -qq || return 1
+    packages chromium || return 1
+}
+if ! have_browser && ! fetch_browser; then
+    echo "third_party/fetch.sh: there is no Chromium and it cannot be installed from here; tests of pages are skipped." >&2
 fi
 
 usable() { python3 -c 'import venv, ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }

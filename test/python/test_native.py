@@ -22,6 +22,8 @@ SCHEDULES = [
 ]
 TILED = {"mobile": "50%", "perceptron": "25%"}
 """Their peaks are single operations, and the budgets at most half of what they take without `remat`."""
+DETERMINISTIC = "step-limit=300000 time-limit=60s"
+"""The same plan on every machine, however busy."""
 TOLERANCE = 0.01
 """Of the promise. Blocks of 1 MiB, rounded up to pages and aligned within them, take 0.4 % more than their tensors."""
 SMALLEST = 5 * 2**20
@@ -74,7 +76,7 @@ def test_cases_compute_numbers_and_are_large_enough_to_measure(function):
 @pytest.mark.parametrize(("function", "level", "budget"), SCHEDULES)
 def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits(built, function, level, budget):
     before = unmodified(function)
-    planned = native.schedule(source(function), built.plugin, level, budget, "time-limit=5s")
+    planned = native.schedule(source(function), built.plugin, level, budget, DETERMINISTIC)
     after = native.run(planned, built)
     assert after["bits"] == before["bits"]
     assert_kept(planned.promised, after["peak_bytes"])
@@ -108,7 +110,7 @@ def test_fences_and_markers_may_go_right_before_bufferization(built, monkeypatch
     """What `remat-lower` leaves is the schedule in the order of the operations alone."""
     with_fences = native.LEVELS["linalg"]
     monkeypatch.setitem(native.LEVELS, "linalg", lambda remat: [*with_fences(remat), "remat-lower"])
-    planned = native.schedule(source("unet"), built.plugin, "linalg", "60%", "time-limit=5s")
+    planned = native.schedule(source("unet"), built.plugin, "linalg", "60%", DETERMINISTIC)
     after = native.run(planned)
     assert planned.recomputed == 0
     assert after["bits"] == unmodified("unet")["bits"]
@@ -138,7 +140,7 @@ def mapped_bytes(requested, alignment=64, page=4096, header=16):
 
 def test_buffers_freed_late_are_seen(built):
     """Without the pass that moves deallocations up, the same schedule takes more than it promises."""
-    planned = native.schedule(source("chain"), built.plugin, "linalg", "60%", "time-limit=5s")
+    planned = native.schedule(source("chain"), built.plugin, "linalg", "60%", DETERMINISTIC)
     late = [stage for stage in native.TO_BUFFERS if "liveness" not in stage]
     after = native.run(planned, built, to_buffers=late)
     assert after["bits"] == unmodified("chain")["bits"]
@@ -171,7 +173,7 @@ def test_what_waits_in_the_second_memory_takes_no_heap(paging):
 
 @pytest.mark.parametrize("level", native.LEVELS)
 def test_a_schedule_with_pages_takes_what_was_promised_of_either_memory(paging, level):
-    options = "device=desktop paging=sync time-limit=5s"
+    options = f"device=desktop paging=sync {DETERMINISTIC}"
     planned = native.schedule(source("mlp"), paging.plugin, level, "40%", options)
     after = native.run(planned, paging)
     assert after["bits"] == unmodified("mlp")["bits"]

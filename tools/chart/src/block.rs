@@ -58,10 +58,12 @@ pub struct BlockChart {
 }
 
 impl TakenBy {
-    const ALL: [Self; 5] = [Self::Result, Self::Output, Self::Again, Self::Back, Self::Workspace];
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Result, Self::Output, Self::Again, Self::Back, Self::Workspace];
 
     /// What the legend calls it.
-    fn name(self) -> &'static str {
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Result => "first run",
             Self::Output => "output",
@@ -69,6 +71,13 @@ impl TakenBy {
             Self::Back => "page in",
             Self::Workspace => "workspace",
         }
+    }
+
+    /// Its color, as style sheets name it.
+    #[must_use]
+    pub fn css_color(self) -> String {
+        let RGBColor(red, green, blue) = self.color();
+        format!("#{red:02x}{green:02x}{blue:02x}")
     }
 
     fn color(self) -> RGBColor {
@@ -105,7 +114,7 @@ pub fn block(title: &str, block: &BlockChart) -> Result<String, DrawError> {
     let boxes: String = block.taken.iter().map(|taken| shape(block, taken, frame)).collect();
     Ok(match axes.rfind("</svg>") {
         Some(end) => format!(
-            "{}<g font-family=\"sans-serif\">\n{boxes}</g>\n{}",
+            "{}<g font-family=\"sans-serif\" stroke=\"white\" stroke-width=\"0.5\">\n{boxes}</g>\n{}",
             &axes[..end],
             &axes[end..]
         ),
@@ -117,12 +126,7 @@ pub fn block(title: &str, block: &BlockChart) -> Result<String, DrawError> {
 fn draw(area: &Area<'_>, title: &str, block: &BlockChart) -> Result<Frame, Box<dyn std::error::Error>> {
     let (head, body) = area.split_vertically(HEAD);
     draw_head(&head, title, block)?;
-    let (unit, scale) = match block.bytes {
-        bytes if bytes >= 10 << 30 => ("GiB", 1u64 << 30),
-        bytes if bytes >= 10 << 20 => ("MiB", 1 << 20),
-        bytes if bytes >= 10 << 10 => ("KiB", 1 << 10),
-        _ => ("bytes", 1),
-    };
+    let (unit, scale) = legend::unit(block.bytes);
     let (right, top) = (block.steps.max(1) as f64, block.bytes.max(1) as f64 / scale as f64);
     let mut chart = ChartBuilder::on(&body)
         .margin(MARGIN)
@@ -185,13 +189,12 @@ fn shape(block: &BlockChart, taken: &Taken, frame: Frame) -> String {
     _ = write!(
         text,
         "<g><title>{name}: {bytes} bytes at {offset}, steps {from} to {last}</title><rect x=\"{x:.2}\" y=\"{y:.2}\" \
-         width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#{red:02X}{green:02X}{blue:02X}\" stroke=\"white\" \
-         stroke-width=\"0.5\"/>"
+         width=\"{width:.2}\" height=\"{height:.2}\" fill=\"#{red:02X}{green:02X}{blue:02X}\"/>"
     );
     if let Some(label) = label(&taken.name, width, height) {
         _ = write!(
             text,
-            "<text x=\"{:.2}\" y=\"{:.2}\" font-size=\"{FONT}\" fill=\"white\">{}</text>",
+            "<text x=\"{:.2}\" y=\"{:.2}\" font-size=\"{FONT}\" fill=\"white\" stroke=\"none\">{}</text>",
             x + 3.0,
             y + height / 2.0 + f64::from(FONT) / 3.0,
             escaped(&label)

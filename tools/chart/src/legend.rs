@@ -61,6 +61,17 @@ pub(crate) fn width(text: &str) -> i32 {
     SAMPLE + GAP + letters * LETTER + 2 * GAP
 }
 
+/// The unit in which sizes up to `most` bytes are drawn: its name and its bytes.
+#[must_use]
+pub fn unit(most: u64) -> (&'static str, u64) {
+    match most {
+        most if most >= 10 << 30 => ("GiB", 1 << 30),
+        most if most >= 10 << 20 => ("MiB", 1 << 20),
+        most if most >= 10 << 10 => ("KiB", 1 << 10),
+        _ => ("bytes", 1),
+    }
+}
+
 /// A figure at a tick: whole numbers have no fraction.
 pub(crate) fn tick(value: &f64) -> String {
     let text = format!("{value:.2}");

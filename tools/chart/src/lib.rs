@@ -2,14 +2,16 @@
 
 mod block;
 mod legend;
+mod memory;
 mod timeline;
 
 use plotters::prelude::*;
 use thiserror::Error;
 
 pub use block::{BlockChart, Taken, TakenBy, block};
-pub use legend::{Area, DrawResult};
+pub use legend::{Area, DrawResult, unit};
 use legend::{LINE, Sample, tick};
+pub use memory::{StepCurve, memory_over_steps};
 pub use timeline::{Bar, BarKind, Timeline, timeline};
 
 /// Width and height in pixels, the list of names included.

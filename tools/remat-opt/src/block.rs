@@ -1,9 +1,8 @@
 //! The block of a plan in reports and as a chart.
 
-use remat::plan::{Bound, PlacementCertificate, PlacementProof, Resident, Status, Step, StopReason};
-use remat::verify::intervals;
-use remat::{PlacedPlan, Solution};
-use remat_chart::{BlockChart, DrawError, Taken, TakenBy};
+use remat::Solution;
+use remat::plan::{Bound, PlacementCertificate, PlacementProof, Status, StopReason};
+use remat_chart::{BlockChart, DrawError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -107,32 +106,12 @@ pub(crate) fn chart(solution: &Solution) -> Option<Result<String, DrawError>> {
         bytes: placed.block(),
         load: placed.load,
         steps: solution.plan.steps.len(),
-        taken: taken(solution, placed),
+        taken: remat_page::taken(
+            &solution.problem,
+            &solution.plan,
+            &solution.replay,
+            Some(&placed.placement),
+        ),
     };
     Some(remat_chart::block(&title, &chart))
-}
-
-fn taken(solution: &Solution, placed: &PlacedPlan) -> Vec<Taken> {
-    let (problem, plan) = (&solution.problem, &solution.plan);
-    let needed = intervals(problem, plan, &solution.replay);
-    // Of an accepted placement both lists name the same in the same order.
-    let both = needed.iter().zip(&placed.placement.intervals);
-    let taken = both.map(|(interval, place)| {
-        let (by, name) = match (interval.what, plan.steps.get(interval.steps.start)) {
-            (Resident::Workspace(op), _) => (TakenBy::Workspace, format!("workspace of {}", problem.ops[op].name)),
-            (Resident::Storage(storage), step) => {
-                let by = match step {
-                    _ if interval.is_output => TakenBy::Output,
-                    Some(Step::Recompute(_)) => TakenBy::Again,
-                    Some(Step::PageIn(_)) => TakenBy::Back,
-                    _ => TakenBy::Result,
-                };
-                (by, problem.storage_name(storage).to_owned())
-            }
-        };
-        let steps = (interval.steps.start, interval.steps.end);
-        let bytes = (place.offset, interval.bytes);
-        Taken { by, name, steps, bytes }
-    });
-    taken.collect()
 }

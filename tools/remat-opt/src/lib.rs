@@ -18,6 +18,7 @@ mod interrupt;
 mod job;
 mod legacy;
 mod machine;
+mod page;
 mod progress;
 mod reduce;
 mod runtime;

@@ -88,19 +88,23 @@ pub struct Check {
 /// The largest measured peak that does not exceed a prediction.
 #[must_use]
 pub(crate) fn tolerated(predicted: u64) -> u64 {
+    close(predicted).saturating_add(TOLERANCE_BYTES)
+}
+
+/// The prediction and a share of it that may be off: up to here nothing is said of the difference.
+fn close(predicted: u64) -> u64 {
     let share = u128::from(predicted) * u128::from(TOLERANCE_PERMILLE) / 1_000;
-    predicted
-        .saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
-        .saturating_add(TOLERANCE_BYTES)
+    predicted.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
 }
 
 impl Prediction {
-    /// Puts right what measuring showed to be too low, by more than the model of the runtime leaves out.
+    /// Puts right what measuring showed to be too low. Bytes that the model of the runtime leaves out may be much of a small model: they are
+    /// tolerated, and predicted once they are known.
     pub(crate) fn calibrate(&mut self, measured: &Measured) {
         let simulated = self.peak_bytes;
         let calibrated = |predicted: u64, measured: Option<u64>| {
             measured
-                .filter(|&measured| measured > tolerated(predicted))
+                .filter(|&measured| measured > close(predicted))
                 .unwrap_or(predicted)
         };
         self.peak_bytes = calibrated(self.peak_bytes, measured.exact);

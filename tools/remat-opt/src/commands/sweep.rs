@@ -13,11 +13,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, named,
+    parse_budgets,
 };
 use crate::document::Body;
 use crate::progress::Line;
-use crate::{console, files, tiles, units};
+use crate::{console, files, page, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -29,6 +30,8 @@ pub(crate) struct SweepArgs {
     /// Also draw the front here, as SVG.
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArgs,
     /// Peaks to stay within: shares (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`), `min`.
     #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', allow_hyphen_values = true, default_value = "90%..50%:10%,min", value_parser = parse_budgets, help_heading = GOAL)]
     budgets: Vec<Budgets>,
@@ -127,7 +130,11 @@ impl Arguments for SweepArgs {
     }
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
-        named([(&mut self.output, "json"), (&mut self.svg, "svg")])
+        named([
+            (&mut self.output, "json"),
+            (&mut self.svg, "svg"),
+            (&mut self.page.page, "html"),
+        ])
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
@@ -135,6 +142,7 @@ impl Arguments for SweepArgs {
         let writes = [
             ("the front (`-o`)", self.output.as_ref()),
             ("the chart (`--svg`)", self.svg.as_ref()),
+            ("the page (`--report`)", self.page.page.as_ref()),
         ];
         let line = Line::start(quiet, self.total_time_limit);
         let mut job = self.planning.job(&writes)?;
@@ -176,6 +184,9 @@ impl Arguments for SweepArgs {
             files::write(path, svg(&model, &front)?)?;
         }
         let took = started.elapsed();
+        if let Some(path) = &self.page.page {
+            page::write_front(path, &model, svg(&model, &front)?, &text(self, &model, &front, took))?;
+        }
         console::report(
             &self.planning.report,
             || text(self, &model, &front, took),

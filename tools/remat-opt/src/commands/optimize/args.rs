@@ -14,8 +14,8 @@ use remat_onnxruntime_run::OptimizationLevel;
 
 use crate::args::parse_intra_threads;
 use crate::args::{
-    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, RUNTIME, ReportArgs, SEARCH,
-    SWITCH, SearchArgs,
+    BlockArgs, Choice, FissionArgs, GOAL, GoalArgs, INPUT, LEVELS, LoadArgs, MLIR, OUTPUT, PageArgs, RUNTIME,
+    ReportArgs, SEARCH, SWITCH, SearchArgs,
 };
 use crate::console::streams;
 use crate::progress::Line;
@@ -120,12 +120,14 @@ pub(crate) struct OptimizeArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
     /// For `.mlir`: run this pipeline of passes, as `mlir-opt` does, instead of scheduling every function.
-    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan", "place", "bound", "block_svg"], help_heading = MLIR, hide_short_help = true)]
+    #[arg(long, value_name = "PIPELINE", conflicts_with_all = ["budget", "max_overhead", "solver", "step_limit", "plan", "emit_plan", "place", "bound", "block_svg", "page"], help_heading = MLIR, hide_short_help = true)]
     pub(super) pass_pipeline: Option<String>,
     #[command(flatten)]
     pub(super) mlir: MlirArgs,
     #[command(flatten)]
     pub(super) load: LoadArgs,
+    #[command(flatten)]
+    pub(super) page: PageArgs,
     #[command(flatten)]
     pub(super) report: ReportArgs,
 }

@@ -38,7 +38,9 @@ fn check(args: &OptimizeArgs) -> anyhow::Result<()> {
         bail!("a module of MLIR has as many plans as functions: leave out `--plan` and `--emit-plan`");
     }
     if args.block.places() {
-        bail!("a module of MLIR has as many plans as functions: leave out `--place`, `--bound` and `--block-svg`");
+        bail!(
+            "a module of MLIR has as many plans as functions: leave out `--place`, `--bound`, `--block-svg` and `--report`"
+        );
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ use self::deployed::Deployed;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
+use crate::page::{self, AsItCame};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
 use crate::{block, console};
@@ -47,6 +48,7 @@ impl Arguments for OptimizeArgs {
             (&mut self.output, form),
             (&mut self.emit_plan, "json"),
             (&mut self.block.block_svg, "svg"),
+            (&mut self.page.page, "html"),
             (&mut self.target.emit_settings, "json"),
         ])
     }
@@ -66,6 +68,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         ("the result (`-o`)", args.output.as_ref()),
         ("the plan (`--emit-plan`)", args.emit_plan.as_ref()),
         ("the chart (`--block-svg`)", args.block.block_svg.as_ref()),
+        ("the page (`--report`)", args.page.page.as_ref()),
         ("the weights (`--mlir-weights file`)", weights.as_ref()),
         ("the plan of memory (`--arena-plan`)", arena_plan.as_ref()),
         ("the arena library (`--arena-plan`)", arena_library.as_ref()),
@@ -108,6 +111,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let line = Line::start(quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
+    let before = args.page.page.as_ref().map(|path| (path, AsItCame::of(&model)));
     let model = match args.fission.request(false).filter(|_| plan.is_none()) {
         Some(fission) => in_tiles(args, &job, model, &fission, &line)?,
         None => model,
@@ -131,9 +135,13 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     draw_block(args, &solution)?;
     line.finish();
     let seconds = started.elapsed().as_secs_f64();
+    let text = || report::text(args, &model, &solution, is_missing, seconds);
+    if let Some((path, before)) = &before {
+        page::write(path, before, &model, &solution, page::summary(&text()))?;
+    }
     console::report(
         &args.report,
-        || report::text(args, &model, &solution, is_missing, seconds),
+        text,
         || Report::new(args, &model, &solution, seconds),
         Ok(()),
     )
@@ -351,9 +359,14 @@ fn deploy(
         arena: arena.as_ref(),
         settings: settings.as_ref(),
     };
+    let text = || deployed::text(args, found, seconds);
+    if let Some(path) = &args.page.page {
+        let (rewritten, solution) = (&found.found.model, &found.found.solution);
+        page::write(path, &AsItCame::of(&model), rewritten, solution, page::summary(&text()))?;
+    }
     console::report(
         &args.report,
-        || deployed::text(args, found, seconds),
+        text,
         || Report::deployed(args, found, seconds),
         as_predicted(found),
     )

@@ -30,7 +30,7 @@ pub(super) fn text(
         lines.push(format!("written   {}", shown(output.display())));
         if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
             lines.push(
-                "in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
+                "settings  in ONNX Runtime, file order and clones hold with: graph_optimization_level = ORT_DISABLE_ALL, execution_order = \
                  PRIORITY_BASED; buffers die with their tensors with: enable_mem_reuse = False, enable_cpu_mem_arena = False; \
                  a model made with --target ort needs none of these"
                     .to_owned(),

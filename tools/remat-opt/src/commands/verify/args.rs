@@ -7,7 +7,7 @@ use clap::Args;
 use remat::plan::parse_duration;
 use remat_files::document::to_json;
 
-use crate::args::{INPUT, LoadArgs, OUTPUT, RUNTIME, ReportArgs, SessionArgs};
+use crate::args::{INPUT, LoadArgs, OUTPUT, PageArgs, RUNTIME, ReportArgs, SessionArgs};
 use crate::document::{Body, Document};
 use crate::failure::FailureBody;
 use crate::files;
@@ -37,6 +37,8 @@ pub(crate) struct VerifyArgs {
     /// For `.sched` files of models in tiles: the plan (`--emit-plan`) that states which stretches run in which tiles.
     #[arg(long, value_name = "PLAN", help_heading = INPUT, hide_short_help = true)]
     pub(super) tiles_from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) page: PageArgs,
     #[command(flatten)]
     pub(super) report: ReportArgs,
     #[command(flatten)]

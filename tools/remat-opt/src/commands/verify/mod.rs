@@ -19,6 +19,7 @@ use crate::block::BlockRecord;
 use crate::document::Body;
 use crate::failure::ViolationRecord;
 use crate::job::Job;
+use crate::page::{self, AsItCame};
 use crate::{block, console, files, units};
 
 /// What the checker found.
@@ -81,6 +82,7 @@ impl Arguments for VerifyArgs {
             (&mut self.output, "json"),
             (&mut self.svg, "svg"),
             (&mut self.block_svg, "svg"),
+            (&mut self.page.page, "html"),
         ])
     }
 
@@ -92,6 +94,7 @@ impl Arguments for VerifyArgs {
         let writes = [
             ("the chart (`--svg`)", self.svg.as_ref()),
             ("the chart (`--block-svg`)", self.block_svg.as_ref()),
+            ("the page (`--report`)", self.page.page.as_ref()),
             ("the report (`--output`)", self.output.as_ref()),
         ];
         let mut job = Job::resolve(&self.input, &self.load, &reads, &writes)?;
@@ -139,6 +142,11 @@ impl Arguments for VerifyArgs {
             let chart = block::chart(&solution).context("the plan has no block to draw: it gives no offsets")?;
             files::write(path, chart?)?;
         }
+        if let Some(path) = &self.page.page {
+            let said = text(&solution).lines().map(str::to_owned).collect();
+            let summary = vec![("checked".to_owned(), said)];
+            page::write(path, &AsItCame::of(&model), &model, &solution, summary)?;
+        }
         console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
     }
 }
@@ -166,12 +174,8 @@ fn text(solution: &Solution) -> String {
 fn timeline(model: &Model, solution: &Solution) -> Timeline {
     let is_model = model.format() == Format::Onnx;
     let time = |time: u64| time as f64 / if is_model { 1e6 } else { 1.0 };
-    let (unit, scale) = match solution.replay.peak {
-        peak if peak >= 10 << 30 => ("GiB", 1 << 30),
-        peak if peak >= 10 << 20 => ("MiB", 1 << 20),
-        _ => ("KiB", 1 << 10),
-    };
-    let memory_in = |bytes: u64| bytes as f64 / f64::from(scale);
+    let (unit, scale) = remat_chart::unit(solution.replay.peak);
+    let memory_in = |bytes: u64| bytes as f64 / scale as f64;
     let replay = &solution.replay;
     let spans = || solution.plan.steps.iter().zip(&replay.times);
     let bar = |(step, span): (&Step, &Span)| {

@@ -1,0 +1,18 @@
+//! A report as a page, on the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::REPORT;
+
+/// Where the page goes.
+#[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    /// Also write the report as a page for a browser: one file, readable without a network and without scripts.
+    ///
+    /// It has memory over the steps before and after with the tensors behind it, the block with its offsets where there is one (`--place`), what is
+    /// computed again, what moves to the second memory.
+    #[arg(long = "report", value_name = "HTML", help_heading = REPORT)]
+    pub(crate) page: Option<PathBuf>,
+}
