@@ -18,11 +18,11 @@ const STACK: usize = 1 << 20;
 const FIRST_ATTEMPT: u64 = 60_000;
 /// Attempts above the bound have this part of the tries, but not fewer than the first one.
 const ABOVE_BOUND: u64 = 2;
-/// Tries of the exact search at the bound before the local search begins: enough for the recorded training step of a ResNet-18.
-const ALONE: u64 = 30_000;
+/// Tries of the exact search at the bound before the local search begins: enough for the recorded training step of a U-Net.
+const ALONE: u64 = 8_000;
 /// Tries of the exact search before the local search goes on, and how many that has for each of these: its tries take less time.
 const TURN: u64 = 8_000;
-const REPAIR: u64 = 4;
+const REPAIR: u64 = 2;
 /// A round narrows the gap between bound and height down to this part of it.
 const NARROWED: i64 = 8;
 /// The search gives up after this many tries without progress, divided by the number of buffers, ...

@@ -15,7 +15,6 @@ fn main() -> ExitCode {
         trial!(minimallocs_buffers_fit_into_a_mebibyte, Need::Offsets),
         trial!(all_but_one_of_minimallocs_are_placed_at_their_load, Need::Offsets),
         trial!(recorded_buffers_are_placed_at_their_load, Need::Offsets),
-        trial!(the_hardest_recorded_buffers_come_near_their_load, Need::Offsets),
     ])
 }
 
@@ -73,19 +72,14 @@ fn all_but_one_of_minimallocs_are_placed_at_their_load() {
 }
 
 fn recorded_buffers_are_placed_at_their_load() {
-    for name in ["resnet18_train_remat", "unet_infer_remat", "unet_train_remat"] {
+    for name in [
+        "gpt_train_remat",
+        "resnet18_train_remat",
+        "unet_infer_remat",
+        "unet_train_remat",
+    ] {
         let file = buffers(&format!("{name}.csv"));
         let certificate = placed(&file, &Blocks::Lowest, TRIES).certificate;
         assert_eq!(certificate.height, Some(load(&file.buffers)), "{name}");
     }
-}
-
-fn the_hardest_recorded_buffers_come_near_their_load() {
-    let file = buffers("gpt_train_remat.csv");
-    let height = placed(&file, &Blocks::Lowest, 400_000).certificate.height;
-    let allowed = load(&file.buffers) / 1000 * 1011;
-    assert!(
-        height.is_some_and(|height| height <= allowed),
-        "{height:?}, allowed are {allowed}"
-    );
 }

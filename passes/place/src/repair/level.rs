@@ -2,6 +2,7 @@
 
 use typed_index_collections::TiVec;
 
+use super::core::cores;
 use crate::instance::{Instance, Item};
 
 /// Buffers below this part of the bound are tiny.
@@ -13,6 +14,8 @@ const FEW: usize = 8;
 pub(super) struct Level {
     /// Without pinned ones.
     pub(super) items: Vec<Item>,
+    /// Those of the level, and pinned ones, that may be placed before the others.
+    pub(super) cores: Vec<Vec<Item>>,
     /// How much of the capacity is left to the next level.
     pub(super) room: i64,
     /// Those of the level that each meets in time.
@@ -36,17 +39,19 @@ pub(super) fn levels(instance: &Instance, neighbours: &TiVec<Item, Vec<Item>>) -
             load[section] += instance.size[item];
         }
     }
-    let load = load.into_iter().max().unwrap_or(0);
+    let most = load.iter().max().copied().unwrap_or(0);
     let others = |(item, others): (Item, &Vec<Item>)| {
         let large = others.iter().copied();
         large.filter(|&other| !is_tiny(item) && !is_tiny(other)).collect()
     };
     let first = Level {
+        cores: cores(instance, &large, &load),
         items: large,
-        room: (instance.bound - load).max(0),
+        room: (instance.bound - most).max(0),
         neighbours: neighbours.iter_enumerated().map(others).collect(),
     };
     let all = Level {
+        cores: Vec::new(),
         items,
         room: 0,
         neighbours: neighbours.clone(),

@@ -5,13 +5,17 @@
 //! grows. Then some of its neighbours move to other holes. Nothing is proved this way. One file holds one part:
 //!
 //! 1. `level`: where many buffers are tiny, the others are placed first, no higher than their own load requires;
-//! 2. `holes`: what is free between the neighbours of a buffer, and what it costs to place it where something is in the way.
+//! 2. `core`: those of the fullest sections are placed before, by the exact search;
+//! 3. `holes`: what is free between the neighbours of a buffer, and what it costs to place it where something is in the way.
+//!
+//! A search that takes long begins anew with another core, or with none; all of them have the same tries, which double when all had their turn.
 
+mod core;
 mod holes;
 mod level;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use remat_solve::Rng;
 use typed_index_collections::{TiVec, ti_vec};
@@ -22,6 +26,11 @@ use crate::control::Meter;
 use crate::instance::{Instance, Item};
 use crate::search::Answer;
 
+/// Tries to place a core, and then the others, in the first round; every round has twice as many.
+const CORE: u64 = 16_000;
+const REST: u64 = 1_000;
+/// The most rounds that tries double.
+const ROUNDS: usize = 40;
 /// So many neighbours may move after others were removed.
 const MOVES: u64 = 4;
 /// The weight of what an earlier level has placed; others stay below it.
@@ -38,6 +47,10 @@ pub(crate) struct Repair<'a> {
     /// The level that is being placed.
     level: usize,
     capacity: Option<i64>,
+    /// How often each capacity was begun.
+    begun: BTreeMap<i64, usize>,
+    /// Tries up to which the others are placed around a core.
+    end: u64,
     /// Where each buffer lies, or lay last.
     spots: TiVec<Item, Spot>,
     /// Those of the level without a place, by weight.
@@ -45,6 +58,7 @@ pub(crate) struct Repair<'a> {
     /// By how much a weight grows.
     step: TiVec<Item, u64>,
     weight: TiVec<Item, u64>,
+    seed: u64,
     rng: Rng,
     holes: Holes,
 }
@@ -58,10 +72,13 @@ impl<'a> Repair<'a> {
             levels,
             level: 0,
             capacity: None,
+            begun: BTreeMap::new(),
+            end: 0,
             spots: ti_vec![Spot::default(); instance.len()],
             open: BinaryHeap::new(),
             step: TiVec::new(),
             weight: TiVec::new(),
+            seed,
             rng: Rng::new(seed, 3),
             holes: Holes::default(),
         })
@@ -69,15 +86,19 @@ impl<'a> Repair<'a> {
 
     /// Looks for a placement that is no higher than the capacity, for so many tries. Another call with the same capacity goes on.
     pub(crate) fn attempt(&mut self, capacity: i64, tries: u64, meter: &mut Meter<'_>) -> Answer {
+        let end = meter.tries().saturating_add(tries);
         if self.capacity != Some(capacity) {
             self.capacity = Some(capacity);
-            self.restart(capacity);
+            self.restart(capacity, meter);
         }
-        let end = meter.tries().saturating_add(tries);
         loop {
             while let Some(&(_, item)) = self.open.peek() {
                 if meter.is_over() || meter.tries() >= end {
                     return Answer::Stopped;
+                }
+                if meter.tries() >= self.end {
+                    self.restart(capacity, meter);
+                    continue;
                 }
                 self.open.pop();
                 if !self.insert(item, meter) {
@@ -102,7 +123,8 @@ impl<'a> Repair<'a> {
         self.spots.iter().map(|spot| spot.start).collect()
     }
 
-    fn restart(&mut self, capacity: i64) {
+    /// Begins anew, around the next core that the exact search places.
+    fn restart(&mut self, capacity: i64, meter: &mut Meter<'_>) {
         let largest = self.instance.size.iter().max().copied().unwrap_or(1);
         self.step = self.instance.size.iter().map(|&size| root(size, largest)).collect();
         self.weight.clone_from(&self.step);
@@ -114,6 +136,23 @@ impl<'a> Repair<'a> {
                 self.weight[item] = PINNED;
             }
         }
+        let level = &mut self.levels[0];
+        let begun = self.begun.entry(capacity).or_default();
+        let round = *begun / (level.cores.len() + 1);
+        let turn = *begun % (level.cores.len() + 1);
+        *begun += 1;
+        let double = 1 << round.min(ROUNDS);
+        if let Some(core) = level.cores.get_mut(turn) {
+            if round > 0 {
+                core::shuffle(core, &mut self.rng);
+            }
+            let limit = capacity - level.room;
+            let placed = core::place(self.instance, core, limit, CORE * double, self.seed, meter);
+            for (item, offset) in placed.unwrap_or_default() {
+                self.spots[item].put(item, offset, self.instance);
+            }
+        }
+        self.end = meter.tries() + REST * double;
         self.begin(0, capacity);
     }
 
