@@ -568,7 +568,7 @@ fn broadcast_and_repeated_axes() {
 #[test]
 fn blocks_of_pixels_stay_together() {
     let side = ("blocksize", int(2));
-    let net = single("DepthToSpace", &[("x", &[2, 8, 4, 5])], &[side.clone()]);
+    let net = single("DepthToSpace", &[("x", &[2, 8, 4, 5])], std::slice::from_ref(&side));
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
     let net = single(
         "DepthToSpace",
