@@ -26,6 +26,7 @@ class Maker:
         self.numbers = np.random.default_rng(seed)
         self.nodes, self.constants, self.fed = [], [], {}
         self.is_fed = self.random.random() < 0.3
+        self.opset = 17
 
     def pick(self, *choices):
         return self.random.choice(choices)
@@ -63,12 +64,34 @@ class Maker:
             "Conv", *operands, kernel_shape=[kernel] * 2, strides=[stride] * 2, dilations=[dilation] * 2, group=group, pads=[pad] * 4
         )
 
+    def scale(self, *dims, zero=None):
+        """Scale and zero point of eight bits: one each, or one for every channel."""
+        scales = self.numbers.uniform(0.01, 0.05, dims).astype(np.float32)
+        zeros = self.numbers.integers(0, 255, dims).astype(np.uint8) if zero is None else np.full(dims, zero, np.int8)
+        return self.value(scales), self.value(zeros)
+
+    def bytes(self, data):
+        """An image of floats in bytes, with its scale and zero point."""
+        scales = self.scale()
+        return self.node("QuantizeLinear", data, *scales), *scales
+
+    def quantized_conv(self, data, inner, outer, kernel=3, stride=1, group=1):
+        """Of what `bytes` gives, and gives the same."""
+        weights = self.value(self.numbers.integers(-127, 128, (outer, inner // group, kernel, kernel)).astype(np.int8))
+        channels = self.pick((), (outer,))
+        out = self.scale()
+        bias = self.value(self.numbers.integers(-999, 1000, (outer,)).astype(np.int32))
+        operands = [*data, weights, *self.scale(*channels, zero=0), *out, *self.pick([], [bias])]
+        pads = self.pick({"pads": [kernel // 2] * 4}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"})
+        node = self.node("QLinearConv", *operands, kernel_shape=[kernel] * 2, strides=[stride] * 2, group=group, **pads)
+        return node, *out
+
     def model(self, result):
         nodes = self.nodes
         nodes[-1].output[0] = "y" if nodes[-1].output[0] == result else nodes[-1].output[0]
         inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in self.fed.items()]
         graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], self.constants)
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         return onnx.shape_inference.infer_shapes(model)
 
@@ -211,9 +234,119 @@ def perceptron(m):
     return m.pick("tokens", "rows", "batch")
 
 
+def same(m):
+    """Padding that follows from the size of the image."""
+    channels, side = m.pick(3, 8, 16, 32), m.pick(*SIDES)
+    weights = m.tensor(m.pick(8, 16), channels, 3, 3)
+    window = {"kernel_shape": [3] * 2, "strides": [m.pick(1, 2)] * 2, "auto_pad": m.pick("SAME_UPPER", "SAME_LOWER")}
+    y = m.node("Conv", m.image(1, channels, side, side), weights, **window)
+    m.node(m.pick("MaxPool", "AveragePool"), y, **window)
+    return m.pick("rows", "columns", "channels")
+
+
+def quantized_conv(m):
+    inner, outer, group = m.pick((3, 16, 1), (8, 8, 8), (16, 32, 1), (32, 32, 32), (32, 64, 2), (64, 24, 1), (96, 96, 96))
+    data = m.bytes(m.image(m.pick(1, 1, 2), inner, m.pick(*SIDES), m.pick(*SIDES)))
+    data = m.quantized_conv(data, inner, outer, m.pick(1, 3, 5), m.pick(1, 2), group)
+    m.node("DequantizeLinear", *m.quantized_conv(data, outer, m.pick(8, 20), 1))
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def quantized_block(m):
+    """Expand, depthwise, project, the residual sum, and a pool."""
+    channels, side = m.pick(8, 16, 24), m.pick(*SIDES)
+    x = m.bytes(m.image(1, channels, side, side))
+    y = m.quantized_conv(x, channels, 4 * channels, 1)
+    y = m.quantized_conv(y, 4 * channels, 4 * channels, 3, group=4 * channels)
+    y = m.quantized_conv(y, 4 * channels, channels, 1)
+    out = m.scale()
+    y = m.node(m.pick("QLinearAdd", "QLinearMul"), *x, *y, *out, domain="com.microsoft")
+    after = m.scale()
+    activation = m.pick("QLinearSigmoid", "QLinearLeakyRelu", "QLinearAveragePool")
+    window = {"kernel_shape": [3] * 2, "pads": [1] * 4} if activation.endswith("Pool") else {}
+    y = m.node(activation, y, *out, *after, domain="com.microsoft", **window)
+    m.node("DequantizeLinear", y, *after)
+    return m.pick("rows", "columns", "channels", "channels")
+
+
+def quantized_pool(m):
+    channels, side = m.pick(8, 32, 100), m.pick(*SIDES)
+    x = m.bytes(m.image(m.pick(1, 2), channels, side, side))
+    out = m.scale()
+    m.node("DequantizeLinear", m.node("QLinearGlobalAveragePool", *x, *out, domain="com.microsoft", channels_last=0), *out)
+    return m.pick("channels", "batch")
+
+
+def quantized_product(m):
+    rows, inner, columns = m.pick(*LENGTHS), m.pick(*INNER), m.pick(1, 2, *LENGTHS, 384, 768)
+    weights = m.value(m.numbers.integers(-127, 128, (inner, columns)).astype(np.int8))
+    lead = m.pick((), (1,), (2,))
+    x = m.image(*lead, rows, inner)
+    by_column = m.pick((), (columns,))
+    kind = m.pick("QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "QGemm")
+    if kind == "QLinearMatMul":
+        out = m.scale()
+        y = m.node(kind, *m.bytes(x), weights, *m.scale(*by_column, zero=0), *out)
+        m.node("DequantizeLinear", y, *out)
+    elif kind == "MatMulInteger":
+        data, _, zero = m.bytes(x)
+        m.node("Cast", m.node(kind, data, weights, zero), to=TensorProto.FLOAT)
+    elif kind == "MatMulIntegerToFloat":
+        data, scale, zero = m.bytes(x)
+        own, own_zero = m.scale(*by_column, zero=0)
+        m.node(kind, data, weights, scale, own, zero, own_zero, m.tensor(columns, constant=True), domain="com.microsoft")
+    elif kind == "QGemm":
+        out, own = m.scale(), m.scale(*by_column, zero=0)
+        x = m.bytes(m.image(rows, inner))
+        bias = m.value(m.numbers.integers(-999, 1000, (columns,)).astype(np.int32))
+        y = m.node(kind, *x, weights, *own, bias, *out, domain="com.microsoft", transA=0, transB=0)
+        m.node("DequantizeLinear", y, *out)
+    else:
+        m.node(kind, x, weights, *m.scale(*by_column, zero=0), domain="com.microsoft")
+    return m.pick("rows", "columns", "tokens", "batch")
+
+
+def softmax(m):
+    """Along an axis that need not be the last one, as heads for boxes have it."""
+    x = m.image(m.pick(1, 2), m.pick(3, 16), m.pick(*SIDES), m.pick(*LENGTHS))
+    m.node(m.pick("Softmax", "LogSoftmax"), x, axis=m.pick(1, 2, -1))
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def moved(m):
+    """Padding of some axes, broadcasting, copies, blocks of pixels."""
+    m.opset = 18
+    kind = m.pick("Pad", "Expand", "Tile", "DepthToSpace", "SpaceToDepth")
+    side, channels = 2 * m.pick(4, 7, 8), 4 * m.pick(4, 8)
+    x = m.image(1, channels, 1 if kind == "Expand" else side, side)
+    y = m.node("Relu", x)
+    if kind == "Pad":
+        y = m.node(kind, y, m.value(np.array([1, 2, 0, 3])), "", m.value(np.array([-1, 2])))
+    elif kind == "Expand":
+        y = m.node(kind, y, m.value(np.array([2, 1, side, 1])))
+    elif kind == "Tile":
+        y = m.node(kind, y, m.value(np.array(m.pick([2, 1, 1, 1], [1, 1, 1, 3]))))
+    elif kind == "DepthToSpace":
+        y = m.node(kind, y, blocksize=2, mode=m.pick("DCR", "CRD"))
+    else:
+        y = m.node(kind, y, blocksize=2)
+    m.node("Relu", y)
+    return m.pick("rows", "columns", "channels", "batch")
+
+
+def einsum(m):
+    inner = m.pick(16, 32, 64, 96, 128, 256)
+    equation = m.pick("bhqc,bhkc->bhqk", "...qc,...kc->...qk", "bhqc,bhck->bhqk", "bhqc,ck->bhqk", "bqhc,bkhc->bhqk")
+    left, right = m.pick(*LENGTHS), m.pick(*LENGTHS[:6])
+    dims = {"b": 1, "h": 2, "q": left, "k": right, "c": inner, ".": None}
+    terms = equation.replace("...", "bh").split("->")[0].split(",")
+    m.node("Einsum", *(m.image(*(dims[letter] for letter in term)) for term in terms), equation=equation)
+    return m.pick("query-rows", "heads", "columns")
+
+
 FAMILIES = [
     conv, large_conv, depthwise, grouped, inverted, residual, normalized, resized, pooled, transposed, matmul, gemm, attention,
-    perceptron,
+    perceptron, same, quantized_conv, quantized_block, quantized_pool, quantized_product, softmax, moved, einsum,
 ]  # fmt: skip
 
 

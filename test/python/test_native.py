@@ -22,8 +22,10 @@ SCHEDULES = [
 ]
 TILED = {"mobile": "50%", "perceptron": "25%"}
 """Their peaks are single operations, and the budgets at most half of what they take without `remat`."""
-DETERMINISTIC = "step-limit=300000 time-limit=60s"
+DETERMINISTIC = "step-limit=100000 time-limit=60s"
 """The same plan on every machine, however busy."""
+HARD = {("mlp", "40%"): "step-limit=1000000 time-limit=60s"}
+"""Budgets for which a plan is found later than that."""
 TOLERANCE = 0.01
 """Of the promise. Blocks of 1 MiB, rounded up to pages and aligned within them, take 0.4 % more than their tensors."""
 SMALLEST = 5 * 2**20
@@ -76,7 +78,8 @@ def test_cases_compute_numbers_and_are_large_enough_to_measure(function):
 @pytest.mark.parametrize(("function", "level", "budget"), SCHEDULES)
 def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits(built, function, level, budget):
     before = unmodified(function)
-    planned = native.schedule(source(function), built.plugin, level, budget, DETERMINISTIC)
+    limits = HARD.get((function, budget), DETERMINISTIC)
+    planned = native.schedule(source(function), built.plugin, level, budget, limits)
     after = native.run(planned, built)
     assert after["bits"] == before["bits"]
     assert_kept(planned.promised, after["peak_bytes"])

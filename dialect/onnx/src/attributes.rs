@@ -6,6 +6,8 @@ use onnx_protobuf::attribute_proto::AttributeType;
 use onnx_protobuf::{AttributeProto, GraphProto, NodeProto};
 use remat_ir::Attribute;
 
+use crate::opsets::domain;
+
 /// The attribute of this name.
 pub(crate) fn attribute<'n>(node: &'n NodeProto, name: &str) -> Option<&'n AttributeProto> {
     node.attribute.iter().find(|a| a.name == name)
@@ -57,9 +59,20 @@ pub(crate) fn subgraphs_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut G
         .flat_map(|a| a.g.0.as_deref_mut().into_iter().chain(&mut a.graphs))
 }
 
+/// From this version of the operators on `Softmax` sums over one axis.
+const ONE_AXIS: u64 = 13;
+
 /// The attributes in the form of the graph. What only the file can hold (tensors, graphs, types) is named, not copied.
-pub(crate) fn to_graph(node: &NodeProto) -> BTreeMap<String, Attribute> {
-    node.attribute.iter().map(|a| (a.name.clone(), value(a))).collect()
+///
+/// `version` is that of the operators of ONNX: before 13, `Softmax` and its like sum over all axes from `axis` on, which `flattens` says.
+pub(crate) fn to_graph(node: &NodeProto, version: Option<u64>) -> BTreeMap<String, Attribute> {
+    let mut attributes: BTreeMap<String, Attribute> =
+        node.attribute.iter().map(|a| (a.name.clone(), value(a))).collect();
+    let is_early = version.unwrap_or(1) < ONE_AXIS && domain(&node.domain).is_empty();
+    if is_early && matches!(node.op_type.as_str(), "Softmax" | "LogSoftmax" | "Hardmax") {
+        attributes.insert("flattens".to_owned(), Attribute::Int(1));
+    }
+    attributes
 }
 
 /// An attribute of a node with this value; `None` where only the file can hold it.
@@ -102,8 +115,12 @@ pub(crate) fn to_proto(name: &str, value: &Attribute) -> Option<AttributeProto> 
 
 /// Gives the node these attributes: what it has already stays as it is, whatever the graph does not hold of it included. The name of the
 /// first attribute that only the file can hold and that the node does not have is an error.
-pub(crate) fn change<'n>(node: &mut NodeProto, wanted: &'n BTreeMap<String, Attribute>) -> Result<(), &'n str> {
-    let has = to_graph(node);
+pub(crate) fn change<'n>(
+    node: &mut NodeProto,
+    wanted: &'n BTreeMap<String, Attribute>,
+    version: Option<u64>,
+) -> Result<(), &'n str> {
+    let has = to_graph(node, version);
     node.attribute.retain(|attribute| {
         let name = &attribute.name;
         wanted.get(name).is_some_and(|wanted| has.get(name) == Some(wanted))

@@ -13,6 +13,7 @@ use onnx_protobuf::{ModelProto, NodeProto, StringStringEntryProto, TensorAnnotat
 use remat_ir::{Graph, Op, OpKind, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::opsets::opsets;
 use crate::scope::claim;
 use crate::sink::{self, Readers};
 use crate::tiles::{Tiles, mark_repeated, part_entry};
@@ -245,9 +246,10 @@ impl<'a> Exporter<'a> {
             if (crate::opsets::domain(&node.domain), &node.op_type) != (&op.domain, &op.op_type) {
                 return Err(OnnxError::foreign(&op.name, "its node is of another type"));
             }
+            let version = opsets(&self.model.proto.opset_import).get("").copied();
             let unknown =
                 |name: &str| OnnxError::foreign(&op.name, &format!("only the file could hold its attribute `{name}`"));
-            attributes::change(&mut node, &op.attributes).map_err(unknown)?;
+            attributes::change(&mut node, &op.attributes, version).map_err(unknown)?;
             return Ok(node);
         }
         if op.name != self.model.names[source] {

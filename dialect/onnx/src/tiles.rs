@@ -198,7 +198,7 @@ impl<'a> Tiles<'a> {
             output: op.outputs.iter().map(name).collect(),
             ..NodeProto::default()
         };
-        attributes::change(&mut node, &wanted)
+        attributes::change(&mut node, &wanted, self.version)
             .map_err(|name| OnnxError::foreign(&op.name, &format!("only a file could hold its attribute `{name}`")))?;
         Ok(node)
     }

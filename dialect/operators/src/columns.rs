@@ -281,6 +281,19 @@ pub enum Half {
     Native,
 }
 
+/// Where a matrix product in integers has its operands; scales and zero points are single numbers, or one each by row or column of the result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProductOperands {
+    /// The matrices.
+    pub factors: [usize; 2],
+    /// One number, or one by row.
+    pub by_row: &'static [usize],
+    /// What broadcasts to the result from its columns on.
+    pub by_column: &'static [usize],
+    /// Whether the scale of the left matrix follows from all of it.
+    pub scales_itself: bool,
+}
+
 /// How the result of an operator can be computed part by part; `remat-fission` has the rules, from the rows of a result along an axis to
 /// the rows of the operands. An operator with several results has the same rows of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -296,6 +309,10 @@ pub enum Split {
     Quantize,
     /// Convolution: images, output channels, pixels.
     Conv,
+    /// The same in integers, the weights operand 1, zero points after them.
+    ConvInteger,
+    /// The same in integers with scales, the weights operand 3.
+    QLinearConv,
     /// Transposed convolution: images, output channels, pixels.
     ConvTranspose,
     /// A window that moves over pixels: every axis.
@@ -312,24 +329,40 @@ pub enum Split {
     MatMul,
     /// Matrix product of two matrices and an addition.
     Gemm,
-    /// Every axis but `axis`.
+    /// Matrix product in integers: batch, rows, columns.
+    QuantizedMatMul(ProductOperands),
+    /// Products and sums over letters that name axes: the letters of the result.
+    Einsum,
+    /// Every axis but `axis`; in models of operator sets below 13 the axes before `axis`.
     Softmax,
     /// The axes before `axis`.
     LayerNorm,
     /// The axes but the last; the first two operands have the shape of the result, or broadcast to it.
     SkipLayerNorm,
+    /// Images, and whole groups of channels.
+    GroupNorm,
     /// The axes that stay, by sums whose order depends on the shape.
     Sum,
     /// The axes that stay, by maxima.
     Maximum,
     /// Concatenation: every axis but the joined one.
     Concat,
+    /// The same; two operands of the result stand before the first piece, each of which has two operands of its own behind it.
+    QLinearConcat,
     /// Every axis but the one that is divided among the results.
     Divide,
     /// Every axis; bounds are constants.
     Slice,
     /// Every axis, by constants.
     Pad,
+    /// Along every axis; one row of the operand may stand for many of the result.
+    Expand,
+    /// Axes that are not repeated.
+    Tile,
+    /// Images, pixels, and channels where each gives neighbours one after the other: blocks of channels become pixels.
+    DepthToSpace,
+    /// Images and pixels: blocks of pixels become channels.
+    SpaceToDepth,
     /// Every axis, at its place before.
     Transpose,
     /// Axes before which operand and result have as many elements.

@@ -19,7 +19,8 @@ mod runtime;
 mod table;
 
 pub use columns::{
-    AttentionLayout, Effect, Element, Formula, Half, Movement, ResultType, Sharing, Split, StandIn, Workspace,
+    AttentionLayout, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing, Split, StandIn,
+    Workspace,
 };
 pub use in_place::share_overwritten;
 pub use operator::Operator;

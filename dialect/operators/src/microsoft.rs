@@ -3,13 +3,35 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ResultType as R, Split as S, Workspace as W,
+    AttentionLayout as A, Element, Formula as F, Half, Movement as M, ProductOperands, ResultType as R, Split as S,
+    Workspace as W,
 };
 use crate::operator::Operator;
 
 const fn microsoft(name: &'static str) -> Operator {
     Operator::new("com.microsoft", name)
 }
+
+const DYNAMIC_MATMUL: S = S::QuantizedMatMul(ProductOperands {
+    factors: [0, 1],
+    by_row: &[],
+    by_column: &[2, 3, 4],
+    scales_itself: true,
+});
+
+const SCALED_MATMUL: S = S::QuantizedMatMul(ProductOperands {
+    factors: [0, 1],
+    by_row: &[2, 4],
+    by_column: &[3, 5, 6],
+    scales_itself: false,
+});
+
+const QGEMM: S = S::QuantizedMatMul(ProductOperands {
+    factors: [0, 3],
+    by_row: &[1, 2],
+    by_column: &[4, 5, 6],
+    scales_itself: false,
+});
 
 #[rustfmt::skip]
 pub(crate) const INFERENCE: &[Operator] = &[
@@ -33,7 +55,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("DequantizeLinear").split(S::Quantize).cost(F::Elementwise(4))
         .shaped_as("Identity", &[0], Element::OfOperand(1, T::Float32)).half(Half::Native),
     microsoft("DynamicQuantizeLSTM").cost(F::Recurrent { weights: [1, 2] }),
-    microsoft("DynamicQuantizeMatMul").cost(F::MatMul)
+    microsoft("DynamicQuantizeMatMul").split(DYNAMIC_MATMUL).cost(F::MatMul)
         .shaped_as("MatMul", &[0, 1], Element::Is(T::Float32)).workspace(W::PerOperand { operand: 0, bytes: 1 }),
     microsoft("EPContext").stateful(),
     microsoft("EmbedLayerNormalization").cost(F::Normalization(8)),
@@ -64,7 +86,7 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("MatMulBnb4").cost(F::MatMul),
     microsoft("MatMulFpQ4").cost(F::MatMul),
     microsoft("MatMulInteger16").cost(F::MatMul),
-    microsoft("MatMulIntegerToFloat").cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::OfOperand(2, T::Float32)),
+    microsoft("MatMulIntegerToFloat").split(SCALED_MATMUL).cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::OfOperand(2, T::Float32)),
     microsoft("MatMulNBits").cost(F::MatMul),
     microsoft("MaxpoolWithMask").cost(F::Pool),
     microsoft("MulInteger").cost(F::Elementwise(1)),
@@ -77,19 +99,19 @@ pub(crate) const INFERENCE: &[Operator] = &[
     microsoft("PagedAttention").stateful(),
     microsoft("QAttention").cost(F::Attention(A::Projected { past: 8 })),
     microsoft("QEmbedLayerNormalization").cost(F::Normalization(8)),
-    microsoft("QGemm").cost(F::Gemm).shaped_as("Gemm", &[0, 3], Element::OfOperand(8, T::Float32)).workspace(W::PerResult(4)),
-    microsoft("QLinearAdd").cost(F::Elementwise(4)).shaped_as("Add", &[0, 3], Element::Same),
-    microsoft("QLinearAveragePool").cost(F::AveragePool)
+    microsoft("QGemm").split(QGEMM).cost(F::Gemm).shaped_as("Gemm", &[0, 3], Element::OfOperand(8, T::Float32)).workspace(W::PerResult(4)),
+    microsoft("QLinearAdd").split(S::Elementwise).cost(F::Elementwise(4)).shaped_as("Add", &[0, 3], Element::Same),
+    microsoft("QLinearAveragePool").split(S::Window).cost(F::AveragePool)
         .shaped_as("AveragePool", &[0], Element::Same).workspace(W::PerOperand { operand: 0, bytes: 4 }),
-    microsoft("QLinearConcat").cost(F::Move(M::Copy)),
-    microsoft("QLinearConv").cost(F::Conv { weight: 3 }).workspace(W::QLinearConv),
-    microsoft("QLinearGlobalAveragePool").cost(F::GlobalPool).shaped_as("GlobalAveragePool", &[0], Element::Same),
-    microsoft("QLinearLeakyRelu").cost(F::Elementwise(4)).shaped_as("Identity", &[0], Element::Same),
-    microsoft("QLinearMul").cost(F::Elementwise(4)).shaped_as("Add", &[0, 3], Element::Same),
+    microsoft("QLinearConcat").split(S::QLinearConcat).cost(F::Move(M::Copy)),
+    microsoft("QLinearConv").split(S::QLinearConv).cost(F::Conv { weight: 3 }).workspace(W::QLinearConv),
+    microsoft("QLinearGlobalAveragePool").split(S::PerChannel).cost(F::GlobalPool).shaped_as("GlobalAveragePool", &[0], Element::Same),
+    microsoft("QLinearLeakyRelu").split(S::Elementwise).cost(F::Elementwise(4)).shaped_as("Identity", &[0], Element::Same),
+    microsoft("QLinearMul").split(S::Elementwise).cost(F::Elementwise(4)).shaped_as("Add", &[0, 3], Element::Same),
     microsoft("QLinearReduceMean").cost(F::Reduce(1)),
-    microsoft("QLinearSigmoid").cost(F::Transcendental(32)).shaped_as("Identity", &[0], Element::Same),
-    microsoft("QLinearSoftmax").cost(F::Softmax(20)).shaped_as("Identity", &[0], Element::Same),
-    microsoft("QLinearWhere").cost(F::Elementwise(4)),
+    microsoft("QLinearSigmoid").split(S::Elementwise).cost(F::Transcendental(32)).shaped_as("Identity", &[0], Element::Same),
+    microsoft("QLinearSoftmax").split(S::Softmax).cost(F::Softmax(20)).shaped_as("Identity", &[0], Element::Same),
+    microsoft("QLinearWhere").split(S::Elementwise).cost(F::Elementwise(4)),
     microsoft("QOrderedGelu").cost(F::Transcendental(64)),
     microsoft("QOrderedLayerNormalization").cost(F::Normalization(8)),
     microsoft("QOrderedMatMul").cost(F::MatMul),

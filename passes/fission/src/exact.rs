@@ -22,7 +22,7 @@ use remat_operators::{Split, operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{Site, operand_axis, reduced_axes};
+use crate::rules::{Site, operand_axis, reduced_axes, terms};
 
 /// Whether tiles must have the bits of the whole in ONNX Runtime on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -118,6 +118,9 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
         Split::Sum => sum(&site).unwrap_or(false),
         Split::Conv => conv(&site, threads).unwrap_or(false),
         Split::ConvTranspose => axis == 0 || site.length() > 1,
+        // Which axes become rows and which columns of a product is found in the run.
+        Split::Einsum => site.length() > 1 && terms(&site).is_ok_and(|terms| terms <= STRIDE),
+        Split::GroupNorm => axis == 0,
         Split::MatMul | Split::Gemm => product(&site, op, threads).unwrap_or(false),
         _ => true,
     }

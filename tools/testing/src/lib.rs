@@ -6,7 +6,7 @@
 //! | [`plans`] | plans of them, as short texts |
 //! | [`random`] | strategies of `proptest` for random problems |
 //! | [`networks`] | the training steps of the POET paper |
-//! | [`evaluate()`] | what a graph computes, in integers: a reference interpreter |
+//! | [`evaluate()`], [`evaluate_op`] | what a graph or an op computes, in integers: a reference interpreter |
 //! | [`onnx`] | ONNX models, one line per node |
 //! | [`mobile_net()`] | a network for image classes on small devices, as an ONNX model |
 //! | `need`, `trial` | what a test needs from outside, and how it is skipped, with a reason, where that is missing |
@@ -38,7 +38,7 @@ pub mod plans;
 pub mod random;
 mod trial;
 
-pub use evaluate::{Array, evaluate};
+pub use evaluate::{Array, evaluate, evaluate_all, evaluate_op};
 pub use mobile_net::mobile_net;
 pub use need::{Need, REQUIRED, onnx_test_data, runtime_library, workspace};
 pub use networks::TrainingNet;

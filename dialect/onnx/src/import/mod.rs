@@ -397,7 +397,7 @@ impl<'m> Importer<'m> {
             inputs,
             results,
             effects,
-            attributes: attributes::to_graph(node),
+            attributes: attributes::to_graph(node, self.opsets.get("").copied()),
             source: Some(index),
             bodies: self.bodies(node),
             parts: Vec::new(),

@@ -490,3 +490,19 @@ fn attributes_reach_the_graph_and_opaque_ones_are_named() {
     assert_eq!(attributes["more"], Attribute::Ints(vec![1, 2]));
     assert_eq!(attributes["t"], Attribute::Opaque("tensor".to_owned()));
 }
+
+#[test]
+fn sums_over_all_axes_from_one_on_are_said_to_be_such() {
+    for (version, flattens) in [(12, true), (13, false)] {
+        let n = node("Softmax", &["x"], &["y"]).int("axis", 0);
+        let mut proto = model(graph(&[("x", vector())], vec![n.named("s")], &["y"]));
+        for import in &mut proto.opset_import {
+            import.version = version;
+        }
+        let model = open(&proto).unwrap();
+        let attributes = &op(model.graph(), "s").attributes;
+        assert_eq!(attributes.contains_key("flattens"), flattens, "version {version}");
+        let written = model.export_proto(model.graph()).unwrap();
+        assert_eq!(written.graph.node[0].attribute, proto.graph.node[0].attribute);
+    }
+}

@@ -2,9 +2,25 @@
 
 use remat_ir::ElementType as T;
 
-use crate::columns::{AttentionLayout as A, Effect, Element, Formula as F, Split as S, Workspace as W};
+use crate::columns::{
+    AttentionLayout as A, Effect, Element, Formula as F, ProductOperands, Split as S, Workspace as W,
+};
 use crate::onnx::onnx;
 use crate::operator::Operator;
+
+const MATMUL_INTEGER: S = S::QuantizedMatMul(ProductOperands {
+    factors: [0, 1],
+    by_row: &[2],
+    by_column: &[3],
+    scales_itself: false,
+});
+
+const QLINEAR_MATMUL: S = S::QuantizedMatMul(ProductOperands {
+    factors: [0, 3],
+    by_row: &[1, 2],
+    by_column: &[4, 5],
+    scales_itself: false,
+});
 
 #[rustfmt::skip]
 pub(crate) const ROWS: &[Operator] = &[
@@ -15,21 +31,21 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("AveragePool").split(S::Window).cost(F::AveragePool),
     onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).slots(0, 3),
     onnx("Conv").split(S::Conv).cost(F::Conv { weight: 1 }).slots(3, 0).workspace(W::Conv),
-    onnx("ConvInteger").cost(F::Conv { weight: 1 })
+    onnx("ConvInteger").split(S::ConvInteger).cost(F::Conv { weight: 1 })
         .shaped_as("Conv", &[0, 1], Element::Is(T::Int32)).slots(4, 0).workspace(W::ConvInteger),
     onnx("ConvTranspose").split(S::ConvTranspose).cost(F::ConvTranspose { weight: 1 }).slots(3, 0).workspace(W::ConvTranspose).packs(1),
     onnx("CumProd").cost(F::Reduce(1)),
     onnx("CumSum").cost(F::Reduce(1)),
     onnx("DeformConv").cost(F::Conv { weight: 1 }).shaped_as("Conv", &[0, 1], Element::Same).slots(5, 0),
     onnx("Dropout").cost(F::Elementwise(10)).effects(Effect::RandomInTraining).slots(3, 2).workspace(W::Mask),
-    onnx("Einsum").cost(F::Einsum).workspace(W::Einsum).pieces(2),
+    onnx("Einsum").split(S::Einsum).cost(F::Einsum).workspace(W::Einsum).pieces(2),
     onnx("GRU").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 3 }).pieces(4),
     onnx("Gemm").split(S::Gemm).cost(F::Gemm).slots(3, 0),
     onnx("GlobalAveragePool").split(S::PerChannel).cost(F::GlobalPool),
     onnx("GlobalLpPool").split(S::PerChannel).cost(F::GlobalPool),
     onnx("GlobalMaxPool").split(S::PerChannel).cost(F::GlobalPool),
     onnx("GridSample").cost(F::Elementwise(8)).workspace(W::GridSample),
-    onnx("GroupNormalization").split(S::PerImage).cost(F::Normalization(8)).workspace(W::Results { copies: 2, from: 0 }),
+    onnx("GroupNormalization").split(S::GroupNorm).cost(F::Normalization(8)).workspace(W::Results { copies: 2, from: 0 }),
     onnx("Hardmax").split(S::Softmax).cost(F::Softmax(2)).workspace(W::OffTheLastAxis).pieces(2),
     onnx("InstanceNormalization").split(S::PerChannel).cost(F::Normalization(8)),
     onnx("LRN").cost(F::LocalNorm).workspace(W::LocalNorm).pieces(2),
@@ -39,15 +55,15 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("LpNormalization").cost(F::Normalization(8)),
     onnx("LpPool").split(S::Window).cost(F::AveragePool),
     onnx("MatMul").split(S::MatMul).cost(F::MatMul),
-    onnx("MatMulInteger").cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::Is(T::Int32)).slots(4, 0),
+    onnx("MatMulInteger").split(MATMUL_INTEGER).cost(F::MatMul).shaped_as("MatMul", &[0, 1], Element::Is(T::Int32)).slots(4, 0),
     onnx("MaxPool").split(S::Window).cost(F::Pool).slots(0, 2),
     onnx("MaxRoiPool").cost(F::Elementwise(8)),
     onnx("MaxUnpool").cost(F::Transcendental(500)).shape_from(2).slots(3, 0),
     onnx("MeanVarianceNormalization").cost(F::Normalization(8)).workspace(W::Results { copies: 3, from: 0 }),
     onnx("NegativeLogLikelihoodLoss").cost(F::Reduce(1)).slots(3, 0),
-    onnx("QLinearConv").cost(F::Conv { weight: 3 })
+    onnx("QLinearConv").split(S::QLinearConv).cost(F::Conv { weight: 3 })
         .shaped_as("Conv", &[0, 3], Element::OfOperand(7, T::Uint8)).slots(9, 0).workspace(W::QLinearConv),
-    onnx("QLinearMatMul").cost(F::MatMul).workspace(W::PerResult(4)),
+    onnx("QLinearMatMul").split(QLINEAR_MATMUL).cost(F::MatMul).workspace(W::PerResult(4)),
     onnx("RMSNormalization").split(S::LayerNorm).cost(F::Normalization(5)),
     onnx("RNN").cost(F::Recurrent { weights: [1, 2] }).slots(6, 2).workspace(W::Recurrent { gates: 1 }),
     onnx("ReduceL1").split(S::Sum).cost(F::Reduce(1)).lists(&[1]).slots(2, 0),

@@ -7,7 +7,9 @@
 //! A kernel that gets exactly these operands computes exactly the rows: more rows would shift its window. Where an axis can be cut only at
 //! multiples of a number, the error says of which.
 
+mod blocks;
 mod cut;
+mod einsum;
 mod elementwise;
 mod error;
 mod loops;
@@ -25,6 +27,7 @@ use remat_ir::{Graph, OpId};
 use remat_operators::{Split, operator};
 
 pub use self::cut::{Cut, Integers, Need};
+pub(crate) use self::einsum::terms;
 pub use self::error::{NotSplit, Reason};
 pub(crate) use self::normalize::{operand_axis, reduced_axes};
 pub(crate) use self::site::Site;
@@ -58,7 +61,9 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Never => Err(Reason::NoRule),
         Split::Elementwise | Split::ElementwiseInVectors => elementwise::broadcast(&site),
         Split::Quantize => elementwise::quantize(&site),
-        Split::Conv => window::conv(&site),
+        Split::Conv => window::conv(&site, &window::FLOATS),
+        Split::ConvInteger => window::conv(&site, &window::INTEGERS),
+        Split::QLinearConv => window::conv(&site, &window::SCALED),
         Split::ConvTranspose => window::conv_transpose(&site),
         Split::Window => window::pool(&site),
         Split::PerChannel => normalize::per_channel(&site),
@@ -67,14 +72,22 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::Resize => resize::resize(&site),
         Split::MatMul => product::matmul(&site),
         Split::Gemm => product::gemm(&site),
+        Split::QuantizedMatMul(operands) => product::quantized(&site, &operands),
+        Split::Einsum => einsum::einsum(&site),
         Split::Softmax => normalize::softmax(&site),
         Split::LayerNorm => normalize::layer_norm(&site),
         Split::SkipLayerNorm => normalize::skip_layer_norm(&site),
+        Split::GroupNorm => normalize::group_norm(&site),
         Split::Sum | Split::Maximum => normalize::reduce(&site),
         Split::Concat => movement::concat(&site),
+        Split::QLinearConcat => movement::quantized_concat(&site),
         Split::Divide => movement::divide(&site),
         Split::Slice => movement::slice(&site),
         Split::Pad => movement::pad(&site),
+        Split::Expand => movement::expand(&site),
+        Split::Tile => movement::tile(&site),
+        Split::DepthToSpace => blocks::depth_to_space(&site),
+        Split::SpaceToDepth => blocks::space_to_depth(&site),
         Split::Transpose => movement::transpose(&site),
         Split::Reshape => reshape::reshape(&site),
         Split::Gather => movement::gather(&site),

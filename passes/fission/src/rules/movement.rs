@@ -19,6 +19,15 @@ pub(super) fn concat(site: &Site<'_>) -> Result<Cut, Reason> {
     })
 }
 
+/// Operands: scale and zero point of the result, then pieces, each with its own two.
+pub(super) fn quantized_concat(site: &Site<'_>) -> Result<Cut, Reason> {
+    if site.axis_of(site.int("axis", 0), site.out.len())? == site.axis {
+        return Err(Reason::Dependent);
+    }
+    let pieces = (2..site.op.inputs.len()).step_by(3);
+    Ok(pieces.fold(site.whole(), |cut, piece| cut.with(piece, site.axis, site.rows.clone())))
+}
+
 /// Rows of another axis than the one that is divided.
 pub(super) fn divide(site: &Site<'_>) -> Result<Cut, Reason> {
     if site.axis_of(site.int("axis", 0), site.out.len())? == site.axis {
@@ -85,11 +94,22 @@ pub(super) fn pad(site: &Site<'_>) -> Result<Cut, Reason> {
     let Some(pads) = site.integers(1)? else {
         return Err(Reason::Computed);
     };
-    if site.operand(3).is_some() || pads.len() != 2 * rank {
+    let axes: Vec<usize> = match site.integers(3)? {
+        None => (0..rank).collect(),
+        Some(axes) => {
+            let axes = axes.iter().map(|&axis| site.axis_of(axis, rank));
+            axes.collect::<Result<_, _>>()?
+        }
+    };
+    let count = axes.len();
+    if pads.len() != 2 * count {
         return Err(Reason::Attribute("axes"));
     }
+    let Some(at) = axes.iter().position(|&axis| axis == site.axis) else {
+        return Ok(site.same_rows(site.axis));
+    };
     let stated = |place: usize| u64::try_from(pads[place]).map_err(|_| Reason::Attribute("pads"));
-    let (before, after) = (stated(site.axis)?, stated(site.axis + rank)?);
+    let (before, after) = (stated(at)?, stated(at + count)?);
     let extent = dims[site.axis];
     if before + extent + after != site.extent() {
         return Err(Reason::Shapes);
@@ -102,11 +122,32 @@ pub(super) fn pad(site: &Site<'_>) -> Result<Cut, Reason> {
     let left = before.saturating_sub(site.rows.start);
     let right = site.rows.end.saturating_sub(before + extent);
     let mut pads = pads.to_vec();
-    pads[site.axis] = i64::try_from(left).map_err(|_| Reason::Shapes)?;
-    pads[site.axis + rank] = i64::try_from(right).map_err(|_| Reason::Shapes)?;
+    pads[at] = i64::try_from(left).map_err(|_| Reason::Shapes)?;
+    pads[at + count] = i64::try_from(right).map_err(|_| Reason::Shapes)?;
     let mut cut = site.whole().with(0, site.axis, needed);
     cut.integers.insert(1, Integers::list(pads));
     Ok(cut)
+}
+
+/// Operands: data, the shape to broadcast it to. A tile states its own shape.
+pub(super) fn expand(site: &Site<'_>) -> Result<Cut, Reason> {
+    let mut cut = site.whole();
+    cut.needs[0] = site.aligned(0)?;
+    let mut dims = site.out.clone();
+    dims[site.axis] = site.length();
+    let dims: Result<Vec<i64>, _> = dims.into_iter().map(i64::try_from).collect();
+    cut.integers
+        .insert(1, Integers::list(dims.map_err(|_| Reason::Shapes)?));
+    Ok(cut)
+}
+
+/// Operands: data, how often each axis is repeated.
+pub(super) fn tile(site: &Site<'_>) -> Result<Cut, Reason> {
+    match site.integers(1)?.and_then(|repeats| repeats.get(site.axis)) {
+        Some(1) => Ok(site.same_rows(site.axis)),
+        Some(_) => Err(Reason::Dependent),
+        None => Err(Reason::Computed),
+    }
 }
 
 /// Without `perm`, axes are reversed.

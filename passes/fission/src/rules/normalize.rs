@@ -1,5 +1,6 @@
 //! Normalizations and reductions: axes whose rows do not depend on each other.
 
+use super::site::whole_multiples;
 use super::{Cut, Reason, Site};
 
 /// Every channel of every image: operand 0 is `N x C x ...`, further operands are vectors over the channels.
@@ -18,32 +19,57 @@ pub(super) fn per_image(site: &Site<'_>) -> Result<Cut, Reason> {
     Ok(site.same_rows(0))
 }
 
-/// Operand 0 is `N x C x ...`, further operands are vectors over the channels.
+/// Operand 0 is `N x C x ...`, further operands are vectors over the channels, or single numbers.
 pub(super) fn channel_scale(site: &Site<'_>) -> Result<Cut, Reason> {
+    site.has_channels_first()?;
     let mut cut = site.same_rows(site.axis);
     for place in 1..site.op.inputs.len() {
-        if site.axis == 1 && site.operand(place).is_some() {
-            if site.dims(place)? != [site.extent()] {
-                return Err(Reason::Shapes);
-            }
-            cut = cut.with(place, 0, site.rows.clone());
+        if site.axis != 1 || site.operand(place).is_none() {
+            continue;
         }
+        cut = match site.dims(place)?.as_slice() {
+            [] => cut,
+            [channels] if *channels == site.extent() => cut.with(place, 0, site.rows.clone()),
+            [1] => cut,
+            _ => return Err(Reason::Shapes),
+        };
     }
     Ok(cut)
 }
 
-/// The sum runs over `axis`; models of operator sets below 13 sum over all axes after it, too, and start at 1 where nothing is said. Only what
-/// holds for both is split.
+/// The sum runs over `axis`; in models of operator sets below 13 (`flattens`, or `opset` of the quantized form) over all axes after it, too, and
+/// from axis 1 on where nothing is said.
 pub(super) fn softmax(site: &Site<'_>) -> Result<Cut, Reason> {
     let rank = site.out.len();
-    let summed = match site.ints("axis").is_some() || site.op.attributes.contains_key("axis") {
-        true => site.axis_of(site.int("axis", -1), rank)?,
-        false => 1.min(rank - 1),
-    };
-    if site.axis >= summed {
+    let flattens = site.int("flattens", 0) != 0 || site.int("opset", 13) < 13;
+    let default = if flattens && rank > 1 { 1 } else { -1 };
+    let summed = site.axis_of(site.int("axis", default), rank)?;
+    if site.axis == summed || flattens && site.axis > summed {
         return Err(Reason::Dependent);
     }
     Ok(site.same_rows(site.axis))
+}
+
+/// Operands: `N x C x ...`, scale and bias with a number for each channel or for each group.
+pub(super) fn group_norm(site: &Site<'_>) -> Result<Cut, Reason> {
+    let groups = u64::try_from(site.int("num_groups", 1)).unwrap_or(0);
+    if site.axis == 0 {
+        return Ok(site.same_rows(0));
+    }
+    if site.axis > 1 || groups == 0 || !site.extent().is_multiple_of(groups) {
+        return Err(Reason::Dependent);
+    }
+    let channels = site.extent() / groups;
+    let own = whole_multiples(&site.rows, channels)?;
+    let mut cut = site.same_rows(1);
+    for place in 1..site.op.inputs.len() {
+        cut = match site.dims(place)?.as_slice() {
+            [dim] if *dim == site.extent() => cut.with(place, 0, site.rows.clone()),
+            [dim] if *dim == groups => cut.with(place, 0, own.clone()),
+            _ => return Err(Reason::Shapes),
+        };
+    }
+    cut.with_int("num_groups", own.end - own.start)
 }
 
 /// All axes from `axis` on are normalized; scale and bias have their shape. Mean and deviation have the axes before.

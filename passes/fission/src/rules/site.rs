@@ -110,6 +110,15 @@ impl<'a> Site<'a> {
             .ok_or(Reason::Attribute("axis"))
     }
 
+    /// # Errors
+    /// Where an attribute says that channels stand last.
+    pub(crate) fn has_channels_first(&self) -> Result<(), Reason> {
+        match self.int("channels_last", 0) {
+            0 => Ok(()),
+            _ => Err(Reason::Attribute("channels_last")),
+        }
+    }
+
     /// A cut that needs every operand whole.
     pub(crate) fn whole(&self) -> Cut {
         Cut {
@@ -141,6 +150,15 @@ impl<'a> Site<'a> {
         }
         let rows = self.rows.clone();
         Ok(Need::Rows { axis, rows })
+    }
+}
+
+/// Which groups of so many rows these rows are.
+pub(crate) fn whole_multiples(rows: &Range<u64>, of: u64) -> Result<Range<u64>, Reason> {
+    if rows.start.is_multiple_of(of) && rows.end.is_multiple_of(of) {
+        Ok(rows.start / of..rows.end / of)
+    } else {
+        Err(Reason::Multiple(of))
     }
 }
 

@@ -5,7 +5,38 @@ use std::ops::Range;
 
 use remat_ir::Attribute;
 
+use super::site::whole_multiples;
 use super::{Cut, Need, Reason, Site};
+
+/// Where a convolution has its operands, the image being the first.
+pub(super) struct Operands {
+    weights: usize,
+    /// Vectors with a number for each output channel; the quantized ones may be single numbers.
+    by_channel: &'static [usize],
+    /// What has the shape of the result and is added to it.
+    summand: Option<usize>,
+}
+
+/// Image, weights, bias, and a summand in ONNX Runtime's fused form.
+pub(super) const FLOATS: Operands = Operands {
+    weights: 1,
+    by_channel: &[2],
+    summand: Some(3),
+};
+
+/// Image, weights, zero points of both.
+pub(super) const INTEGERS: Operands = Operands {
+    weights: 1,
+    by_channel: &[3],
+    summand: None,
+};
+
+/// Image, weights and result, each with scale and zero point; bias.
+pub(super) const SCALED: Operands = Operands {
+    weights: 3,
+    by_channel: &[4, 5, 8],
+    summand: None,
+};
 
 /// The window along all axes of the pixels.
 struct Window {
@@ -14,8 +45,8 @@ struct Window {
     dilations: Vec<u64>,
     /// Rows of padding before the first one, then those after the last one.
     pads: Vec<u64>,
-    /// Those of the original.
-    given: Vec<u64>,
+    /// Those of the original, where it does not find them by itself.
+    given: Option<Vec<u64>>,
 }
 
 impl Window {
@@ -24,23 +55,44 @@ impl Window {
         if count + 2 != site.out.len() {
             return Err(Reason::Shapes);
         }
-        let pads = match site.text("auto_pad", "NOTSET") {
-            "NOTSET" => site.extents("pads", 2 * count, 0)?,
-            "VALID" => vec![0; 2 * count],
-            _ => return Err(Reason::Attribute("auto_pad")),
-        };
         let strides = site.extents("strides", count, 1)?;
         let dilations = site.extents("dilations", count, 1)?;
         if strides.contains(&0) || kernel.contains(&0) {
             return Err(Reason::Attribute("strides"));
         }
-        Ok(Self {
+        let mut window = Self {
             kernel,
             strides,
             dilations,
-            given: pads.clone(),
-            pads,
-        })
+            pads: vec![0; 2 * count],
+            given: None,
+        };
+        match site.text("auto_pad", "NOTSET") {
+            "NOTSET" => {
+                window.pads = site.extents("pads", 2 * count, 0)?;
+                window.given = Some(window.pads.clone());
+            }
+            "VALID" => window.given = Some(window.pads.clone()),
+            "SAME_UPPER" => window.pad_to_same(&site.dims(0)?, false)?,
+            "SAME_LOWER" => window.pad_to_same(&site.dims(0)?, true)?,
+            _ => return Err(Reason::Attribute("auto_pad")),
+        }
+        Ok(window)
+    }
+
+    /// As many pads as give a result for every `stride`-th row; of an odd number one more after the last row, or before the first one.
+    fn pad_to_same(&mut self, image: &[u64], more_before: bool) -> Result<(), Reason> {
+        let count = self.kernel.len();
+        for (dim, extent) in image.iter().skip(2).enumerate().take(count) {
+            let stride = self.strides[dim];
+            let reached = (extent.div_ceil(stride).saturating_sub(1)).checked_mul(stride);
+            let reached = reached.and_then(|reached| reached.checked_add(self.reach(dim).ok()? + 1));
+            let all = reached.ok_or(Reason::Shapes)?.saturating_sub(*extent);
+            let before = if more_before { all.div_ceil(2) } else { all / 2 };
+            self.pads[dim] = before;
+            self.pads[count + dim] = all - before;
+        }
+        Ok(())
     }
 
     /// How far the last point of the window lies from its first.
@@ -69,7 +121,7 @@ impl Window {
 
 /// States pads that differ from the original's.
 fn with_pads(site: &Site<'_>, cut: Cut, window: &Window) -> Result<Cut, Reason> {
-    if window.pads == window.given {
+    if window.given.as_ref() == Some(&window.pads) {
         return Ok(cut);
     }
     let mut cut = cut.with_ints("pads", &window.pads)?;
@@ -80,16 +132,17 @@ fn with_pads(site: &Site<'_>, cut: Cut, window: &Window) -> Result<Cut, Reason> 
     Ok(cut)
 }
 
-/// Operands: image, weights `M x C/group x ...`, bias; ONNX Runtime's fused form adds a summand of the shape of the result.
-pub(super) fn conv(site: &Site<'_>) -> Result<Cut, Reason> {
-    let (image, weights) = (site.dims(0)?, site.dims(1)?);
+/// The weights are `M x C/group x ...`.
+pub(super) fn conv(site: &Site<'_>, operands: &Operands) -> Result<Cut, Reason> {
+    site.has_channels_first()?;
+    let (image, weights) = (site.dims(0)?, site.dims(operands.weights)?);
     if weights.len() != site.out.len() || image.len() != site.out.len() {
         return Err(Reason::Shapes);
     }
     let rows = || site.rows.clone();
     let mut cut = site.whole();
-    if site.operand(3).is_some() {
-        cut = cut.with(3, site.axis, rows());
+    if let Some(summand) = operands.summand.filter(|&summand| site.operand(summand).is_some()) {
+        cut = cut.with(summand, site.axis, rows());
     }
     if site.axis == 0 {
         return Ok(cut.with(0, 0, rows()));
@@ -100,9 +153,11 @@ pub(super) fn conv(site: &Site<'_>) -> Result<Cut, Reason> {
         let touched = window.touched(dim, image[site.axis], &site.rows)?;
         return with_pads(site, cut.with(0, site.axis, touched), &window);
     }
-    cut = cut.with(1, 0, rows());
-    if site.operand(2).is_some() {
-        cut = cut.with(2, 0, rows());
+    cut = cut.with(operands.weights, 0, rows());
+    for &vector in operands.by_channel {
+        if site.operand(vector).is_some() && site.dims(vector)? == [site.extent()] {
+            cut = cut.with(vector, 0, rows());
+        }
     }
     let group = u64::try_from(site.int("group", 1)).map_err(|_| Reason::Attribute("group"))?;
     let filters = weights[0];
@@ -117,14 +172,6 @@ pub(super) fn conv(site: &Site<'_>) -> Result<Cut, Reason> {
     let groups = whole_multiples(&site.rows, of_group)?;
     let channels = groups.start * weights[1]..groups.end * weights[1];
     cut.with(0, 1, channels).with_int("group", groups.end - groups.start)
-}
-
-fn whole_multiples(rows: &Range<u64>, of: u64) -> Result<Range<u64>, Reason> {
-    if rows.start.is_multiple_of(of) && rows.end.is_multiple_of(of) {
-        Ok(rows.start / of..rows.end / of)
-    } else {
-        Err(Reason::Multiple(of))
-    }
 }
 
 /// Operands: image, weights `C x M/group x ...`, bias. Row `i` of the image reaches rows `i * stride - pad` to that plus the reach of the
@@ -149,6 +196,10 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Result<Cut, Reason> {
             };
         }
         return Ok(cut);
+    }
+    // Such padding depends on the size of the result.
+    if site.text("auto_pad", "NOTSET").starts_with("SAME") {
+        return Err(Reason::Attribute("auto_pad"));
     }
     if site.ints("output_shape").is_some_and(|shape| !shape.is_empty()) {
         return Err(Reason::Attribute("output_shape"));
@@ -184,6 +235,7 @@ pub(super) fn conv_transpose(site: &Site<'_>) -> Result<Cut, Reason> {
 
 /// One operand. A window that is rounded up ends in padding that is not stated; in a clone it is, along every axis.
 pub(super) fn pool(site: &Site<'_>) -> Result<Cut, Reason> {
+    site.has_channels_first()?;
     let image = site.dims(0)?;
     if image.len() != site.out.len() {
         return Err(Reason::Shapes);

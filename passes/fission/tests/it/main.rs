@@ -2,8 +2,6 @@
 #![cfg(test)]
 
 mod chains;
-mod interpreter;
 mod net;
 mod rules;
 mod search;
-mod value;

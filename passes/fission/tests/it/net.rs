@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use remat_fission::{Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
 use remat_ir::{Attribute, ElementType, Graph, GraphBuilder, OpSpec, Placement, ResultSpec, TensorId, ValueType};
 use remat_operators::operator;
-
-use crate::interpreter::{evaluate, run};
-use crate::value::Value;
+use remat_testing::{Array, evaluate_all, evaluate_op};
 
 /// A network that is evaluated while it is built: shapes of results are those of their values.
 #[derive(Clone, Default)]
 pub(crate) struct Net {
     builder: GraphBuilder,
-    values: BTreeMap<String, Value>,
-    seed: u64,
+    values: BTreeMap<String, Array>,
 }
 
 pub(crate) fn ints(list: &[i64]) -> Attribute {
@@ -35,46 +32,37 @@ fn tensor(dims: &[usize]) -> ValueType {
 }
 
 impl Net {
-    fn random(&mut self, dims: &[usize]) -> Value {
-        Value::from_fn(dims, |_| {
-            self.seed = self
-                .seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let small = (self.seed >> 33) % 9;
-            let small = small as f64;
-            small - 4.0
-        })
+    /// Numbers that follow from the name.
+    fn number(&mut self, name: &str, dims: &[usize]) {
+        let value = Array::of_name(name, dims.to_vec());
+        self.values.insert(name.to_owned(), value);
     }
 
     /// A graph input of small whole numbers.
     pub(crate) fn input(&mut self, name: &str, dims: &[usize]) -> TensorId {
-        let value = self.random(dims);
-        self.values.insert(name.to_owned(), value);
+        self.number(name, dims);
         self.builder.input(name, tensor(dims)).unwrap()
     }
 
     /// A constant of small whole numbers.
     pub(crate) fn constant(&mut self, name: &str, dims: &[usize]) -> TensorId {
-        let value = self.random(dims);
-        self.values.insert(name.to_owned(), value);
+        self.number(name, dims);
         self.builder.constant(name, tensor(dims)).unwrap()
     }
 
     /// A constant of numbers that the graph does not state.
-    pub(crate) fn numbers(&mut self, name: &str, data: &[f64]) -> TensorId {
+    pub(crate) fn numbers(&mut self, name: &str, data: &[i64]) -> TensorId {
         let dims = vec![data.len()];
         let ty = tensor(&dims);
         let data = data.to_vec();
-        self.values.insert(name.to_owned(), Value { dims, data });
+        self.values.insert(name.to_owned(), Array { dims, data });
         self.builder.constant(name, ty).unwrap()
     }
 
     /// A list of integers that the graph states.
     pub(crate) fn list(&mut self, name: &str, elements: &[i64]) -> TensorId {
-        let data: Vec<f64> = elements.iter().map(|&element| element as f64).collect();
-        let dims = vec![elements.len()];
-        self.values.insert(name.to_owned(), Value { dims, data });
+        let (dims, data) = (vec![elements.len()], elements.to_vec());
+        self.values.insert(name.to_owned(), Array { dims, data });
         let ty = ValueType::tensor(ElementType::Int64, &[elements.len() as u64]);
         self.builder.integers(name, ty, elements.to_vec()).unwrap()
     }
@@ -91,7 +79,7 @@ impl Net {
         self.ops(&[name], op_type, &inputs, attributes)[0]
     }
 
-    /// An op with several results; the op is named as the first one.
+    /// An op with several results; the op is named as the first one. Its type may have a domain before it: `com.microsoft::QuickGelu`.
     pub(crate) fn ops(
         &mut self,
         results: &[&str],
@@ -99,10 +87,9 @@ impl Net {
         inputs: &[Option<TensorId>],
         attributes: &[(&str, Attribute)],
     ) -> Vec<TensorId> {
+        let (domain, op_type) = op_type.split_once("::").unwrap_or(("", op_type));
         let mut spec = OpSpec::new(results[0], op_type);
-        if matches!(op_type, "FusedConv" | "FusedMatMul" | "SkipLayerNormalization") {
-            spec.domain = "com.microsoft".to_owned();
-        }
+        spec.domain = domain.to_owned();
         spec.inputs = inputs.to_vec();
         spec.attributes = attributes
             .iter()
@@ -116,14 +103,14 @@ impl Net {
         };
         let name = |input: TensorId| &self.builder.graph().tensors[input].name;
         let mut op = remat_ir::Op::on_memory(remat_ir::OpKind::Compute, TensorId::new(0), results[0]);
-        op.op_type = op_type.to_owned();
+        (op.domain, op.op_type) = (spec.domain.clone(), op_type.to_owned());
         op.attributes = spec.attributes.clone();
         op.outputs = vec![None; results.len()];
-        let operands: Vec<Option<&Value>> = inputs
+        let operands: Vec<Option<&Array>> = inputs
             .iter()
             .map(|input| input.map(|input| &self.values[name(input)]))
             .collect();
-        let values = evaluate(&op, &operands);
+        let values = evaluate_op(&op, &operands);
         for (result, value) in results.iter().zip(values) {
             let ty = tensor(&value.dims);
             let name = (*result).to_owned();
@@ -155,7 +142,7 @@ impl Net {
         };
         let given = self.values.keys().filter(is_given);
         let given = given.map(|name| (name.clone(), self.values[name].clone())).collect();
-        let values = run(&tiled, &given);
+        let values = evaluate_all(&tiled, &given);
         for op in &tiled.ops {
             for (output, part) in op.outputs.iter().zip(&op.parts) {
                 let (Some(output), Some(part)) = (output, part) else {

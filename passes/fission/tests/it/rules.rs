@@ -109,7 +109,7 @@ proptest! {
         let mut y = net.op("y0", "Conv", &[x, weights, bias], &attributes);
         if fused {
             let summand = net.op("s", "Relu", &[y], &[]);
-            y = net.op("y", "FusedConv", &[x, weights, bias, summand], &attributes);
+            y = net.op("y", "com.microsoft::FusedConv", &[x, weights, bias, summand], &attributes);
         } else {
             y = net.op("y", "Relu", &[y], &[]);
         }
@@ -189,7 +189,7 @@ proptest! {
         let mut net = Net::default();
         let x = net.input("x", &[2, 3, h, w]);
         let (h, w) = (i64::try_from(h).unwrap(), i64::try_from(w).unwrap());
-        let by = net.numbers("factors", &[1.0, 1.0, factor as f64, factor as f64]);
+        let by = net.numbers("factors", &[1, 1, factor, factor]);
         let to = net.list("sizes", &[2, 3, h * factor, w * factor]);
         let (how, rounding) = if half { ("half_pixel", "round_prefer_floor") } else { ("asymmetric", "floor") };
         let attributes = [
@@ -212,7 +212,7 @@ proptest! {
         let flip = |swap: bool, a: usize, b: usize| if swap { [b, a] } else { [a, b] };
         let (a, b) = (flip(ta, m, k), flip(tb, k, n));
         let attributes = [("transA", int(i64::from(ta))), ("transB", int(i64::from(tb)))];
-        let net = single("FusedMatMul", &[("x", &[batch, 3, a[0], a[1]]), ("b", &[batch, 3, b[0], b[1]])], &attributes);
+        let net = single("com.microsoft::FusedMatMul", &[("x", &[batch, 3, a[0], a[1]]), ("b", &[batch, 3, b[0], b[1]])], &attributes);
         prop_assert_eq!(axes_of(&net), IMAGES);
         let net = single("MatMul", &[("x", &[batch, 3, m, k]), ("w", &[k, n])], &[]);
         prop_assert_eq!(axes_of(&net), IMAGES);
@@ -260,15 +260,27 @@ fn normalized_axes_stay_whole() {
     let net = single("Softmax", &[image], &[("axis", int(-1))]);
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels, Axis::Rows]);
     let net = single("Softmax", &[image], &[("axis", int(1))]);
-    assert_eq!(axes_of(&net), [Axis::Batch]);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+    // In models of early operator sets.
+    for attributes in [vec![("axis", int(1)), ("flattens", int(1))], vec![("flattens", int(1))]] {
+        assert_eq!(axes_of(&single("LogSoftmax", &[image], &attributes)), [Axis::Batch]);
+    }
     let net = single("LayerNormalization", &[image, ("w", &[4, 5])], &[("axis", int(2))]);
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels]);
-    let net = single("SkipLayerNormalization", &[image, ("s", &[2, 3, 4, 5])], &[]);
+    let net = single(
+        "com.microsoft::SkipLayerNormalization",
+        &[image, ("s", &[2, 3, 4, 5])],
+        &[],
+    );
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels, Axis::Rows]);
     let net = single("InstanceNormalization", &[image, ("w", &[3]), ("wb", &[3])], &[]);
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels]);
-    let net = single("GroupNormalization", &[image], &[]);
-    assert_eq!(axes_of(&net), [Axis::Batch]);
+    for (vectors, groups) in [(6, 3), (3, 3), (6, 1)] {
+        let operands: [(&str, &[usize]); 3] = [("x", &[2, 6, 4, 5]), ("w", &[vectors]), ("wb", &[vectors])];
+        let net = single("GroupNormalization", &operands, &[("num_groups", int(groups))]);
+        let expected = [Axis::Batch, Axis::Channels];
+        assert_eq!(axes_of(&net), if groups == 1 { &expected[..1] } else { &expected });
+    }
     let net = single("GlobalAveragePool", &[image], &[]);
     assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels]);
     let vectors = [image, ("w", &[3]), ("wb", &[3]), ("wm", &[3]), ("wv", &[3])];
@@ -392,4 +404,196 @@ fn gathered_rows_of_unknown_indices_and_tuples_follow_the_indices() {
         let done = net.check_stretch("z", "z", 2, axis, Mode::Again);
         assert_eq!(done.is_ok(), axis == Axis::Batch);
     }
+}
+
+#[test]
+fn paddings_that_follow_from_the_image_are_stated() {
+    for auto in ["SAME_UPPER", "SAME_LOWER", "VALID"] {
+        for (stride, dilation) in [(1, 1), (2, 1), (3, 1), (2, 2)] {
+            let attributes = [
+                ("auto_pad", text(auto)),
+                ("strides", ints(&[stride, 1])),
+                ("dilations", ints(&[dilation, dilation])),
+            ];
+            let net = single("Conv", &[("x", &[2, 4, 14, 13]), ("w", &[4, 4, 3, 2])], &attributes);
+            assert_eq!(axes_of(&net), IMAGES, "{auto} {stride} {dilation}");
+            let mut pool = attributes.to_vec();
+            pool.push(("kernel_shape", ints(&[3, 2])));
+            for op_type in ["MaxPool", "AveragePool"] {
+                let net = single(op_type, &[("x", &[2, 4, 14, 13])], &pool);
+                assert_eq!(axes_of(&net), IMAGES, "{op_type} {auto} {stride} {dilation}");
+            }
+        }
+    }
+}
+
+#[test]
+fn quantized_operators_take_scales_of_channels_with_them() {
+    let scales = |channels: usize| if channels > 1 { vec![channels] } else { vec![] };
+    for (channels, group) in [(1, 1), (4, 1), (4, 2), (4, 4)] {
+        let by_channel = scales(channels);
+        let operands: [(&str, &[usize]); 9] = [
+            ("x", &[2, 4, 6, 7]),
+            ("ws", &[]),
+            ("wz", &[]),
+            ("w", &[4, 4 / group, 3, 3]),
+            ("wws", &by_channel),
+            ("wwz", &by_channel),
+            ("wys", &[]),
+            ("wyz", &[1]),
+            ("wb", &[4]),
+        ];
+        let attributes = [("pads", ints(&[1; 4])), ("group", int(i64::try_from(group).unwrap()))];
+        for op_type in ["QLinearConv", "com.microsoft::QLinearConv"] {
+            assert_eq!(
+                axes_of(&single(op_type, &operands, &attributes)),
+                IMAGES,
+                "{op_type} {channels} {group}"
+            );
+        }
+        let operands = [operands[0], operands[3], operands[1], operands[5]];
+        assert_eq!(axes_of(&single("ConvInteger", &operands, &attributes)), IMAGES);
+    }
+    let last = [("channels_last", int(1))];
+    let pooled: [(&str, &[usize]); 5] = [
+        ("x", &[2, 4, 6, 7]),
+        ("ws", &[]),
+        ("wz", &[]),
+        ("wys", &[]),
+        ("wyz", &[]),
+    ];
+    let net = single("com.microsoft::QLinearGlobalAveragePool", &pooled, &[]);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels]);
+    assert_eq!(
+        axes_of(&single("com.microsoft::QLinearGlobalAveragePool", &pooled, &last)),
+        []
+    );
+    let window = [("kernel_shape", ints(&[3, 3])), ("pads", ints(&[1; 4]))];
+    assert_eq!(
+        axes_of(&single("com.microsoft::QLinearAveragePool", &pooled, &window)),
+        IMAGES
+    );
+    let softmax = [("axis", int(2)), ("opset", int(13))];
+    let net = single("com.microsoft::QLinearSoftmax", &pooled, &softmax);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Channels, Axis::Columns]);
+    let pair: [(&str, &[usize]); 8] = [
+        ("x", &[2, 4, 6, 7]),
+        ("ws", &[]),
+        ("wz", &[]),
+        ("b", &[4, 1, 1]),
+        ("wbs", &[]),
+        ("wbz", &[]),
+        ("wys", &[]),
+        ("wyz", &[]),
+    ];
+    assert_eq!(axes_of(&single("com.microsoft::QLinearAdd", &pair, &[])), IMAGES);
+    let pieces: [(&str, &[usize]); 8] = [
+        ("wys", &[]),
+        ("wyz", &[]),
+        ("x", &[2, 3, 4, 5]),
+        ("ws", &[]),
+        ("wz", &[]),
+        ("b", &[2, 2, 4, 5]),
+        ("wbs", &[]),
+        ("wbz", &[]),
+    ];
+    let net = single("com.microsoft::QLinearConcat", &pieces, &[("axis", int(1))]);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+}
+
+#[test]
+fn quantized_products_are_cut_where_scales_are_single_numbers() {
+    for (of_rows, of_columns) in [(1, 1), (1, 6), (4, 6)] {
+        let (left, right) = ([of_rows], [of_columns]);
+        let operands: [(&str, &[usize]); 8] = [
+            ("x", &[4, 5]),
+            ("wxs", &left),
+            ("wxz", &left),
+            ("w", &[5, 6]),
+            ("wws", &right),
+            ("wwz", &right),
+            ("wys", &[]),
+            ("wyz", &[]),
+        ];
+        let net = single("QLinearMatMul", &operands, &[]);
+        assert_eq!(tiles(&net, Axis::Rows), of_rows == 1);
+        assert!(tiles(&net, Axis::Columns));
+        let integers = [operands[0], operands[3], operands[1], operands[4]];
+        let net = single("MatMulInteger", &integers, &[]);
+        assert_eq!(
+            (tiles(&net, Axis::Rows), tiles(&net, Axis::Columns)),
+            (of_rows == 1, true)
+        );
+        let gemm: Vec<(&str, &[usize])> = [&operands[..6], &[("wb", &[6])], &operands[6..]].concat();
+        let net = single("com.microsoft::QGemm", &gemm, &[]);
+        assert_eq!(
+            (tiles(&net, Axis::Rows), tiles(&net, Axis::Columns)),
+            (of_rows == 1, true)
+        );
+    }
+    let operands: [(&str, &[usize]); 5] = [("x", &[4, 5]), ("w", &[5, 6]), ("ws", &[6]), ("wz", &[6]), ("wb", &[6])];
+    let net = single("com.microsoft::DynamicQuantizeMatMul", &operands, &[]);
+    assert!(!tiles(&net, Axis::Rows), "all rows are looked at for the scale");
+    assert!(tiles(&net, Axis::Columns));
+}
+
+#[test]
+fn pads_of_some_axes_only() {
+    let mut net = Net::default();
+    let x = net.input("x", &[2, 3, 6, 6]);
+    let pads = net.list("pads", &[1, 2, 0, 1]);
+    let value = net.constant("value", &[]);
+    let axes = net.list("axes", &[-1, 2]);
+    let y = net.op("y", "Pad", &[x, pads, value, axes], &[]);
+    net.output(y);
+    assert_eq!(axes_of(&net), IMAGES);
+}
+
+#[test]
+fn broadcast_and_repeated_axes() {
+    let mut net = Net::default();
+    let x = net.input("x", &[3, 1, 5]);
+    let shape = net.list("shape", &[2, 1, 4, 5]);
+    let y = net.op("y", "Expand", &[x, shape], &[]);
+    net.output(y);
+    assert_eq!(axes_of(&net), IMAGES);
+    let mut net = Net::default();
+    let x = net.input("x", &[2, 3, 4, 5]);
+    let copies = net.list("copies", &[1, 2, 1, 1]);
+    let y = net.op("y", "Tile", &[x, copies], &[]);
+    net.output(y);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+}
+
+#[test]
+fn blocks_of_pixels_stay_together() {
+    let side = ("blocksize", int(2));
+    let net = single("DepthToSpace", &[("x", &[2, 8, 4, 5])], std::slice::from_ref(&side));
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+    let net = single(
+        "DepthToSpace",
+        &[("x", &[2, 8, 4, 5])],
+        &[side.clone(), ("mode", text("CRD"))],
+    );
+    assert_eq!(axes_of(&net), IMAGES);
+    let net = single("SpaceToDepth", &[("x", &[2, 2, 8, 6])], &[side]);
+    assert_eq!(axes_of(&net), [Axis::Batch, Axis::Rows, Axis::Columns]);
+}
+
+#[test]
+fn letters_of_the_result_of_a_sum_are_axes() {
+    let attention: [(&str, &[usize]); 2] = [("x", &[2, 3, 4, 6]), ("b", &[2, 3, 5, 6])];
+    for equation in ["bhqc,bhkc->bhqk", "...qc,...kc->...qk", "bhqc, bhkc -> bhqk"] {
+        let net = single("Einsum", &attention, &[("equation", text(equation))]);
+        assert_eq!(axes_of(&net), IMAGES, "{equation}");
+    }
+    let net = single(
+        "Einsum",
+        &[("x", &[4, 3]), ("b", &[3, 5])],
+        &[("equation", text("ij,jk"))],
+    );
+    assert!(tiles(&net, Axis::Rows) && tiles(&net, Axis::Columns));
+    let net = single("Einsum", &[("x", &[4, 4, 3])], &[("equation", text("iik->ik"))]);
+    assert!(!tiles(&net, Axis::Rows), "a diagonal");
+    assert!(tiles(&net, Axis::Columns));
 }

@@ -1,5 +1,7 @@
 //! Arrays of integers.
 
+use std::ops::Range;
+
 /// A dense array in row-major order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Array {
@@ -27,6 +29,17 @@ impl Array {
             dims,
             data: (0..count).map(|_| next()).collect(),
         }
+    }
+
+    /// A part of it: rows of every axis.
+    #[must_use]
+    pub fn part(&self, ranges: &[Range<u64>]) -> Self {
+        let small = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+        let dims = ranges.iter().map(|rows| small(rows.end - rows.start)).collect();
+        Self::from_fn(dims, |at| {
+            let at = at.iter().zip(ranges).map(|(&at, rows)| at + small(rows.start));
+            self.at(&at.collect::<Vec<usize>>())
+        })
     }
 
     /// An array of these elements, by place.

@@ -7,8 +7,10 @@
 #![expect(clippy::cast_possible_wrap, reason = "the shapes of tests are small")]
 
 mod array;
+mod einsum;
 mod loops;
 mod movement;
+mod quantized;
 mod reduce;
 mod window;
 
@@ -21,36 +23,35 @@ pub use array::Array;
 /// The graph outputs by name, for inputs and constants that follow from their names.
 ///
 /// # Panics
-/// If the graph has an op or a type that is not known here, an op that repeats or moves memory, or one that cannot be computed.
+/// As [`evaluate_all`].
 #[must_use]
 pub fn evaluate(graph: &Graph) -> BTreeMap<String, Array> {
-    let mut values: BTreeMap<TensorId, Array> = BTreeMap::new();
+    let all = evaluate_all(graph, &BTreeMap::new());
+    let output = |&id: &TensorId| {
+        let name = &graph.tensors[id].name;
+        (name.clone(), all[name].clone())
+    };
+    graph.outputs.iter().map(output).collect()
+}
+
+/// Every tensor by name. Inputs and constants are those in `given`, what the graph states of them, or what follows from their names.
+///
+/// # Panics
+/// If the graph has an op or a type that is not known here, an op that repeats or moves memory, or one that cannot be computed.
+#[must_use]
+pub fn evaluate_all(graph: &Graph, given: &BTreeMap<String, Array>) -> BTreeMap<String, Array> {
+    let mut values: BTreeMap<String, Array> = BTreeMap::new();
     for (id, tensor) in graph.tensors.iter_enumerated() {
-        if tensor.producer.is_some() {
-            continue;
+        if tensor.producer.is_none() {
+            let value = given.get(&tensor.name).cloned();
+            values.insert(tensor.name.clone(), value.unwrap_or_else(|| source(graph, id)));
         }
-        let dims = tensor
-            .ty
-            .known_shape()
-            .unwrap_or_else(|| panic!("the shape of `{}`", tensor.name));
-        let dims: Vec<usize> = dims
-            .iter()
-            .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
-            .collect();
-        let is_known = graph.storages[tensor.storage].class == StorageClass::Constant;
-        let value = match graph.values.get(&id).filter(|_| is_known) {
-            Some(elements) => Array {
-                dims,
-                data: elements.clone(),
-            },
-            None => Array::of_name(&tensor.name, dims),
-        };
-        values.insert(id, value);
     }
     for op in &graph.ops {
         assert_eq!(op.kind, OpKind::Compute, "op `{}`", op.name);
-        let operands: Vec<Option<&Array>> = op.inputs.iter().map(|&input| values.get(&input?)).collect();
-        let results = Call { op, operands }.run();
+        let operand = |input: &Option<TensorId>| values.get(&graph.tensors[(*input)?].name);
+        let operands: Vec<Option<&Array>> = op.inputs.iter().map(operand).collect();
+        let results = evaluate_op(op, &operands);
         for (&result, value) in op.outputs.iter().zip(results) {
             if let Some(result) = result {
                 let tensor = &graph.tensors[result];
@@ -58,12 +59,41 @@ pub fn evaluate(graph: &Graph) -> BTreeMap<String, Array> {
                     let is: Vec<u64> = value.dims.iter().map(|&dim| dim as u64).collect();
                     assert_eq!(is, dims, "the shape of `{}`", tensor.name);
                 }
-                values.insert(result, value);
+                values.insert(tensor.name.clone(), value);
             }
         }
     }
-    let output = |&id: &TensorId| (graph.tensors[id].name.clone(), values[&id].clone());
-    graph.outputs.iter().map(output).collect()
+    values
+}
+
+/// The results of an op for these operands.
+///
+/// # Panics
+/// If it cannot be computed.
+#[must_use]
+pub fn evaluate_op(op: &Op, operands: &[Option<&Array>]) -> Vec<Array> {
+    let operands = operands.to_vec();
+    Call { op, operands }.run()
+}
+
+/// What an input or constant is, as far as the graph does not say it: scales of an interpolation double all axes but the first two.
+fn source(graph: &Graph, id: TensorId) -> Array {
+    let tensor = &graph.tensors[id];
+    let dims = tensor.ty.known_shape();
+    let dims = dims.unwrap_or_else(|| panic!("the shape of `{}`", tensor.name));
+    let small = |&dim: &u64| usize::try_from(dim).unwrap_or(usize::MAX);
+    let dims: Vec<usize> = dims.iter().map(small).collect();
+    let is_constant = graph.storages[tensor.storage].class == StorageClass::Constant;
+    if let Some(elements) = graph.values.get(&id).filter(|_| is_constant) {
+        let data = elements.clone();
+        return Array { dims, data };
+    }
+    let scales = |op: &Op| op.op_type == "Resize" && op.inputs.get(2) == Some(&Some(id));
+    if graph.ops.iter().any(scales) {
+        let data = (0..dims[0]).map(|axis| if axis < 2 { 1 } else { 2 }).collect();
+        return Array { dims, data };
+    }
+    Array::of_name(&tensor.name, dims)
 }
 
 /// An op with its operands.
@@ -78,8 +108,18 @@ impl Call<'_> {
             _ if self.op.domain == "linalg" => self.loops(),
             "pad" if self.op.domain == "tensor" => self.pad_by_attributes(),
             "Conv" | "FusedConv" => self.conv(),
+            "ConvInteger" | "QLinearConv" => self.quantized_conv(),
+            "QLinearMatMul" | "MatMulInteger" | "QGemm" | "MatMulIntegerToFloat" | "DynamicQuantizeMatMul" => {
+                self.quantized_matmul()
+            }
+            "QLinearConcat" => self.quantized_concat(),
+            "Einsum" => self.einsum(),
+            "Expand" => self.expand(),
+            "Tile" => self.tile(),
+            "DepthToSpace" => self.depth_to_space(),
+            "SpaceToDepth" => self.space_to_depth(),
             "ConvTranspose" => self.conv_transpose(),
-            "MaxPool" | "AveragePool" => self.pool(),
+            "MaxPool" | "AveragePool" | "QLinearAveragePool" => self.pool(),
             "MatMul" | "FusedMatMul" => self.matmul(),
             "Gemm" | "FusedGemm" => self.gemm(),
             "Resize" => self.resize(),
@@ -93,11 +133,12 @@ impl Call<'_> {
             "Squeeze" | "Unsqueeze" => self.squeeze(),
             "Gather" => self.gather(),
             "GatherND" => self.gather_nd(),
-            "Softmax" | "LogSoftmax" => self.along_axis(false),
+            "QuantizeLinear" | "DequantizeLinear" => self.quantize(),
+            "Softmax" | "LogSoftmax" | "QLinearSoftmax" => self.along_axis(false),
             "LayerNormalization" | "SkipLayerNormalization" | "SimplifiedLayerNormalization" => self.along_axis(true),
             "InstanceNormalization" | "GroupNormalization" => self.image_norm(),
             "BatchNormalization" => self.batch_norm(),
-            "GlobalAveragePool" | "GlobalMaxPool" => self.global_pool(),
+            "GlobalAveragePool" | "GlobalMaxPool" | "QLinearGlobalAveragePool" => self.global_pool(),
             name if name.starts_with("Reduce") => self.reduce(),
             _ => self.elementwise(),
         }]

@@ -1,7 +1,7 @@
 //! Ops that move elements.
 
 use super::Call;
-use super::array::Array;
+use super::array::{Array, broadcast};
 
 /// A number of rows or a place that an element of an operand or attribute states.
 fn place(number: i64) -> usize {
@@ -211,20 +211,66 @@ impl Call<'_> {
         })
     }
 
-    /// By whole scales: the sizes, or twice the axes that have two and more after the batch where only scales are given.
+    pub(super) fn expand(&self) -> Array {
+        let x = self.operand(0);
+        let shape: Vec<usize> = self.operand(1).data.iter().map(|&dim| place(dim)).collect();
+        Array::from_fn(broadcast(&x.dims, &shape), |at| x.at_right(at))
+    }
+
+    pub(super) fn tile(&self) -> Array {
+        let x = self.operand(0);
+        let dims = x.dims.iter().zip(&self.operand(1).data);
+        let dims = dims.map(|(&dim, &copies)| dim * place(copies)).collect();
+        Array::from_fn(dims, |at| {
+            let at = at.iter().zip(&x.dims).map(|(&at, &dim)| at % dim);
+            x.at(&at.collect::<Vec<usize>>())
+        })
+    }
+
+    pub(super) fn depth_to_space(&self) -> Array {
+        let x = self.operand(0);
+        let side = place(self.int("blocksize", 1));
+        let channels = x.dims[1] / (side * side);
+        let dims = vec![x.dims[0], channels, x.dims[2] * side, x.dims[3] * side];
+        let is_crd = self.text("mode") == Some("CRD");
+        Array::from_fn(dims, |at| {
+            let inside = at[2] % side * side + at[3] % side;
+            let channel = if is_crd {
+                at[1] * side * side + inside
+            } else {
+                inside * channels + at[1]
+            };
+            x.at(&[at[0], channel, at[2] / side, at[3] / side])
+        })
+    }
+
+    pub(super) fn space_to_depth(&self) -> Array {
+        let x = self.operand(0);
+        let side = place(self.int("blocksize", 1));
+        let channels = x.dims[1];
+        let dims = vec![x.dims[0], channels * side * side, x.dims[2] / side, x.dims[3] / side];
+        Array::from_fn(dims, |at| {
+            let (inside, channel) = (at[1] / channels, at[1] % channels);
+            x.at(&[
+                at[0],
+                channel,
+                at[2] * side + inside / side,
+                at[3] * side + inside % side,
+            ])
+        })
+    }
+
+    /// By whole scales.
     pub(super) fn resize(&self) -> Array {
         let x = self.operand(0);
-        let scales = match self.given(3) {
+        let scales: Vec<usize> = match self.given(3) {
             Some(sizes) => sizes
                 .data
                 .iter()
                 .zip(&x.dims)
                 .map(|(&size, &dim)| place(size) / dim)
                 .collect(),
-            None => {
-                let scale = |axis: usize| 1 + usize::from(axis >= 2);
-                (0..x.dims.len()).map(scale).collect::<Vec<usize>>()
-            }
+            None => self.operand(2).data.iter().map(|&scale| place(scale)).collect(),
         };
         let dims = x.dims.iter().zip(&scales).map(|(&dim, &scale)| dim * scale).collect();
         let is_linear = self.text("mode") == Some("linear");

@@ -15,7 +15,10 @@ fn turned(at: &[usize], turn: bool) -> Vec<usize> {
 
 impl Call<'_> {
     pub(super) fn matmul(&self) -> Array {
-        let (a, b) = (self.operand(0), self.operand(1));
+        self.product(self.operand(0), self.operand(1))
+    }
+
+    pub(super) fn product(&self, a: &Array, b: &Array) -> Array {
         let turn = |name: &str| self.int(name, 0) != 0;
         let (a_dims, b_dims) = (turned(&a.dims, turn("transA")), turned(&b.dims, turn("transB")));
         let (rank_a, rank_b) = (a_dims.len(), b_dims.len());
@@ -72,8 +75,14 @@ impl Call<'_> {
     pub(super) fn along_axis(&self, to_the_end: bool) -> Array {
         let x = self.operand(0);
         let rank = x.dims.len();
-        let axis = self.axis(self.int("axis", -1), rank);
-        let axes: Vec<usize> = if to_the_end { (axis..rank).collect() } else { vec![axis] };
+        let is_early = self.int("flattens", 0) != 0 || self.int("opset", 13) < 13;
+        let default = if is_early { 1 } else { -1 };
+        let axis = self.axis(self.int("axis", default), rank);
+        let axes: Vec<usize> = if to_the_end || is_early {
+            (axis..rank).collect()
+        } else {
+            vec![axis]
+        };
         let image = match self.op.op_type.as_str() {
             "SkipLayerNormalization" => {
                 let skip = self.operand(1);
@@ -89,19 +98,29 @@ impl Call<'_> {
         })
     }
 
-    /// Instance and group normalization: the first over the axes from 2 on, the second over those from 1 on.
+    /// Instance and group normalization: over the axes from 2 on, the second over the channels of a group, too.
     pub(super) fn image_norm(&self) -> Array {
         let x = self.operand(0);
-        let first = if self.op.op_type == "InstanceNormalization" {
-            2
-        } else {
-            1
+        let channels = x.dims[1];
+        let groups = match self.op.op_type.as_str() {
+            "GroupNormalization" => usize::try_from(self.int("num_groups", 1)).unwrap_or(1),
+            _ => channels,
         };
-        let axes: Vec<usize> = (first..x.dims.len()).collect();
+        let each_group = channels / groups;
+        let axes: Vec<usize> = (2..x.dims.len()).collect();
         Array::from_fn(x.dims.clone(), |at| {
-            let own = mixed(x.at(at), self.over(x, &axes, at));
+            let group = at[1] / each_group;
+            let mut own = x.at(at);
+            for channel in group * each_group..(group + 1) * each_group {
+                let mut at = at.to_vec();
+                at[1] = channel;
+                own = mixed(own, self.over(x, &axes, &at));
+            }
             let further = self.operands.iter().skip(1).flatten();
-            further.fold(own, |value, array| mixed(value, array.at(&at[1..2])))
+            further.fold(own, |value, array| {
+                let place = if array.dims[0] == channels { at[1] } else { group };
+                mixed(value, array.at(&[place]))
+            })
         })
     }
 
@@ -121,7 +140,9 @@ impl Call<'_> {
             .iter()
             .enumerate()
             .map(|(axis, &dim)| if axis < 2 { dim } else { 1 });
-        Array::from_fn(dims.collect(), |at| self.over(x, &axes, at))
+        Array::from_fn(dims.collect(), |at| {
+            self.with_single_numbers(self.over(x, &axes, at), 1)
+        })
     }
 
     pub(super) fn reduce(&self) -> Array {

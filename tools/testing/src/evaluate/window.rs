@@ -13,26 +13,41 @@ struct Windows {
 }
 
 impl Windows {
-    fn of(call: &Call<'_>, kernel: &[usize]) -> Self {
+    fn of(call: &Call<'_>, kernel: &[usize], image: &[usize]) -> Self {
         let rank = kernel.len();
         let ones = || vec![1; rank];
         let is_padded = matches!(call.text("auto_pad"), None | Some("NOTSET"));
-        assert!(
-            is_padded || call.text("auto_pad") == Some("VALID"),
-            "auto_pad of `{}`",
-            call.op.name
-        );
         let pads = call
             .ints("pads")
             .filter(|_| is_padded)
             .unwrap_or_else(|| vec![0; 2 * rank]);
-        Self {
+        let mut windows = Self {
             kernel: kernel.to_vec(),
             strides: call.ints("strides").unwrap_or_else(ones),
             dilations: call.ints("dilations").unwrap_or_else(ones),
             begins: pads[..rank].to_vec(),
             ends: pads[rank..].to_vec(),
+        };
+        let same = call
+            .text("auto_pad")
+            .and_then(|auto_pad| auto_pad.strip_prefix("SAME_"));
+        for axis in (0..rank).filter(|_| same.is_some()) {
+            // As many windows as rows, divided by the stride and rounded up.
+            let rows = image[axis] as i64;
+            let mut sum = 0;
+            while windows.count(axis, image[axis], false) < image[axis].div_ceil(windows.strides[axis] as usize) {
+                sum += 1;
+                let less = sum / 2;
+                let (begin, end) = if same == Some("UPPER") {
+                    (less, sum - less)
+                } else {
+                    (sum - less, less)
+                };
+                (windows.begins[axis], windows.ends[axis]) = (begin, end);
+                assert!(sum <= rows + windows.reach(axis), "auto_pad of `{}`", call.op.name);
+            }
         }
+        windows
     }
 
     /// From the first to the last row of a window, the last one excluded.
@@ -66,15 +81,29 @@ impl Windows {
 
 impl Call<'_> {
     pub(super) fn conv(&self) -> Array {
-        let (x, w) = (self.operand(0), self.operand(1));
-        let windows = Windows::of(self, &w.dims[2..]);
+        let sums = self.convolved(1);
+        Array::from_fn(sums.dims.clone(), |at| {
+            let bias = self.given(2).map_or(0, |bias| bias.at(&at[1..2]));
+            let sum = sums.at(at).wrapping_add(bias);
+            let sum = sum.wrapping_add(self.given(3).map_or(0, |summand| summand.at(at)));
+            match self.text("activation") {
+                Some(_) => sum.max(0),
+                None => sum,
+            }
+        })
+    }
+
+    /// The sums of products by the weights of an operand.
+    pub(super) fn convolved(&self, weights: usize) -> Array {
+        let (x, w) = (self.operand(0), self.operand(weights));
+        let windows = Windows::of(self, &w.dims[2..], &x.dims[2..]);
         let groups = usize::try_from(self.int("group", 1)).unwrap_or(1);
         assert_eq!(x.dims[1], w.dims[1] * groups, "channels of `{}`", self.op.name);
         let mut dims = vec![x.dims[0], w.dims[0]];
         dims.extend((0..windows.kernel.len()).map(|axis| windows.count(axis, x.dims[axis + 2], false)));
         Array::from_fn(dims, |at| {
             let first = at[1] / (w.dims[0] / groups) * w.dims[1];
-            let mut sum = self.given(2).map_or(0, |bias| bias.at(&at[1..2]));
+            let mut sum = 0_i64;
             each(&windows.kernel, |tap| {
                 let Some(rows) = windows.rows(&at[2..], tap, &x.dims[2..]) else {
                     return;
@@ -84,17 +113,13 @@ impl Call<'_> {
                     sum = sum.wrapping_add(element.wrapping_mul(w.at(&[&[at[1], channel][..], tap].concat())));
                 }
             });
-            let sum = sum.wrapping_add(self.given(3).map_or(0, |summand| summand.at(at)));
-            match self.text("activation") {
-                Some(_) => sum.max(0),
-                None => sum,
-            }
+            sum
         })
     }
 
     pub(super) fn conv_transpose(&self) -> Array {
         let (x, w) = (self.operand(0), self.operand(1));
-        let windows = Windows::of(self, &w.dims[2..]);
+        let windows = Windows::of(self, &w.dims[2..], &x.dims[2..]);
         let rank = windows.kernel.len();
         let more = self.ints("output_padding").unwrap_or_else(|| vec![0; rank]);
         let rows = |axis: usize| {
@@ -131,7 +156,7 @@ impl Call<'_> {
         let x = self.operand(0);
         let kernel = self.ints("kernel_shape").unwrap_or_default();
         let kernel: Vec<usize> = kernel.iter().map(|&k| usize::try_from(k).unwrap_or(0)).collect();
-        let windows = Windows::of(self, &kernel);
+        let windows = Windows::of(self, &kernel, &x.dims[2..]);
         let round_up = self.int("ceil_mode", 0) != 0;
         let mut dims = x.dims[..2].to_vec();
         dims.extend((0..kernel.len()).map(|axis| windows.count(axis, x.dims[axis + 2], round_up)));
@@ -148,7 +173,7 @@ impl Call<'_> {
             });
             match self.op.op_type.as_str() {
                 "MaxPool" => most,
-                _ => mixed(sum, count),
+                _ => self.with_single_numbers(mixed(sum, count), 1),
             }
         })
     }

@@ -1,6 +1,8 @@
 //! Ops whose results depend on all of some axes and on one row of the others: normalizations, reductions; quantization, which has a scale for
 //! every row of an axis.
 
+use remat_ir::Attribute;
+
 use super::super::site::{NoWay, Site, Way, axis};
 
 /// The first operand has the shape of the result, or the axes from `from` on are reduced to one; those must be whole.
@@ -19,13 +21,15 @@ fn same<'a>(site: &Site<'a>, dependent: impl Fn(usize) -> bool) -> Result<Way<'a
     Ok(way)
 }
 
-/// Further operands are vectors over the channels.
+/// Further operands are vectors over the channels, or single numbers.
 fn with_channels<'a>(site: &Site<'a>, mut way: Way<'a>) -> Result<Way<'a>, NoWay> {
     for operand in (1..site.op.inputs.len()).filter(|&operand| site.has(operand)) {
-        if site.dims(operand)? != site.out[1..2] {
+        let dims = site.dims(operand)?;
+        if dims == site.out[1..2] {
+            way = way.with_axis(operand, 0, &site.part[1]);
+        } else if dims.iter().any(|&dim| dim != 1) || dims.len() > 1 {
             return Err(format!("operand {operand} is no vector over the channels"));
         }
-        way = way.with_axis(operand, 0, &site.part[1]);
     }
     Ok(way)
 }
@@ -39,6 +43,7 @@ fn image(site: &Site<'_>) -> Result<(), NoWay> {
 
 /// Each channel of each image by itself.
 pub(super) fn per_channel<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    super::channels_first(site)?;
     image(site)?;
     with_channels(site, same(site, |axis| axis > 1)?)
 }
@@ -46,6 +51,35 @@ pub(super) fn per_channel<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
 /// Each image by itself.
 pub(super) fn per_image<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     same(site, |axis| axis > 0)
+}
+
+/// Each group of channels of each image by itself; scale and bias have a number for each channel, or for each group.
+pub(super) fn group_norm<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    image(site)?;
+    if site.is_whole(1) {
+        return per_image(site);
+    }
+    let groups = u64::try_from(site.int("num_groups", 0)).unwrap_or(0);
+    let each = site.out[1]
+        .checked_div(groups)
+        .filter(|&each| each > 0 && each * groups == site.out[1]);
+    let each = each.ok_or("its groups are not understood")?;
+    let (start, end) = (site.part[1].start, site.part[1].end);
+    if start % each != 0 || end % each != 0 {
+        return Err("it cuts a group".to_owned());
+    }
+    let own = start / each..end / each;
+    let mut way = same(site, |axis| axis > 1)?;
+    for operand in (1..site.op.inputs.len()).filter(|&operand| site.has(operand)) {
+        let part = match site.dims(operand)?.as_slice() {
+            [numbers] if *numbers == site.out[1] => &site.part[1],
+            [numbers] if *numbers == groups => &own,
+            _ => return Err(format!("operand {operand} does not fit its channels")),
+        };
+        way = way.with_axis(operand, 0, part);
+    }
+    let count = i64::try_from(own.end - own.start).map_err(|_| "its groups are not understood")?;
+    Ok(way.allow("num_groups", vec![Some(Attribute::Int(count))]))
 }
 
 /// With statistics that are given, each element by itself.
@@ -57,14 +91,16 @@ pub(super) fn batch_norm<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     with_channels(site, same(site, |_| false)?)
 }
 
-/// Up to version 12 of the operators the default axis is 1 and all axes after it are summed over, too; what holds for both is taken.
+/// Sums over one axis, by default the last one. Up to version 12 of the operators, which an attribute says, the default is 1 and all axes after it
+/// are summed over, too.
 pub(super) fn softmax<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
-    let default = 1.min(site.rank().saturating_sub(1));
-    let first = match site.op.attributes.contains_key("axis") {
-        true => axis(site.int("axis", -1), site.rank())?,
-        false => default,
+    let is_early = site.int("flattens", 0) != 0 || (0..13).contains(&site.int("opset", 13));
+    let default = match is_early && site.rank() > 1 {
+        true => 1,
+        false => -1,
     };
-    same(site, |axis| axis >= first)
+    let summed = axis(site.int("axis", default), site.rank())?;
+    same(site, |axis| axis == summed || is_early && axis > summed)
 }
 
 /// Normalizes all axes from one on; scale and bias have those axes.

@@ -1,6 +1,8 @@
 //! The rules by operator: for a box of a result the boxes of the operands, with what changes in attributes and constants.
 
 mod along;
+mod blocks;
+mod einsum;
 mod gather;
 mod loops;
 mod movement;
@@ -87,7 +89,18 @@ const ELEMENTWISE: &[&str] = &[
 ];
 
 /// The same in ONNX Runtime's own domain.
-const ELEMENTWISE_MICROSOFT: &[&str] = &["BiasAdd", "BiasGelu", "FastGelu", "Gelu", "QuickGelu"];
+const ELEMENTWISE_MICROSOFT: &[&str] = &[
+    "BiasAdd",
+    "BiasGelu",
+    "FastGelu",
+    "Gelu",
+    "QLinearAdd",
+    "QLinearLeakyRelu",
+    "QLinearMul",
+    "QLinearSigmoid",
+    "QLinearWhere",
+    "QuickGelu",
+];
 
 /// Every right way to compute the box, at least one.
 ///
@@ -103,13 +116,16 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("com.microsoft", name) if ELEMENTWISE_MICROSOFT.contains(&name) => one(elementwise(site)),
         ("" | "com.microsoft", "QuantizeLinear" | "DequantizeLinear") => one(along::quantized(site)),
         ("", "Conv") | ("com.microsoft", "FusedConv") => window::conv(site),
-        ("", "MaxPool" | "AveragePool" | "LpPool") => window::pool(site),
+        ("", "QLinearConv" | "ConvInteger") | ("com.microsoft", "QLinearConv") => window::quantized_conv(site),
+        ("", "MaxPool" | "AveragePool" | "LpPool") | ("com.microsoft", "QLinearAveragePool") => window::pool(site),
         ("", "ConvTranspose") => transpose::conv_transpose(site),
-        ("", "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool") => one(along::per_channel(site)),
+        ("", "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool")
+        | ("com.microsoft", "QLinearGlobalAveragePool") => one(along::per_channel(site)),
         ("", "InstanceNormalization") => one(along::per_channel(site)),
-        ("", "GroupNormalization") | ("com.microsoft", "GroupNorm") => one(along::per_image(site)),
+        ("", "GroupNormalization") => one(along::group_norm(site)),
+        ("com.microsoft", "GroupNorm") => one(along::per_image(site)),
         ("", "BatchNormalization") => one(along::batch_norm(site)),
-        ("", "Softmax" | "LogSoftmax" | "Hardmax") => one(along::softmax(site)),
+        ("", "Softmax" | "LogSoftmax" | "Hardmax") | ("com.microsoft", "QLinearSoftmax") => one(along::softmax(site)),
         ("", "LayerNormalization" | "SimplifiedLayerNormalization" | "RMSNormalization")
         | ("com.microsoft", "LayerNormalization" | "SimplifiedLayerNormalization") => one(along::layer_norm(site)),
         ("com.microsoft", "SkipLayerNormalization" | "SkipSimplifiedLayerNormalization") => {
@@ -121,6 +137,16 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
             one(product::matmul(site))
         }
         ("", "Gemm") | ("com.microsoft", "FusedGemm") => one(product::gemm(site)),
+        ("", "QLinearMatMul" | "MatMulInteger")
+        | ("com.microsoft", "QGemm" | "MatMulIntegerToFloat" | "DynamicQuantizeMatMul") => {
+            one(product::quantized(site))
+        }
+        ("", "Einsum") => one(einsum::einsum(site)),
+        ("com.microsoft", "QLinearConcat") => one(movement::quantized_concat(site)),
+        ("", "Expand") => one(movement::expand(site)),
+        ("", "Tile") => one(movement::tile(site)),
+        ("", "DepthToSpace") => one(blocks::depth_to_space(site)),
+        ("", "SpaceToDepth") => one(blocks::space_to_depth(site)),
         ("", "Concat") => one(movement::concat(site)),
         ("", "Split") => one(movement::split(site)),
         ("", "Slice") => movement::slice(site),
@@ -134,6 +160,15 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
         ("tensor", "expand_shape" | "collapse_shape") => one(reshape::reshape(site)),
         ("arith" | "math", _) => one(elementwise(site)),
         _ => Err("no rule is known".to_owned()),
+    }
+}
+
+/// # Errors
+/// Where an attribute says that channels stand last.
+fn channels_first(site: &Site<'_>) -> Result<(), NoWay> {
+    match site.int("channels_last", 0) {
+        0 => Ok(()),
+        _ => Err("its channels stand last".to_owned()),
     }
 }
 

@@ -22,6 +22,62 @@ pub(super) fn concat<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     Ok(way)
 }
 
+/// Operands: scale and zero point of the result, then pieces with theirs.
+pub(super) fn quantized_concat<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let along = axis(site.int("axis", 1), site.rank())?;
+    if !site.op.attributes.contains_key("axis") || !site.is_whole(along) {
+        return Err(format!("it joins along axis {along}"));
+    }
+    let mut way = site.way()?;
+    for piece in (0..site.op.inputs.len()).filter(|operand| operand % 3 == 2) {
+        if site.dims(piece)?.len() != site.rank() {
+            return Err("its shapes do not fit".to_owned());
+        }
+        for other in (0..site.rank()).filter(|&other| other != along) {
+            way = way.with_axis(piece, other, &site.part[other]);
+        }
+    }
+    Ok(way)
+}
+
+/// Operands: data, a shape that it is broadcast to.
+pub(super) fn expand<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let data = site.broadcast(0)?;
+    let result: Vec<i64> = site.part.iter().map(|rows| signed(rows.end - rows.start)).collect();
+    let held: Vec<i64> = data.iter().map(|rows| signed(rows.end - rows.start)).collect();
+    let mut way = site.way()?.with(0, data);
+    let plain = result.clone();
+    // An axis of one row in the shape takes that of the data.
+    let test = move |shape: &[i64]| {
+        let missing = result.len() - held.len();
+        let own = |axis: usize| axis.checked_sub(missing).map_or(1, |axis| held[axis]);
+        let fits = |(axis, &dim): (usize, &i64)| result[axis] == if dim == 1 { own(axis) } else { dim };
+        shape.iter().enumerate().all(fits)
+    };
+    *way.operands.get_mut(1).ok_or("it has no shape")? = Need::Elements(Elements {
+        plain,
+        test: Box::new(test),
+    });
+    Ok(way)
+}
+
+/// Operands: data, numbers of copies.
+pub(super) fn tile<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
+    let copies = site.integers(1)?;
+    if copies.len() != site.rank() || site.dims(0)?.len() != site.rank() {
+        return Err("its shapes do not fit".to_owned());
+    }
+    let mut way = site.way()?;
+    for (axis, &copies) in copies.iter().enumerate() {
+        if copies == 1 {
+            way = way.with_axis(0, axis, &site.part[axis]);
+        } else if !site.is_whole(axis) {
+            return Err(format!("it repeats axis {axis}"));
+        }
+    }
+    Ok(way)
+}
+
 /// The operand is cut along the other axes.
 pub(super) fn split<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     let along = axis(site.int("axis", 0), site.rank())?;

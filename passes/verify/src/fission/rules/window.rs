@@ -16,14 +16,12 @@ struct Windows {
     dilations: Vec<i64>,
     /// Begins, then ends.
     pads: Vec<i64>,
-    /// Whether the pads are stated, or none; else the runtime finds them from the size of the operand.
-    is_explicit: bool,
     /// Whether the last window may lie partly outside.
     rounds_up: bool,
 }
 
 impl Windows {
-    fn of(site: &Site<'_>, kernel: Vec<i64>) -> Result<Self, NoWay> {
+    fn of(site: &Site<'_>, kernel: Vec<i64>, image: &[u64]) -> Result<Self, NoWay> {
         let spatial = site.rank().saturating_sub(2);
         let auto_pad = site.text("auto_pad").unwrap_or("NOTSET");
         let list = |name: &str, default: i64, count: usize| {
@@ -33,12 +31,11 @@ impl Windows {
             "NOTSET" => list("pads", 0, 2 * spatial),
             _ => vec![0; 2 * spatial],
         };
-        let windows = Self {
+        let mut windows = Self {
             kernel,
             strides: list("strides", 1, spatial),
             dilations: list("dilations", 1, spatial),
             pads,
-            is_explicit: matches!(auto_pad, "NOTSET" | "VALID"),
             rounds_up: site.int("ceil_mode", 0) != 0,
         };
         let counts = [&windows.kernel, &windows.strides, &windows.dilations].map(Vec::len);
@@ -51,7 +48,26 @@ impl Windows {
         if spatial == 0 || !is_sound {
             return Err("its windows are not understood".to_owned());
         }
+        match auto_pad {
+            "NOTSET" | "VALID" => {}
+            "SAME_UPPER" | "SAME_LOWER" if image.len() == spatial + 2 => {
+                for axis in 0..spatial {
+                    let sum = windows.same(axis, signed(image[axis + 2]));
+                    let (less, more) = (sum / 2, sum - sum / 2);
+                    let is_upper = auto_pad == "SAME_UPPER";
+                    windows.pads[axis] = if is_upper { less } else { more };
+                    windows.pads[axis + spatial] = if is_upper { more } else { less };
+                }
+            }
+            _ => return Err("its padding is not understood".to_owned()),
+        }
         Ok(windows)
+    }
+
+    /// Begin and end padding together that give a window for every `stride`-th row of an axis.
+    fn same(&self, axis: usize, extent: i64) -> i64 {
+        let windows = (extent + self.strides[axis] - 1) / self.strides[axis];
+        ((windows - 1) * self.strides[axis] + self.reach(axis) + 1 - extent).max(0)
     }
 
     /// From the first to the last row of a window.
@@ -90,9 +106,6 @@ fn lay<'a>(site: &Site<'a>, windows: &Windows, image: &[u64], formula: &[bool]) 
     if !formula.contains(&true) {
         return Ok(way);
     }
-    if !windows.is_explicit {
-        return Err("its padding depends on the size of its operand".to_owned());
-    }
     if windows.rounds_up && site.op.op_type != "MaxPool" {
         return Err("its last window may lie partly outside".to_owned());
     }
@@ -129,23 +142,46 @@ fn lay<'a>(site: &Site<'a>, windows: &Windows, image: &[u64], formula: &[bool]) 
 
 /// Operands: image, weights, bias, summand of the fused form.
 pub(super) fn conv<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
-    let (image, weights) = (site.dims(0)?, site.dims(1)?);
-    if site.rank() < 3 || weights.len() != site.rank() {
-        return Err("its shapes are not understood".to_owned());
-    }
-    let kernel = weights[2..].iter().map(|&k| signed(k)).collect();
-    let windows = Windows::of(site, kernel)?;
-    let channels = channels(site, &weights)?;
     let has_summand = site.has(3);
     if has_summand && site.dims(3)? != site.out {
         return Err("its summand has another shape".to_owned());
     }
+    let ways = convolution(site, 1, &[2])?;
+    Ok(ways.into_iter().map(|way| way.with(3, site.part.to_vec())).collect())
+}
+
+/// Operands of the form in integers: image, weights, zero points of both; of the form with scales: image, weights and result, each with scale and
+/// zero point, and bias.
+pub(super) fn quantized_conv<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
+    super::channels_first(site)?;
+    match site.op.op_type.as_str() {
+        "ConvInteger" => convolution(site, 1, &[3]),
+        _ => convolution(site, 3, &[4, 5, 8]),
+    }
+}
+
+/// A convolution by the weights of one operand; of `vectors`, those with a number for each output channel are cut along with them.
+fn convolution<'a>(site: &Site<'a>, filters: usize, vectors: &[usize]) -> Result<Vec<Way<'a>>, NoWay> {
+    let (image, weights) = (site.dims(0)?, site.dims(filters)?);
+    if site.rank() < 3 || weights.len() != site.rank() {
+        return Err("its shapes are not understood".to_owned());
+    }
+    let kernel = weights[2..].iter().map(|&k| signed(k)).collect();
+    let windows = Windows::of(site, kernel, &image)?;
+    let channels = channels(site, &weights)?;
+    let mut cut_along = vec![filters];
+    for &vector in vectors.iter().filter(|&&vector| site.has(vector)) {
+        match site.dims(vector)?.as_slice() {
+            [numbers] if *numbers == site.out[1] => cut_along.push(vector),
+            [] | [1] => {}
+            _ => return Err(format!("operand {vector} does not fit its channels")),
+        }
+    }
     let ways = laid(site, &windows, &image)?;
-    let finish = |way: Way<'a>| {
-        let mut way = way
-            .with_axis(1, 0, &site.part[1])
-            .with_axis(2, 0, &site.part[1])
-            .with(3, site.part.to_vec());
+    let finish = |mut way: Way<'a>| {
+        for &operand in &cut_along {
+            way = way.with_axis(operand, 0, &site.part[1]);
+        }
         if let Some((inputs, group)) = &channels {
             way = way.with_axis(0, 1, inputs);
             way = way.allow("group", with_default(*group, 1));
@@ -173,9 +209,11 @@ fn channels(site: &Site<'_>, weights: &[u64]) -> Result<Option<(Rows, i64)>, NoW
 
 /// The operand is an image.
 pub(super) fn pool<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
+    super::channels_first(site)?;
     let kernel = site.ints("kernel_shape").map(<[i64]>::to_vec).unwrap_or_default();
-    let windows = Windows::of(site, kernel)?;
-    let ways = laid(site, &windows, &site.dims(0)?)?;
+    let image = site.dims(0)?;
+    let windows = Windows::of(site, kernel, &image)?;
+    let ways = laid(site, &windows, &image)?;
     Ok(ways.into_iter().map(|way| way.with_axis(0, 1, &site.part[1])).collect())
 }
 
