@@ -15,7 +15,9 @@ iree_stamp=venv/.installed-mlir
 have_iree() { [ -e "$iree_stamp" ] && cmp -s requirements-mlir.txt "$iree_stamp"; }
 llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
-if have_python && have_ortools && have_iree && have_llvm; then
+maturin_stamp=venv/.installed-wheel
+have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
+if have_python && have_ortools && have_iree && have_maturin && have_llvm; then
     exit 0
 fi
 
@@ -99,4 +101,14 @@ fetch_iree() {
 }
 if ! have_iree && ! fetch_iree; then
     echo "third_party/fetch.sh: there are no wheels of IREE and torch-mlir for this machine; their tests are skipped." >&2
+fi
+
+# Builds the Python package; there is no wheel of it for every system.
+fetch_maturin() {
+    download_wheels -r requirements.txt -r requirements-wheel.txt || return 1
+    install_wheels -r requirements.txt -r requirements-wheel.txt || return 1
+    cp requirements-wheel.txt "$maturin_stamp"
+}
+if ! have_maturin && ! fetch_maturin; then
+    echo "third_party/fetch.sh: there is no wheel of maturin for this machine; the Python package is neither built nor tested." >&2
 fi
