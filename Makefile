@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" -
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build test test-mlir fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir setup deny clean
 
 all: build
 
@@ -20,16 +20,31 @@ HAVE_LLVM = $(shell test -d $(LLVM)/lib/cmake/mlir && echo yes)
 ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features cp-sat)
 NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"
 
+# The Python package as a wheel in target/wheels, for this machine's C library or a later one; ZIG=1 for all since that of manylinux2014
+# (`pip install maturin[zig]`). Beside it the sources as an archive, from which `pip` builds the same.
+MATURIN = third_party/venv/bin/maturin
+wheel: setup
+	$(MATURIN) build --locked --release $(if $(ZIG),--zig) --out target/wheels
+	$(MATURIN) sdist --out target/wheels
+
 # Everything the full test run needs beside cargo; nothing happens where it is already there.
 setup:
 	third_party/fetch.sh
 
 # Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then those of the dialect and the passes in `mlir-opt`, which also
-# build target/release/libremat.so, then the Python ones: on what the program writes, and on native code.
+# build target/release/libremat.so, then the Python ones: on what the program writes, on native code, and on the wheel.
 test: setup
 	$(CARGO) test --workspace $(ALL_FEATURES)
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
+	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
+
+# The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
+PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py
+test-wheel: setup
+	rm -rf target/test-wheels
+	if [ -x $(MATURIN) ]; then $(MATURIN) build --locked --quiet --profile dev --out target/test-wheels; fi
+	$(PYTEST)
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

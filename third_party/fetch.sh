@@ -17,7 +17,9 @@ llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
 # Pages of reports are tested in a browser.
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
-if have_python && have_ortools && have_iree && have_llvm && have_browser; then
+maturin_stamp=venv/.installed-wheel
+have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
+if have_python && have_ortools && have_iree && have_maturin && have_llvm && have_browser; then
     exit 0
 fi
 
@@ -110,4 +112,14 @@ fetch_iree() {
 }
 if ! have_iree && ! fetch_iree; then
     echo "third_party/fetch.sh: there are no wheels of IREE and torch-mlir for this machine; their tests are skipped." >&2
+fi
+
+# Builds the Python package; there is no wheel of it for every system.
+fetch_maturin() {
+    download_wheels -r requirements.txt -r requirements-wheel.txt || return 1
+    install_wheels -r requirements.txt -r requirements-wheel.txt || return 1
+    cp requirements-wheel.txt "$maturin_stamp"
+}
+if ! have_maturin && ! fetch_maturin; then
+    echo "third_party/fetch.sh: there is no wheel of maturin for this machine; the Python package is neither built nor tested." >&2
 fi

@@ -69,7 +69,7 @@ pub(crate) fn after(error: &SolveError) -> Option<String> {
         short,
         value: &value,
     };
-    with(std::env::args_os(), changed)
+    with(crate::embedding::command_line()?, changed)
 }
 
 /// The time beyond the baseline in millionths of it, rounded up to a tenth of a per cent.

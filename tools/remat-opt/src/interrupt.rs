@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 #[cfg(unix)]
 const GRACE: std::time::Duration = std::time::Duration::from_millis(700);
 
+/// The number of SIGINT.
+const INTERRUPT: i32 = 2;
+
 /// Raised by the first signal, after its number is known.
 static STOP: AtomicBool = AtomicBool::new(false);
 /// The number of the first signal; 0 before.
@@ -18,6 +21,18 @@ static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// What the first signal raises.
 pub(crate) fn flag() -> &'static AtomicBool {
     &STOP
+}
+
+/// As if a signal had come that asks a command to end; what is cut off is the caller's to decide.
+pub(crate) fn raise() {
+    SIGNAL.store(INTERRUPT, Ordering::SeqCst);
+    STOP.store(true, Ordering::SeqCst);
+}
+
+/// As if none had come.
+pub(crate) fn reset() {
+    STOP.store(false, Ordering::SeqCst);
+    SIGNAL.store(0, Ordering::SeqCst);
 }
 
 /// The exit status where the program was told to end: 128 and the number of the signal.

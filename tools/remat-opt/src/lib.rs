@@ -1,17 +1,20 @@
 //! `remat-opt`: makes neural networks fit into less memory.
 //!
 //! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr. It is a library so that
-//! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]); nothing else is to be used from outside.
+//! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]), and so that an interpreter can run the
+//! command line ([`run`]) and call its commands ([`Turn::call`]); nothing else is to be used from outside.
 
 mod again;
 mod args;
 mod block;
+mod call;
 mod chart;
 mod cli;
 mod commands;
 mod console;
 mod document;
 mod documents;
+mod embedding;
 mod failure;
 mod files;
 mod interrupt;
@@ -26,24 +29,29 @@ mod scratch;
 mod tiles;
 mod units;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 use clap::CommandFactory;
 
+pub use crate::call::{Turn, cancel};
 use crate::cli::{Cli, hold_streams};
+pub use crate::embedding::{Embedding, embed};
+pub use crate::progress::{Snapshot, progress};
 
-/// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
+/// The exit status of a command that did what it was told.
+const SUCCESS: u8 = 0;
+
+/// The program: reads the command line, whose first word is the program, does the work, prints the report or the failure, and returns the
+/// exit status.
 #[must_use]
-pub fn run() -> ExitCode {
+pub fn run(arguments: Vec<OsString>) -> u8 {
     let _cleanup = scratch::Cleanup;
     // A process that runs models is its parent's to stop.
-    if std::env::args_os()
-        .nth(1)
-        .is_none_or(|command| command != runtime::CHILD)
-    {
+    if arguments.get(1).is_none_or(|command| command != runtime::CHILD) {
         interrupt::install();
     }
-    let (arguments, notes) = legacy::modernized(std::env::args_os().collect());
+    embedding::set_command_line(&arguments);
+    let (arguments, notes) = legacy::modernized(arguments);
     let (mut cli, format) = match Cli::read(&arguments) {
         Ok(read) => read,
         Err(error) => return failure::report_usage(&error, &arguments),
@@ -57,13 +65,13 @@ pub fn run() -> ExitCode {
     let result = hold_streams(command).and_then(|()| command.run(quiet));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => SUCCESS,
         Err(error) => failure::report(&error, format),
     };
     console::streams::close();
     #[cfg(unix)]
     if interrupt::status().is_some() {
-        if status == ExitCode::SUCCESS {
+        if status == SUCCESS {
             console::write_stderr("interrupted: this is the best that was found until then\n");
         }
         interrupt::leave();

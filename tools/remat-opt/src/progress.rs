@@ -2,9 +2,9 @@
 //!
 //! The line says how long the command runs, how much of the limit is used, what is being done, and the best plan so far.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,6 +31,49 @@ pub(crate) fn clear() {
     }
 }
 
+/// The line that was started last, for those who ask how far the command is.
+static LATEST: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
+
+/// How far a command is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    /// Time since it began.
+    pub elapsed: Duration,
+    /// How much of the limit is used.
+    pub used: Duration,
+    /// The time that there is, where there is a limit.
+    pub limit: Option<Duration>,
+    /// What is being done.
+    pub doing: String,
+    /// The best plan so far.
+    pub best: Option<Best>,
+}
+
+/// The best plan so far.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Best {
+    /// Its peak in bytes.
+    pub peak: u64,
+    /// Time beyond that of the model as it is, in per cent; absent before that is known.
+    pub overhead: Option<f64>,
+    /// What no plan has less of, in per cent; absent where no more is known than that every op runs once.
+    pub bound: Option<f64>,
+}
+
+/// How far the command is that runs in this process; `None` where none does, or it does not say.
+#[must_use]
+pub fn progress() -> Option<Snapshot> {
+    let shared = LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+    let state = shared.state();
+    (!state.is_over).then(|| Snapshot {
+        elapsed: shared.started.elapsed(),
+        used: shared.used(&state),
+        limit: shared.limit,
+        doing: state.doing.clone(),
+        best: state.best,
+    })
+}
+
 /// Shows what is being done until it is dropped.
 pub(crate) struct Line {
     shared: Arc<Shared>,
@@ -51,7 +94,7 @@ struct State {
     used: Duration,
     counts: bool,
     /// The best plan so far.
-    best: String,
+    best: Option<Best>,
     /// Duration without rematerialization, once it is known.
     baseline: Option<u64>,
     is_over: bool,
@@ -69,12 +112,13 @@ impl Line {
                 since: now,
                 used: Duration::ZERO,
                 counts: false,
-                best: String::new(),
+                best: None,
                 baseline: None,
                 is_over: false,
             }),
             ended: Condvar::new(),
         });
+        *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
         if !quiet && std::io::stderr().is_terminal() {
             show(&shared);
         } else if !quiet {
@@ -130,15 +174,24 @@ impl Observer for Line {
 
     fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
         let mut state = self.shared.state();
-        state.best = format!("peak {}", units::bytes(progress.peak));
-        if let Some(baseline) = state.baseline {
-            let overhead = |duration: u64| units::percent(duration, baseline) - 100.0;
-            let _ = write!(state.best, ", overhead {:+.3} %", overhead(progress.objective));
+        let baseline = state.baseline;
+        let beyond = |duration: u64| baseline.map(|baseline| units::percent(duration, baseline) - 100.0);
+        state.best = Some(Best {
+            peak: progress.peak,
+            overhead: beyond(progress.objective),
             // That every op runs once is known without a solver.
-            if progress.bound > baseline {
-                let _ = write!(state.best, ", bound {:+.3} %", overhead(progress.bound));
-            }
+            bound: beyond(progress.bound).filter(|&bound| bound > 0.0),
+        });
+    }
+}
+
+impl fmt::Display for Best {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "peak {}", units::bytes(self.peak))?;
+        if let Some(overhead) = self.overhead {
+            write!(f, ", overhead {overhead:+.3} %")?;
         }
+        self.bound.map_or(Ok(()), |bound| write!(f, ", bound {bound:+.3} %"))
     }
 }
 
@@ -161,14 +214,19 @@ impl Shared {
         let mut text = format!("{} s", self.started.elapsed().as_secs());
         if let Some(limit) = self.limit {
             // Seconds as a clock shows them.
-            let used = state.used_now().min(limit).as_secs();
+            let used = self.used(state).as_secs();
             let _ = write!(text, ", {used} of {} s", limit.as_secs_f64().ceil());
         }
         let _ = write!(text, ": {}", state.doing);
-        if !state.best.is_empty() {
-            let _ = write!(text, "; {}", state.best);
+        if let Some(best) = &state.best {
+            let _ = write!(text, "; {best}");
         }
         text
+    }
+
+    /// How much of the limit is used now.
+    fn used(&self, state: &State) -> Duration {
+        state.used_now().min(self.limit.unwrap_or(Duration::MAX))
     }
 
     /// Writes a line when something else is done, and now and then.
@@ -194,12 +252,11 @@ fn show(shared: &Arc<Shared>) {
     let bar = ProgressBar::new_spinner();
     let line = Arc::clone(shared);
     let style = ProgressStyle::with_template("{spinner} {line}").expect("the template is constant");
-    bar.set_style(style.with_key(
-        "line",
-        move |_: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+    bar.set_style(
+        style.with_key("line", move |_: &indicatif::ProgressState, out: &mut dyn fmt::Write| {
             let _ = out.write_str(&line.text(&line.state()));
-        },
-    ));
+        }),
+    );
     bar.enable_steady_tick(Duration::from_millis(100));
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use remat::Model;
 use remat_onnxruntime_deploy::DeployError;
-use remat_onnxruntime_run::{ChildCommand, ChildLimits, Host, Surroundings};
+use remat_onnxruntime_run::{ChildLimits, Host, Surroundings};
 
 use crate::args::RuntimeArgs;
+use crate::embedding;
 
 /// Variables that name the runtime's library, the first before the second.
 const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
@@ -46,10 +46,7 @@ impl RuntimeArgs {
     /// If there is none that can be loaded.
     pub(crate) fn find(&self) -> anyhow::Result<Host> {
         crate::scratch::prepare()?;
-        let child = ChildCommand {
-            program: std::env::current_exe().context("cannot find the program's own file")?,
-            arguments: vec![CHILD.into()],
-        };
+        let child = embedding::child(CHILD)?;
         let surroundings = self.surroundings();
         if surroundings.named.as_deref() == Some(Path::new(NO_LIBRARY)) {
             return Err(DeployError::NoRuntime.into());
@@ -74,7 +71,10 @@ impl RuntimeArgs {
         Surroundings {
             named: self.ort_library.clone().or_else(|| VARIABLES.iter().find_map(variable)),
             checkout: checkout(),
-            environments: ENVIRONMENTS.iter().filter_map(variable).collect(),
+            environments: embedding::environments()
+                .into_iter()
+                .chain(ENVIRONMENTS.iter().filter_map(variable))
+                .collect(),
             search_path: std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
             user_base: variable(&"PYTHONUSERBASE").or_else(home),
         }

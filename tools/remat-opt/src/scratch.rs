@@ -15,6 +15,10 @@ const TRIES: usize = 20;
 /// # Errors
 /// If the system's folder for temporary files cannot be written.
 pub(crate) fn prepare() -> anyhow::Result<()> {
+    // A call ends by returning, and every temporary file goes with what made it.
+    if crate::console::is_captured() {
+        return Ok(());
+    }
     let mut folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if folder.is_none() {
         let made = tempfile::Builder::new().prefix("remat-").tempdir();

@@ -1,5 +1,6 @@
 //! The streams of the process: data on stdout, talk on stderr.
 
+mod capture;
 mod report;
 pub(crate) mod streams;
 mod table;
@@ -7,9 +8,10 @@ mod warnings;
 
 use std::io::Write;
 
+pub(crate) use capture::{capture, captured, is_captured};
 pub(crate) use report::report;
 pub(crate) use table::table;
-pub(crate) use warnings::{start_tracing, taken as warnings_so_far};
+pub(crate) use warnings::{keep as keep_warnings, start_tracing, taken as warnings_so_far};
 
 /// Prints a report or a document in JSON on stdout, or on stderr where an output takes stdout. What a terminal would act upon is escaped,
 /// in a way that leaves documents the same. A reader that went away (`| head`) is no error.
@@ -25,6 +27,9 @@ pub(crate) fn tell(text: &str) {
 
 /// Writes to stderr what is safe to be seen, colours of our own included. Nobody may be there to read it.
 pub(crate) fn write_stderr(text: &str) {
+    if is_captured() {
+        return;
+    }
     let mut err = std::io::stderr().lock();
     _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
@@ -34,6 +39,9 @@ pub(crate) fn write_stderr(text: &str) {
 /// # Errors
 /// If it cannot be written; that the reader went away is no error.
 pub(crate) fn write(text: &str) -> anyhow::Result<()> {
+    if capture::takes(text) {
+        return Ok(());
+    }
     let mut out: Box<dyn Write> = if streams::stdout_is_taken() {
         Box::new(std::io::stderr().lock())
     } else {

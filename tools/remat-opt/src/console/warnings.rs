@@ -23,10 +23,20 @@ pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
     };
     let filter = EnvFilter::try_from_env("REMAT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let shown = print::layer().with_writer(|| EventLine).without_time();
-    tracing_subscriber::registry()
+    // Of several command lines in one process, the first decides.
+    _ = tracing_subscriber::registry()
         .with(shown.with_filter(filter))
         .with(Keep.with_filter(LevelFilter::WARN))
-        .init();
+        .try_init();
+}
+
+/// Only keeps warnings, from now on: nothing is printed.
+pub(crate) fn keep() {
+    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    // It is there already where this is not the first call.
+    _ = tracing_subscriber::registry()
+        .with(Keep.with_filter(LevelFilter::WARN))
+        .try_init();
 }
 
 /// The warnings so far.

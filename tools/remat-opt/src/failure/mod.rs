@@ -9,7 +9,6 @@ mod similar;
 mod usage;
 
 use std::fmt;
-use std::process::ExitCode;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use remat::{Error, ErrorKind, PlanError, SolveError};
@@ -185,7 +184,7 @@ impl FailureBody {
 
 /// Prints the error on stderr, and where programs read along, as an object on stdout, unless the report tells it already. Gives the
 /// documented exit status.
-pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> u8 {
     let (error, is_reported) = match error.downcast_ref::<Reported>() {
         Some(Reported(inner)) => (inner, true),
         None => (error, false),
@@ -208,7 +207,7 @@ pub(crate) fn report(error: &anyhow::Error, format: ReportFormat) -> ExitCode {
     if is_json && !is_reported {
         print_failure(body.clone());
     }
-    ExitCode::from(body.exit_status)
+    body.exit_status
 }
 
 /// Prints the object that stands for a failure. That stdout is gone is no news: the exit status tells.

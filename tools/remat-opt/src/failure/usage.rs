@@ -1,19 +1,18 @@
 //! Command lines that cannot be understood, and those that ask for help.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use super::{FailureBody, Kind, print_failure};
 use crate::console;
 
 /// Prints what clap has to say: help on stdout; a usage error on stderr and, where programs read along, as an object on stdout.
-pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let plain = error.render().to_string();
     let safe = remat_files::lines(&plain);
     if error.use_stderr() && safe != plain {
         // A name from elsewhere stands on the command line: colours are left out rather than told from it.
         console::write_stderr(&safe);
-    } else {
+    } else if !console::is_captured() {
         // Nothing can be done where the stream is gone.
         _ = error.print();
     }
@@ -28,7 +27,7 @@ pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> ExitC
             details: None,
         });
     }
-    ExitCode::from(status)
+    status
 }
 
 /// Whether a command line that cannot be parsed asks for JSON.

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{
-    ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried, Shapes, Strategy,
-};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
+use super::session::SessionRecord;
 use super::{report, settings};
 use crate::units::{bytes, count, percent};
 
@@ -276,13 +275,11 @@ fn advice(args: &OptimizeArgs, found: &Deployment, settings: Option<&SettingsTri
             "settings  graph_optimization_level = {level} is needed in ONNX Runtime"
         ));
     }
-    let order = found.model.setup().and_then(|setup| setup.order_hint.as_deref());
-    if order == Some("priority") {
+    let session = SessionRecord::of(args, found, settings);
+    if session.priority_based_order {
         lines.push("settings  execution_order = PRIORITY_BASED is needed in ONNX Runtime".to_owned());
     }
-    // Of a strategy that makes shapes dynamic where that gains, static ones are a choice.
-    let is_choice = found.strategy != Strategy::StaticShapes && found.lowering.shapes == Shapes::Static;
-    if !found.lowering.hides_shapes && !is_choice {
+    if !session.enable_mem_reuse {
         lines.push(
             "settings  enable_mem_reuse = False is needed in ONNX Runtime: shapes could not be made dynamic".to_owned(),
         );

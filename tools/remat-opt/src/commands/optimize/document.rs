@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::args::{OptimizeArgs, is_model};
 use super::deployed::Deployed;
+use super::session::SessionRecord;
 use crate::block::BlockRecord;
 use crate::document::{Body, Document};
 
@@ -112,6 +113,8 @@ struct InRuntime {
     /// Whether memory arena and memory pattern off are recommended: the process grows by no more, and the time is within the limit.
     /// Absent where it was not measured that the heap peak is lower then.
     recommends_arena_off: Option<bool>,
+    /// What sessions of the written model need, or gain by.
+    session: SessionRecord,
     /// What was measured.
     measured: Option<Check>,
     /// What there was no time for.
@@ -208,6 +211,7 @@ impl Report {
                 promised_arena_off_overhead_percent: found.arena_off_overhead_percent(),
                 promised_fresh_bytes: found.prediction.fresh_bytes,
                 recommends_arena_off,
+                session: SessionRecord::of(args, found, settings),
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
                 arena_plan: arena.cloned(),

@@ -7,6 +7,7 @@ mod document;
 mod mlir;
 mod proof;
 mod report;
+mod session;
 mod settings;
 
 use std::path::Path;

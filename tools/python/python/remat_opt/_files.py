@@ -1,0 +1,51 @@
+"""Models, plans and graphs as the files that commands read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any, Union
+
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import onnx
+
+Model = Union["onnx.ModelProto", bytes, str, "os.PathLike[str]"]
+"""A model in memory (`onnx.ModelProto`, or its serialized bytes), or the path of a file."""
+
+# What one message of protobuf can hold, with room for what is not weights.
+_LARGEST_MESSAGE = (1 << 31) - (1 << 24)
+
+
+def path_of(path: str | os.PathLike[str]) -> pathlib.Path:
+    """A path that no command takes for an option or a stream."""
+    return pathlib.Path(os.path.abspath(path))
+
+
+def model_file(model: Model, folder: pathlib.Path) -> pathlib.Path:
+    """The file of a model; one in memory is written to `folder`."""
+    if isinstance(model, (str, os.PathLike)):
+        return path_of(model)
+    path = folder / "input.onnx"
+    if isinstance(model, bytes):
+        path.write_bytes(model)
+        return path
+    import onnx
+
+    if not isinstance(model, onnx.ModelProto):
+        raise UsageError(f"a model is an onnx.ModelProto, bytes or a path, not {type(model).__name__}")
+    if model.ByteSize() > _LARGEST_MESSAGE:
+        onnx.save_model(model, str(path), save_as_external_data=True, location="input.onnx.data")
+        # Saving took the weights out of the caller's model.
+        onnx.load_external_data_for_model(model, str(folder))
+    else:
+        path.write_bytes(model.SerializeToString())
+    return path
+
+
+def json_file(value: Any, path: pathlib.Path) -> pathlib.Path:
+    """An object as a file."""
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path

@@ -1,0 +1,130 @@
+"""The main job: a model in, a model that takes less memory out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from . import _command as command
+from ._command import Seconds, Share, Size
+from ._files import Model, model_file, path_of
+from ._plan import Plan
+from ._progress import ProgressCallback
+from ._report import Report
+from ._result import Result
+from .errors import VerificationError
+
+__all__ = ["Result", "optimize"]
+
+
+def optimize(
+    model: Model,
+    budget: str | int | float = "70%",
+    *,
+    output: str | os.PathLike[str] | None = None,
+    target: Literal["ort", "onnx"] = "ort",
+    max_overhead: Share | None = None,
+    fission: Literal["off", "exact", "any"] | None = None,
+    time_limit: Seconds = 10.0,
+    solver: str = "auto",
+    dims: Mapping[str, int] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    device: str | None = None,
+    profile: str | os.PathLike[str] | None = None,
+    level: Literal["off", "basic", "extended", "all"] = "all",
+    arena_plan: bool = False,
+    settings: bool = False,
+    measure: bool = True,
+    step_limit: int | None = None,
+    threads: int | None = None,
+    memory_limit: Size | None = None,
+    seed: int = 0,
+    options: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Rewrites a model so that it does the same work in less memory.
+
+    Args:
+        model: An `onnx.ModelProto`, serialized bytes, or a path (a model whose weights lie in files of their own
+            needs its path).
+        budget: The peak to stay within: a share of the model's own (`"70%"`, `0.7`), bytes (`512 << 20`, `"512MiB"`),
+            `"min"` (the lowest that is found), `"auto"` (the lowest whose added
+            time is estimated to stay within `max_overhead`, or 5 %) or `"none"`.
+        output: Where to write the model, `.onnx`. Without it the files live as long as the result.
+        target: `"ort"`: ONNX Runtime, whose memory is simulated and measured. `"onnx"`: any runtime that follows the
+            order of the file.
+        max_overhead: Time that may be added, as a share: `0.05`, `"5%"`.
+        fission: Whether large ops may run tile by tile: `"exact"` with the same bits (the default for ONNX Runtime),
+            `"any"` with sums in another order, `"off"`.
+        time_limit: Seconds to search, simulate and measure. One measured run of each model comes on top.
+        solver: A solver of `docs/solvers`.
+        dims: Values of symbolic dimensions: `{"batch": 8}`.
+        sizes: Bytes of tensors whose size cannot be inferred.
+        device: A device whose times and memory count, or `"cuda"`.
+        profile: Measured times per op, as `remat-opt profile` writes them, or `"measured"` to measure them now.
+        level: Graph optimization level of the sessions that will run the model.
+        arena_plan: Plan the memory of the written model, too: its sessions give every buffer its place in one block.
+            Linux.
+        settings: Try session options that lower the memory of the written model; its sessions have the best.
+        measure: Run both models to compare bits, memory and time.
+        step_limit: Most steps of the search. With one thread, the same seed and no limit of time in the way, every
+            call gives the same plan.
+        threads: Threads to search with; 2, or 1 where there is one core.
+        memory_limit: Most bytes that this process may take; the search stops there with the best plan so far.
+        seed: Of the random choices.
+        options: Further options, as on the command line: `["--order-hint", "priority"]`.
+        progress: Called now and then with a `Progress`; where it returns `False`, the call ends with the best that
+            was found.
+
+    Returns:
+        The model, its plan and its report. Where no file takes less than the model as it came, that is the model as
+        it came (`changed` is false). Where a measured peak lies above the predicted one, a warning is issued, and the
+        report says so (`keeps_promise`).
+
+    Raises:
+        InfeasibleError: It is proved that no plan keeps the budget; `.op` names the op that forbids it.
+        LimitError: A limit was reached before a plan was found.
+        ModelError: The model cannot be read.
+        UsageError: The arguments make no sense.
+        KeyboardInterrupt: Within a second of Ctrl-C.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="remat-opt-")
+    place = pathlib.Path(folder.name)
+    written = path_of(output) if output is not None else place / "model.onnx"
+    plan = place / "plan.json"
+    source = model_file(model, place)
+    arguments: command.Line = [
+        *(source, "-o", written),
+        *command.options(emit_plan=plan, budget=command.budget(budget), target=target, solver=solver, seed=seed),
+        *command.options(
+            time_limit=command.seconds(time_limit), step_limit=step_limit, threads=threads, memory_limit=memory_limit
+        ),
+        *command.options(
+            max_overhead=None if max_overhead is None else command.share(max_overhead), fission=fission, device=device
+        ),
+        *command.options(
+            profile=profile, level=level, arena_plan=arena_plan, settings=settings, no_measure=not measure
+        ),
+        *command.assigned("dim", dims),
+        *command.assigned("size", sizes),
+        *options,
+    ]
+    try:
+        report = Report(command.call(arguments, progress))
+    except VerificationError as error:
+        # Measured on a busy machine, a model may take more than predicted; whether that matters is the caller's to say.
+        if error.report is None or error.details.get("type") != "prediction-exceeded":
+            raise
+        warnings.warn(str(error), stacklevel=2)
+        report = Report(error.report)
+    return Result(
+        report,
+        Plan(json.loads(plan.read_text(encoding="utf-8"))),
+        written if written.exists() and report.get("is_written", True) else source,
+        folder,
+    )

@@ -1,0 +1,47 @@
+//! The native module of the Python package `remat_opt`: the command line as a function, and its commands as calls that return the object
+//! which `--format json` prints. The Python layer beside it makes classes of these objects and exceptions of their errors.
+//!
+//! Nothing here plans or measures: there is one pipeline, that of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+
+mod call;
+
+/// The native side of `remat_opt`.
+#[pymodule]
+mod _native {
+    use super::{OsString, PathBuf, PyResult, Python, pyfunction};
+
+    #[pymodule_export]
+    use super::call::call;
+
+    /// Runs the command line and gives its exit status. The first word stands for the program.
+    #[pyfunction]
+    fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| remat_opt::run(arguments))
+    }
+
+    /// Says how the commands start a process of their own, and which environments this process has its packages from.
+    #[pyfunction]
+    fn embed(program: PathBuf, arguments: Vec<OsString>, environments: Vec<PathBuf>) {
+        remat_opt::embed(remat_opt::Embedding {
+            program,
+            arguments,
+            environments,
+        });
+    }
+
+    /// The library with which ONNX Runtime obeys plans of memory, as a file.
+    #[pyfunction]
+    fn arena_library() -> PyResult<&'static [u8]> {
+        remat_onnxruntime_arena::LIBRARY
+            .ok_or_else(|| pyo3::exceptions::PyOSError::new_err("plans of memory are for Linux only"))
+    }
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
