@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod chains;
+mod forms;
 mod interpreter;
 mod net;
 mod rules;

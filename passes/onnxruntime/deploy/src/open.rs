@@ -7,6 +7,7 @@ use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
+use remat_plan::Tiling;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
@@ -50,8 +51,8 @@ pub(crate) fn open(
     }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, and laid it out if the plan for it was made `by` a deployment that did,
-/// as a deployment plans on it.
+/// The model at `input` after the runtime fused its nodes within `limits`, with the stretches of `tiling` tile by tile, and laid out if the plan for
+/// it was made `by` a deployment that did, as a deployment plans on it.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
@@ -60,20 +61,33 @@ pub(crate) fn open_fused(
     input: &Path,
     load: &LoadOptions,
     by: &str,
+    tiling: Option<&Tiling>,
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let runner = host.runner(limits);
-    let mut path = fuse(&runner, input, input, scratch.path())?;
-    let mut name = runtime_name(host);
-    if is_laid_out(by) {
-        let fused = OnnxModel::open(&path, &looked_at())?;
-        path = scratch.path().join("laid-out.onnx");
-        laid_out(&runner, &fused, fused.proto(), &path)?;
-        path = with_lasting_names(&path, scratch.path())?;
-        name.push_str(LAID_OUT);
+    let (path, runtime) = (fuse(&runner, input, input, scratch.path())?, Some((host, limits)));
+    let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, runtime);
+    let name = runtime_name(host);
+    if !is_laid_out(by) {
+        let model = open(&path)?.fused_by(name);
+        return Ok(match tiling {
+            Some(tiling) => model.tiled(tiling, load)?,
+            None => model,
+        });
     }
-    let load = carried(input, &path, load.clone())?;
-    Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(name))
+    let laid_out_path = scratch.path().join("laid-out.onnx");
+    let lay_out = |model: &OnnxModel| {
+        laid_out(&runner, model, model.proto(), &laid_out_path)?;
+        open(&with_lasting_names(&laid_out_path, scratch.path())?)
+    };
+    let name = format!("{name}{LAID_OUT}");
+    let Some(tiling) = tiling else {
+        let fused = OnnxModel::open(&path, &looked_at())?;
+        return Ok(lay_out(&fused)?.fused_by(name));
+    };
+    let tiled = open(&path)?.tiled(tiling, load)?;
+    let onnx = tiled.onnx().ok_or(DeployError::NoRuntime)?;
+    Ok(lay_out(onnx)?.laid_out_from(&tiled).fused_by(name))
 }
 
 /// The file that the runtime loads to save what it makes of it.
@@ -142,6 +156,10 @@ pub(crate) fn lay_out(
         lay_out(request.onnx(&portable.model)?, proto, &loaded)?;
         Ok(OnnxModel::open(&loaded, &looked_at())?)
     })?;
+    let model = match portable.model.tiling() {
+        Some(_) => model.laid_out_from(&portable.model),
+        None => model,
+    };
     Ok(Ok((model.fused_by(name), portable)))
 }
 
