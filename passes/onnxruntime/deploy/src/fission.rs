@@ -126,7 +126,7 @@ impl Tilings {
         if !again.is_empty() && !tiled(&again, Vec::new()).is_some_and(|model| has_bits(&model)) {
             self.forbidden_again.append(&mut again);
         }
-        let runs_as_before = again.len() == tiling.again.len();
+        let is_without_clones = again.len() < tiling.again.len();
         let (good, bad): (Vec<Stretch>, Vec<Stretch>) = tiling
             .stretches
             .iter()
@@ -135,12 +135,13 @@ impl Tilings {
         tracing::info!(
             good = good.len(),
             bad = bad.len(),
-            runs_as_before,
+            is_without_clones,
             "stretches were looked at one by one"
         );
         let ends = |stretch: &Stretch| (stretch.first.clone(), stretch.last.clone());
         self.forbidden.extend(bad.iter().map(ends));
-        if !good.is_empty() && !(bad.is_empty() && runs_as_before) {
+        let has_less = is_without_clones || !bad.is_empty();
+        if has_less && !good.is_empty() {
             let model = tiled(&again, good);
             let rest = model.map(|model| TiledModel {
                 model,
@@ -156,3 +157,7 @@ impl Tilings {
 fn is_like(stretch: &Stretch, first: &str, last: &str) -> bool {
     stretch.first == first || stretch.last == last
 }
+
+#[cfg(test)]
+#[path = "fission_tests.rs"]
+mod tests;

@@ -58,6 +58,7 @@ mod error;
 mod file;
 mod fission;
 mod given;
+mod lasting;
 mod layout;
 mod measure;
 mod offer;
@@ -72,6 +73,7 @@ mod simulate;
 mod sizes;
 mod snippet;
 mod strategy;
+mod sums;
 
 pub use arena_off::ArenaOff;
 pub use arena_plan::{

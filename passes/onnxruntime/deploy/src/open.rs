@@ -14,10 +14,12 @@ use tempfile::TempDir;
 
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::layout::{BLOCKED, Portable, REORDERED};
+use crate::lasting::make_lasting;
+use crate::layout::Portable;
 use crate::measure::Bench;
 use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
+use crate::sums::put_sums_first;
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; if it `fuses`, the runtime fuses its nodes first.
@@ -78,7 +80,7 @@ pub(crate) fn open_fused(
     let laid_out_path = scratch.path().join("laid-out.onnx");
     let lay_out = |model: &OnnxModel| {
         laid_out(&runner, model, model.proto(), &laid_out_path)?;
-        open(&with_lasting_names(&laid_out_path, scratch.path())?)
+        open(&with_lasting_names(&laid_out_path, model.proto(), scratch.path())?)
     };
     let name = format!("{name}{LAID_OUT}");
     let Some(tiling) = tiling else {
@@ -130,7 +132,7 @@ pub(crate) fn lay_out(
     };
     let onnx = request.onnx(&fused)?;
     lay_out(onnx, onnx.proto(), &path)?;
-    let path = with_lasting_names(&path, scratch)?;
+    let path = with_lasting_names(&path, onnx.proto(), scratch)?;
     let mut load = carried(request.input, &path, request.load.clone())?;
     load.profile = match request.profile {
         Some(profiler) => Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?),
@@ -184,7 +186,19 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         }
         other => other?,
     }
-    with_own_names(path, scratch)
+    with_sums_first(with_own_names(path, scratch)?, scratch)
+}
+
+/// The model at `path`, or a copy with the operands of additions in another order ([`put_sums_first`]).
+fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
+    let model = OnnxModel::open(&path, &looked_at())?;
+    let mut proto = model.proto().clone();
+    if put_sums_first(proto.graph.mut_or_insert_default()) == 0 {
+        return Ok(path);
+    }
+    let copy = folder_in(scratch, "summed")?.join(path.file_name().unwrap_or_default());
+    model.save_proto(&proto, &copy)?;
+    Ok(copy)
 }
 
 /// How names begin that the runtime gives to casts. It gives them again when it loads the file, even if they are taken then.
@@ -227,15 +241,11 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
     Ok(copy)
 }
 
-/// A copy of the laid-out model at `path` in which a node that makes an unblocked copy is called after it. The runtime numbers these nodes in the
-/// order of addresses in its memory, so their names would be others each time.
-fn with_lasting_names(path: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
+/// A copy of the laid-out model at `path`, which the runtime made of `before`, with names and an order that are the same each time.
+fn with_lasting_names(path: &Path, before: &ModelProto, scratch: &Path) -> Result<PathBuf, DeployError> {
     let model = OnnxModel::open(path, &looked_at())?;
     let mut proto = model.proto().clone();
-    let nodes = proto.graph.mut_or_insert_default().node.iter_mut();
-    for node in nodes.filter(|node| node.domain == BLOCKED && node.op_type == REORDERED) {
-        node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
-    }
+    make_lasting(proto.graph.mut_or_insert_default(), &before.graph);
     let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());
     model.save_proto(&proto, &copy)?;
     Ok(copy)
