@@ -17,8 +17,10 @@ enum Form {
     Own,
     /// A kernel for blocks of channels that rounds otherwise.
     InBlocks,
-    /// An addition or a scale that became part of the convolution before it.
-    InConvolution,
+    /// A scale or an offset that became part of the weights of the convolution before it.
+    InWeights,
+    /// An addition that became part of the convolution that makes this operand: which of two sums begins with the other one.
+    InConvolution(usize),
 }
 
 /// Channels in a block, by machine; `None`: no blocks.
@@ -175,14 +177,14 @@ impl<'g> Walk<'g> {
         match op.op_type.as_str() {
             "Add" | "Sum" => {
                 let stays = self.all_in_blocks(op);
-                let form = if self.is_summed(op, stays) || self.is_folded(op) {
-                    Form::InConvolution
-                } else {
-                    Form::Own
+                let form = match self.summed(op, stays) {
+                    Some(place) => Form::InConvolution(place),
+                    None if self.is_folded(op) => Form::InWeights,
+                    None => Form::Own,
                 };
                 (form, stays)
             }
-            "Mul" if self.is_folded(op) => (Form::InConvolution, reads_blocks(0) || reads_blocks(1)),
+            "Mul" if self.is_folded(op) => (Form::InWeights, reads_blocks(0) || reads_blocks(1)),
             "Mul" => (Form::Own, self.all_in_blocks(op)),
             "BatchNormalization" if op.results().count() == 1 => {
                 let is_known =
@@ -190,7 +192,7 @@ impl<'g> Walk<'g> {
                 let blocked = reads_blocks(0) && is_known;
                 let before = Self::operand(op, 0).and_then(|tensor| self.lone_conv(tensor));
                 match before {
-                    Some(_) if is_known => (Form::InConvolution, blocked),
+                    Some(_) if is_known => (Form::InWeights, blocked),
                     _ if blocked => (Form::InBlocks, true),
                     _ => (Form::Own, false),
                 }
@@ -273,19 +275,29 @@ impl<'g> Walk<'g> {
         (is_bare && self.uses[tensor] == 1).then_some(op)
     }
 
-    /// Whether an addition of two tensors of one shape becomes part of the convolution that makes one of them.
-    fn is_summed(&self, op: &Op, stays: bool) -> bool {
-        if op.inputs.len() != 2 {
-            return false;
-        }
-        let dims = [0, 1].map(|place| self.dims(Self::operand(op, place)));
+    /// The operand whose convolution an addition of two tensors of one shape becomes part of: in blocks the first one that is made by such a
+    /// convolution, else the one that is made first.
+    fn summed(&self, op: &Op, stays: bool) -> Option<usize> {
+        let [Some(left), Some(right)] = [0, 1].map(|place| Self::operand(op, place)) else {
+            return None;
+        };
+        let dims = [left, right].map(|operand| self.dims(Some(operand)));
         let is_one_shape = dims[0] == dims[1] && dims[0].as_ref().is_some_and(|dims| dims.len() == 4);
+        if op.inputs.len() != 2 || !is_one_shape {
+            return None;
+        }
         let sums = |tensor: TensorId| match self.lone_conv(tensor) {
-            Some(conv) if self.in_blocks[tensor] => stays && is_conv(conv),
+            Some(_) if self.in_blocks[tensor] => stays,
             Some(conv) => op.op_type == "Add" && conv.op_type == "Conv" && Self::operand(conv, 2).is_some(),
             None => false,
         };
-        is_one_shape && op.reads().any(sums)
+        let places = [left, right]
+            .into_iter()
+            .enumerate()
+            .filter(|&(_, tensor)| sums(tensor));
+        let made = |tensor: TensorId| self.graph.tensors[tensor].producer;
+        let (place, _) = places.min_by_key(|&(place, tensor)| (made(tensor).filter(|_| !stays), place))?;
+        Some(place)
     }
 
     /// Whether a constant number by channel becomes part of the weights or the bias of the convolution before.

@@ -84,7 +84,7 @@ pub use sweep::{
     Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest,
     TiledPoint, TiledSweep, sweep, sweep_in_tiles,
 };
-pub use tiles::{FissionError, FissionRequest, TilingOutlook, tile, tiling_outlook};
+pub use tiles::{FissionError, FissionRequest, TiledModel, TilingOutlook, tile, tile_to_measure, tiling_outlook};
 pub use turns::solve_in_block;
 
 pub use remat_cost as profile;

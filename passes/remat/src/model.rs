@@ -206,6 +206,19 @@ impl Model {
         self
     }
 
+    /// Notes that the model is what a runtime made of `tiled`, whose stretches run tile by tile. Time beyond that of the model without tiles is what
+    /// it is for `tiled`.
+    #[must_use]
+    pub fn laid_out_from(mut self, tiled: &Self) -> Self {
+        let by_tiles = tiled.baseline.duration.saturating_sub(tiled.baseline_duration());
+        self.baseline_peak = tiled.baseline_peak;
+        self.untiled_duration = Some(self.baseline.duration.saturating_sub(by_tiles));
+        if let Some(setup) = &mut self.setup {
+            setup.tiling = tiled.tiling().cloned();
+        }
+        self
+    }
+
     /// The stretches of the model that run tile by tile, where there are any.
     #[must_use]
     pub fn tiling(&self) -> Option<&Tiling> {

@@ -9,7 +9,7 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{
     BatchFinding, BatchRequest, Error, FissionRequest, FrontFile, LoadOptions, Model, SolveRequest, SweepRequest,
-    TiledSweep, max_batch, sweep_in_tiles, tiling_outlook,
+    TiledSweep, max_batch, sweep_in_tiles, tile_to_measure, tiling_outlook,
 };
 use remat_testing::onnx::{FLOAT, NodeExt, graph, model, node, numbers, tensor_type};
 use tempfile::TempDir;
@@ -78,6 +78,54 @@ fn what_tiles_would_give_lies_between_the_bound_and_the_peak_of_whole_ops() {
     // What it says is what the tiled model takes in its own order.
     let tiled = model.tiled(&lowest.tiling, &options).unwrap();
     assert_eq!(tiled.baseline().peak, lowest.peak);
+}
+
+#[test]
+fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let outlook = tiling_outlook(&model, &options, &request(), &control()).unwrap();
+    let [fast, slow] = [1, outlook.front.len() - 1].map(|place| outlook.front[place].time_ppm - 1_000_000);
+    assert!(fast < slow, "{fast} {slow}");
+    let most = fast.midpoint(slow);
+    let asked = SolveRequest {
+        budget: BudgetSpec::Auto,
+        max_overhead: Some(most),
+        solver: "search".to_owned(),
+    };
+    let found = |slack| tile_to_measure(&model, &options, &asked, &request(), slack, &control()).unwrap();
+    let within = found(0);
+    assert!(!within.is_empty() && within.iter().all(|tiled| tiled.max_overhead == Some(most)));
+    let beyond = found(slow);
+    let lowest = within.iter().map(|tiled| tiled.peak).min();
+    let (is_slow, peaks): (Vec<bool>, Vec<u64>) = beyond
+        .iter()
+        .map(|tiled| (tiled.max_overhead != Some(most), tiled.peak))
+        .unzip();
+    assert!(is_slow.is_sorted() && is_slow.contains(&true), "{is_slow:?}");
+    let lower = peaks.iter().zip(&is_slow).filter(|(_, is_slow)| **is_slow);
+    assert!(
+        lower.clone().all(|(&peak, _)| Some(peak) < lowest),
+        "{peaks:?} {lowest:?}"
+    );
+}
+
+#[test]
+fn a_budget_is_kept_in_tiles_within_a_few_hundred_steps() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let few = SolveControl::new().step_limit(100);
+    let whole = model.baseline().peak;
+    for percent in [90, 75, 60] {
+        let asked = SolveRequest {
+            budget: BudgetSpec::Bytes(whole / 100 * percent),
+            max_overhead: None,
+            solver: "search".to_owned(),
+        };
+        let tiled = remat::tile(&model, &options, &asked, &request(), &few).unwrap();
+        let planned = remat::solve(tiled.first().expect("tiles keep the budget"), &asked, &few).unwrap();
+        assert!(planned.replay.peak <= whole / 100 * percent);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod chains;
+mod forms;
 mod net;
 mod rules;
 mod search;

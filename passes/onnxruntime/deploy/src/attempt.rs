@@ -4,12 +4,13 @@ use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use remat::Model;
+use remat::{Model, SolveRequest};
 use remat_onnxruntime_lower::{LoweringReport, OrderHint, Shapes};
 use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
 use crate::file::{Loader, Planned, Task};
+use crate::fission::Tiles;
 use crate::layout::Portable;
 use crate::measure::{Baseline, Check};
 use crate::peaks::Basis;
@@ -29,10 +30,19 @@ const LITTLE: u32 = 8;
 /// Share of a plan's peak, as a divisor, by which a file may exceed it and still runs in the order of the plan.
 const LOST_SHARE: u64 = 20;
 
+/// So many models with tiles are measured after another one at most.
+const MOST_OTHERS: usize = 2;
+
 /// A strategy on its way.
 pub(crate) struct Attempt {
     pub(crate) strategy: Strategy,
     pub(crate) model: Model,
+    /// What is asked of solvers.
+    pub(crate) solve: SolveRequest,
+    /// The peak by estimate of its tiles, in bytes; 0 where it has none or they are given.
+    pub(crate) estimated_peak: u64,
+    /// How many other models with tiles may be measured after it.
+    others: usize,
     /// The nodes that it is written with, where the runtime laid it out.
     pub(crate) portable: Option<Portable>,
     /// What making a file and simulating it is expected to take.
@@ -61,10 +71,13 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// A strategy whose model took so long to open: to be simulated, its file is read back.
-    pub(crate) fn new(strategy: Strategy, model: Model, opening: Duration) -> Self {
+    pub(crate) fn new(strategy: Strategy, model: Model, solve: &SolveRequest, opening: Duration) -> Self {
         Self {
             strategy,
             model,
+            solve: solve.clone(),
+            estimated_peak: 0,
+            others: 0,
             portable: None,
             file: opening,
             round: 0,
@@ -80,17 +93,38 @@ impl Attempt {
         }
     }
 
-    /// The same strategy with other tiles.
-    pub(crate) fn with_tiles(&self, model: Model) -> Self {
+    /// A strategy with tiles. What the model is predicted to take without a plan and without tiles is `whole`.
+    pub(crate) fn in_tiles(
+        strategy: Strategy,
+        tiles: Tiles,
+        solve: &SolveRequest,
+        whole: Prediction,
+        opening: Duration,
+    ) -> Self {
+        let solve = SolveRequest {
+            max_overhead: tiles.max_overhead,
+            ..solve.clone()
+        };
         Self {
-            without_plan: self.without_plan.clone(),
-            ..Self::new(self.strategy, model, self.file)
+            portable: tiles.portable,
+            estimated_peak: tiles.peak,
+            others: tiles.others.min(MOST_OTHERS),
+            without_plan: OnceCell::from(whole),
+            ..Self::new(strategy, tiles.model, &solve, opening)
         }
     }
 
-    /// Notes what the model is predicted to take without a plan and without tiles.
-    pub(crate) fn holds_against(&mut self, whole: Prediction) {
-        self.without_plan = OnceCell::from(whole);
+    /// The same strategy with other tiles.
+    pub(crate) fn with_other_tiles(&self, tiles: Tiles) -> Option<Self> {
+        let whole = self.without_plan.get()?.clone();
+        Some(Self::in_tiles(self.strategy, tiles, &self.solve, whole, self.file))
+    }
+
+    /// Whether what is asked of solvers takes longer than what a limit of so many millionths allows.
+    pub(crate) fn is_slow(&self, most_overhead: Option<u64>) -> bool {
+        most_overhead
+            .zip(self.solve.most_overhead())
+            .is_some_and(|(most, own)| own > most)
     }
 
     /// Whether a file that takes `peak` bytes is one for a layout, and takes more than its plan: some nodes run in another order, because what
@@ -126,6 +160,7 @@ impl Attempt {
             portable: self.portable.as_ref(),
             loader,
             request,
+            solve: &self.solve,
             strategy: self.strategy,
             model: &self.model,
             may_reserve: self.may_reserve,
@@ -163,6 +198,10 @@ impl Attempt {
         } else {
             Duration::ZERO
         };
+        if self.others > 0 && !is_bounded && clock.is_timed() {
+            let each = left / u32::try_from(self.others + 1).unwrap_or(u32::MAX);
+            return (Some(each.saturating_sub(kept).max(each / COMPLETING)), false);
+        }
         let all = left.saturating_sub(kept);
         let measuring = baseline.took() + self.file * 2;
         let may_try_twice = clock.is_timed() && measuring * LITTLE < all;

@@ -14,7 +14,7 @@ use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
-use crate::fission::Tilings;
+use crate::fission::{Tiles, Tilings};
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
@@ -23,6 +23,9 @@ use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
 /// Another strategy is tried for a better file if there is time to measure the model so often.
 const LEFT_FOR_ANOTHER: u32 = 8;
+
+/// The same for other tiles, which are measured beside what is known of the model as it came.
+const LEFT_FOR_OTHER_TILES: u32 = 5;
 
 /// Where a deployment stands.
 enum State<'c, 'a> {
@@ -62,6 +65,8 @@ struct Machine<'c, 'a, S> {
     laid_out: Option<(u64, Attempt, Planned, Option<Check>)>,
     /// What may run tile by tile, and was not tried yet.
     tilings: Tilings,
+    /// The best file in tiles of those that were measured.
+    in_tiles: Option<(Attempt, Planned, Check)>,
     /// The model of a strategy that was rejected, where the next one starts from the same; that whose stretches run tile by tile.
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
@@ -128,6 +133,7 @@ pub fn deploy(
         closest: None,
         laid_out: None,
         tilings: Tilings::default(),
+        in_tiles: None,
         opened,
         lays_out: false,
     };
@@ -176,7 +182,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
         let started = Instant::now();
         let bench = self.bench.as_ref();
-        let mut whole = None;
+        let mut tiles = None;
         let opened = match self.opened.take().filter(|opened| opened.is_fused() == recipe.fuses) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
@@ -197,30 +203,40 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             (model.with_baseline_peak(self.peak), portable)
         });
         let opened = match opened {
-            Ok((model, None)) if recipe.tiles => match Tilings::of(self.request, &model, self.clock) {
-                Ok(tilings) => {
-                    self.tilings = tilings;
-                    let tiled = self.tilings.pop();
-                    let Some(tiled) = tiled else {
-                        self.opened = Some(model);
-                        return Ok(State::Open);
-                    };
-                    whole = Some(simulated(&model, self.request.order)?);
-                    self.opened = Some(model);
-                    Ok((tiled, None))
+            Ok((model, None)) if recipe.tiles => {
+                match Tilings::of(self.request, &model, self.baseline.is_some(), self.clock) {
+                    Ok(tilings) => {
+                        self.tilings = tilings;
+                        let Some(next) = self.tilings.pop(None) else {
+                            self.opened = Some(model);
+                            return Ok(State::Open);
+                        };
+                        self.in_blocks(next).map(|next| {
+                            tiles = Some(next);
+                            (model, None)
+                        })
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
             opened => opened,
         };
         match opened {
             Ok((model, portable)) => {
-                let mut attempt = Attempt::new(strategy, model, started.elapsed());
-                if let Some(whole) = whole {
-                    attempt.holds_against(whole);
+                let (solve, opening) = (self.request.solve, started.elapsed());
+                let mut attempt = match tiles {
+                    Some(tiles) => {
+                        let whole = simulated(&model, self.request.order)?;
+                        self.lays_out |= tiles.portable.is_some();
+                        self.opened = Some(model);
+                        Attempt::in_tiles(strategy, tiles, solve, whole, opening)
+                    }
+                    None => Attempt::new(strategy, model, solve, opening),
+                };
+                if portable.is_some() {
+                    self.lays_out = true;
+                    attempt.portable = portable;
                 }
-                self.lays_out |= portable.is_some();
-                attempt.portable = portable;
                 Ok(State::Plan(attempt))
             }
             Err(error) if recipe.fuses && !self.clock.is_cancelled() => {
@@ -261,6 +277,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// The next state of an attempt that cannot go on: the best file that was measured stays. Where a budget is refused, the next strategy may
     /// keep it; every other error is that of the deployment.
     fn settle(&mut self, mut attempt: Attempt, error: DeployError) -> Result<State<'c, 'a>, DeployError> {
+        if attempt.best.is_none()
+            && let Some((attempt, planned, check)) = self.in_tiles.take()
+        {
+            return Ok(State::Done(attempt, planned, Some(check)));
+        }
         let is_refused = matches!(error.kind(), ErrorKind::Negative | ErrorKind::Limit)
             && matches!(error, DeployError::Pipeline(_))
             && self.request.plan.is_none();
@@ -377,7 +398,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let is_over = self.request.plan.is_none() && highest.is_some_and(|highest| peak > highest);
         let Some(budget) = budget.filter(|_| is_over && !self.clock.is_cancelled()) else {
             let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
-            let loses = attempt.loses_order(&planned, peak) && !self.request.is_bounded();
+            let may_lose = !self.request.is_bounded() && !attempt.strategy.recipe().tiles;
+            let loses = may_lose && attempt.loses_order(&planned, peak);
             if loses && !self.clock.is_cancelled() && self.clock.has(took * LEFT_FOR_ANOTHER) {
                 self.laid_out = Some((peak, attempt, planned, check));
                 return State::Open;
@@ -400,7 +422,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// Measures what there is time for, and corrects the prediction.
     fn complete(
-        &self,
+        &mut self,
         mut attempt: Attempt,
         mut planned: Planned,
         mut check: Check,
@@ -455,7 +477,75 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         } else {
             planned.prediction.replace(&check.after);
         }
-        Ok(State::Done(attempt, planned, Some(check)))
+        Ok(self.weigh(attempt, planned, check))
+    }
+
+    /// A file that was measured is the result, unless others in tiles may be better and there is time to measure them: then the best of all is.
+    fn weigh(&mut self, attempt: Attempt, planned: Planned, check: Check) -> State<'c, 'a> {
+        if !attempt.strategy.recipe().tiles || self.request.is_bounded() {
+            return State::Done(attempt, planned, Some(check));
+        }
+        let most = self.request.solve.most_overhead();
+        if attempt.is_slow(most) && !most.is_some_and(|most| check.is_within(most)) {
+            return self.reject(attempt, Rejection::TooSlow);
+        }
+        let rank = |(_, planned, check): &(Attempt, Planned, Check)| {
+            let peak = check.after.exact.unwrap_or(planned.prediction.peak_bytes);
+            let is_slow = most.is_some_and(|most| check.time_ratio.is_some() && !check.is_within(most));
+            (is_slow, peak)
+        };
+        let found = (attempt, planned, check);
+        let best = match self.in_tiles.take() {
+            Some(known) if rank(&known) <= rank(&found) => known,
+            _ => found,
+        };
+        let (is_slow, peak) = rank(&best);
+        let next = self.has_time_for_other_tiles().then(|| {
+            let next = self.tilings.pop((!is_slow).then_some(peak))?;
+            self.attempt_in_tiles(&best.0, next)
+        });
+        if let Some(next) = next.flatten() {
+            tracing::info!(peak, is_slow, "other tiles may be better");
+            self.in_tiles = Some(best);
+            return State::Plan(next);
+        }
+        let (attempt, planned, check) = best;
+        State::Done(attempt, planned, Some(check))
+    }
+
+    /// The attempt with other tiles; `None` if the runtime does not lay them out.
+    fn attempt_in_tiles(&mut self, attempt: &Attempt, tiles: Tiles) -> Option<Attempt> {
+        let tiles = self.in_blocks(tiles);
+        let tiles = tiles
+            .inspect_err(|error| tracing::warn!(%error, "tiles are not laid out"))
+            .ok()?;
+        self.lays_out |= tiles.portable.is_some();
+        attempt.with_other_tiles(tiles)
+    }
+
+    /// Tiles as the runtime lays them out, where that matters.
+    fn in_blocks(&self, tiles: Tiles) -> Result<Tiles, DeployError> {
+        let is_here = self
+            .bench
+            .as_ref()
+            .filter(|_| self.request.lays_out_tiles(&tiles.model));
+        let Some(bench) = is_here else {
+            return Ok(tiles);
+        };
+        let (model, portable) = match lay_out(self.request, bench, tiles.model, self.clock, self.scratch.path())? {
+            Ok((model, portable)) => (model, Some(portable)),
+            Err(model) => (*model, None),
+        };
+        Ok(Tiles {
+            model,
+            portable,
+            ..tiles
+        })
+    }
+
+    fn has_time_for_other_tiles(&self) -> bool {
+        let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
+        !self.clock.is_cancelled() && self.clock.has(took * LEFT_FOR_OTHER_TILES)
     }
 
     /// What follows a file that is rejected: the same plan outside of a branch where it stands in one, else another strategy.
@@ -494,8 +584,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// The attempt with other tiles that follows one that was rejected, if there are some and there is time.
     fn with_other_tiles(&mut self, attempt: &Attempt, reason: &Rejection) -> Option<Attempt> {
-        let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
-        if self.clock.is_cancelled() || !self.clock.has(took * LEFT_FOR_ANOTHER) {
+        if !self.has_time_for_other_tiles() {
             return None;
         }
         let whole = self.opened.as_ref()?;
@@ -508,11 +597,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let written = model.onnx().map(|onnx| onnx.save_proto(onnx.proto(), &path));
             written.is_some_and(|written| written.is_ok()) && baseline.has_bits(bench, &path)
         };
-        self.tilings
-            .rejects(&attempt.model, whole, self.request, reason, has_bits);
-        let model = self.tilings.pop()?;
+        self.tilings.rejects(attempt, whole, self.request, reason, has_bits);
+        let best = self.in_tiles.as_ref();
+        let next = self.tilings.pop(best.and_then(|(_, _, check)| check.after.exact))?;
         tracing::info!(%reason, "other tiles may do");
-        Some(attempt.with_tiles(model))
+        self.attempt_in_tiles(attempt, next)
     }
 
     fn reject(&mut self, attempt: Attempt, reason: Rejection) -> State<'c, 'a> {
@@ -521,6 +610,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             && let Some(next) = self.with_other_tiles(&attempt, &reason)
         {
             return State::Plan(next);
+        }
+        if let Some((attempt, planned, check)) = self.in_tiles.take() {
+            return State::Done(attempt, planned, Some(check));
         }
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
         self.rejected.push(Rejected { strategy, reason });

@@ -213,6 +213,9 @@ pub enum Rejection {
         /// Measured peak of the file, else the predicted one.
         peak: u64,
     },
+    /// The file was estimated to take longer than allowed, and was not measured to take less.
+    #[error("it takes longer than allowed")]
+    TooSlow,
     /// The file takes more memory than the model as it came.
     #[error(transparent)]
     HigherPeak(#[from] HigherPeak),

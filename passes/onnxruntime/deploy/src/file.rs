@@ -5,7 +5,7 @@ use std::cell::{Cell, OnceCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat::{Model, Solution};
+use remat::{Model, Solution, SolveRequest};
 use remat_cost::Device;
 use remat_ir::Graph;
 use remat_onnx::OnnxModel;
@@ -45,6 +45,8 @@ pub(crate) struct Planned {
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'t> {
     pub(crate) request: &'t DeployRequest<'t>,
+    /// What is asked of solvers.
+    pub(crate) solve: &'t SolveRequest,
     pub(crate) strategy: Strategy,
     pub(crate) model: &'t Model,
     /// Whether room may be reserved for the arena.

@@ -2,88 +2,153 @@
 
 use std::collections::VecDeque;
 
-use remat::{Model, tile};
-use remat_plan::{Stretch, Tiling};
+use remat::{Model, TiledModel, tile_to_measure};
+use remat_plan::{Again, Stretch, Tiling};
 use remat_solve::Activity;
 
+use crate::attempt::Attempt;
 use crate::clock::Clock;
 use crate::error::Rejection;
+use crate::layout::Portable;
 use crate::{DeployError, DeployRequest};
 
 /// Share of the time for finding stretches and weighing them.
 const SHARE: f64 = 0.4;
 
+/// Estimated time may be above the limit by this share of it, as a divisor, where times are measured: estimates are rough.
+const SLACK: u64 = 2;
+
+/// Share of a measured peak, in thousandths, that tiles must be estimated to take at most to be measured beside it.
+const LOWER_PERMILLE: u64 = 970;
+
+/// A model with stretches tile by tile that is to be tried.
+pub(crate) struct Tiles {
+    pub(crate) model: Model,
+    /// The nodes that it is written with, where the runtime laid it out.
+    pub(crate) portable: Option<Portable>,
+    /// Its peak by estimate, in bytes.
+    pub(crate) peak: u64,
+    /// The overhead to ask for, in millionths.
+    pub(crate) max_overhead: Option<u64>,
+    /// How many others are still to be tried.
+    pub(crate) others: usize,
+}
+
 /// The models with stretches tile by tile that are still to be tried, the most promising first.
 #[derive(Default)]
 pub(crate) struct Tilings {
-    next: VecDeque<Model>,
+    next: VecDeque<TiledModel>,
     /// Stretches whose tiles have other bits, by their ends.
     forbidden: Vec<(String, String)>,
+    /// Ops that have other bits when they run again.
+    forbidden_again: Vec<Again>,
 }
 
 impl Tilings {
-    /// The model with the stretches tile by tile that the plan names, or else with those that pay.
-    pub(crate) fn of(request: &DeployRequest<'_>, model: &Model, clock: &Clock<'_>) -> Result<Self, DeployError> {
+    /// The model with the stretches tile by tile that the plan names, or else with those that pay; where the runtime `measures` them, also some
+    /// that are estimated to take somewhat longer than is asked for.
+    pub(crate) fn of(
+        request: &DeployRequest<'_>,
+        model: &Model,
+        measures: bool,
+        clock: &Clock<'_>,
+    ) -> Result<Self, DeployError> {
         let given = request.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
         let next = match (given, request.fission) {
-            (Some(tiling), _) => VecDeque::from([model.tiled(tiling, request.load)?]),
+            (Some(tiling), _) => VecDeque::from([TiledModel {
+                model: model.tiled(tiling, request.load)?,
+                peak: 0,
+                max_overhead: request.solve.max_overhead,
+            }]),
             (None, None) => VecDeque::new(),
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
                 let control = clock.search(clock.left(), SHARE);
-                tile(model, request.load, request.solve, fission, &control)?.into()
+                let most = request.solve.most_overhead().filter(|_| measures && clock.is_timed());
+                let slack = most.unwrap_or(0) / SLACK;
+                tile_to_measure(model, request.load, request.solve, fission, slack, &control)?.into()
             }
         };
         Ok(Self {
             next,
-            forbidden: Vec::new(),
+            ..Self::default()
         })
     }
 
-    /// The next one without a stretch that is forbidden.
-    pub(crate) fn pop(&mut self) -> Option<Model> {
-        let forbidden = &self.forbidden;
+    /// The next one without anything that is forbidden, and how many follow it; below `peak` by estimate, where that was measured of
+    /// another one.
+    pub(crate) fn pop(&mut self, peak: Option<u64>) -> Option<Tiles> {
+        let (forbidden, forbidden_again) = (&self.forbidden, &self.forbidden_again);
         let is_free = |stretch: &Stretch| !forbidden.iter().any(|(first, last)| is_like(stretch, first, last));
-        self.next
-            .retain(|model| model.tiling().is_none_or(|tiling| tiling.stretches.iter().all(is_free)));
-        self.next.pop_front()
+        let runs_free = |again: &Again| !forbidden_again.contains(again);
+        let is_lower = |tiled: &TiledModel| peak.is_none_or(|peak| tiled.peak < peak / 1_000 * LOWER_PERMILLE);
+        self.next.retain(|tiled| {
+            let tiling = tiled.model.tiling();
+            let has_bits =
+                tiling.is_none_or(|tiling| tiling.stretches.iter().all(is_free) && tiling.again.iter().all(runs_free));
+            has_bits && is_lower(tiled)
+        });
+        let TiledModel {
+            model,
+            peak,
+            max_overhead,
+        } = self.next.pop_front()?;
+        Some(Tiles {
+            model,
+            portable: None,
+            peak,
+            max_overhead,
+            others: self.next.len(),
+        })
     }
 
-    /// After the file of `rejected` was: where its bits differ, stretches that `has_bits` denies, each looked at by itself, are forbidden, and
-    /// what is left of its tiling is tried next.
+    /// After the file of `rejected` was: where its bits differ, ops that run again and stretches that `has_bits` denies, each looked at by itself,
+    /// are forbidden, and what is left of its tiling is tried next.
     pub(crate) fn rejects(
         &mut self,
-        rejected: &Model,
+        rejected: &Attempt,
         whole: &Model,
         request: &DeployRequest<'_>,
         reason: &Rejection,
         mut has_bits: impl FnMut(&Model) -> bool,
     ) {
-        let Some(tiling) = rejected.tiling() else {
+        let Some(tiling) = rejected.model.tiling() else {
             return;
         };
         if request.plan.is_some() || !matches!(reason, Rejection::OutputDiffers { .. }) {
             return;
         }
-        let tiled = |stretches: Vec<Stretch>| {
-            let again = tiling.again.clone();
+        let tiled = |again: &[Again], stretches: Vec<Stretch>| {
+            let again = again.to_vec();
             whole.tiled(&Tiling { again, stretches }, request.load).ok()
         };
+        let mut again = tiling.again.clone();
+        if !again.is_empty() && !tiled(&again, Vec::new()).is_some_and(|model| has_bits(&model)) {
+            self.forbidden_again.append(&mut again);
+        }
+        let is_without_clones = again.len() < tiling.again.len();
         let (good, bad): (Vec<Stretch>, Vec<Stretch>) = tiling
             .stretches
             .iter()
             .cloned()
-            .partition(|stretch| tiled(vec![stretch.clone()]).is_some_and(|model| has_bits(&model)));
+            .partition(|stretch| tiled(&again, vec![stretch.clone()]).is_some_and(|model| has_bits(&model)));
         tracing::info!(
             good = good.len(),
             bad = bad.len(),
+            is_without_clones,
             "stretches were looked at one by one"
         );
         let ends = |stretch: &Stretch| (stretch.first.clone(), stretch.last.clone());
         self.forbidden.extend(bad.iter().map(ends));
-        if !good.is_empty() && !bad.is_empty() {
-            self.next.extend(tiled(good.clone()));
-            self.next.rotate_right(1);
+        let has_less = is_without_clones || !bad.is_empty();
+        if has_less && !good.is_empty() {
+            let model = tiled(&again, good);
+            let rest = model.map(|model| TiledModel {
+                model,
+                peak: rejected.estimated_peak,
+                max_overhead: rejected.solve.max_overhead,
+            });
+            rest.into_iter().for_each(|rest| self.next.push_front(rest));
         }
     }
 }
@@ -92,3 +157,7 @@ impl Tilings {
 fn is_like(stretch: &Stretch, first: &str, last: &str) -> bool {
     stretch.first == first || stretch.last == last
 }
+
+#[cfg(test)]
+#[path = "fission_tests.rs"]
+mod tests;

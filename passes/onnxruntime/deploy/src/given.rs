@@ -24,14 +24,13 @@ pub fn open_for_plan(
 ) -> Result<Model, DeployError> {
     let load = options.for_plan(plan)?;
     let setup = plan.setup.as_ref();
-    let model = match setup.and_then(|setup| setup.fused_by.as_ref()) {
-        None => open_model(path, &load, runtime)?,
-        Some(by) => {
-            let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
-            open_fused(runtime, path, &load, by)?
-        }
-    };
-    match setup.and_then(|setup| setup.tiling.as_ref()) {
+    let tiling = setup.and_then(|setup| setup.tiling.as_ref());
+    if let Some(by) = setup.and_then(|setup| setup.fused_by.as_ref()) {
+        let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
+        return open_fused(runtime, path, &load, by, tiling);
+    }
+    let model = open_model(path, &load, runtime)?;
+    match tiling {
         Some(tiling) => Ok(model.tiled(tiling, &load)?),
         None => Ok(model),
     }

@@ -27,7 +27,7 @@ pub(crate) const BLOCKED: &str = "com.microsoft.nchwc";
 pub(crate) const REORDERED: &str = "ReorderOutput";
 
 /// How the runtime calls what it converts: by the result, and this.
-const CONVERTED: &str = "_nchwc";
+pub(crate) const CONVERTED: &str = "_nchwc";
 
 /// The operand of a blocked convolution to which the convolution is added.
 const SUM: usize = 3;

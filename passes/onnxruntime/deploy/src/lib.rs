@@ -44,6 +44,10 @@
 //! A budget in per cent is a share of what the runtime takes for the model as it came (`baseline`). Where no plan for the model of a strategy
 //! keeps a budget, or its best file does not, the next strategy is tried; of files that exceed it, the closest is the result.
 //!
+//! Of models with stretches tile by tile (`fission`) several are measured: from Complete another one leads to Plan, as long as it is estimated to take
+//! less and there is time, and the file of the lowest measured peak within the limit of time is the result. Where additions follow convolutions of
+//! constant weights, they are planned as the runtime lays them out, as in the strategy for layouts.
+//!
 //! All of it shares one limit (`clock`). A first plan is measured early, so that there is a file to write whenever the time is over. From
 //! then on an error in Plan or Search leads to Complete, with the best file so far.
 
@@ -58,6 +62,7 @@ mod error;
 mod file;
 mod fission;
 mod given;
+mod lasting;
 mod layout;
 mod measure;
 mod offer;
@@ -72,6 +77,7 @@ mod simulate;
 mod sizes;
 mod snippet;
 mod strategy;
+mod sums;
 
 pub use arena_off::ArenaOff;
 pub use arena_plan::{

@@ -136,6 +136,12 @@ impl Check {
         Some(self.exact_time_ratio? * before)
     }
 
+    /// Whether the measured time exceeds that of the model as it came by at most so many millionths, where nothing is set.
+    pub(crate) fn is_within(&self, most_overhead: u64) -> bool {
+        self.time_ratio
+            .is_some_and(|ratio| (ratio - 1.0) * 1e6 <= most_overhead as f64)
+    }
+
     /// How far the measured peak lies above the predicted one, where that is more than the model of the runtime leaves out and more than
     /// the calibration `margin`.
     pub(crate) fn beyond(&self, predicted: &Prediction, margin: u64) -> Option<u64> {

@@ -7,16 +7,19 @@ use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
+use remat_plan::Tiling;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::layout::{BLOCKED, Portable, REORDERED};
+use crate::lasting::make_lasting;
+use crate::layout::Portable;
 use crate::measure::Bench;
 use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
+use crate::sums::put_sums_first;
 use crate::{DeployError, DeployRequest};
 
 /// Opens the input; if it `fuses`, the runtime fuses its nodes first.
@@ -50,8 +53,8 @@ pub(crate) fn open(
     }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, and laid it out if the plan for it was made `by` a deployment that did,
-/// as a deployment plans on it.
+/// The model at `input` after the runtime fused its nodes within `limits`, with the stretches of `tiling` tile by tile, and laid out if the plan for
+/// it was made `by` a deployment that did, as a deployment plans on it.
 ///
 /// # Errors
 /// [`DeployError::Runtime`] and those of [`Model::open`].
@@ -60,20 +63,33 @@ pub(crate) fn open_fused(
     input: &Path,
     load: &LoadOptions,
     by: &str,
+    tiling: Option<&Tiling>,
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let runner = host.runner(limits);
-    let mut path = fuse(&runner, input, input, scratch.path())?;
-    let mut name = runtime_name(host);
-    if is_laid_out(by) {
-        let fused = OnnxModel::open(&path, &looked_at())?;
-        path = scratch.path().join("laid-out.onnx");
-        laid_out(&runner, &fused, fused.proto(), &path)?;
-        path = with_lasting_names(&path, scratch.path())?;
-        name.push_str(LAID_OUT);
+    let (path, runtime) = (fuse(&runner, input, input, scratch.path())?, Some((host, limits)));
+    let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, runtime);
+    let name = runtime_name(host);
+    if !is_laid_out(by) {
+        let model = open(&path)?.fused_by(name);
+        return Ok(match tiling {
+            Some(tiling) => model.tiled(tiling, load)?,
+            None => model,
+        });
     }
-    let load = carried(input, &path, load.clone())?;
-    Ok(open_carried(&path, load, Some((host, limits)))?.fused_by(name))
+    let laid_out_path = scratch.path().join("laid-out.onnx");
+    let lay_out = |model: &OnnxModel| {
+        laid_out(&runner, model, model.proto(), &laid_out_path)?;
+        open(&with_lasting_names(&laid_out_path, model.proto(), scratch.path())?)
+    };
+    let name = format!("{name}{LAID_OUT}");
+    let Some(tiling) = tiling else {
+        let fused = OnnxModel::open(&path, &looked_at())?;
+        return Ok(lay_out(&fused)?.fused_by(name));
+    };
+    let tiled = open(&path)?.tiled(tiling, load)?;
+    let onnx = tiled.onnx().ok_or(DeployError::NoRuntime)?;
+    Ok(lay_out(onnx)?.laid_out_from(&tiled).fused_by(name))
 }
 
 /// The file that the runtime loads to save what it makes of it.
@@ -116,7 +132,7 @@ pub(crate) fn lay_out(
     };
     let onnx = request.onnx(&fused)?;
     lay_out(onnx, onnx.proto(), &path)?;
-    let path = with_lasting_names(&path, scratch)?;
+    let path = with_lasting_names(&path, onnx.proto(), scratch)?;
     let mut load = carried(request.input, &path, request.load.clone())?;
     load.profile = match request.profile {
         Some(profiler) => Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?),
@@ -142,6 +158,10 @@ pub(crate) fn lay_out(
         lay_out(request.onnx(&portable.model)?, proto, &loaded)?;
         Ok(OnnxModel::open(&loaded, &looked_at())?)
     })?;
+    let model = match portable.model.tiling() {
+        Some(_) => model.laid_out_from(&portable.model),
+        None => model,
+    };
     Ok(Ok((model.fused_by(name), portable)))
 }
 
@@ -166,7 +186,19 @@ fn fuse(runner: &Runner<'_>, input: &Path, named: &Path, scratch: &Path) -> Resu
         }
         other => other?,
     }
-    with_own_names(path, scratch)
+    with_sums_first(with_own_names(path, scratch)?, scratch)
+}
+
+/// The model at `path`, or a copy with the operands of additions in another order ([`put_sums_first`]).
+fn with_sums_first(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError> {
+    let model = OnnxModel::open(&path, &looked_at())?;
+    let mut proto = model.proto().clone();
+    if put_sums_first(proto.graph.mut_or_insert_default()) == 0 {
+        return Ok(path);
+    }
+    let copy = folder_in(scratch, "summed")?.join(path.file_name().unwrap_or_default());
+    model.save_proto(&proto, &copy)?;
+    Ok(copy)
 }
 
 /// How names begin that the runtime gives to casts. It gives them again when it loads the file, even if they are taken then.
@@ -209,15 +241,11 @@ fn with_own_names(path: PathBuf, scratch: &Path) -> Result<PathBuf, DeployError>
     Ok(copy)
 }
 
-/// A copy of the laid-out model at `path` in which a node that makes an unblocked copy is called after it. The runtime numbers these nodes in the
-/// order of addresses in its memory, so their names would be others each time.
-fn with_lasting_names(path: &Path, scratch: &Path) -> Result<PathBuf, DeployError> {
+/// A copy of the laid-out model at `path`, which the runtime made of `before`, with names and an order that are the same each time.
+fn with_lasting_names(path: &Path, before: &ModelProto, scratch: &Path) -> Result<PathBuf, DeployError> {
     let model = OnnxModel::open(path, &looked_at())?;
     let mut proto = model.proto().clone();
-    let nodes = proto.graph.mut_or_insert_default().node.iter_mut();
-    for node in nodes.filter(|node| node.domain == BLOCKED && node.op_type == REORDERED) {
-        node.name = format!("{}_reordered", node.output.first().map_or("", String::as_str));
-    }
+    make_lasting(proto.graph.mut_or_insert_default(), &before.graph);
     let copy = folder_in(scratch, "named")?.join(path.file_name().unwrap_or_default());
     model.save_proto(&proto, &copy)?;
     Ok(copy)

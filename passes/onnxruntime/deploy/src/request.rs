@@ -7,6 +7,7 @@ use std::time::Duration;
 use remat::fission::Exactness;
 use remat::{BaselinePeak, FissionRequest, LoadOptions, Model, Solution, SolveRequest};
 use remat_cost::ProfileFile;
+use remat_ir::{Graph, Op, StorageClass, TensorId};
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::{LoweringReport, OrderHint};
 use remat_onnxruntime_run::OptimizationLevel;
@@ -129,10 +130,26 @@ impl DeployRequest<'_> {
             && (!recipe.tiles || self.fission.is_some() || self.plan.is_some())
             && (!recipe.lays_out || self.order == OrderHint::Any && self.level == OptimizationLevel::All)
             && (recipe.rewrites || !self.is_bounded() || self.is_kept_by(baseline.bytes))
-            && self
-                .plan
-                .and_then(is_for)
-                .is_none_or(|is_for| is_for == (recipe.fuses, recipe.lays_out, recipe.tiles))
+            && self.plan.and_then(is_for).is_none_or(|(fuses, lays_out, tiles)| {
+                // Tiles are laid out where that matters.
+                (fuses, tiles) == (recipe.fuses, recipe.tiles) && (tiles || lays_out == recipe.lays_out)
+            })
+    }
+
+    /// Whether tiles are planned on as the runtime lays them out in blocks, if it does: where additions may become part of convolutions, which
+    /// further readers of their results would keep from it.
+    pub(crate) fn lays_out_tiles(&self, tiled: &Model) -> bool {
+        let by = self.plan.and_then(|plan| plan.setup.as_ref()?.fused_by.as_deref());
+        match by {
+            Some(by) => is_laid_out(by),
+            None => {
+                self.level == OptimizationLevel::All
+                    && self.order == OrderHint::Any
+                    && self.profile.is_none()
+                    && self.load.profile.is_none()
+                    && tiled.graph().is_some_and(has_sums_in_convolutions)
+            }
+        }
     }
 
     /// Whether a budget in bytes is asked for that a model keeps as it came, which takes `baseline` bytes.
@@ -162,6 +179,21 @@ impl DeployRequest<'_> {
     pub(crate) fn onnx<'m>(&self, model: &'m Model) -> Result<&'m OnnxModel, DeployError> {
         model.onnx().ok_or_else(|| self.refused())
     }
+}
+
+/// Whether an addition reads what a convolution of constant weights makes.
+fn has_sums_in_convolutions(graph: &Graph) -> bool {
+    let is_constant = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].class == StorageClass::Constant;
+    let is_conv = |op: &Op| {
+        let weights = op.inputs.get(1).copied().flatten();
+        ["Conv", "FusedConv"].contains(&op.op_type.as_str()) && weights.is_some_and(is_constant)
+    };
+    let is_sum = |op: &&Op| ["Add", "Sum"].contains(&op.op_type.as_str());
+    let mut operands = graph.ops.iter().filter(is_sum).flat_map(Op::reads);
+    operands.any(|operand| {
+        let producer = graph.tensors[operand].producer;
+        producer.is_some_and(|producer| is_conv(&graph.ops[producer]))
+    })
 }
 
 /// What a file takes at another level. Its bits are those of the model at that level.

@@ -42,8 +42,8 @@ pub(crate) struct Round<'c, 'a> {
 impl<'c, 'a> Round<'c, 'a> {
     /// A round that leaves `margin` bytes of the budget free.
     pub(crate) fn begin(task: &Task<'_>, effort: Effort<'c, 'a>, margin: u64) -> Result<Self, DeployError> {
-        let Task { request, model, .. } = *task;
-        let mut asked = request.solve.on_device(model)?;
+        let Task { solve, model, .. } = *task;
+        let mut asked = solve.on_device(model)?;
         let budget = asked.budget.bytes(model.baseline_peak().bytes);
         let mut besides = 0;
         if let Some(budget) = budget {
@@ -88,7 +88,7 @@ impl<'c, 'a> Round<'c, 'a> {
                         return Err(error.into());
                     }
                     let control = self.effort.search(1.0, None);
-                    explained(error, model, request.solve, Goal::default(), &control, self.besides)?
+                    explained(error, model, task.solve, Goal::default(), &control, self.besides)?
                 }
             },
         };

@@ -60,6 +60,17 @@ impl Model {
     }
 }
 
+/// A model with stretches tile by tile, and what a plan for it is estimated to take.
+#[derive(Debug)]
+pub struct TiledModel {
+    /// The model.
+    pub model: Model,
+    /// Bytes at the peak of a plan that a short search found.
+    pub peak: u64,
+    /// The overhead to ask for, in millionths: above the limit of the request where the estimated time is.
+    pub max_overhead: Option<u64>,
+}
+
 /// The model with stretches tile by tile with which a plan for `request` is better by far than without: of a lower peak, or under a budget in
 /// bytes, shorter. The best of them first; none where nothing is gained.
 ///
@@ -72,6 +83,23 @@ pub fn tile(
     fission: &FissionRequest,
     control: &SolveControl<'_>,
 ) -> Result<Vec<Model>, Error> {
+    let found = tile_to_measure(model, options, request, fission, 0, control)?;
+    Ok(found.into_iter().map(|tiled| tiled.model).collect())
+}
+
+/// [`tile`] for who measures times: behind models within the limit of time come those of lower peaks whose estimated time is above it by up to
+/// `slack` millionths of the duration of the model as it is.
+///
+/// # Errors
+/// Those of [`Model::tiled`].
+pub fn tile_to_measure(
+    model: &Model,
+    options: &LoadOptions,
+    request: &SolveRequest,
+    fission: &FissionRequest,
+    slack: u64,
+    control: &SolveControl<'_>,
+) -> Result<Vec<TiledModel>, Error> {
     if request.budget == BudgetSpec::None {
         return Ok(Vec::new());
     }
@@ -83,8 +111,13 @@ pub fn tile(
     {
         return Ok(Vec::new());
     }
-    let candidates = candidates(model, options, request, fission, &control.share_of_time(SEARCHING))?;
-    let mut found: Vec<(Score, Model)> = Vec::new();
+    let asked = |slack| SolveRequest {
+        max_overhead: request.most_overhead().map(|most| most.saturating_add(slack)),
+        ..request.clone()
+    };
+    let searching = control.share_of_time(SEARCHING);
+    let candidates = candidates(model, options, (request, slack), fission, &searching)?;
+    let mut found: Vec<(bool, Score, TiledModel)> = Vec::new();
     let floor = whole.as_ref().map(|whole| Score::of(whole, request));
     for (place, candidate) in candidates.iter().enumerate() {
         let tiled = match model.tiled(&candidate.tiling, options) {
@@ -96,17 +129,25 @@ pub fn tile(
             }
         };
         let left = (candidates.len() - place) as f64;
-        let Ok(planned) = solve(&tiled, request, &control.share_of_time(1.0 / left)) else {
+        let is_slow = outlook::is_slow(candidate, request);
+        let asked = if is_slow { asked(slack) } else { request.clone() };
+        let Ok(planned) = solve(&tiled, &asked, &control.share_of_time(1.0 / left)) else {
             continue;
         };
         let score = Score::of(&planned, request);
-        tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, ?score, "a tiling was planned");
+        tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, is_slow, ?score, "a tiling was planned");
         if floor.as_ref().is_none_or(|floor| score.gains_on(floor)) {
-            found.push((score, tiled));
+            let (peak, max_overhead) = (planned.replay.peak, asked.max_overhead);
+            let tiled = TiledModel {
+                model: tiled,
+                peak,
+                max_overhead,
+            };
+            found.push((is_slow, score, tiled));
         }
     }
-    found.sort_by_key(|&(score, _)| score);
-    Ok(found.into_iter().map(|(_, tiled)| tiled).collect())
+    found.sort_by_key(|&(is_slow, score, _)| (is_slow, score));
+    Ok(found.into_iter().map(|(_, _, tiled)| tiled).collect())
 }
 
 /// How good a plan is, the less the better: its peak, then its duration; under a budget that it keeps, the other way round.

@@ -13,6 +13,8 @@ use crate::{Error, Format, LoadOptions, Model, SolveRequest};
 pub(super) const GAIN_PERMILLE: u64 = 900;
 /// How many of what is found are planned.
 const PLANNED: usize = 4;
+/// The same for those whose estimated time is above the limit.
+const SLOW_PLANNED: usize = 2;
 /// Share of a peak, as a divisor, by which the next candidate's must differ.
 const APART: u64 = 16;
 /// By how much, in thousandths of its budget, an estimated peak may lie above it: planning lowers most.
@@ -101,40 +103,65 @@ fn searched(
     Ok(found)
 }
 
-/// What is worth a plan, the most promising first.
+/// Whether a tiling is estimated to take longer than is asked for.
+pub(super) fn is_slow(candidate: &Candidate, request: &SolveRequest) -> bool {
+    let most = request.most_overhead();
+    most.is_some_and(|most| candidate.time_ppm > most.saturating_add(1_000_000))
+}
+
+/// What is worth a plan, the most promising first; of those that take longer than is asked for, by up to `slack` millionths, the ones of lower
+/// peaks than all others.
 pub(super) fn candidates(
     model: &Model,
     options: &LoadOptions,
-    request: &SolveRequest,
+    (request, slack): (&SolveRequest, u64),
     fission: &FissionRequest,
     control: &SolveControl<'_>,
 ) -> Result<Vec<Candidate>, Error> {
-    let most = request.most_overhead();
+    let most = request.most_overhead().map(|most| most.saturating_add(slack));
     let device = device_of(model, options)?;
     let found = searched(&model.whole_graph(options)?, &device, fission, most, control)?;
     let budget = request.budget.bytes(model.baseline_peak().bytes);
     let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {
-        let is_fast = most.is_none_or(|most| candidate.time_ppm <= 1_000_000 + most);
+        let is_fast = most.is_none_or(|most| candidate.time_ppm <= most.saturating_add(1_000_000));
         let is_low = budget.is_none_or(|budget| candidate.peak <= budget / 1_000 * ABOVE_PERMILLE);
         let is_gain = candidate.peak < untiled / 1_000 * GAIN_PERMILLE;
         is_fast && is_low && is_gain
     };
-    let mut found: Vec<Candidate> = found.front.into_iter().filter(is_allowed).collect();
-    if budget.is_some() {
-        found.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak));
+    let found = found.front.into_iter().filter(is_allowed);
+    let (mut slow, mut fast): (Vec<Candidate>, Vec<Candidate>) = found.partition(|one| is_slow(one, request));
+    // The fastest that keeps the budget in reference order needs no steps of a solver to keep it.
+    let mut kept = None;
+    if let Some(budget) = budget {
+        fast.sort_by_key(|candidate| (candidate.time_ppm, candidate.peak));
+        kept = fast.iter().find(|candidate| candidate.peak <= budget).cloned();
     } else {
-        found.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+        fast.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
     }
-    // Those whose peaks are close are close in all.
+    if let Some(least) = fast.iter().map(|candidate| candidate.peak).min() {
+        slow.retain(|candidate| candidate.peak < least - least / APART);
+    }
+    slow.sort_by_key(|candidate| (candidate.peak, candidate.time_ppm));
+    keep_apart(&mut fast, PLANNED);
+    if let Some(kept) = kept.filter(|kept| !fast.contains(kept)) {
+        fast.truncate(PLANNED - 1);
+        fast.push(kept);
+    }
+    keep_apart(&mut slow, SLOW_PLANNED);
+    fast.append(&mut slow);
+    Ok(fast)
+}
+
+/// Leaves at most `most` candidates, without those that follow one of about the same peak: they are close in all.
+fn keep_apart(candidates: &mut Vec<Candidate>, most: usize) {
     let mut last = None;
-    found.retain(|candidate| {
+    candidates.retain(|candidate| {
         let is_apart = last.is_none_or(|last: u64| candidate.peak.abs_diff(last) > last / APART);
         if is_apart {
             last = Some(candidate.peak);
         }
         is_apart
     });
-    found.truncate(PLANNED);
-    Ok(found)
+    candidates.truncate(most);
 }
