@@ -17,6 +17,7 @@ mod files;
 mod interrupt;
 mod job;
 mod legacy;
+mod library;
 mod machine;
 mod progress;
 mod reduce;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
+use crate::args::SearchArgs;
 use crate::cli::{Cli, hold_streams};
 
 /// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
@@ -53,7 +55,9 @@ pub fn run() -> ExitCode {
     }
     let quiet = cli.quiet;
     let command = cli.chosen();
-    let result = hold_streams(command).and_then(|()| command.run(quiet));
+    let result = hold_streams(command)
+        .and_then(|()| command.search().map_or(Ok(()), SearchArgs::find_library))
+        .and_then(|()| command.run(quiet));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
         Ok(()) => ExitCode::SUCCESS,

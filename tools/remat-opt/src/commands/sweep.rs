@@ -13,7 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, SearchArgs, named,
+    parse_budgets,
 };
 use crate::document::Body;
 use crate::progress::Line;
@@ -128,6 +129,10 @@ impl Arguments for SweepArgs {
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
         named([(&mut self.output, "json"), (&mut self.svg, "svg")])
+    }
+
+    fn search(&self) -> Option<&SearchArgs> {
+        Some(&self.planning.search)
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
