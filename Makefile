@@ -1,7 +1,7 @@
 # A thin front: every target is one or two commands.
 CARGO ?= cargo
 PYTHON := third_party/venv/bin/python
-BENCH = $(CARGO) run --release --quiet -p remat-bench --features "$(FEATURES)" --
+BENCH = $(CARGO) run --release --quiet -p remat-bench --
 
 # A comma within a function call.
 comma := ,
@@ -17,7 +17,7 @@ build:
 # without it all features but those that link it are built.
 LLVM = $(or $(MLIR_SYS_220_PREFIX),/usr/lib/llvm-22)
 HAVE_LLVM = $(shell test -d $(LLVM)/lib/cmake/mlir && echo yes)
-ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features cp-sat)
+ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features remat-ortools/cp_sat)
 NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"
 
 # The Python package as a wheel in target/wheels, for this machine's C library or a later one; ZIG=1 for all since that of manylinux2014
@@ -65,7 +65,7 @@ lint: setup
 	@$(if $(HAVE_LLVM),,$(call NO_LLVM,linted))
 
 # The tables of docs/benchmarks.md, into which `WRITE="--write docs/benchmarks.md"` puts them. The graphs of the papers are
-# used where they lie: GRAPHS=DIR. With OR-Tools: FEATURES=cp-sat. TIME and FREE_TIME are the seconds in fixed and in free order.
+# used where they lie: GRAPHS=DIR. Solvers on OR-Tools take part where `setup` installed it. TIME and FREE_TIME are the seconds in fixed and in free order.
 bench:
 	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70% --solvers paper,moccasin,gap,search,auto --threads 2 --time $(or $(TIME),10) $(WRITE)
 	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70%,60% --solvers search,auto --order free --threads 2 --time $(or $(FREE_TIME),30) $(WRITE)
@@ -99,7 +99,7 @@ ZOO_EFFORT = --time $(or $(TIME),10) --limit $(or $(LIMIT),300) $(if $(AGAIN),--
 bench-zoo: setup
 	$(BENCH) zoo $(or $(ZOO),test/models $(wildcard ../shared/models)) $(ZOO_EFFORT) --format markdown $(if $(WRITE),--write docs/zoo.md)
 
-# Energy, memory and time with a second memory, on the networks and devices of the POET paper; with OR-Tools: FEATURES=cp-sat.
+# Energy, memory and time with a second memory, on the networks and devices of the POET paper.
 bench-poet:
 	$(BENCH) poet --time $(or $(TIME),10) --models test/models,$(or $(MODELS),../shared/models) $(WRITE)
 

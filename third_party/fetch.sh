@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the full test run needs into this folder: a Python environment with pinned wheels, a stable path to ONNX
-# Runtime's library, and OR-Tools' libraries beside the headers that the crate `cp_sat` wants. Every wheel must have a hash that the
-# pins name, when it is downloaded and again when it is installed. Does nothing where it is already there. Needs python3 and pip; on
-# Debian it installs them itself. LLVM 22 with MLIR comes from the system's own packages, where it has them; without it everything
-# else still works.
+# Installs what the full test run needs into this folder: a Python environment with pinned wheels, OR-Tools among them, and a stable path
+# to ONNX Runtime's library. Every wheel must have a hash that the pins name, when it is downloaded and again when it is installed.
+# Does nothing where it is already there. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
+# system's own packages, where it has them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 stamp=venv/.installed
-ortools_stamp=ortools/.installed
 have_python() { [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; }
-have_ortools() { [ -e "$ortools_stamp" ] && cmp -s ortools.txt "$ortools_stamp"; }
 iree_stamp=venv/.installed-mlir
 have_iree() { [ -e "$iree_stamp" ] && cmp -s requirements-mlir.txt "$iree_stamp"; }
 llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
@@ -19,7 +16,7 @@ have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
 maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
-if have_python && have_ortools && have_iree && have_maturin && have_llvm && have_browser; then
+if have_python && have_iree && have_maturin && have_llvm && have_browser; then
     exit 0
 fi
 
@@ -76,32 +73,6 @@ if ! have_python; then
     mkdir -p onnxruntime/lib
     ln -sfn "../../${library#"$PWD"/}" onnxruntime/lib/libonnxruntime.so
     cp requirements.txt "$stamp"
-fi
-
-if ! have_ortools; then
-    [ "$(uname -s)" = Linux ] || { echo "third_party/fetch.sh: OR-Tools is fetched for Linux only" >&2; exit 1; }
-    # The libraries do not depend on the version of Python, so the same wheel serves every one.
-    download_wheels --no-deps --implementation cp --python-version 3.11 --abi cp311 --platform "manylinux_2_28_$(uname -m)" -r ortools.txt
-    wheel=$(find wheels -name "ortools-$(sed -n 's/^ortools==\([^ ]*\).*/\1/p' ortools.txt)-cp311-*.whl" | sort | tail -n 1)
-    # A file that was there before is taken as it is, so it is checked here: nothing installs this wheel.
-    hash=$(sha256sum "$wheel" | cut -d ' ' -f 1)
-    grep -q "sha256:$hash" ortools.txt || { echo "third_party/fetch.sh: $wheel does not have a hash that ortools.txt names" >&2; exit 1; }
-    rm -rf ortools
-    mkdir -p ortools/unpacked ortools/wheel/ortools
-    venv/bin/python -m zipfile -e "$wheel" ortools/unpacked
-    # The libraries find each other by the layout of the wheel.
-    mv ortools/unpacked/ortools/.libs ortools/wheel/ortools/
-    mv ortools/unpacked/ortools.libs ortools/unpacked/ortools-*.dist-info ortools/wheel/
-    ln -s wheel/ortools/.libs ortools/lib
-    rm -rf ortools/unpacked
-    # The names that a linker looks for.
-    for library in ortools protobuf highs; do
-        file=$(cd ortools/lib/ && find . -name "lib$library.so.*" | sort | tail -n 1)
-        [ -n "$file" ] || { echo "third_party/fetch.sh: the ortools wheel holds no lib$library.so" >&2; exit 1; }
-        ln -sfn "$file" "ortools/lib/lib$library.so"
-    done
-    cp -r ortools-shim/include ortools/include
-    cp ortools.txt "$ortools_stamp"
 fi
 
 # Only tests read these, and there are wheels for few systems.

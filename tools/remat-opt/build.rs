@@ -1,11 +1,8 @@
-//! Lets binaries and tests find OR-Tools and MLIR where they link them.
+//! Lets binaries and tests find MLIR where they link it.
 
 #[path = "../../dialect/mlir/rpath.rs"]
 mod mlir;
-#[path = "../../passes/ortools/rpath.rs"]
-mod ortools;
 
 fn main() {
     mlir::main();
-    ortools::main();
 }

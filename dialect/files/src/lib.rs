@@ -1,10 +1,11 @@
-//! Writing files safely, and showing text from files safely.
+//! Writing files safely, showing text from files safely, and finding libraries safely.
 //!
 //! | question | answer |
 //! |---|---|
 //! | how is a file written? | [`write()`], or [`OutputFile`] for content that is too large for memory |
 //! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
 //! | how is a JSON document with a version read and written? | [`document`] |
+//! | where may a library lie that is loaded at run time? | [`Surroundings::candidates`] |
 //! | how is a name from a file shown? | [`shown`], and [`lines()`] for whole texts |
 //!
 //! # Guarantees
@@ -19,12 +20,14 @@
 
 pub mod document;
 mod escape;
+mod libraries;
 mod outputs;
 mod pending;
 mod write;
 
 pub use document::DocumentError;
 pub use escape::{Shown, line, lines, shown};
+pub use libraries::{NO_LIBRARY, SharedLibrary, Surroundings};
 pub use outputs::{OutputError, Outputs};
 pub use pending::remove_pending;
 pub use write::{OutputFile, write};

@@ -5,12 +5,9 @@
 mod cpp;
 #[path = "../../../dialect/mlir/rpath.rs"]
 mod mlir;
-#[path = "../../ortools/rpath.rs"]
-mod ortools;
 
 fn main() {
     mlir::main();
-    ortools::main();
     #[cfg(feature = "llvm")]
     llvm::build();
 }

@@ -2,12 +2,9 @@
 
 #[path = "../../../dialect/mlir/rpath.rs"]
 mod mlir;
-#[path = "../../ortools/rpath.rs"]
-mod ortools;
 
 fn main() {
     // What is missing is found now, not when the plugin is loaded.
     println!("cargo::rustc-link-arg=-Wl,-z,defs");
     mlir::main();
-    ortools::main();
 }

@@ -1,4 +1,4 @@
-//! Compiles the heap meter where it can be preloaded, and lets tests find OR-Tools where they link it.
+//! Compiles the heap meter where it can be preloaded.
 
 use std::path::PathBuf;
 
@@ -6,19 +6,10 @@ mod cdylib {
     include!("../cdylib.rs");
 }
 
-mod rpath {
-    include!("../../ortools/rpath.rs");
-
-    pub(super) fn run() {
-        main();
-    }
-}
-
 /// The meter's source.
 const METER: &str = "meter/heap_meter.rs";
 
 fn main() {
-    rpath::run();
     println!("cargo::rerun-if-changed={METER}");
     println!("cargo::rerun-if-changed=../cdylib.rs");
     println!("cargo::rustc-check-cfg=cfg(heap_meter)");

@@ -3,28 +3,20 @@
 
 use std::ffi::{c_int, c_void};
 
-use cp_sat::prost::Message;
-use cp_sat::proto::{CpModelProto, CpSolverResponse, SatParameters};
+use prost::Message;
 
-#[link(name = "ortools")]
+use crate::library::{CpSat, library};
+use crate::messages::{CpModelProto, CpSolverResponse, SatParameters};
+
 unsafe extern "C" {
-    fn SolveCpNewEnv() -> *mut c_void;
-    fn SolveCpDestroyEnv(environment: *mut c_void);
-    fn SolveCpStopSearch(environment: *mut c_void);
-    fn SolveCpInterruptible(
-        environment: *mut c_void,
-        model: *const c_void,
-        model_size: c_int,
-        parameters: *const c_void,
-        parameters_size: c_int,
-        response: *mut *mut c_void,
-        response_size: *mut c_int,
-    );
     fn free(memory: *mut c_void);
 }
 
 /// One solve that another thread may stop. The flag that stops it stays set: a fresh environment is needed for the next solve.
-pub(crate) struct Environment(*mut c_void);
+pub(crate) struct Environment {
+    handle: *mut c_void,
+    functions: &'static CpSat,
+}
 
 // SAFETY: the library guards the environment's stop flag by a lock; nothing else in it changes.
 unsafe impl Send for Environment {}
@@ -32,15 +24,18 @@ unsafe impl Send for Environment {}
 unsafe impl Sync for Environment {}
 
 impl Environment {
-    pub(crate) fn new() -> Self {
+    /// `None` where there is no library.
+    pub(crate) fn new() -> Option<Self> {
+        let functions = &library().ok()?.cp_sat;
         // SAFETY: has no preconditions.
-        Self(unsafe { SolveCpNewEnv() })
+        let handle = unsafe { (functions.SolveCpNewEnv)() };
+        Some(Self { handle, functions })
     }
 
     /// Makes a solve in this environment return soon, with the best it has.
     pub(crate) fn stop(&self) {
         // SAFETY: the environment is alive until `self` is dropped.
-        unsafe { SolveCpStopSearch(self.0) };
+        unsafe { (self.functions.SolveCpStopSearch)(self.handle) };
     }
 
     /// Solves a model; `None` if it is too large for the interface, or the answer cannot be read.
@@ -53,8 +48,8 @@ impl Environment {
         // SAFETY: both buffers live through the call and have the sizes given; the library writes one buffer, allocated by
         // malloc, and its size.
         unsafe {
-            SolveCpInterruptible(
-                self.0,
+            (self.functions.SolveCpInterruptible)(
+                self.handle,
                 model.as_ptr().cast(),
                 model_size,
                 parameters.as_ptr().cast(),
@@ -77,6 +72,6 @@ impl Environment {
 impl Drop for Environment {
     fn drop(&mut self) {
         // SAFETY: created by `SolveCpNewEnv`, destroyed once.
-        unsafe { SolveCpDestroyEnv(self.0) };
+        unsafe { (self.functions.SolveCpDestroyEnv)(self.handle) };
     }
 }

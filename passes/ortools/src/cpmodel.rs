@@ -1,10 +1,9 @@
-//! Builds CP-SAT models; what the crate `cp_sat` lacks in its own builder is here: intervals, cumulatives, reservoirs.
+//! Builds CP-SAT models, with what the builder of the crate `cp_sat` lacks: intervals, cumulatives, reservoirs.
 
-use cp_sat::proto::constraint_proto::Constraint;
-use cp_sat::proto::{
-    AllDifferentConstraintProto, ConstraintProto, CpModelProto, CpObjectiveProto, CumulativeConstraintProto,
-    IntegerVariableProto, IntervalConstraintProto, LinearConstraintProto, LinearExpressionProto,
-    PartialVariableAssignment, ReservoirConstraintProto,
+use crate::messages::{
+    AllDifferentConstraintProto, Constraint, ConstraintProto, CpModelProto, CpObjectiveProto,
+    CumulativeConstraintProto, IntegerVariableProto, IntervalConstraintProto, LinearConstraintProto,
+    LinearExpressionProto, PartialVariableAssignment, ReservoirConstraintProto,
 };
 
 use crate::size::ModelSize;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use cp_sat::proto::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
+use crate::messages::{CpModelProto, CpSolverResponse, CpSolverStatus, PartialVariableAssignment, SatParameters};
 
 use remat_plan::Evidence;
 
@@ -199,7 +199,7 @@ impl Slices<'_> {
 ///
 /// Where the library does not return soon after it was told to stop, its thread is left behind: a deadline is a promise.
 fn solve(model: Arc<CpModelProto>, parameters: SatParameters, clock: &Clock<'_>) -> Result<CpSolverResponse, Ended> {
-    let environment = Arc::new(Environment::new());
+    let environment = Arc::new(Environment::new().ok_or(Ended::Failed)?);
     let (send, receive) = channel();
     let solver = Arc::clone(&environment);
     std::thread::spawn(move || {

@@ -1,14 +1,17 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is. With the cargo feature `cp-sat` that is `exact`, which bounds all plans in fixed order, the gap
-//! model on CP-SAT, HiGHS and SCIP, and the formulations of the Moccasin and Checkmate papers; without it nothing is linked and the list is empty
-//! ([`AVAILABLE`] says which). No type of OR-Tools leaves this crate.
+//! [`solvers`] lists what there is: `exact`, which bounds all plans in fixed order, the gap model on CP-SAT, HiGHS and SCIP, and the formulations
+//! of the Moccasin, Checkmate and POET papers. Nothing is linked: OR-Tools' library, that of the Python wheel `ortools`, is loaded when the first
+//! model is solved, from where the program says ([`look_in`]). Without it the solvers refuse ([`Refusal::Library`]). No type of OR-Tools leaves
+//! this crate.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `scaled` | the flattened problem in units that lose nothing; what a bound over its sequences covers |
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
-//! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS: the only unsafe code |
+//! | `library` | OR-Tools' library, found and loaded at run time |
+//! | `messages` | what CP-SAT is told and answers |
+//! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS; with `library` the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
 //! | `program` | 0/1 programs: for CP-SAT, rounded for `milp`, and what of the answers is proved in integers |
@@ -19,60 +22,38 @@
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 //! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
 
-#[cfg(feature = "cp-sat")]
 mod capi;
-#[cfg(feature = "cp-sat")]
 mod checkmate;
-#[cfg(feature = "cp-sat")]
 mod clock;
-#[cfg(feature = "cp-sat")]
 mod cpmodel;
-#[cfg(feature = "cp-sat")]
 mod cpsat;
-#[cfg(feature = "cp-sat")]
 mod exact;
-#[cfg(feature = "cp-sat")]
 mod gap;
-#[cfg(feature = "cp-sat")]
+mod library;
+mod messages;
 mod milp;
-#[cfg(feature = "cp-sat")]
 mod moccasin;
-#[cfg(feature = "cp-sat")]
 mod poet;
-#[cfg(feature = "cp-sat")]
 mod program;
-#[cfg(feature = "cp-sat")]
 mod run;
-#[cfg(feature = "cp-sat")]
 mod scaled;
-#[cfg(feature = "cp-sat")]
 mod size;
 
-#[cfg(feature = "cp-sat")]
 pub use checkmate::{CheckmateIlp, CheckmateLp, Freeing, LpReport, Partition, Rounding};
-#[cfg(feature = "cp-sat")]
 pub use exact::{Exact, Relaxed};
-#[cfg(feature = "cp-sat")]
 pub use gap::{Candidates, Gap, GapReport, Round};
-#[cfg(feature = "cp-sat")]
+pub use library::{LibraryError, loaded, look_in};
 pub use moccasin::{Moccasin, MoccasinReport};
-#[cfg(feature = "cp-sat")]
 pub use poet::{DeadlineCovers, Poet};
-#[cfg(feature = "cp-sat")]
 pub use program::backend::Backend;
-#[cfg(feature = "cp-sat")]
 pub use scaled::Refusal;
-#[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 
+pub use remat_files::Surroundings;
 use remat_solve::Solver;
 
-/// Whether this crate was built with OR-Tools (cargo feature `cp-sat`).
-pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
-
-/// All solvers of this crate; none unless [`AVAILABLE`].
+/// All solvers of this crate. Without the library they answer what needs no model, and refuse everything else.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    #[cfg(feature = "cp-sat")]
     static SOLVERS: [&dyn Solver; 15] = [
         &Exact,
         &Gap::NEW,
@@ -90,17 +71,22 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
         &Poet::ON_SCIP,
         &Poet::ON_CP_SAT,
     ];
-    #[cfg(not(feature = "cp-sat"))]
-    static SOLVERS: [&dyn Solver; 0] = [];
     SOLVERS.iter().copied()
 }
 
+/// The tests that stand in the modules, some of which need the library.
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_are_solvers_exactly_where_the_library_is_linked() {
-        assert_eq!(solvers().count() > 0, AVAILABLE);
-    }
+fn main() -> std::process::ExitCode {
+    look_in(&remat_testing::ortools());
+    let modules = [
+        ("library", library::tests::trials()),
+        #[cfg(feature = "cp_sat")]
+        ("messages", messages::tests::trials()),
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        ("milp::quiet", milp::quiet::tests::trials()),
+        ("poet::start", poet::start::tests::trials()),
+        ("program::proof", program::proof::tests::trials()),
+        ("program::rounded", program::rounded::tests::trials()),
+    ];
+    remat_testing::run(remat_testing::within(modules))
 }

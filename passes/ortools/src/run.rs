@@ -7,6 +7,7 @@ use remat_plan::{
 use remat_solve::{Outcome, Phase, Progress, SolveControl};
 
 use crate::clock::{Clock, Ended};
+use crate::library::library;
 use crate::scaled::{Refusal, Scaled};
 
 /// What a solver takes for each term of a model, the model itself included, and what it takes at least: estimated for CP-SAT with
@@ -105,7 +106,10 @@ impl<'a> Run<'a> {
     }
 
     /// The answer where no model is needed: one op exceeds the budget alone, or nothing does.
-    pub(crate) fn without_model(&self, instance: &Scaled) -> Option<Outcome> {
+    ///
+    /// # Errors
+    /// [`Refusal::Library`] where a model is needed and nothing is there to solve it.
+    pub(crate) fn without_model(&self, instance: &Scaled) -> Result<Option<Outcome>, Refusal> {
         let total = instance.total_duration();
         if self.problem.check(&self.structure).is_err() {
             let covers = match self.problem.order {
@@ -119,10 +123,13 @@ impl<'a> Run<'a> {
                 evidence: Evidence::Combinatorial,
                 steps: 0,
             };
-            return Some(self.outcome(instance, None, claim));
+            return Ok(Some(self.outcome(instance, None, claim)));
         }
         let sequence: Vec<NodeId> = instance.nodes().collect();
-        let found = self.incumbent(instance, sequence)?;
+        let Some(found) = self.incumbent(instance, sequence) else {
+            library().map_err(Clone::clone)?;
+            return Ok(None);
+        };
         let claim = Claim {
             ended: Ended::Optimal,
             bound: total,
@@ -130,7 +137,7 @@ impl<'a> Run<'a> {
             evidence: Evidence::Combinatorial,
             steps: 0,
         };
-        Some(self.outcome(instance, Some(&found), claim))
+        Ok(Some(self.outcome(instance, Some(&found), claim)))
     }
 
     /// The sequence with its figures, if it runs and keeps the budget.

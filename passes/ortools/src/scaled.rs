@@ -9,6 +9,8 @@ use remat_solve::stages::TooManyStages;
 use thiserror::Error;
 use typed_index_collections::{TiVec, ti_vec};
 
+use crate::library::LibraryError;
+
 /// Sums of scaled sizes and durations stay below this, far enough from 2^63 for what CP-SAT does with them.
 const MAX_TOTAL: u64 = 1 << 58;
 
@@ -23,6 +25,9 @@ pub enum Refusal {
         /// The sum, in units of the divisor.
         total: u64,
     },
+    /// There is no OR-Tools to solve it.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
     /// There are more stages than matrices are built for.
     #[error(transparent)]
     Stages(#[from] TooManyStages),

@@ -87,7 +87,7 @@ impl Solver for Auto {
     }
 }
 
-/// Every solver of this build that does not call others of this list.
+/// Every solver that does not call others of this list.
 pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::solvers().chain(remat_ortools::solvers());
     parts.chain(remat_dtr::solvers())
@@ -148,7 +148,13 @@ struct Parts<'a> {
     exact: Option<&'a dyn Solver>,
 }
 
-impl Parts<'_> {
+impl<'a> Parts<'a> {
+    /// The exact solver, where it lacks nothing. Asked for when its turn comes: it may look for a library then, which small problems do
+    /// without.
+    fn exact(&self) -> Option<&'a dyn Solver> {
+        self.exact.filter(|exact| exact.missing().is_none())
+    }
+
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         match control.deadline {
             Some(deadline) if control.step_limit.is_none() => self.in_turns(problem, control, deadline),
@@ -195,11 +201,13 @@ impl Parts<'_> {
                 let quick = self.construct(problem, control, Some(end));
                 best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
             } else {
-                let proof_gave_up = round > 0 && (self.exact.is_none() || gave_up[0].is_some());
-                let (solver, before) = match (turn, self.exact) {
-                    (Turn::Proof, Some(exact)) => (exact, &mut gave_up[0]),
-                    (Turn::Proof, None) => continue,
-                    _ => (self.search, &mut gave_up[1]),
+                let proof_gave_up = round > 0 && (self.exact().is_none() || gave_up[0].is_some());
+                let (solver, before) = match turn {
+                    Turn::Proof => {
+                        let Some(exact) = self.exact() else { continue };
+                        (exact, &mut gave_up[0])
+                    }
+                    Turn::Search | Turn::Quick => (self.search, &mut gave_up[1]),
                 };
                 let in_hand = best.as_ref().map(|best| best.certificate.objective);
                 if in_hand.is_some() && *before == in_hand {
@@ -255,9 +263,10 @@ impl Parts<'_> {
         }
         // A proof counts no steps of ours: where they alone are limited, it would not end, and not end alike.
         let may_prove = control.step_limit.is_none() || control.deadline.is_some();
-        let Some(exact) = self.exact.filter(|_| may_prove && !is_over(problem, &best, control)) else {
+        if !may_prove || is_over(problem, &best, control) {
             return best;
-        };
+        }
+        let Some(exact) = self.exact() else { return best };
         let mut second = *control;
         if control.step_limit.is_none() {
             // The search has converged; a proof may take for ever.

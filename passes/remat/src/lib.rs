@@ -93,6 +93,7 @@ pub use remat_fission as fission;
 pub use remat_ir as ir;
 pub use remat_onnx as onnx;
 pub use remat_onnx_mlir as onnx_mlir;
+pub use remat_ortools as ortools;
 pub use remat_place as place;
 pub use remat_plan as plan;
 pub use remat_solve as solver;

@@ -1,4 +1,4 @@
-//! Every solver of this build, in one list. Code that needs one asks for what it can do, or takes the one that the user named.
+//! Every solver, in one list. Code that needs one asks for what it can do, or takes the one that the user named.
 
 use remat_solve::Solver;
 
@@ -31,7 +31,7 @@ const OLD_NAMES: [(&str, &str); 22] = [
     ("poet-cp", "poet:cp-sat"),
 ];
 
-/// Every solver of this build, the default one first.
+/// Every solver, the default one first. Some need a library that may not be there ([`Solver::missing`]).
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     std::iter::once(default_solver()).chain(parts())
 }
@@ -45,12 +45,24 @@ pub fn default_solver() -> &'static dyn Solver {
 /// The solver of that name, which may be one of an earlier release.
 ///
 /// # Errors
-/// [`SolveError::UnknownSolver`] if this build has none of that name.
+/// [`SolveError::UnknownSolver`] if there is none of that name.
 pub fn solver_named(name: &str) -> Result<&'static dyn Solver, Error> {
     let wanted = renamed(name).unwrap_or(name);
     solvers()
         .find(|solver| solver.name() == wanted)
         .ok_or_else(|| unknown_solver(name).into())
+}
+
+/// The solver of that name, with all that it needs.
+///
+/// # Errors
+/// [`SolveError::UnknownSolver`] as [`solver_named`], [`SolveError::Unavailable`] if the solver lacks something.
+pub(crate) fn usable_solver(name: &str) -> Result<&'static dyn Solver, Error> {
+    let solver = solver_named(name)?;
+    solver.missing().map_or(Ok(solver), |missing| {
+        let name = solver.name().to_owned();
+        Err(SolveError::Unavailable { name, missing }.into())
+    })
 }
 
 /// The error of a name that no solver has.

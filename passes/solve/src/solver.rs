@@ -30,6 +30,12 @@ pub trait Solver: Send + Sync {
         problem.is_time_within_budget() || self.domain() != Domain::Time
     }
 
+    /// What it needs from outside of the program and does not find; looked for when this is first asked. A solver that lacks something answers
+    /// what is plain and refuses the rest.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
     /// What its bounds cover.
     fn proves(&self) -> Proves {
         Proves::Trivial

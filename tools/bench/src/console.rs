@@ -14,3 +14,10 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn tell(text: &str) {
     _ = writeln!(std::io::stderr(), "{}", remat_files::line(text));
 }
+
+/// Says that a solver that was asked for does not take part, and why.
+pub(crate) fn skipped(name: &str) {
+    let missing = remat::solver_named(name).ok().and_then(|solver| solver.missing());
+    let why = missing.unwrap_or_else(|| "there is no such solver".to_owned());
+    tell(&format!("`{name}` is skipped: {why}"));
+}

@@ -66,6 +66,7 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
+    remat::ortools::look_in(&ort::surroundings(&["REMAT_ORTOOLS_LIBRARY"]));
     match Cli::parse().command {
         Command::Paper(args) => paper::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -89,7 +89,9 @@ fn one(args: &Args, number: u64) -> Audit {
             .step_limit(args.step_limit)
             .time_limit(Duration::from_millis(args.time_per_run))
     };
-    let solvers = remat::solvers().filter(chosen);
+    let solvers = remat::solvers()
+        .filter(chosen)
+        .filter(|solver| solver.missing().is_none());
     audit(&problem(number), solvers, control)
 }
 

@@ -1,23 +1,18 @@
 //! ONNX Runtime as the command line finds it, and the processes that run models in it.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use remat::Model;
+use remat_files::Surroundings;
 use remat_onnxruntime_deploy::DeployError;
-use remat_onnxruntime_run::{ChildLimits, Host, Surroundings};
+use remat_onnxruntime_run::{ChildLimits, Host};
 
 use crate::args::RuntimeArgs;
 use crate::embedding;
+use crate::library::surroundings;
 
 /// Variables that name the runtime's library, the first before the second.
 const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
-
-/// Variables that name an active environment of Python or Conda.
-const ENVIRONMENTS: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
-
-/// What stands for a library where none is to be used.
-const NO_LIBRARY: &str = "none";
 
 /// Name of the hidden command that runs models for the others.
 pub(crate) const CHILD: &str = "measure-child";
@@ -48,7 +43,7 @@ impl RuntimeArgs {
         crate::scratch::prepare()?;
         let child = embedding::child(CHILD)?;
         let surroundings = self.surroundings();
-        if surroundings.named.as_deref() == Some(Path::new(NO_LIBRARY)) {
+        if surroundings.is_none() {
             return Err(DeployError::NoRuntime.into());
         }
         Ok(Host::find(child, &surroundings).map_err(DeployError::from)?)
@@ -56,37 +51,12 @@ impl RuntimeArgs {
 
     /// Whether the user named a library: then it is an error that it does not load.
     pub(crate) fn is_named(&self) -> bool {
-        let named = self.surroundings().named;
-        named.is_some_and(|named| named != Path::new(NO_LIBRARY))
+        let surroundings = self.surroundings();
+        surroundings.named.is_some() && !surroundings.is_none()
     }
 
     /// What the library is looked for with.
     fn surroundings(&self) -> Surroundings {
-        let variable = |name: &&str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        let home = || std::env::home_dir().map(|home| home.join(".local"));
-        Surroundings {
-            named: self.ort_library.clone().or_else(|| VARIABLES.iter().find_map(variable)),
-            checkout: checkout(),
-            environments: embedding::environments()
-                .into_iter()
-                .chain(ENVIRONMENTS.iter().filter_map(variable))
-                .collect(),
-            search_path: std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
-            user_base: variable(&"PYTHONUSERBASE").or_else(home),
-        }
+        surroundings(self.ort_library.as_ref(), &VARIABLES)
     }
-}
-
-/// The checkout that the program was built from, if it is run by cargo or from the build folder there.
-fn checkout() -> Option<PathBuf> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = package.ancestors().nth(2)?;
-    let is_run_by_cargo = std::env::var_os("CARGO_MANIFEST_DIR").is_some_and(|run| Path::new(&run) == package);
-    let executable = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let is_in_build_folder = executable.starts_with(root.canonicalize().ok()?.join("target"));
-    (is_run_by_cargo || is_in_build_folder).then(|| root.to_owned())
 }

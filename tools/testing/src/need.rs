@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use remat_files::{SharedLibrary, Surroundings};
+
 /// Names of needs that must be met, separated by commas: `.ci/run` sets it to all that it installs.
 pub const REQUIRED: &str = "REMAT_TESTS_REQUIRE";
 
@@ -21,6 +23,8 @@ pub enum Need {
     HeapMeterInC,
     /// ONNX Runtime's library, where [`runtime_library`] says.
     OnnxRuntime,
+    /// OR-Tools' library, where [`ortools`] says.
+    OrTools,
     /// The virtual environment that `third_party/fetch.sh` makes.
     Python,
     /// The test data of the Python package `onnx`, in that environment.
@@ -40,6 +44,7 @@ impl Need {
             Self::Offsets => "offsets",
             Self::HeapMeterInC => "heap-meter-in-c",
             Self::OnnxRuntime => "onnxruntime",
+            Self::OrTools => "ortools",
             Self::Python => "python",
             Self::OnnxTestData => "onnx-test-data",
             Self::CCompiler => "cc",
@@ -57,6 +62,7 @@ impl Need {
             Self::Offsets => root.join("../shared/offsets"),
             Self::HeapMeterInC => root.join("../shared/tools/heap_peak.c"),
             Self::OnnxRuntime => runtime_library(),
+            Self::OrTools => return without_ortools(),
             Self::Python => root.join("third_party/venv/bin/python"),
             Self::OnnxTestData => return onnx_test_data().is_none().then(|| "no test data of `onnx`".to_owned()),
             Self::CCompiler => return without_program("cc"),
@@ -85,6 +91,16 @@ pub fn runtime_library() -> PathBuf {
     std::env::var_os("REMAT_ORT_LIBRARY").map_or_else(fetched, PathBuf::from)
 }
 
+/// Where OR-Tools' library lies: what `REMAT_ORTOOLS_LIBRARY` names, else the wheel that `third_party/fetch.sh` installs.
+#[must_use]
+pub fn ortools() -> Surroundings {
+    Surroundings {
+        named: std::env::var_os("REMAT_ORTOOLS_LIBRARY").map(PathBuf::from),
+        checkout: Some(workspace()),
+        ..Surroundings::default()
+    }
+}
+
 /// The test data of the Python package `onnx`: what `REMAT_ONNX_TESTDATA` names, else that of the virtual environment.
 #[must_use]
 pub fn onnx_test_data() -> Option<PathBuf> {
@@ -96,6 +112,12 @@ pub fn onnx_test_data() -> Option<PathBuf> {
         .flatten()
         .map(|python| python.path().join("site-packages/onnx/backend/test/data"));
     paths.into_iter().find(|path| path.is_dir())
+}
+
+fn without_ortools() -> Option<String> {
+    let candidates = ortools().candidates(&SharedLibrary::OR_TOOLS);
+    let is_there = candidates.iter().any(|path| path.is_file());
+    (!is_there).then(|| "no `ortools` in `third_party/venv`".to_owned())
 }
 
 fn without_program(name: &str) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::Need;
 
 /// A test and what it needs.
 pub struct Trial {
-    name: &'static str,
+    name: String,
     needs: &'static [Need],
     test: fn(),
 }
@@ -16,7 +16,8 @@ pub struct Trial {
 impl Trial {
     /// A test that panics if it fails. [`trial!`](crate::trial) gives it the name of its function.
     #[must_use]
-    pub const fn new(name: &'static str, needs: &'static [Need], test: fn()) -> Self {
+    pub fn new(name: &str, needs: &'static [Need], test: fn()) -> Self {
+        let name = name.to_owned();
         Self { name, needs, test }
     }
 
@@ -38,6 +39,16 @@ impl Trial {
             .with_kind(absent)
             .with_ignored_flag(true)
     }
+}
+
+/// Tests that their modules list, under the names of those.
+pub fn within<'a>(modules: impl IntoIterator<Item = (&'a str, Vec<Trial>)>) -> impl Iterator<Item = Trial> {
+    modules.into_iter().flat_map(|(module, trials)| {
+        trials.into_iter().map(move |trial| Trial {
+            name: format!("{module}::{}", trial.name),
+            ..trial
+        })
+    })
 }
 
 /// Runs tests as the standard harness does, with its arguments: the `main` of a target with `harness = false`.

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
+use remat::ortools::Surroundings;
 use remat_mlir::{Function, Severity};
 
 use crate::{
@@ -49,9 +50,11 @@ unsafe extern "C" {
     fn rematInsertDialect(registry: *mut c_void);
 }
 
-/// Makes MLIR know the passes by their names, in this process.
+/// Makes MLIR know the passes by their names, in this process. Proofs come from OR-Tools where the process says nothing else before and its
+/// environment names or has it.
 pub fn register_passes() {
     static ONCE: std::sync::Once = std::sync::Once::new();
+    remat::ortools::look_in(&Surroundings::of_process(&["REMAT_ORTOOLS_LIBRARY"]));
     // SAFETY: the function that is handed over lives as long as the process.
     ONCE.call_once(|| unsafe { rematRegisterPasses(run) });
 }

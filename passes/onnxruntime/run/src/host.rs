@@ -4,7 +4,8 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::library::{Surroundings, candidates};
+use remat_files::{SharedLibrary, Surroundings};
+
 use crate::runner::{Runner, Task};
 use crate::{ChildCommand, ChildLimits, OptimizationLevel, RuntimeError, SessionSettings};
 
@@ -23,13 +24,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// The first of the [`candidates`] that can be loaded.
+    /// The first of the candidates that can be loaded.
     ///
     /// # Errors
     /// [`RuntimeError::Library`] of the first candidate, if there is none.
     pub fn find(child: ChildCommand, surroundings: &Surroundings) -> Result<Self, RuntimeError> {
         let mut first = None;
-        for library in candidates(surroundings) {
+        for library in surroundings.candidates(&SharedLibrary::ONNX_RUNTIME) {
             let runner = Runner {
                 child: &child,
                 library: &library,

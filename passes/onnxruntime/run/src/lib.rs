@@ -1,7 +1,7 @@
 //! Runs models in ONNX Runtime, loaded at run time from a shared library.
 //!
 //! The only crate that reaches the runtime. It builds without it: the library is named when [`Runtime::load`] is called, and
-//! [`candidates`] says where it may lie.
+//! [`Host::find`] looks for it in given surroundings.
 //!
 //! | question | answer |
 //! |---|---|
@@ -22,7 +22,6 @@ mod error;
 mod events;
 mod host;
 mod inputs;
-mod library;
 mod measure;
 mod meter;
 mod optimize;
@@ -46,7 +45,6 @@ pub use error::RuntimeError;
 pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;
 pub use inputs::InputTensor;
-pub use library::{Surroundings, candidates};
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
 pub use optimize::optimize;
 pub use output::Output;
@@ -54,6 +52,7 @@ pub use planned::{ArenaFigures, ArenaLibrary};
 pub use process::{ChildCommand, ChildLimits, Ended, ask, die_with};
 pub use profile::{ProfileInputs, ProfileOptions, RunProfile, profile};
 pub use record::{RecordedBuffer, RecordedRun, Recording, record};
+pub use remat_files::Surroundings;
 pub use resident::Resident;
 pub use runner::Runner;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};

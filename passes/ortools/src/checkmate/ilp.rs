@@ -5,6 +5,7 @@ use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use super::{Freeing, Partition, Setting, model, start};
 use crate::clock::Ended;
+use crate::library;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Claim, Incumbent, Run};
 use crate::scaled::Refusal;
@@ -57,7 +58,7 @@ impl CheckmateIlp {
     fn attempt(&self, run: &Run<'_>) -> Result<Outcome, Refusal> {
         let setting = Setting::of(run, self.partition)?;
         let instance = &setting.instance;
-        if let Some(outcome) = run.without_model(instance) {
+        if let Some(outcome) = run.without_model(instance)? {
             return Ok(outcome);
         }
         setting.allow(run, self.freeing)?;
@@ -138,6 +139,10 @@ impl Solver for CheckmateIlp {
 
     fn proves(&self) -> Proves {
         Proves::OwnForm
+    }
+
+    fn missing(&self) -> Option<String> {
+        library::missing()
     }
 
     fn counts_steps(&self) -> bool {

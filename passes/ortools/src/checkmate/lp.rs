@@ -9,6 +9,7 @@ use super::layout::Layout;
 use super::round::{Rounded, Rounding, round};
 use super::{Freeing, Partition, Setting, model};
 use crate::clock::{Clock, Ended};
+use crate::library;
 use crate::program::linear::{self, Relaxed};
 use crate::run::{Claim, Run};
 use crate::scaled::Refusal;
@@ -72,7 +73,7 @@ impl CheckmateLp {
     fn attempt(&self, run: &Run<'_>, report: &mut LpReport) -> Result<Outcome, Refusal> {
         let setting = Setting::of(run, Partition::Frontier)?;
         let instance = &setting.instance;
-        if let Some(outcome) = run.without_model(instance) {
+        if let Some(outcome) = run.without_model(instance)? {
             return Ok(outcome);
         }
         setting.allow(run, self.freeing)?;
@@ -157,6 +158,10 @@ impl Solver for CheckmateLp {
 
     fn proves(&self) -> Proves {
         Proves::OwnForm
+    }
+
+    fn missing(&self) -> Option<String> {
+        library::missing()
     }
 
     fn counts_steps(&self) -> bool {

@@ -10,6 +10,7 @@ use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use crate::clock::Ended;
 use crate::gap::first_plan;
+use crate::library;
 use crate::milp::Rows;
 use crate::milp::relaxation::Relaxation;
 use crate::program::proof::Proof;
@@ -86,6 +87,10 @@ impl Solver for Exact {
         Proves::EveryPlan
     }
 
+    fn missing(&self) -> Option<String> {
+        library::missing()
+    }
+
     fn counts_steps(&self) -> bool {
         false
     }
@@ -96,7 +101,7 @@ fn attempt(run: &Run<'_>, report: &mut Vec<Relaxed>) -> Result<Outcome, Refusal>
     let searched: Option<Plan> = if warm.is_none() { first_plan(run) } else { None };
     let start = warm.or(searched.as_ref());
     let instance = run.instance(start)?;
-    if let Some(outcome) = run.without_model(&instance) {
+    if let Some(outcome) = run.without_model(&instance)? {
         return Ok(outcome);
     }
     let best = start.and_then(|plan| run.incumbent(&instance, instance.sequence_of(plan)?));

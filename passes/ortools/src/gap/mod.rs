@@ -11,6 +11,7 @@ use remat_solve::{Outcome, Proves, Search, SolveControl, Solver};
 pub use candidates::Candidates;
 
 use crate::clock::{Clock, Ended};
+use crate::library;
 use crate::program::backend::{Backend, Task};
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};
@@ -120,7 +121,7 @@ impl Gap {
 
     fn attempt(&self, run: &Run<'_>, report: &mut GapReport) -> Result<Outcome, Refusal> {
         let instance = run.instance(run.clock.control.warm_start)?;
-        if let Some(outcome) = run.without_model(&instance) {
+        if let Some(outcome) = run.without_model(&instance)? {
             return Ok(outcome);
         }
         // Where the problem allows any order, the search may have found a better one.
@@ -135,7 +136,7 @@ impl Gap {
             Some(_) => run.instance(searched.as_ref())?,
             None => instance,
         };
-        if let Some(outcome) = run.without_model(&instance) {
+        if let Some(outcome) = run.without_model(&instance)? {
             return Ok(outcome);
         }
         let start = run.clock.control.warm_start.or(searched.as_ref());
@@ -182,6 +183,10 @@ impl Solver for Gap {
 
     fn proves(&self) -> Proves {
         Proves::OwnForm
+    }
+
+    fn missing(&self) -> Option<String> {
+        library::missing()
     }
 
     fn counts_steps(&self) -> bool {

@@ -1,11 +1,13 @@
 //! The C interface of HiGHS (`highs_c_api.h`), as much of it as mixed-integer programs and their relaxations need.
 #![expect(unsafe_code, reason = "calls a C library")]
 
-use std::ffi::{CStr, c_char, c_double, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use super::quiet::Quiet;
 use super::{Program, Rows};
+use crate::library::{HighsC, library};
 
 /// How a solve ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,70 +36,10 @@ const STATUS_ERROR: c_int = -1;
 const MODEL_OPTIMAL: c_int = 7;
 const MODEL_INFEASIBLE: c_int = 8;
 
-type Callback = extern "C" fn(c_int, *const c_char, *const c_void, *mut c_int, *mut c_void);
-
-#[link(name = "highs")]
-unsafe extern "C" {
-    fn Highs_create() -> *mut c_void;
-    fn Highs_destroy(highs: *mut c_void);
-    fn Highs_passMip(
-        highs: *mut c_void,
-        columns: c_int,
-        rows: c_int,
-        entries: c_int,
-        format: c_int,
-        sense: c_int,
-        offset: c_double,
-        cost: *const c_double,
-        column_lower: *const c_double,
-        column_upper: *const c_double,
-        row_lower: *const c_double,
-        row_upper: *const c_double,
-        start: *const c_int,
-        index: *const c_int,
-        value: *const c_double,
-        integrality: *const c_int,
-    ) -> c_int;
-    fn Highs_addRows(
-        highs: *mut c_void,
-        rows: c_int,
-        lower: *const c_double,
-        upper: *const c_double,
-        entries: c_int,
-        starts: *const c_int,
-        index: *const c_int,
-        value: *const c_double,
-    ) -> c_int;
-    fn Highs_setBoolOptionValue(highs: *mut c_void, option: *const c_char, value: c_int) -> c_int;
-    fn Highs_setIntOptionValue(highs: *mut c_void, option: *const c_char, value: c_int) -> c_int;
-    fn Highs_setDoubleOptionValue(highs: *mut c_void, option: *const c_char, value: c_double) -> c_int;
-    fn Highs_setSolution(
-        highs: *mut c_void,
-        column_value: *const c_double,
-        row_value: *const c_double,
-        column_dual: *const c_double,
-        row_dual: *const c_double,
-    ) -> c_int;
-    fn Highs_getSolution(
-        highs: *const c_void,
-        column_value: *mut c_double,
-        column_dual: *mut c_double,
-        row_value: *mut c_double,
-        row_dual: *mut c_double,
-    ) -> c_int;
-    fn Highs_setCallback(highs: *mut c_void, callback: Callback, data: *mut c_void) -> c_int;
-    fn Highs_startCallback(highs: *mut c_void, kind: c_int) -> c_int;
-    fn Highs_stopCallback(highs: *mut c_void, kind: c_int) -> c_int;
-    fn Highs_getCallbackDataOutItem(data: *const c_void, name: *const c_char) -> *const c_void;
-    fn Highs_run(highs: *mut c_void) -> c_int;
-    fn Highs_getModelStatus(highs: *const c_void) -> c_int;
-    fn Highs_getDualRay(highs: *mut c_void, has: *mut c_int, ray: *mut c_double) -> c_int;
-    fn Highs_getDoubleInfoValue(highs: *const c_void, name: *const c_char, value: *mut c_double) -> c_int;
-}
-
 /// A program in HiGHS, which says nothing on its own.
 pub(crate) struct Highs {
     handle: *mut c_void,
+    functions: &'static HighsC,
     columns: usize,
     rows: usize,
     /// A handle is used by one thread at a time, by the one that made it.
@@ -107,6 +49,7 @@ pub(crate) struct Highs {
 /// What the callback works with.
 struct Watched<'a> {
     watcher: &'a dyn Watcher,
+    functions: &'static HighsC,
     columns: usize,
 }
 
@@ -118,7 +61,8 @@ pub(crate) struct Solution {
 }
 
 impl Highs {
-    /// Hands a program over; its linear relaxation unless `integers`. `None` if it is too large for the interface or inconsistent.
+    /// Hands a program over; its linear relaxation unless `integers`. `None` if it is too large for the interface or inconsistent, or where
+    /// there is no library.
     pub(crate) fn new(program: &Program, integers: bool) -> Option<Self> {
         let rows = &program.rows;
         let consistent = rows.lower.len() == rows.upper.len()
@@ -135,10 +79,12 @@ impl Highs {
         let (cost, lower, upper) = (of(|c| c.cost), of(|c| c.lower), of(|c| c.upper));
         let integral = program.columns.iter().map(|c| c_int::from(integers && c.integer));
         let integrality: Vec<c_int> = integral.collect();
+        let functions = &library().ok()?.highs;
         // SAFETY: has no preconditions.
-        let handle = unsafe { Highs_create() };
+        let handle = unsafe { (functions.Highs_create)() };
         let highs = Self {
             handle,
+            functions,
             columns: program.columns.len(),
             rows: rows.len(),
             one_thread: PhantomData,
@@ -147,7 +93,7 @@ impl Highs {
         highs.flag(c"log_to_console", false);
         // SAFETY: every array has the length that goes with it; HiGHS copies them.
         let status = unsafe {
-            Highs_passMip(
+            (functions.Highs_passMip)(
                 handle,
                 column_count,
                 row_count,
@@ -171,17 +117,17 @@ impl Highs {
 
     pub(crate) fn flag(&self, option: &CStr, value: bool) {
         // SAFETY: the handle is alive; an option of another name or type is reported, not misused.
-        unsafe { Highs_setBoolOptionValue(self.handle, option.as_ptr(), c_int::from(value)) };
+        unsafe { (self.functions.Highs_setBoolOptionValue)(self.handle, option.as_ptr(), c_int::from(value)) };
     }
 
     pub(crate) fn integer(&self, option: &CStr, value: c_int) {
         // SAFETY: as above.
-        unsafe { Highs_setIntOptionValue(self.handle, option.as_ptr(), value) };
+        unsafe { (self.functions.Highs_setIntOptionValue)(self.handle, option.as_ptr(), value) };
     }
 
     pub(crate) fn number(&self, option: &CStr, value: f64) {
         // SAFETY: as above.
-        unsafe { Highs_setDoubleOptionValue(self.handle, option.as_ptr(), value) };
+        unsafe { (self.functions.Highs_setDoubleOptionValue)(self.handle, option.as_ptr(), value) };
     }
 
     /// Starts from a solution, which has a value for each column.
@@ -189,7 +135,7 @@ impl Highs {
         if solution.len() == self.columns {
             let none = std::ptr::null();
             // SAFETY: the array has as many numbers as there are columns; null stands for what is not given.
-            unsafe { Highs_setSolution(self.handle, solution.as_ptr(), none, none, none) };
+            unsafe { (self.functions.Highs_setSolution)(self.handle, solution.as_ptr(), none, none, none) };
         }
     }
 
@@ -201,7 +147,7 @@ impl Highs {
         };
         // SAFETY: every array has the length that goes with it; HiGHS copies them.
         let status = unsafe {
-            Highs_addRows(
+            (self.functions.Highs_addRows)(
                 self.handle,
                 count,
                 rows.lower.as_ptr(),
@@ -218,9 +164,10 @@ impl Highs {
 
     /// Solves. Better solutions of a mixed-integer program come through the watcher, most of them.
     pub(crate) fn run(&mut self, watcher: &dyn Watcher) -> Outcome {
+        let functions = self.functions;
         // SAFETY: the handle is alive.
         let (status, model) = self.watched(watcher, |handle| unsafe {
-            (Highs_run(handle), Highs_getModelStatus(handle))
+            ((functions.Highs_run)(handle), (functions.Highs_getModelStatus)(handle))
         });
         match model {
             MODEL_OPTIMAL => Outcome::Optimal,
@@ -235,9 +182,10 @@ impl Highs {
     pub(crate) fn ray(&mut self, watcher: &dyn Watcher) -> Option<Vec<f64>> {
         let mut ray = vec![0.0; self.rows];
         let mut has: c_int = 0;
+        let functions = self.functions;
         let status = self.watched(watcher, |handle| {
             // SAFETY: the handle is alive, and the array has as many numbers as there are rows.
-            unsafe { Highs_getDualRay(handle, &raw mut has, ray.as_mut_ptr()) }
+            unsafe { (functions.Highs_getDualRay)(handle, &raw mut has, ray.as_mut_ptr()) }
         });
         (status != STATUS_ERROR && has != 0).then_some(ray)
     }
@@ -252,20 +200,22 @@ impl Highs {
         ];
         let mut watched = Watched {
             watcher,
+            functions: self.functions,
             columns: self.columns,
         };
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
         let _quiet = Quiet::new();
         // SAFETY: `watched` outlives the work, after which HiGHS calls nobody; the kinds are those of HiGHS.
         unsafe {
-            Highs_setCallback(self.handle, callback, (&raw mut watched).cast());
+            (self.functions.Highs_setCallback)(self.handle, callback, (&raw mut watched).cast());
             KINDS.iter().for_each(|&kind| {
-                Highs_startCallback(self.handle, kind);
+                (self.functions.Highs_startCallback)(self.handle, kind);
             });
         }
         let result = work(self.handle);
         // SAFETY: as above.
         KINDS.iter().for_each(|&kind| unsafe {
-            Highs_stopCallback(self.handle, kind);
+            (self.functions.Highs_stopCallback)(self.handle, kind);
         });
         result
     }
@@ -274,7 +224,7 @@ impl Highs {
     pub(crate) fn mip_bound(&self) -> f64 {
         let mut bound = f64::NEG_INFINITY;
         // SAFETY: an item of this name is one number.
-        unsafe { Highs_getDoubleInfoValue(self.handle, c"mip_dual_bound".as_ptr(), &raw mut bound) };
+        unsafe { (self.functions.Highs_getDoubleInfoValue)(self.handle, c"mip_dual_bound".as_ptr(), &raw mut bound) };
         bound
     }
 
@@ -288,7 +238,7 @@ impl Highs {
         let mut activities = vec![0.0; self.rows];
         // SAFETY: the arrays have as many numbers as there are columns and rows.
         unsafe {
-            Highs_getSolution(
+            (self.functions.Highs_getSolution)(
                 self.handle,
                 solution.columns.as_mut_ptr(),
                 reduced_costs.as_mut_ptr(),
@@ -303,7 +253,7 @@ impl Highs {
 impl Drop for Highs {
     fn drop(&mut self) {
         // SAFETY: created by `Highs_create`, destroyed once.
-        unsafe { Highs_destroy(self.handle) };
+        unsafe { (self.functions.Highs_destroy)(self.handle) };
     }
 }
 
@@ -320,11 +270,11 @@ extern "C" fn callback(
     if kind == CALLBACK_IMPROVING_SOLUTION {
         // SAFETY: the item of this name is an array with one number for each column, valid during the callback.
         let solution = unsafe {
-            let values = item(data_out, c"mip_solution");
+            let values = item(watched.functions, data_out, c"mip_solution");
             (!values.is_null()).then(|| std::slice::from_raw_parts(values, watched.columns))
         };
         // SAFETY: the item of this name is one number, valid during the callback.
-        let bound = unsafe { item(data_out, c"mip_dual_bound").as_ref() };
+        let bound = unsafe { item(watched.functions, data_out, c"mip_dual_bound").as_ref() };
         if let Some(solution) = solution {
             watched
                 .watcher
@@ -340,7 +290,7 @@ extern "C" fn callback(
 ///
 /// # Safety
 /// `data` must be the pointer that HiGHS passed to the callback, and the member of that name made of `f64`.
-unsafe fn item(data: *const c_void, name: &CStr) -> *const f64 {
+unsafe fn item(functions: &HighsC, data: *const c_void, name: &CStr) -> *const f64 {
     // SAFETY: by contract.
-    unsafe { Highs_getCallbackDataOutItem(data, name.as_ptr()).cast() }
+    unsafe { (functions.Highs_getCallbackDataOutItem)(data, name.as_ptr()).cast() }
 }

@@ -8,36 +8,24 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use prost::Message;
 
 use super::mathopt::{Model, SolveResult};
+use crate::library::library;
 
 /// `SOLVER_TYPE_GSCIP`.
 const SCIP: c_int = 1;
 
-#[link(name = "ortools")]
-unsafe extern "C" {
-    fn MathOptSolve(
-        model: *const c_void,
-        model_size: usize,
-        solver_type: c_int,
-        interrupter: *mut c_void,
-        result: *mut *mut c_void,
-        result_size: *mut usize,
-        message: *mut *mut c_char,
-    ) -> c_int;
-    fn MathOptFree(memory: *mut c_void);
-}
-
 /// Solves a model with SCIP.
 ///
 /// # Errors
-/// What the library says where it rejects the model or fails.
+/// What the library says where it rejects the model or fails, or that there is none.
 pub(crate) fn solve(model: &Model) -> Result<SolveResult, String> {
+    let functions = &library().map_err(ToString::to_string)?.math_opt;
     let model = model.encode_to_vec();
     let (mut data, mut size) = (std::ptr::null_mut::<c_void>(), 0);
     let mut message = std::ptr::null_mut::<c_char>();
     // SAFETY: the model lives through the call and has the size given; an interrupter may be null. The library writes one buffer
     // and its size, or a text that ends with a zero, each to be freed by `MathOptFree`.
     unsafe {
-        let status = MathOptSolve(
+        let status = (functions.MathOptSolve)(
             model.as_ptr().cast(),
             model.len(),
             SCIP,
@@ -55,10 +43,10 @@ pub(crate) fn solve(model: &Model) -> Result<SolveResult, String> {
             Err(CStr::from_ptr(message).to_string_lossy().into_owned())
         };
         if !data.is_null() {
-            MathOptFree(data);
+            (functions.MathOptFree)(data);
         }
         if !message.is_null() {
-            MathOptFree(message.cast());
+            (functions.MathOptFree)(message.cast());
         }
         answer
     }

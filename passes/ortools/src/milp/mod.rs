@@ -10,7 +10,8 @@ pub(crate) mod highs;
 pub(crate) mod highs_capi;
 mod mathopt;
 mod mathopt_capi;
-mod quiet;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) mod quiet;
 pub(crate) mod relaxation;
 pub(crate) mod scip;
 pub(crate) mod watch;

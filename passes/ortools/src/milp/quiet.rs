@@ -68,10 +68,16 @@ impl Drop for Quiet {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::ffi::c_int;
 
+    use remat_testing::{Trial, trial};
+
     use super::*;
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![trial!(c_code_prints_nothing_while_it_is_to_be_quiet)]
+    }
 
     unsafe extern "C" {
         fn puts(text: *const c_char) -> c_int;
@@ -95,12 +101,11 @@ mod tests {
     }
 
     /// Runs itself once more: the stream belongs to the whole process, and the harness does not see what C code prints.
-    #[test]
     fn c_code_prints_nothing_while_it_is_to_be_quiet() {
         if std::env::var_os(PRINTS).is_some() {
             return print_through_the_c_library();
         }
-        let name = "milp::quiet::tests::c_code_prints_nothing_while_it_is_to_be_quiet";
+        let name = "milp::quiet::c_code_prints_nothing_while_it_is_to_be_quiet";
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args([name, "--exact", "--nocapture"])
             .env(PRINTS, "1")

@@ -5,12 +5,13 @@ mod time;
 
 use std::time::Duration;
 
-use cp_sat::proto::SatParameters;
+use crate::messages::SatParameters;
 use remat_plan::{BoundCovers, Evidence, NodeId, OrderMode, Problem};
 use remat_solve::{Outcome, Proves, SolveControl, Solver};
 
 use crate::clock::Ended;
 use crate::cpsat::minimize;
+use crate::library;
 use crate::program::rounded::LARGEST;
 use crate::run::{Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};
@@ -80,7 +81,7 @@ impl Moccasin {
 
     fn attempt(&self, run: &Run<'_>, report: &mut MoccasinReport) -> Result<Outcome, Refusal> {
         let instance = Scaled::of(run.problem, &run.structure, None)?;
-        if let Some(outcome) = run.without_model(&instance) {
+        if let Some(outcome) = run.without_model(&instance)? {
             return Ok(outcome);
         }
         let phases = self.phases(run, &instance)?;
@@ -152,6 +153,10 @@ impl Solver for Moccasin {
 
     fn proves(&self) -> Proves {
         Proves::OwnForm
+    }
+
+    fn missing(&self) -> Option<String> {
+        library::missing()
     }
 
     fn counts_steps(&self) -> bool {

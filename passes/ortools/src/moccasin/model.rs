@@ -13,7 +13,7 @@
 //! - starts are those of staged events, or all different. In free order a node also starts after those whose results take no
 //!   part in this because they take no memory, or stay for good.
 
-use cp_sat::proto::CpModelProto;
+use crate::messages::CpModelProto;
 
 use remat_plan::{NodeId, ValueId};
 use typed_index_collections::TiVec;

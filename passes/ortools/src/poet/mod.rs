@@ -6,7 +6,7 @@
 //! any more and moves out as late as possible, so it takes no more than the solution.
 
 mod prices;
-mod start;
+pub(crate) mod start;
 
 use remat_plan::{
     BoundCovers, Certificate, Event, Evidence, NodeId, Objective, OrderMode, PagingMode, Plan, Problem, Status,
@@ -20,6 +20,7 @@ use self::prices::Prices;
 use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
 use crate::clock::Ended;
+use crate::library;
 use crate::program::backend::{Backend, Task};
 use crate::run::{Bound, Run};
 use crate::scaled::Refusal;
@@ -89,6 +90,7 @@ impl Poet {
         if work.is_settled() {
             return Ok(work.outcome(Ended::Optimal, nothing(), 0));
         }
+        library::library().map_err(Clone::clone)?;
         if let Some(warm) = run.clock.control.warm_start {
             work.consider(warm.clone(), 0);
         }
@@ -159,6 +161,10 @@ impl Solver for Poet {
 
     fn proves(&self) -> Proves {
         Proves::OwnForm
+    }
+
+    fn missing(&self) -> Option<String> {
+        library::missing()
     }
 
     fn counts_steps(&self) -> bool {

@@ -130,18 +130,22 @@ impl Start<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use remat_cost::Device;
     use remat_plan::Objective;
     use remat_solve::paging::{PagingSearch, simulate};
     use remat_solve::{SolveControl, Solver};
-    use remat_testing::TrainingNet;
+    use remat_testing::{TrainingNet, Trial, trial};
 
     use super::*;
     use crate::checkmate::{Freeing, model};
     use crate::poet::prices::Prices;
     use crate::poet::{DeadlineCovers, Poet};
     use crate::run::Run;
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![trial!(plans_with_and_without_transfers_are_solutions_at_their_price)]
+    }
 
     /// Programs over the linear network, and the plans of a search that are solutions: with how many transfers, at what price.
     fn starts(percent: u64, solver: PagingSearch) -> Option<(usize, u64, u64)> {
@@ -167,7 +171,6 @@ mod tests {
         Some((moved, prices.unwrap().bound(price), exact))
     }
 
-    #[test]
     fn plans_with_and_without_transfers_are_solutions_at_their_price() {
         let mut found = [0, 0];
         for percent in [90, 80, 70, 60, 50, 45] {

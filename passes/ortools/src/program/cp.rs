@@ -1,9 +1,8 @@
 //! A 0/1 program on CP-SAT.
 
-use cp_sat::proto::constraint_proto::Constraint;
-use cp_sat::proto::{
-    BoolArgumentProto, ConstraintProto, CpModelProto, CpObjectiveProto, IntegerVariableProto, LinearConstraintProto,
-    PartialVariableAssignment, SatParameters,
+use crate::messages::{
+    BoolArgumentProto, Constraint, ConstraintProto, CpModelProto, CpObjectiveProto, IntegerVariableProto,
+    LinearConstraintProto, PartialVariableAssignment, SatParameters,
 };
 
 use remat_solve::SolveControl;

@@ -120,8 +120,21 @@ fn whole(units: i128) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use remat_testing::{Trial, trial};
+
     use super::*;
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![
+            trial!(multipliers_prove_a_bound_and_fix_what_would_cost_too_much),
+            trial!(wrong_multipliers_prove_less_but_nothing_false),
+            trial!(a_ray_refutes_a_program_without_solution_in_either_sign_and_at_any_length),
+            trial!(no_ray_refutes_a_program_that_has_a_solution),
+            trial!(a_violation_within_the_tolerance_of_a_solver_is_no_refutation),
+            trial!(multipliers_that_are_missing_or_no_numbers_prove_nothing),
+        ]
+    }
 
     /// Two of three variables, at 3, 5 and 7.
     fn two_of_three() -> Program {
@@ -132,7 +145,6 @@ mod tests {
         program
     }
 
-    #[test]
     fn multipliers_prove_a_bound_and_fix_what_would_cost_too_much() {
         let program = two_of_three();
         let proof = Proof::of(&program, &[-5.0]).unwrap();
@@ -141,7 +153,6 @@ mod tests {
         assert_eq!(proof.fixed(&program, 11), [None, None, None]);
     }
 
-    #[test]
     fn wrong_multipliers_prove_less_but_nothing_false() {
         for multiplier in [-100.0, -6.5, -1.0, 0.0, 3.0, 1e-30] {
             assert!(
@@ -159,14 +170,12 @@ mod tests {
         program
     }
 
-    #[test]
     fn a_ray_refutes_a_program_without_solution_in_either_sign_and_at_any_length() {
         for factor in [1.0, -1.0, 1e-30, -1e30] {
             assert!(refutes(&two_of_three_and_at_most(1), &[-factor, -factor]), "{factor}");
         }
     }
 
-    #[test]
     fn no_ray_refutes_a_program_that_has_a_solution() {
         for ray in [
             [-1.0, -1.0],
@@ -184,7 +193,6 @@ mod tests {
     }
 
     /// The ray of a solver whose tolerance is larger than what the sizes differ by.
-    #[test]
     fn a_violation_within_the_tolerance_of_a_solver_is_no_refutation() {
         const SIZE: i64 = 1 << 40;
         let mut program = Program::default();
@@ -199,7 +207,6 @@ mod tests {
         assert!(refutes(&program, &[size + 1.0, size - 1.0, -1.0]));
     }
 
-    #[test]
     fn multipliers_that_are_missing_or_no_numbers_prove_nothing() {
         for multipliers in [&[][..], &[f64::NAN], &[f64::INFINITY], &[-1e300]] {
             assert!(Proof::of(&two_of_three(), multipliers).is_none());

@@ -245,4 +245,4 @@ impl Row {
 
 #[cfg(test)]
 #[path = "rounded_tests.rs"]
-mod tests;
+pub(crate) mod tests;

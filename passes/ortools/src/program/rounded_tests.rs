@@ -1,12 +1,29 @@
 use proptest::prelude::*;
 use remat_solve::SolveControl;
 use remat_testing::net::Net;
+use remat_testing::{Need, Trial, trial};
 
 use super::*;
 use crate::clock::Ended;
 use crate::program::mip::{self, MipSolver};
 use crate::program::{Literal, cp, linear};
 use crate::run::Run;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(every_solution_of_a_program_is_one_of_the_rounded_program),
+        trial!(without_its_sums_a_program_has_the_same_solutions),
+        trial!(
+            cp_sat_finds_the_optimum_of_programs_with_sizes_of_any_magnitude,
+            Need::OrTools
+        ),
+        trial!(
+            what_floating_point_says_of_a_rounded_program_is_no_more_than_there_is,
+            Need::OrTools
+        ),
+        trial!(what_is_small_enough_is_left_as_it_is),
+    ]
+}
 
 /// Variables that are on or off.
 const COUNT: usize = 8;
@@ -159,7 +176,6 @@ const SIZES: [i64; 4] = [1 << 20, 1 << 30, 1 << 40, 1 << 57];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    #[test]
     fn every_solution_of_a_program_is_one_of_the_rounded_program(
         parts in prop::sample::select(&SIZES[..]).prop_flat_map(parts)
     ) {
@@ -172,7 +188,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn without_its_sums_a_program_has_the_same_solutions(
         parts in prop::sample::select(&SIZES[..]).prop_flat_map(parts)
     ) {
@@ -185,7 +200,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn cp_sat_finds_the_optimum_of_programs_with_sizes_of_any_magnitude(
         parts in prop::sample::select(&SIZES[..]).prop_flat_map(parts), with_sum: bool
     ) {
@@ -193,7 +207,6 @@ proptest! {
         prop_assert_eq!(by_cp_sat(&program), optimum(&program));
     }
 
-    #[test]
     fn what_floating_point_says_of_a_rounded_program_is_no_more_than_there_is(
         parts in prop::sample::select(&SIZES[..]).prop_flat_map(parts), with_sum: bool
     ) {
@@ -214,7 +227,6 @@ proptest! {
     }
 }
 
-#[test]
 fn what_is_small_enough_is_left_as_it_is() {
     let mut program = Program::default();
     let (a, b) = (program.variable(1), program.variable(2));

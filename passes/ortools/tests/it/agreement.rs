@@ -8,7 +8,35 @@ use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{Net, Place, at_most_twice, fan, kept, transient, with_budget};
 
 use crate::answers::{models, paper, solve};
+use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(both_models_find_the_optimum_of_graphs_as_in_the_papers, Need::OrTools),
+        trial!(every_solution_of_the_intervals_is_a_plan, Need::OrTools),
+        trial!(growing_sets_end_at_the_optimum, Need::OrTools),
+        trial!(
+            ops_of_all_kinds_are_planned_as_well_as_trying_everything_does,
+            Need::OrTools
+        ),
+        trial!(
+            without_a_limit_on_repetitions_each_node_may_run_in_every_stage,
+            Need::OrTools
+        ),
+        trial!(a_limit_of_three_is_kept_and_used, Need::OrTools),
+        trial!(smaller_sets_never_beat_larger_ones, Need::OrTools),
+        trial!(in_free_order_intervals_find_the_optimum_over_all_orders, Need::OrTools),
+        trial!(in_free_order_ops_of_all_kinds_are_ordered_rightly, Need::OrTools),
+        trial!(every_recompute_of_an_optimal_plan_is_needed, Need::OrTools),
+        trial!(a_fan_is_solved_alike_by_both, Need::OrTools),
+        trial!(workspace_counts_when_an_op_runs_again, Need::OrTools),
+        trial!(
+            the_duplicate_of_a_graph_output_counts_when_an_op_runs_again,
+            Need::OrTools
+        ),
+    ]
+}
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
@@ -37,7 +65,6 @@ fn assert_proved(solver: &dyn Solver, problem: &Problem, optimum: Option<u64>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    #[test]
     fn both_models_find_the_optimum_of_graphs_as_in_the_papers(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
@@ -47,20 +74,17 @@ proptest! {
         assert_proved(&Moccasin::NEW, &problem, optimum);
     }
 
-    #[test]
     fn every_solution_of_the_intervals_is_a_plan(problem in models(7), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let (_, report) = Moccasin::NEW.solve_with_report(&problem, &SolveControl::new());
         prop_assert_eq!(report.unread, 0);
     }
 
-    #[test]
     fn growing_sets_end_at_the_optimum(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         assert_proved(&Gap::NEW, &problem, brute::stage_form(&problem));
     }
 
-    #[test]
     fn ops_of_all_kinds_are_planned_as_well_as_trying_everything_does(problem in models(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
@@ -72,14 +96,12 @@ proptest! {
         }
     }
 
-    #[test]
     fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(problem in paper(5), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         problem.max_computes = None;
         assert_proved(&GAP, &problem, brute::stage_form(&problem));
     }
 
-    #[test]
     fn a_limit_of_three_is_kept_and_used(problem in paper(6), budget in 0u64..40) {
         let mut problem = with_budget(problem, budget);
         problem.max_computes = Some(3);
@@ -88,7 +110,6 @@ proptest! {
         assert_proved(&Moccasin::NEW, &problem, optimum);
     }
 
-    #[test]
     fn smaller_sets_never_beat_larger_ones(problem in models(8), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let of = |candidates| solve(&Gap::NEW.only(candidates), &problem).1.unwrap_or(u64::MAX);
@@ -102,7 +123,6 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    #[test]
     fn in_free_order_intervals_find_the_optimum_over_all_orders(problem in paper(4), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
@@ -111,7 +131,6 @@ proptest! {
         prop_assert_eq!(outcome.certificate.bound_covers, BoundCovers::AllPlans);
     }
 
-    #[test]
     fn in_free_order_ops_of_all_kinds_are_ordered_rightly(problem in models(4), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
@@ -120,7 +139,6 @@ proptest! {
     }
 
     /// A model that allowed too much would drop runs that are needed; one that asked too much would keep runs that are not.
-    #[test]
     fn every_recompute_of_an_optimal_plan_is_needed(mut problem in paper(7), budget in 0u64..60) {
         for op in &mut problem.ops {
             op.duration += 1;
@@ -138,7 +156,6 @@ proptest! {
     }
 }
 
-#[test]
 fn a_fan_is_solved_alike_by_both() {
     for hundredths in [5, 20, 40, 60, 80] {
         let problem = with_budget(fan(), hundredths);
@@ -183,12 +200,10 @@ fn assert_limit(results: &[(&str, Place<&str>)], workspace: u64, enough: u64) {
     }
 }
 
-#[test]
 fn workspace_counts_when_an_op_runs_again() {
     assert_limit(&[("a", transient(4))], 3, 6 + 4 + 3);
 }
 
-#[test]
 fn the_duplicate_of_a_graph_output_counts_when_an_op_runs_again() {
     assert_limit(&[("a", transient(4)), ("y", kept(3))], 0, 3 + 6 + 4 + 3);
 }

@@ -9,7 +9,48 @@ use remat_testing::net::{self, Net, at_most_twice, fan, kept, transient, with_bu
 use remat_testing::random::Features;
 
 use crate::answers::{assert_honest, models, paper, random, solve};
+use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(the_program_finds_the_best_plan_in_stage_form, Need::OrTools),
+        trial!(
+            without_a_limit_on_repetitions_each_node_may_run_in_every_stage,
+            Need::OrTools
+        ),
+        trial!(
+            ops_of_all_kinds_with_one_result_are_planned_as_well_as_trying_everything_does,
+            Need::OrTools
+        ),
+        trial!(
+            nothing_is_claimed_of_ops_with_several_results_that_does_not_hold,
+            Need::OrTools
+        ),
+        trial!(
+            the_linear_relaxation_bounds_the_program_and_its_plans_are_plans,
+            Need::OrTools
+        ),
+        trial!(a_warm_start_changes_nothing_about_the_optimum, Need::OrTools),
+        trial!(without_a_frontier_first_runs_may_change_places, Need::OrTools),
+        trial!(
+            a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set,
+            Need::OrTools
+        ),
+        trial!(the_relaxation_of_a_fan_is_rounded_to_a_plan, Need::OrTools),
+        trial!(rounding_at_random_depends_on_the_seed_only, Need::OrTools),
+        trial!(a_program_that_is_too_large_is_refused_before_it_is_built, Need::OrTools),
+        trial!(
+            stages_without_a_frontier_are_refused_where_they_do_not_fit,
+            Need::OrTools
+        ),
+        trial!(a_flag_and_a_deadline_stop_the_relaxation, Need::OrTools),
+        trial!(
+            the_solution_at_the_end_counts_where_it_was_not_told_of_before,
+            Need::OrTools
+        ),
+    ]
+}
 
 const ROUNDINGS: [CheckmateLp; 4] = [
     CheckmateLp::NEW,
@@ -38,7 +79,6 @@ fn programs() -> [CheckmateIlp; 5] {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    #[test]
     fn the_program_finds_the_best_plan_in_stage_form(problem in paper(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
@@ -51,14 +91,12 @@ proptest! {
         }
     }
 
-    #[test]
     fn without_a_limit_on_repetitions_each_node_may_run_in_every_stage(problem in paper(5), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         problem.max_computes = None;
         prop_assert_eq!(solve(&CheckmateIlp::NEW, &problem).1, brute::stage_form(&problem));
     }
 
-    #[test]
     fn ops_of_all_kinds_with_one_result_are_planned_as_well_as_trying_everything_does(
         problem in random(6, Features { results: 1, ..Features::EXACT }), budget in 0u64..100
     ) {
@@ -70,7 +108,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn nothing_is_claimed_of_ops_with_several_results_that_does_not_hold(problem in models(6), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
@@ -80,7 +117,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn the_linear_relaxation_bounds_the_program_and_its_plans_are_plans(problem in paper(12), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let (_, optimum) = solve(&packed(CheckmateIlp::NEW), &problem);
@@ -93,7 +129,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn a_warm_start_changes_nothing_about_the_optimum(problem in paper(9), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let start = Search.solve(&problem, &SolveControl::new().step_limit(20_000)).plan;
@@ -105,7 +140,6 @@ proptest! {
         prop_assert_eq!(warm.bound, cold.bound);
     }
 
-    #[test]
     fn without_a_frontier_first_runs_may_change_places(problem in paper(4), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         let advancing = brute::stage_form(&problem).unwrap_or(u64::MAX);
@@ -122,7 +156,6 @@ proptest! {
 }
 
 /// The second result of the second op takes nothing, so that a plan may hold it without the first; the program cannot.
-#[test]
 fn a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set() {
     let net = Net::new()
         .op("first", 1, &[], &[("a", transient(3))])
@@ -140,7 +173,6 @@ fn a_result_without_memory_beside_another_makes_a_bound_one_of_a_candidate_set()
     assert_eq!(outcome.certificate.bound_covers, BoundCovers::CandidateSet);
 }
 
-#[test]
 fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
     for lp in ROUNDINGS {
         let problem = with_budget(fan(), 60);
@@ -153,7 +185,6 @@ fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
     }
 }
 
-#[test]
 fn rounding_at_random_depends_on_the_seed_only() {
     let problem = with_budget(fan(), 60);
     let solve = |seed| {
@@ -170,7 +201,6 @@ fn rounding_at_random_depends_on_the_seed_only() {
     assert!((1..20).any(|seed| thresholds(seed) != thresholds(0)));
 }
 
-#[test]
 fn a_program_that_is_too_large_is_refused_before_it_is_built() {
     let reads = |index: usize| {
         [index / 2, index.wrapping_sub(1)]
@@ -200,7 +230,6 @@ fn a_program_that_is_too_large_is_refused_before_it_is_built() {
     }
 }
 
-#[test]
 fn stages_without_a_frontier_are_refused_where_they_do_not_fit() {
     let every = CheckmateIlp {
         partition: Partition::EveryNode,
@@ -227,7 +256,6 @@ fn stages_without_a_frontier_are_refused_where_they_do_not_fit() {
     assert!(refused(every, &output));
 }
 
-#[test]
 fn a_flag_and_a_deadline_stop_the_relaxation() {
     let problem = with_budget(fan(), 30);
     let flag = std::sync::atomic::AtomicBool::new(true);
@@ -244,7 +272,6 @@ fn a_flag_and_a_deadline_stop_the_relaxation() {
 }
 
 /// HiGHS finds the best solution here without telling of it as an improvement.
-#[test]
 fn the_solution_at_the_end_counts_where_it_was_not_told_of_before() {
     let ops: &[(u64, u64, &[usize])] = &[
         (0, 2, &[]),

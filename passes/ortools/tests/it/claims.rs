@@ -8,7 +8,41 @@ use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{Net, Place, at_most_twice, baseline_peak, fan, paging, paper, transient, with_budget};
 
 use crate::answers::models;
+use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(no_plan_that_a_bound_covers_beats_it, Need::OrTools),
+        trial!(
+            a_bound_over_all_stages_says_so_and_one_over_some_does_not,
+            Need::OrTools
+        ),
+        trial!(
+            a_limit_below_that_of_the_problem_makes_a_bound_one_of_a_candidate_set,
+            Need::OrTools
+        ),
+        trial!(in_free_order_a_bound_on_one_order_is_not_one_on_all, Need::OrTools),
+        trial!(
+            where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only,
+            Need::OrTools
+        ),
+        trial!(a_budget_that_the_baseline_keeps_needs_no_model, Need::OrTools),
+        trial!(
+            a_budget_below_the_largest_op_is_infeasible_in_every_plan_of_the_order,
+            Need::OrTools
+        ),
+        trial!(
+            sums_beyond_what_cp_sat_counts_are_refused_with_the_reason,
+            Need::OrTools
+        ),
+        trial!(durations_beyond_32_bits_are_counted_in_their_common_unit, Need::OrTools),
+        trial!(
+            a_model_that_runs_views_at_their_readers_denies_no_plan_that_runs_them_before,
+            Need::OrTools
+        ),
+    ]
+}
 
 fn all_stages() -> Gap {
     Gap::NEW.only(Candidates::AllStages)
@@ -17,7 +51,6 @@ fn all_stages() -> Gap {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    #[test]
     fn no_plan_that_a_bound_covers_beats_it(mut problem in models(6), budget in 0u64..100, view_duration in 0u64..3, view_workspace in 0u64..3) {
         let structure = Structure::of(&problem);
         for (_, view) in problem.ops.iter_mut_enumerated().filter(|(op, _)| structure.is_lazy(*op)) {
@@ -35,7 +68,6 @@ proptest! {
     }
 }
 
-#[test]
 fn a_bound_over_all_stages_says_so_and_one_over_some_does_not() {
     let problem = with_budget(fan(), 30);
     let covers = |solver: &dyn Solver| solver.solve(&problem, &SolveControl::new()).certificate.bound_covers;
@@ -44,7 +76,6 @@ fn a_bound_over_all_stages_says_so_and_one_over_some_does_not() {
     assert_eq!(covers(&Gap::NEW.only(Candidates::Uses(1))), BoundCovers::CandidateSet);
 }
 
-#[test]
 fn a_limit_below_that_of_the_problem_makes_a_bound_one_of_a_candidate_set() {
     let mut problem = with_budget(fan(), 30);
     problem.max_computes = None;
@@ -53,7 +84,6 @@ fn a_limit_below_that_of_the_problem_makes_a_bound_one_of_a_candidate_set() {
     assert_eq!(covers(&all_stages()), BoundCovers::StageForm);
 }
 
-#[test]
 fn in_free_order_a_bound_on_one_order_is_not_one_on_all() {
     let mut problem = with_budget(fan(), 30);
     problem.order = OrderMode::Free;
@@ -61,7 +91,6 @@ fn in_free_order_a_bound_on_one_order_is_not_one_on_all() {
     assert!(certificate.bound_covers == BoundCovers::CandidateSet || certificate.bound == problem.total_duration());
 }
 
-#[test]
 fn where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only() {
     let mut problem = with_budget(fan(), 30);
     problem.paging = Some(paging());
@@ -69,7 +98,6 @@ fn where_paging_is_allowed_a_bound_without_it_covers_a_candidate_set_only() {
     assert_eq!(certificate.bound_covers, BoundCovers::CandidateSet);
 }
 
-#[test]
 fn a_budget_that_the_baseline_keeps_needs_no_model() {
     let mut problem = fan();
     problem.budget = Some(baseline_peak(&problem));
@@ -81,7 +109,6 @@ fn a_budget_that_the_baseline_keeps_needs_no_model() {
     }
 }
 
-#[test]
 fn a_budget_below_the_largest_op_is_infeasible_in_every_plan_of_the_order() {
     let mut problem = fan();
     problem.budget = Some(3);
@@ -95,7 +122,6 @@ fn a_budget_below_the_largest_op_is_infeasible_in_every_plan_of_the_order() {
     }
 }
 
-#[test]
 fn sums_beyond_what_cp_sat_counts_are_refused_with_the_reason() {
     let ops: &[(u64, u64, &[usize])] = &[(1, (1 << 61) + 1, &[]), (1, 1 << 60, &[0]), (1, 3, &[0, 1])];
     let huge = Problem {
@@ -112,7 +138,6 @@ fn sums_beyond_what_cp_sat_counts_are_refused_with_the_reason() {
     assert!(outcome.plan.is_none());
 }
 
-#[test]
 fn durations_beyond_32_bits_are_counted_in_their_common_unit() {
     let scale = |mut problem: Problem, unit: u64| {
         for op in &mut problem.ops {
@@ -129,7 +154,6 @@ fn durations_beyond_32_bits_are_counted_in_their_common_unit() {
     );
 }
 
-#[test]
 fn a_model_that_runs_views_at_their_readers_denies_no_plan_that_runs_them_before() {
     // The view reads a result that has to be gone when the last op runs.
     let net = Net::new()

@@ -9,6 +9,23 @@ use remat_plan::{OpId, Plan, Status, StopReason, Structure, lower_sequence};
 use remat_solve::{Observer, Progress, SolveControl, Solver};
 
 use remat_testing::net::{at_most_twice, fan, paper, with_budget};
+use remat_testing::{Need, Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(one_thread_gives_the_same_plan_every_time, Need::OrTools),
+        trial!(a_raised_flag_stops_before_the_model_is_solved, Need::OrTools),
+        trial!(without_time_there_is_no_claim_beyond_the_trivial_one, Need::OrTools),
+        trial!(a_deadline_ends_a_solve_that_is_under_way, Need::OrTools),
+        trial!(a_flag_raised_during_a_solve_ends_it, Need::OrTools),
+        trial!(improvements_are_told_in_order_and_end_at_the_answer, Need::OrTools),
+        trial!(
+            a_warm_start_is_what_remains_where_nothing_better_is_found_in_time,
+            Need::OrTools
+        ),
+        trial!(a_warm_start_beyond_the_budget_is_not_returned, Need::OrTools),
+    ]
+}
 
 const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
 const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
@@ -23,7 +40,6 @@ fn solvers() -> [&'static dyn Solver; 5] {
     ]
 }
 
-#[test]
 fn one_thread_gives_the_same_plan_every_time() {
     let problem = with_budget(fan(), 30);
     for solver in solvers() {
@@ -35,7 +51,6 @@ fn one_thread_gives_the_same_plan_every_time() {
     }
 }
 
-#[test]
 fn a_raised_flag_stops_before_the_model_is_solved() {
     let problem = with_budget(fan(), 30);
     let flag = AtomicBool::new(true);
@@ -45,7 +60,6 @@ fn a_raised_flag_stops_before_the_model_is_solved() {
     }
 }
 
-#[test]
 fn without_time_there_is_no_claim_beyond_the_trivial_one() {
     let problem = with_budget(fan(), 30);
     for solver in solvers() {
@@ -70,7 +84,6 @@ fn hard() -> remat_plan::Problem {
     with_budget(at_most_twice(paper(&ops)), 30)
 }
 
-#[test]
 fn a_deadline_ends_a_solve_that_is_under_way() {
     let problem = hard();
     for solver in solvers() {
@@ -85,7 +98,6 @@ fn a_deadline_ends_a_solve_that_is_under_way() {
     }
 }
 
-#[test]
 fn a_flag_raised_during_a_solve_ends_it() {
     let problem = hard();
     let flag = AtomicBool::new(false);
@@ -110,7 +122,6 @@ impl Observer for Log {
     }
 }
 
-#[test]
 fn improvements_are_told_in_order_and_end_at_the_answer() {
     let problem = with_budget(fan(), 30);
     let log = Log::default();
@@ -126,7 +137,6 @@ fn improvements_are_told_in_order_and_end_at_the_answer() {
     assert_eq!(told.last().copied(), outcome.certificate.objective);
 }
 
-#[test]
 fn a_warm_start_is_what_remains_where_nothing_better_is_found_in_time() {
     let problem = with_budget(fan(), 30);
     let start = Gap::NEW.solve(&problem, &SolveControl::new()).plan.unwrap();
@@ -141,7 +151,6 @@ fn a_warm_start_is_what_remains_where_nothing_better_is_found_in_time() {
     }
 }
 
-#[test]
 fn a_warm_start_beyond_the_budget_is_not_returned() {
     let problem = with_budget(fan(), 30);
     let structure = Structure::of(&problem);

@@ -8,7 +8,32 @@ use remat_solve::{Search, SolveControl, Solver};
 use remat_testing::net::{self, at_most_twice, fan, with_budget};
 
 use crate::answers::{assert_honest, models, paper};
+use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(no_plan_in_fixed_order_beats_the_bound, Need::OrTools),
+        trial!(
+            no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds,
+            Need::OrTools
+        ),
+        trial!(in_free_order_no_plan_at_all_beats_the_bound, Need::OrTools),
+        trial!(
+            in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds,
+            Need::OrTools
+        ),
+        trial!(the_bound_is_none_above_what_other_models_find, Need::OrTools),
+        trial!(the_plan_is_no_worse_than_that_of_the_search, Need::OrTools),
+        trial!(most_small_plans_are_proved_the_best_in_fixed_order, Need::OrTools),
+        trial!(stage_forms_do_not_cover_all_plans_in_fixed_order, Need::OrTools),
+        trial!(in_free_order_a_bound_covers_all_plans, Need::OrTools),
+        trial!(
+            a_model_beyond_the_allowed_memory_is_refused_and_one_within_is_not,
+            Need::OrTools
+        ),
+    ]
+}
 
 /// The problem in which two of three ops also read what the one before makes, so that many plans have their order forced on them.
 fn chain(mut problem: Problem) -> Problem {
@@ -25,33 +50,28 @@ fn chain(mut problem: Problem) -> Problem {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    #[test]
     fn no_plan_in_fixed_order_beats_the_bound(problem in paper(5), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
-    #[test]
     fn no_plan_in_fixed_order_beats_the_bound_where_ops_are_of_all_kinds(problem in models(5), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         assert_honest(&Exact, &problem, brute::fixed_order(&problem));
     }
 
-    #[test]
     fn in_free_order_no_plan_at_all_beats_the_bound(problem in paper(4), budget in 0u64..60) {
         let mut problem = with_budget(chain(problem), budget);
         problem.order = OrderMode::Free;
         assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
-    #[test]
     fn in_free_order_no_plan_at_all_beats_the_bound_where_ops_are_of_all_kinds(problem in models(4), budget in 0u64..60) {
         let mut problem = with_budget(problem, budget);
         problem.order = OrderMode::Free;
         assert_honest(&Exact, &problem, brute::any_order(&problem));
     }
 
-    #[test]
     fn the_bound_is_none_above_what_other_models_find(problem in paper(9), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let gap = Gap::NEW.only(Candidates::AllStages).solve(&problem, &SolveControl::new()).certificate;
@@ -61,7 +81,6 @@ proptest! {
         prop_assert!(exact.status != Status::Infeasible || optimum.is_none(), "{exact:?} {gap:?}");
     }
 
-    #[test]
     fn the_plan_is_no_worse_than_that_of_the_search(problem in paper(9), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
         let searched = Search.solve(&problem, &SolveControl::new().step_limit(20_000));
@@ -74,7 +93,6 @@ proptest! {
     }
 }
 
-#[test]
 fn most_small_plans_are_proved_the_best_in_fixed_order() {
     let proved = (5..100).step_by(5).filter(|&hundredths| {
         let problem = with_budget(fan(), hundredths);
@@ -102,7 +120,6 @@ fn out_of_order() -> Problem {
     problem
 }
 
-#[test]
 fn stage_forms_do_not_cover_all_plans_in_fixed_order() {
     let problem = out_of_order();
     for solver in [&CheckmateIlp::NEW as &dyn Solver, &Moccasin::NEW] {
@@ -122,7 +139,6 @@ fn stage_forms_do_not_cover_all_plans_in_fixed_order() {
     assert_honest(&Exact, &problem, optimum);
 }
 
-#[test]
 fn in_free_order_a_bound_covers_all_plans() {
     let mut problem = with_budget(fan(), 10);
     problem.order = OrderMode::Free;
@@ -131,7 +147,6 @@ fn in_free_order_a_bound_covers_all_plans() {
     assert!(certificate.bound > problem.total_duration(), "{certificate:?}");
 }
 
-#[test]
 fn a_model_beyond_the_allowed_memory_is_refused_and_one_within_is_not() {
     let problem = with_budget(fan(), 30);
     for solver in crate::solvers_for_time() {

@@ -10,6 +10,28 @@ use remat_testing::net::{baseline_peak, fan, with_budget};
 use remat_truth::sequences as brute;
 
 use crate::answers::{paper, solve};
+use remat_testing::{Need, Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(no_solver_says_what_is_not_true_of_sizes_of_any_magnitude, Need::OrTools),
+        trial!(every_exact_solver_settles_small_problems_of_any_size, Need::OrTools),
+        trial!(no_bound_lies_above_the_duration_of_a_plan, Need::OrTools),
+        trial!(
+            proofs_of_large_sizes_are_those_of_the_same_sizes_divided_by_a_thousand,
+            Need::OrTools
+        ),
+        trial!(the_same_holds_in_free_order, Need::OrTools),
+        trial!(
+            runs_after_the_last_first_run_are_left_out_of_what_a_model_starts_from,
+            Need::OrTools
+        ),
+        trial!(
+            that_a_model_has_no_plan_is_said_of_the_plans_of_that_model,
+            Need::OrTools
+        ),
+    ]
+}
 
 /// A graph of `tests/data` in fixed order, under the accounting of the papers.
 fn graph(name: &str, budget: u64) -> Problem {
@@ -71,7 +93,6 @@ const ALL_STAGES: [Gap; 3] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    #[test]
     fn no_solver_says_what_is_not_true_of_sizes_of_any_magnitude(
         problem in paper(5),
         magnitude in prop::sample::select(&MAGNITUDES[..]),
@@ -85,7 +106,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn every_exact_solver_settles_small_problems_of_any_size(
         problem in paper(6),
         magnitude in prop::sample::select(&MAGNITUDES[..]),
@@ -111,7 +131,6 @@ proptest! {
 }
 
 /// HiGHS takes linear relaxations with these sizes for infeasible that are not.
-#[test]
 fn no_bound_lies_above_the_duration_of_a_plan() {
     for (name, budget, optimum) in [
         ("false_optimal_auto.json", 3_072_044_103_741, Some(4863)),
@@ -137,7 +156,6 @@ fn no_bound_lies_above_the_duration_of_a_plan() {
     }
 }
 
-#[test]
 fn proofs_of_large_sizes_are_those_of_the_same_sizes_divided_by_a_thousand() {
     let large = graph("bound_exact_16nodes.json", 0);
     let peak = baseline_peak(&large);
@@ -159,7 +177,6 @@ fn proofs_of_large_sizes_are_those_of_the_same_sizes_divided_by_a_thousand() {
     }
 }
 
-#[test]
 fn the_same_holds_in_free_order() {
     let mut problem = with_budget(fan(), 30);
     for (storage, noise) in problem.storages.iter_mut().zip(0u64..) {
@@ -177,7 +194,6 @@ fn the_same_holds_in_free_order() {
 }
 
 /// A plan may run ops after the last first run, where they take no time: models have no place for that.
-#[test]
 fn runs_after_the_last_first_run_are_left_out_of_what_a_model_starts_from() {
     let mut problem = graph("gap_panic.json", 15);
     for order in [OrderMode::Free, OrderMode::Fixed] {
@@ -191,7 +207,6 @@ fn runs_after_the_last_first_run_are_left_out_of_what_a_model_starts_from() {
 }
 
 /// A model over stages has no plan here, and a plan there is.
-#[test]
 fn that_a_model_has_no_plan_is_said_of_the_plans_of_that_model() {
     let problem = graph("false_infeasible.json", 19);
     for solver in [&Moccasin::NEW as &dyn Solver, &CheckmateIlp::NEW] {

@@ -1,5 +1,4 @@
-//! Tests of the solvers on OR-Tools. Without the feature `cp-sat` there is nothing to test.
-#![cfg(feature = "cp-sat")]
+//! Tests of the solvers on OR-Tools.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod agreement;
@@ -11,8 +10,27 @@ mod exact;
 mod large;
 mod poet;
 mod sizes;
+mod without;
+
+use std::process::ExitCode;
 
 use remat_solve::{Domain, Solver};
+
+fn main() -> ExitCode {
+    remat_ortools::look_in(&remat_testing::ortools());
+    let modules = [
+        ("agreement", agreement::trials()),
+        ("checkmate", checkmate::trials()),
+        ("claims", claims::trials()),
+        ("control", control::trials()),
+        ("exact", exact::trials()),
+        ("large", large::trials()),
+        ("poet", poet::trials()),
+        ("sizes", sizes::trials()),
+        ("without", without::trials()),
+    ];
+    remat_testing::run(remat_testing::within(modules))
+}
 
 fn solvers_for_time() -> impl Iterator<Item = &'static dyn Solver> {
     remat_ortools::solvers().filter(|solver| solver.domain() == Domain::Time)

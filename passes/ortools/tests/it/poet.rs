@@ -15,7 +15,32 @@ use remat_verify::{Code, Replay, replay};
 
 use remat_testing::net::{at_most_twice, paper};
 use remat_testing::random::{Features, budgeted};
+use remat_testing::{Need, Trial, trial};
 use remat_truth::paging::least_energy;
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(
+            the_optimum_lies_between_that_of_all_plans_and_that_without_transfers,
+            Need::OrTools
+        ),
+        trial!(all_backends_find_the_same_optimum, Need::OrTools),
+        trial!(
+            without_a_second_memory_and_with_time_as_the_objective_it_is_checkmate,
+            Need::OrTools
+        ),
+        trial!(
+            what_is_expensive_to_make_is_moved_and_the_deadline_counts_transfers,
+            Need::OrTools
+        ),
+        trial!(a_plan_that_exceeds_the_capacity_is_not_taken, Need::OrTools),
+        trial!(
+            the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more,
+            Need::OrTools
+        ),
+        trial!(where_a_search_finds_a_plan_there_is_one, Need::OrTools),
+    ]
+}
 
 /// A second memory that costs so many picojoules for each byte and way, and a nanosecond for each byte.
 fn second_memory(out_pj: u64, in_pj: u64) -> Paging {
@@ -53,7 +78,6 @@ fn checked(solver: &dyn Solver, problem: &Problem) -> Option<Replay> {
     Some(found)
 }
 
-#[test]
 fn the_optimum_lies_between_that_of_all_plans_and_that_without_transfers() {
     let mut runner = TestRunner::deterministic();
     let (mut possible, mut equal) = (0, 0);
@@ -75,7 +99,6 @@ fn the_optimum_lies_between_that_of_all_plans_and_that_without_transfers() {
     assert!(possible > 25 && equal * 2 > possible, "{equal} of {possible}");
 }
 
-#[test]
 fn all_backends_find_the_same_optimum() {
     let mut runner = TestRunner::deterministic();
     for _ in 0..6 {
@@ -87,7 +110,6 @@ fn all_backends_find_the_same_optimum() {
     }
 }
 
-#[test]
 fn without_a_second_memory_and_with_time_as_the_objective_it_is_checkmate() {
     let mut runner = TestRunner::deterministic();
     for _ in 0..20 {
@@ -113,7 +135,6 @@ fn expensive() -> Problem {
     problem
 }
 
-#[test]
 fn what_is_expensive_to_make_is_moved_and_the_deadline_counts_transfers() {
     let mut problem = expensive();
     let found = checked(&Poet::NEW, &problem).unwrap();
@@ -135,7 +156,6 @@ fn what_is_expensive_to_make_is_moved_and_the_deadline_counts_transfers() {
     assert_eq!(replay(&problem, &plan).unwrap_err().codes(), [Code::V019]);
 }
 
-#[test]
 fn a_plan_that_exceeds_the_capacity_is_not_taken() {
     let mut problem = expensive();
     problem.paging.as_mut().unwrap().capacity = Some(4);
@@ -145,7 +165,6 @@ fn a_plan_that_exceeds_the_capacity_is_not_taken() {
     assert_eq!(Poet::NEW.solve(&problem, &SolveControl::new()).plan, None);
 }
 
-#[test]
 fn the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more() {
     let mut problem = TrainingNet::Linear.problem(&Device::preset("mkr1000").unwrap());
     problem.objective = Objective::Energy;
@@ -160,7 +179,6 @@ fn the_linear_network_is_proved_at_half_its_peak_and_ours_needs_no_more() {
 }
 
 /// The program is far too large to be solved in that time.
-#[test]
 fn where_a_search_finds_a_plan_there_is_one() {
     let mut problem = TrainingNet::Resnet18Cifar.problem(&Device::preset("raspberry-pi-4").unwrap());
     problem.objective = Objective::Energy;

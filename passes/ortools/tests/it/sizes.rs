@@ -5,6 +5,17 @@ use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize, Partitio
 use remat_plan::{OrderMode, Problem};
 
 use remat_testing::net::{at_most_twice, paper, with_budget};
+use remat_testing::{Trial, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial!(intervals_have_as_many_variables_as_table_1_says),
+        trial!(in_free_order_the_domain_is_one_event_for_every_run),
+        trial!(more_intervals_than_can_be_numbered_are_refused),
+        trial!(a_larger_candidate_set_makes_a_larger_gap_model),
+        trial!(stages_have_as_many_variables_as_table_1_says),
+    ]
+}
 
 /// A chain in which every op also reads the result before the last.
 fn ladder(nodes: usize) -> Problem {
@@ -14,7 +25,6 @@ fn ladder(nodes: usize) -> Problem {
     with_budget(at_most_twice(paper(&ops)), 50)
 }
 
-#[test]
 fn intervals_have_as_many_variables_as_table_1_says() {
     for nodes in [4, 10, 25] {
         for computes in [1, 2, 3] {
@@ -43,7 +53,6 @@ fn intervals_have_as_many_variables_as_table_1_says() {
     }
 }
 
-#[test]
 fn in_free_order_the_domain_is_one_event_for_every_run() {
     let mut problem = ladder(10);
     problem.order = OrderMode::Free;
@@ -51,7 +60,6 @@ fn in_free_order_the_domain_is_one_event_for_every_run() {
     assert_eq!((size.integers, size.booleans, size.largest_domain), (60, 20, 20));
 }
 
-#[test]
 fn more_intervals_than_can_be_numbered_are_refused() {
     let apart = paper(&[(1, 1, []), (1, 1, [])]);
     for mut problem in [ladder(10), apart] {
@@ -61,7 +69,6 @@ fn more_intervals_than_can_be_numbered_are_refused() {
     }
 }
 
-#[test]
 fn a_larger_candidate_set_makes_a_larger_gap_model() {
     let problem = ladder(25);
     let size = |candidates| Gap::model_size(&problem, candidates).unwrap();
@@ -71,7 +78,6 @@ fn a_larger_candidate_set_makes_a_larger_gap_model() {
     assert!(sizes.iter().all(|size| size.integers == 0 && size.largest_domain == 2));
 }
 
-#[test]
 fn stages_have_as_many_variables_as_table_1_says() {
     for nodes in [4, 10, 25] {
         let mut problem = ladder(nodes);

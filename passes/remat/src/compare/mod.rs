@@ -15,10 +15,8 @@ use thiserror::Error;
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
-use crate::registry::unknown_solver;
-use crate::{
-    Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solver_named, solvers,
-};
+use crate::registry::usable_solver;
+use crate::{Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solvers};
 
 /// Why a comparison has no result.
 #[derive(Clone, Copy, Debug, Error)]
@@ -40,7 +38,7 @@ pub enum CompareError {
 pub struct CompareRequest {
     /// The budgets, in any order: shares and bytes.
     pub budgets: Vec<BudgetSpec>,
-    /// Names of the solvers; none: all of this build.
+    /// Names of the solvers; none: all that lack nothing.
     pub solvers: Vec<String>,
     /// Longest time for one solver under one budget.
     pub time_per_run: Option<Duration>,
@@ -105,7 +103,7 @@ pub struct Comparison {
     pub floor: u64,
     /// The solvers, in the order in which they were asked for.
     pub solvers: Vec<ComparedSolver>,
-    /// Names that were asked for, but are no solvers of this build.
+    /// Names that were asked for, but are no solvers, or of solvers that lack something.
     pub skipped: Vec<String>,
 }
 
@@ -211,7 +209,7 @@ impl Comparison {
 /// or before it was cancelled, stays [`Finding::Untried`]. A warm start is ignored.
 ///
 /// # Errors
-/// [`enum@Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is one of this build; of kind
+/// [`enum@Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is there; of kind
 /// `Internal` if the checker rejects a plan, or the plan of one solver refutes what another one claims. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
     let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
@@ -250,15 +248,16 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
     })
 }
 
-/// The solvers of these names, all for such a problem where there are none, and the names that stand for nothing.
+/// The solvers of these names, all for such a problem where there are none, and the names that stand for nothing that can be used.
 fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solver>, Vec<String>), Error> {
     if names.is_empty() {
         let is_meant = |solver: &&dyn Solver| solver.domain() != Domain::Goals || !problem.is_time_within_budget();
-        return Ok((solvers().filter(is_meant).collect(), Vec::new()));
+        let usable = solvers().filter(is_meant).filter(|solver| solver.missing().is_none());
+        return Ok((usable.collect(), Vec::new()));
     }
     let (mut chosen, mut skipped): (Vec<&'static dyn Solver>, _) = (Vec::new(), Vec::new());
     for name in names {
-        match solver_named(name) {
+        match usable_solver(name) {
             Ok(solver) if chosen.iter().any(|known| known.name() == solver.name()) => {
                 tracing::debug!(solver = solver.name(), "named twice");
             }
@@ -267,7 +266,8 @@ fn choose(problem: &Problem, names: &[String]) -> Result<(Vec<&'static dyn Solve
         }
     }
     if chosen.is_empty() {
-        return Err(unknown_solver(&names[0]).into());
+        // What is wrong with the first name is what is told.
+        chosen.push(usable_solver(&names[0])?);
     }
     Ok((chosen, skipped))
 }

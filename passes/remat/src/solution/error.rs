@@ -38,6 +38,14 @@ pub enum SolveError {
         /// The names that exist.
         known: Vec<String>,
     },
+    /// The solver needs something from outside of the program that is not there.
+    #[error("solver `{name}` cannot be used: {}", shown(.missing))]
+    Unavailable {
+        /// The solver.
+        name: String,
+        /// What is missing.
+        missing: String,
+    },
     /// Energy is the objective, but nothing says what runs take.
     #[error("nothing says what energy the ops take: choose a device that states it; `{known}` do", known = shown(.known))]
     NoEnergy {
@@ -117,7 +125,10 @@ impl SolveError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownSolver { .. } | Self::NoEnergy { .. } | Self::BeyondDevice { .. } => ErrorKind::Input,
+            Self::UnknownSolver { .. }
+            | Self::Unavailable { .. }
+            | Self::NoEnergy { .. }
+            | Self::BeyondDevice { .. } => ErrorKind::Input,
             Self::Infeasible(_) | Self::ProvedInfeasible { .. } => ErrorKind::Negative,
             Self::TooLong { bound, allowed, .. } if bound > allowed => ErrorKind::Negative,
             Self::NoPlanOfItsKind { .. } | Self::NoPlan { .. } | Self::TooLong { .. } => ErrorKind::Limit,

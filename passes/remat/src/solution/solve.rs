@@ -11,7 +11,7 @@ use remat_verify::{Code, check_certificate, replay};
 use super::accept::accept;
 use super::{DEFAULT_OVERHEAD, Solution, SolveError, SolveRequest, longest, prune};
 use crate::claims::{agree, refuted};
-use crate::registry::solver_named;
+use crate::registry::usable_solver;
 use crate::watch::{Checked, Guard};
 use crate::{Error, Goal, Model, Room};
 
@@ -21,7 +21,7 @@ const BUDGET_SHARE: f64 = 0.6;
 /// Finds a plan within the budget and has the checker replay it.
 ///
 /// # Errors
-/// [`SolveError::Infeasible`] if the budget is below what one op needs, [`SolveError::ProvedInfeasible`] if the solver proved that there is no
+/// [`SolveError::Unavailable`] if the solver lacks something, [`SolveError::Infeasible`] if the budget is below what one op needs, [`SolveError::ProvedInfeasible`] if the solver proved that there is no
 /// plan, [`SolveError::NoPlanOfItsKind`] if it proved that of fewer plans than all, [`SolveError::NoPlan`] if a limit was reached first;
 /// [`SolveError::Rejected`] if the checker does not accept the solver's plan, [`SolveError::FalseClaim`] if a plan that is known refutes what is
 /// claimed.
@@ -91,7 +91,7 @@ pub(crate) fn seek(
     goal: Goal,
     control: &SolveControl<'_>,
 ) -> Result<Solution, Error> {
-    let solver = solver_named(&request.solver)?;
+    let solver = usable_solver(&request.solver)?;
     let mut problem = model.problem().clone();
     problem.budget = request.budget.bytes(model.baseline_peak().bytes);
     goal.apply(&mut problem);

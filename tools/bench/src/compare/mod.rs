@@ -35,7 +35,7 @@ pub(crate) struct Args {
         default_value = "95%,90%,85%,80%,75%,70%,65%,60%,55%,50%"
     )]
     budgets: Vec<BudgetSpec>,
-    /// Solvers; those that this build lacks are skipped [default: all there are].
+    /// Solvers; those that cannot be used are skipped [default: all there are].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     solvers: Vec<String>,
     #[command(flatten)]
@@ -132,11 +132,7 @@ fn save(folder: &Path, all: &[Compared]) -> anyhow::Result<()> {
 }
 
 fn tell(skipped: &[String]) {
-    for name in skipped {
-        crate::console::tell(&format!(
-            "`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)"
-        ));
-    }
+    skipped.iter().for_each(|name| crate::console::skipped(name));
 }
 
 #[cfg(test)]

@@ -125,6 +125,18 @@ pub(crate) fn child() -> anyhow::Result<()> {
     )?)
 }
 
+/// What libraries are looked for with; variables may name one.
+pub(crate) fn surroundings(variables: &[&str]) -> Surroundings {
+    Surroundings {
+        // The tool is run by cargo, from the checkout that it measures.
+        checkout: Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .map(Path::to_owned),
+        ..Surroundings::of_process(variables)
+    }
+}
+
 /// The runtime, and this program as the one that runs models in it.
 ///
 /// # Errors
@@ -132,13 +144,7 @@ pub(crate) fn child() -> anyhow::Result<()> {
 pub(crate) fn host(named: Option<PathBuf>) -> anyhow::Result<Host> {
     let surroundings = Surroundings {
         named,
-        // The tool is run by cargo, from the checkout that it measures.
-        checkout: Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2)
-            .map(Path::to_owned),
-        environments: std::env::var_os("VIRTUAL_ENV").map(PathBuf::from).into_iter().collect(),
-        ..Surroundings::default()
+        ..surroundings(&[])
     };
     let child = ChildCommand {
         program: std::env::current_exe()?,

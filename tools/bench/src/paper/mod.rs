@@ -89,7 +89,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// The solvers that were asked for and are there; says which are not.
 fn solvers(wanted: &[String]) -> Vec<String> {
-    let known: Vec<String> = remat::solvers().map(|solver| solver.name().to_owned()).collect();
+    let usable = remat::solvers().filter(|solver| solver.missing().is_none());
+    let known: Vec<String> = usable.map(|solver| solver.name().to_owned()).collect();
     if wanted.is_empty() {
         return known;
     }
@@ -99,9 +100,7 @@ fn solvers(wanted: &[String]) -> Vec<String> {
         .cloned()
         .partition(|name| known.contains(name));
     for name in missing {
-        crate::console::tell(&format!(
-            "`{name}` is skipped: this build has no such solver (some need `--features cp-sat`)"
-        ));
+        crate::console::skipped(&name);
     }
     there
 }

@@ -4,6 +4,7 @@
 //! Checkmate `O(n² + n m)` 0/1 variables. Beside that stands what is handed to the solvers here, before their presolve.
 
 use remat::plan::Problem;
+use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize};
 
 use crate::table::Table;
 
@@ -71,11 +72,8 @@ pub(super) fn table(rows: Vec<Vec<String>>) -> Table {
     }
 }
 
-/// The models of this build.
-#[cfg(feature = "cp-sat")]
+/// The models of ours.
 fn own(problem: &Problem) -> Vec<Size> {
-    use remat_ortools::{Candidates, CheckmateIlp, Gap, Moccasin, ModelSize};
-
     let moccasin = Moccasin { computes: Some(2) };
     let models = [
         ("`checkmate:ilp`", CheckmateIlp::NEW.model_size(problem)),
@@ -109,9 +107,4 @@ fn own(problem: &Problem) -> Vec<Size> {
             figures: figures(size),
         })
         .collect()
-}
-
-#[cfg(not(feature = "cp-sat"))]
-fn own(_: &Problem) -> Vec<Size> {
-    Vec::new()
 }

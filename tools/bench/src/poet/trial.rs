@@ -84,7 +84,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Runs the solver of that name, if this build has it, for so long.
+    /// Runs the solver of that name, if it can be used, for so long.
     ///
     /// # Errors
     /// If the checker rejects the plan. A plan that misses the deadline is none: some solvers know no deadline.

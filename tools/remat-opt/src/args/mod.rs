@@ -70,6 +70,11 @@ pub(crate) trait Arguments {
         Ok(Vec::new())
     }
 
+    /// What a search runs with, where the command searches.
+    fn search(&self) -> Option<&SearchArgs> {
+        None
+    }
+
     /// Does the work and prints the report; `quiet` where no progress is to be shown.
     ///
     /// # Errors

@@ -1,10 +1,13 @@
 //! What a search runs with.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use remat::plan::parse_bytes;
 use remat::solver::{MAX_THREADS, SolveControl};
 
 use super::SEARCH;
+use crate::library::surroundings;
 
 /// What a search runs with, besides its limits in time and steps.
 #[derive(Debug, Args)]
@@ -18,9 +21,26 @@ pub(crate) struct SearchArgs {
     /// Seed of the random choices.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = SEARCH, hide_short_help = true)]
     seed: u64,
+    /// Shared library of OR-Tools, for solvers that prove, or `none` to do without it [default: `REMAT_ORTOOLS_LIBRARY`, the wheel `ortools` in
+    /// the checkout the program runs from, `VIRTUAL_ENV`, `CONDA_PREFIX` or the python on `PATH`, the system's].
+    #[arg(long, value_name = "PATH", help_heading = SEARCH, hide_short_help = true)]
+    ortools_library: Option<PathBuf>,
 }
 
 impl SearchArgs {
+    /// Says where OR-Tools' library may lie. One that is named is loaded; all others when a solver first needs them.
+    ///
+    /// # Errors
+    /// If the library that is named cannot be used.
+    pub(crate) fn find_library(&self) -> anyhow::Result<()> {
+        let surroundings = surroundings(self.ortools_library.as_ref(), &["REMAT_ORTOOLS_LIBRARY"]);
+        remat::ortools::look_in(&surroundings);
+        if surroundings.named.is_some() && !surroundings.is_none() {
+            remat::ortools::loaded()?;
+        }
+        Ok(())
+    }
+
     /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
     pub(crate) fn control(&self) -> SolveControl<'static> {
         let mut control = SolveControl::new()

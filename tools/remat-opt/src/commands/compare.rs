@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use comfy_table::Table;
 use remat::plan::parse_duration;
+use remat::solver::Solver;
 use remat::{COMPARISON_FORMAT, CompareRequest, Comparison, ComparisonFile, Model, Overhead};
 use remat_chart::Curve;
 use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
+use crate::args::{
+    Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, SearchArgs, named, parse_budgets,
+};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -58,6 +61,10 @@ impl Arguments for CompareArgs {
 
     fn outputs(&mut self) -> anyhow::Result<Vec<OutputPath<'_>>> {
         named([(&mut self.output, "json"), (&mut self.svg, "svg")])
+    }
+
+    fn search(&self) -> Option<&SearchArgs> {
+        Some(&self.planning.search)
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
@@ -124,10 +131,14 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
 
 /// Why a solver does not take part, and which one may have been meant.
 fn left_out(name: &str) -> String {
-    let known: Vec<_> = remat::solvers().map(remat::solver::Solver::name).collect();
+    let missing = remat::solver_named(name).ok().and_then(Solver::missing);
+    if let Some(missing) = missing {
+        return format!("`{}` is left out: {}", shown(name), shown(missing));
+    }
+    let known: Vec<_> = remat::solvers().map(Solver::name).collect();
     let meant = similar(name, known.into_iter()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
     let name = shown(name);
-    format!("`{name}` is left out: no solver of this build (some need the feature `cp-sat`){meant}")
+    format!("`{name}` is left out: there is no such solver{meant}")
 }
 
 fn table(model: &Model, comparison: &Comparison) -> Table {

@@ -16,7 +16,7 @@ use remat_onnxruntime_deploy::with_simulated_baseline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, SearchArgs};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};
@@ -136,6 +136,10 @@ impl Body for Report {
 impl Arguments for MaxBatchArgs {
     fn inputs(&mut self) -> Inputs<'_> {
         self.planning.inputs()
+    }
+
+    fn search(&self) -> Option<&SearchArgs> {
+        Some(&self.planning.search)
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, named,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, SearchArgs, named,
     parse_budgets,
 };
 use crate::document::Body;
@@ -135,6 +135,10 @@ impl Arguments for SweepArgs {
             (&mut self.svg, "svg"),
             (&mut self.page.page, "html"),
         ])
+    }
+
+    fn search(&self) -> Option<&SearchArgs> {
+        Some(&self.planning.search)
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! What the user can do about an error.
 
 use remat::onnx::OnnxError;
+use remat::ortools::LibraryError;
 use remat::plan::StopReason;
 use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
@@ -12,6 +13,11 @@ use crate::console::streams;
 pub(super) fn help(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::FusedPlan { .. }) = error.downcast_ref() {
         return Some("install it, or name it with `--ort-library`".to_owned());
+    }
+    if error.is::<&'static LibraryError>() {
+        return Some(
+            "name a library of OR-Tools 9, or leave out the option and the variable `REMAT_ORTOOLS_LIBRARY`".to_owned(),
+        );
     }
     let text = match pipeline(error)? {
         Error::Read(error) => reading(error)?,
@@ -59,6 +65,9 @@ fn solving(error: &SolveError) -> Option<String> {
             "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
             infeasible.need
         ),
+        SolveError::Unavailable { .. } => {
+            "install it (`pip install ortools`), or name its library with `--ortools-library`; `--solver auto` goes without".to_owned()
+        }
         SolveError::NoPlan {
             stop: StopReason::Refused,
             ..

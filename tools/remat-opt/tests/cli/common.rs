@@ -18,8 +18,9 @@ pub(crate) fn remat_opt(line: &str) -> Command {
         .args(line.split_whitespace())
         .current_dir(workspace().join("test"))
         .env("COLUMNS", "100")
-        // Where a runtime is wanted, the test names it.
+        // Where a library is wanted, the test names it.
         .env("REMAT_ORT_LIBRARY", "none")
+        .env("REMAT_ORTOOLS_LIBRARY", "none")
         .env_remove("REMAT_LOG");
     command
 }

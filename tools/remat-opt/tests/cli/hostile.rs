@@ -158,6 +158,7 @@ fn elsewhere(folder: &Folder, line: &str) -> Command {
         "VIRTUAL_ENV",
         "CONDA_PREFIX",
         "REMAT_ORT_LIBRARY",
+        "REMAT_ORTOOLS_LIBRARY",
         "ORT_DYLIB_PATH",
         "PYTHONUSERBASE",
         "CARGO_MANIFEST_DIR",
@@ -229,6 +230,35 @@ fn a_library_that_is_named_has_to_load() {
     let found = output(command.env("REMAT_ORT_LIBRARY", "nowhere.so"));
     assert_eq!(found.status.code(), Some(2));
     assert!(!out.exists());
+}
+
+#[test]
+fn a_library_of_or_tools_that_is_named_has_to_load() {
+    let mut named = remat_opt(&format!("{CHAIN} -b 80% --ortools-library nowhere.so"));
+    let mut by_variable = remat_opt(&format!("{CHAIN} -b 80%"));
+    by_variable.env("REMAT_ORTOOLS_LIBRARY", "nowhere.so");
+    for command in [&mut named, &mut by_variable] {
+        let found = output(command);
+        assert_eq!(found.status.code(), Some(2));
+        assert_contains_all(
+            &text(&found.stderr),
+            &["`nowhere.so` cannot be used as OR-Tools' library"],
+        );
+    }
+}
+
+#[test]
+fn a_solver_that_lacks_its_library_says_what_to_install() {
+    let found = output(&mut remat_opt(&format!("{CHAIN} -b 80% --solver exact")));
+    assert_eq!(found.status.code(), Some(2));
+    assert_contains_all(
+        &text(&found.stderr),
+        &[
+            "solver `exact` cannot be used: OR-Tools is not installed",
+            "pip install ortools",
+            "--ortools-library",
+        ],
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The command line where it runs models in ONNX Runtime.
+//! The command line where it runs models in ONNX Runtime, or proves with OR-Tools.
 
 #[path = "../cli/common.rs"]
 mod common;
@@ -8,6 +8,7 @@ mod models;
 #[cfg(target_os = "linux")]
 #[path = "../cli/process.rs"]
 mod process;
+mod proofs;
 #[cfg(target_os = "linux")]
 mod signals;
 
@@ -79,7 +80,11 @@ fn main() -> ExitCode {
     ];
     #[cfg(not(target_os = "linux"))]
     let (signals, memory) = ([], []);
-    run(models.into_iter().chain(signals).chain(memory))
+    let proofs = [
+        trial!(proofs::a_plan_is_proved_where_or_tools_is_found, Need::OrTools),
+        trial!(proofs::every_solver_takes_part_in_a_comparison, Need::OrTools),
+    ];
+    run(models.into_iter().chain(signals).chain(memory).chain(proofs))
 }
 
 /// The command line with the runtime's library named.

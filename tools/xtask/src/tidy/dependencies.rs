@@ -41,7 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("remat-rewrite", &["remat-files", "remat-ir", "remat-plan"]),
     ("remat-schedule", &["remat-plan"]),
     ("remat-dtr", &["remat-files", "remat-plan", "remat-solve"]),
-    ("remat-ortools", &["remat-ir", "remat-plan", "remat-solve"]),
+    ("remat-ortools", &["remat-files", "remat-plan", "remat-solve"]),
     ("remat-onnxruntime-arena", &[]),
     ("remat-onnxruntime-run", &["remat-files", "remat-onnxruntime-arena"]),
     (

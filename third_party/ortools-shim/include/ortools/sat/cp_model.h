@@ -1,9 +1,12 @@
 // Stands in for OR-Tools' header of this name, which the wheel does not ship. The crate `cp_sat` compiles a C++ wrapper against
 // it; all that the wrapper does with a message is to parse, pass and serialize it. Here a message is therefore the bytes of
-// its serialized form, and solving goes through the C interface that the library exports.
+// its serialized form, and solving goes through the C interface of the library that the process has loaded, or else that the
+// system's loader finds; without one, nothing is known of any model. Nothing is linked: the archives in `lib` are empty.
 //
 // The types live in an inline namespace: under their plain names they would collide with those of the library.
 #pragma once
+
+#include <dlfcn.h>
 
 #include <cassert>
 #include <cstddef>
@@ -12,9 +15,6 @@
 #include <cstring>
 #include <string>
 #include <vector>
-
-extern "C" void SolveCpModelWithParameters(const void* model, int model_size, const void* parameters, int parameters_size,
-                                           void** response, int* response_size);
 
 namespace operations_research {
 inline namespace wire {
@@ -38,12 +38,22 @@ struct CpModelProto : Message {};
 struct SatParameters : Message {};
 struct CpSolverResponse : Message {};
 
+using Solver = void(const void* model, int model_size, const void* parameters, int parameters_size, void** response,
+                    int* response_size);
+
+inline Solver* solver() {
+  void* library = dlopen("libortools.so.9", RTLD_LAZY);
+  return library ? reinterpret_cast<Solver*>(dlsym(library, "SolveCpModelWithParameters")) : nullptr;
+}
+
 inline CpSolverResponse SolveWithParameters(const CpModelProto& model, const SatParameters& parameters) {
+  CpSolverResponse response;
+  Solver* solve = solver();
+  if (!solve) return response;
   void* data = nullptr;
   int size = 0;
-  SolveCpModelWithParameters(model.bytes.data(), static_cast<int>(model.bytes.size()), parameters.bytes.data(),
-                             static_cast<int>(parameters.bytes.size()), &data, &size);
-  CpSolverResponse response;
+  solve(model.bytes.data(), static_cast<int>(model.bytes.size()), parameters.bytes.data(),
+        static_cast<int>(parameters.bytes.size()), &data, &size);
   response.bytes.assign(static_cast<const char*>(data), size);
   std::free(data);
   return response;

@@ -1,4 +1,4 @@
-//! Where the runtime's shared library may lie.
+//! Where a shared library that is loaded at run time may lie.
 //!
 //! A library is code that is run, so it is looked for only where the user or the environment points, and in the checkout that the program
 //! was built from, where it still runs there. The working directory is no such place: a model's folder may come from anybody. Paths
@@ -7,10 +7,52 @@
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_SUFFIX};
 use std::path::{Path, PathBuf};
 
-/// What a program was told of the library, and what it knows of where it runs. Libraries read no environment: the program does.
+/// A library that a Python wheel brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedLibrary {
+    /// Its name without what the system puts around it: `onnxruntime` for `libonnxruntime.so`.
+    pub name: &'static str,
+    /// Its folder among the packages of a Python environment.
+    pub in_wheel: &'static str,
+    /// Its folder in a checkout.
+    pub in_checkout: &'static str,
+    /// What follows the system's suffix in the name by which the loader knows it: `.9` for `libortools.so.9`.
+    pub version: &'static str,
+}
+
+impl SharedLibrary {
+    /// ONNX Runtime.
+    pub const ONNX_RUNTIME: Self = Self {
+        name: "onnxruntime",
+        in_wheel: "onnxruntime/capi",
+        in_checkout: "third_party/onnxruntime/lib",
+        version: "",
+    };
+    /// OR-Tools 9, with CP-SAT, HiGHS and SCIP.
+    pub const OR_TOOLS: Self = Self {
+        name: "ortools",
+        in_wheel: "ortools/.libs",
+        in_checkout: "third_party/ortools/lib",
+        version: ".9",
+    };
+
+    /// The name by which the system's loader knows it.
+    #[must_use]
+    pub fn for_loader(&self) -> PathBuf {
+        format!("{DLL_PREFIX}{}{DLL_SUFFIX}{}", self.name, self.version).into()
+    }
+}
+
+/// What stands for a library where none is to be used.
+pub const NO_LIBRARY: &str = "none";
+
+/// Variables that name an active environment of Python or Conda.
+const ENVIRONMENTS: [&str; 2] = ["VIRTUAL_ENV", "CONDA_PREFIX"];
+
+/// What a program was told of a library, and what it knows of where it runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Surroundings {
-    /// The path that the user named, on the command line or in a variable. Nothing else is tried then.
+    /// The path that the user named, on the command line or in a variable. Nothing else is tried then; [`NO_LIBRARY`] stands for none.
     pub named: Option<PathBuf>,
     /// The checkout that the program was built from, where the program runs from its build folder.
     pub checkout: Option<PathBuf>,
@@ -22,39 +64,71 @@ pub struct Surroundings {
     pub user_base: Option<PathBuf>,
 }
 
-/// Paths to try, in this order: the one that was named and no other; else `third_party/onnxruntime/lib` in the checkout, the wheel
-/// `onnxruntime` or the library itself in the active environments, the wheel of the first Python on the search path, as far as they
-/// exist; and last, on Linux, the bare name, which the system's loader looks up in its own folders and those of `LD_LIBRARY_PATH`.
-#[must_use]
-pub fn candidates(surroundings: &Surroundings) -> Vec<PathBuf> {
-    if let Some(named) = &surroundings.named {
-        return vec![named.clone()];
-    }
-    let name = format!("{DLL_PREFIX}onnxruntime{DLL_SUFFIX}");
-    let absolute = |path: &&PathBuf| path.is_absolute();
-    let mut places = Vec::new();
-    if let Some(checkout) = surroundings.checkout.as_ref().filter(absolute) {
-        places.push(checkout.join("third_party/onnxruntime/lib").join(&name));
-    }
-    for environment in surroundings.environments.iter().filter(absolute) {
-        places.extend(wheel(environment));
-        places.push(environment.join("lib").join(&name));
-    }
-    if let Some(prefixes) = surroundings.search_path.iter().filter(absolute).find_map(|f| python(f)) {
-        let user_base = surroundings.user_base.clone().filter(|base| base.is_absolute());
-        places.extend(user_base.iter().chain(&prefixes).filter_map(|prefix| wheel(prefix)));
-    }
-    let mut found = Vec::new();
-    for path in places {
-        if path.is_file() && !found.contains(&path) {
-            found.push(path);
+impl Surroundings {
+    /// What the variables of the process say, for a program to call: libraries read no environment. `variables` may name the library, the
+    /// first before the second.
+    #[must_use]
+    pub fn of_process(variables: &[&str]) -> Self {
+        let variable = |name: &&str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let home = || std::env::home_dir().map(|home| home.join(".local"));
+        Self {
+            named: variables.iter().find_map(variable),
+            checkout: None,
+            environments: ENVIRONMENTS.iter().filter_map(variable).collect(),
+            search_path: std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
+            user_base: variable(&"PYTHONUSERBASE").or_else(home),
         }
     }
-    if cfg!(target_os = "linux") {
-        // Loaders of other systems look into the working directory, too.
-        found.push(PathBuf::from(name));
+
+    /// Whether no library is to be used.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.named.as_deref() == Some(Path::new(NO_LIBRARY))
     }
-    found
+
+    /// Paths of the library to try, in this order: the one that was named and no other; else its folder in the checkout, the wheel or the library
+    /// itself in the active environments, the wheel of the first Python on the search path, as far as they exist; and last, on Linux, the bare
+    /// name, which the system's loader looks up in its own folders and those of `LD_LIBRARY_PATH`.
+    #[must_use]
+    pub fn candidates(&self, library: &SharedLibrary) -> Vec<PathBuf> {
+        if self.is_none() {
+            return Vec::new();
+        }
+        if let Some(named) = &self.named {
+            return vec![named.clone()];
+        }
+        let name = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", library.name);
+        let absolute = |path: &&PathBuf| path.is_absolute();
+        let wheel = |environment: &Path| wheel(environment, library);
+        let mut places = Vec::new();
+        if let Some(checkout) = self.checkout.as_ref().filter(absolute) {
+            places.push(checkout.join(library.in_checkout).join(&name));
+            places.extend(wheel(&checkout.join("third_party/venv")));
+        }
+        for environment in self.environments.iter().filter(absolute) {
+            places.extend(wheel(environment));
+            places.push(environment.join("lib").join(&name));
+        }
+        if let Some(prefixes) = self.search_path.iter().filter(absolute).find_map(|f| python(f)) {
+            let user_base = self.user_base.clone().filter(|base| base.is_absolute());
+            places.extend(user_base.iter().chain(&prefixes).filter_map(|prefix| wheel(prefix)));
+        }
+        let mut found = Vec::new();
+        for path in places {
+            if path.is_file() && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+        if cfg!(target_os = "linux") {
+            // Loaders of other systems look into the working directory, too.
+            found.push(library.for_loader());
+        }
+        found
+    }
 }
 
 /// What the Python in `folder` is installed in, if there is one: its virtual environment, or the prefix of the executable that it is a
@@ -83,9 +157,9 @@ fn python(folder: &Path) -> Option<Vec<PathBuf>> {
     Some(prefixes)
 }
 
-/// The library inside the PyPI wheel `onnxruntime` (or `onnxruntime-gpu`, which unpacks to the same folder), that of the highest name
-/// where there are several.
-fn wheel(environment: &Path) -> Option<PathBuf> {
+/// The library inside its wheel (that of `onnxruntime-gpu` unpacks to the same folder as `onnxruntime`), that of the highest name where there
+/// are several.
+fn wheel(environment: &Path, library: &SharedLibrary) -> Option<PathBuf> {
     let mut found = Vec::new();
     // lib/python3.11 on Unix, Lib on Windows.
     for lib in [environment.join("lib"), environment.join("Lib")] {
@@ -95,7 +169,7 @@ fn wheel(environment: &Path) -> Option<PathBuf> {
         });
         for root in pythons.chain([lib.clone()]) {
             for packages in ["site-packages", "dist-packages"] {
-                found.extend(entries(&root.join(packages).join("onnxruntime/capi")));
+                found.extend(entries(&root.join(packages).join(library.in_wheel)));
             }
         }
     }
@@ -103,9 +177,9 @@ fn wheel(environment: &Path) -> Option<PathBuf> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let rest = name
             .strip_prefix(DLL_PREFIX)
-            .and_then(|rest| rest.strip_prefix("onnxruntime."));
+            .and_then(|rest| rest.strip_prefix(library.name));
         // `libonnxruntime.so.1.31.1`, `libonnxruntime.1.31.1.dylib`, `onnxruntime.dll`.
-        rest.is_some_and(|rest| format!(".{rest}").contains(DLL_SUFFIX))
+        rest.is_some_and(|rest| rest.starts_with('.') && rest.contains(DLL_SUFFIX))
     };
     found.into_iter().filter(is_library).max()
 }
@@ -122,6 +196,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
+    const LIBRARY: SharedLibrary = SharedLibrary::ONNX_RUNTIME;
     const NAME: &str = "libonnxruntime.so";
     const WHEEL: &str = "lib/python3.11/site-packages/onnxruntime/capi/libonnxruntime.so.1.31.1";
 
@@ -140,7 +215,30 @@ mod tests {
             environments: vec![folder.path().to_owned()],
             ..Surroundings::default()
         };
-        assert_eq!(candidates(&surroundings), [named]);
+        assert_eq!(surroundings.candidates(&LIBRARY), [named]);
+        let none = Surroundings {
+            named: Some(NO_LIBRARY.into()),
+            ..surroundings
+        };
+        assert!(none.candidates(&LIBRARY).is_empty());
+    }
+
+    #[test]
+    fn a_library_with_a_version_in_its_name_is_found_in_wheel_checkout_and_by_the_loader() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let in_wheel = folder
+            .path()
+            .join("third_party/venv/lib/python3.11/site-packages/ortools/.libs/libortools.so.9");
+        touch(&in_wheel);
+        touch(&in_wheel.with_file_name("libortools_other.so.9"));
+        let surroundings = Surroundings {
+            checkout: Some(folder.path().to_owned()),
+            ..Surroundings::default()
+        };
+        assert_eq!(
+            surroundings.candidates(&SharedLibrary::OR_TOOLS),
+            [in_wheel, PathBuf::from("libortools.so.9")]
+        );
     }
 
     #[test]
@@ -154,7 +252,7 @@ mod tests {
             user_base: Some(at("user")),
             named: None,
         };
-        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+        assert_eq!(surroundings.candidates(&LIBRARY), [PathBuf::from(NAME)]);
         let expected = [
             at("checkout/third_party/onnxruntime/lib").join(NAME),
             at("venv").join(WHEEL),
@@ -170,7 +268,7 @@ mod tests {
         touch(&at("other").join(WHEEL));
         touch(&at("prefix/bin/python3"));
         touch(&at("other/bin/python3"));
-        assert_eq!(candidates(&surroundings), expected);
+        assert_eq!(surroundings.candidates(&LIBRARY), expected);
     }
 
     #[test]
@@ -188,7 +286,7 @@ mod tests {
             search_path: vec![relative.join("bin"), PathBuf::new(), PathBuf::from(".")],
             user_base: Some(relative.to_owned()),
         };
-        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+        assert_eq!(surroundings.candidates(&LIBRARY), [PathBuf::from(NAME)]);
     }
 
     #[test]
@@ -204,11 +302,11 @@ mod tests {
             search_path: vec![at("venv/bin")],
             ..Surroundings::default()
         };
-        assert_eq!(candidates(&surroundings), [PathBuf::from(NAME)]);
+        assert_eq!(surroundings.candidates(&LIBRARY), [PathBuf::from(NAME)]);
         // Outside of an environment, the link says where the packages are.
         std::fs::remove_file(at("venv/pyvenv.cfg")).expect("it is there");
         assert_eq!(
-            candidates(&surroundings)[0],
+            surroundings.candidates(&LIBRARY)[0],
             at("base").join(WHEEL).canonicalize().expect("it is there")
         );
     }
@@ -218,8 +316,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let capi = folder.path().join("lib/python3.11/site-packages/onnxruntime/capi");
         touch(&capi.join("libonnxruntime_providers_shared.so"));
-        assert_eq!(wheel(folder.path()), None);
+        assert_eq!(wheel(folder.path(), &LIBRARY), None);
         touch(&capi.join("libonnxruntime.so.1.31.1"));
-        assert_eq!(wheel(folder.path()), Some(capi.join("libonnxruntime.so.1.31.1")));
+        assert_eq!(
+            wheel(folder.path(), &LIBRARY),
+            Some(capi.join("libonnxruntime.so.1.31.1"))
+        );
     }
 }

@@ -1,3 +1,0 @@
-//! Lets tests find OR-Tools where they link it.
-
-include!("../../ortools/rpath.rs");

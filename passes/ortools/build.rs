@@ -1,3 +1,0 @@
-//! Lets tests find OR-Tools where they link it.
-
-include!("rpath.rs");

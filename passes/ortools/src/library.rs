@@ -1,0 +1,244 @@
+//! The library of OR-Tools, loaded when a solver first needs it.
+//!
+//! It is the one inside of the Python wheel `ortools`, which holds CP-SAT, SCIP and HiGHS and exports a C interface of each. The program says
+//! where it may lie ([`look_in`]); it is loaded once and never unloaded, because threads that do not stop in time are left behind in it.
+#![expect(unsafe_code, reason = "loads a shared library and takes functions out of it")]
+
+use std::error::Error as _;
+use std::ffi::{c_char, c_double, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use remat_files::{SharedLibrary, Surroundings, shown};
+use thiserror::Error;
+
+/// The major version whose interfaces are known, and the first minor one of it that passes the tests here.
+const MAJOR: c_int = 9;
+const LEAST_MINOR: c_int = 15;
+
+/// Why there is no OR-Tools.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// It lies in none of the places that were looked at.
+    #[error("OR-Tools is not installed")]
+    Absent,
+    /// A library cannot be loaded, or is none of OR-Tools.
+    #[error("`{path}` cannot be used as OR-Tools' library: {why}", path = shown(path.display()), why = shown(why))]
+    Unusable {
+        /// Where it lies.
+        path: PathBuf,
+        /// What the system's loader says.
+        why: String,
+    },
+    /// A library of another version.
+    #[error("`{path}` is OR-Tools {major}.{minor}, needed is {MAJOR}.{LEAST_MINOR} or a later {MAJOR}", path = shown(path.display()))]
+    Version {
+        /// Where it lies.
+        path: PathBuf,
+        /// Its major version.
+        major: i32,
+        /// Its minor version.
+        minor: i32,
+    },
+}
+
+/// Declares a table of functions of the library, and how it is filled.
+macro_rules! functions {
+    ($(#[$doc:meta])* $table:ident { $($function:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)+ }) => {
+        $(#[$doc])*
+        #[expect(non_snake_case, reason = "names of the library")]
+        pub(crate) struct $table {
+            $(pub(crate) $function: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl $table {
+            fn of(library: &libloading::Library) -> Result<Self, libloading::Error> {
+                Ok(Self {
+                    // SAFETY: the library exports functions of these names with these types, as its headers declare them.
+                    $($function: unsafe { *library.get(stringify!($function))? },)+
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    /// `ortools/sat/c_api/cp_solver_c.h`.
+    CpSat {
+        SolveCpNewEnv: fn() -> *mut c_void;
+        SolveCpDestroyEnv: fn(*mut c_void);
+        SolveCpStopSearch: fn(*mut c_void);
+        SolveCpInterruptible: fn(
+            *mut c_void, *const c_void, c_int, *const c_void, c_int, *mut *mut c_void, *mut c_int,
+        );
+    }
+}
+
+functions! {
+    /// `ortools/math_opt/core/c_api/solver.h`.
+    MathOpt {
+        MathOptSolve: fn(
+            *const c_void, usize, c_int, *mut c_void, *mut *mut c_void, *mut usize, *mut *mut c_char,
+        ) -> c_int;
+        MathOptFree: fn(*mut c_void);
+    }
+}
+
+/// What HiGHS calls while it works.
+pub(crate) type HighsCallback = extern "C" fn(c_int, *const c_char, *const c_void, *mut c_int, *mut c_void);
+
+functions! {
+    /// `highs_c_api.h`, of the library `highs` that OR-Tools' own is linked with.
+    HighsC {
+        Highs_create: fn() -> *mut c_void;
+        Highs_destroy: fn(*mut c_void);
+        Highs_passMip: fn(
+            *mut c_void, c_int, c_int, c_int, c_int, c_int, c_double,
+            *const c_double, *const c_double, *const c_double, *const c_double, *const c_double,
+            *const c_int, *const c_int, *const c_double, *const c_int,
+        ) -> c_int;
+        Highs_addRows: fn(
+            *mut c_void, c_int, *const c_double, *const c_double, c_int, *const c_int, *const c_int, *const c_double,
+        ) -> c_int;
+        Highs_setBoolOptionValue: fn(*mut c_void, *const c_char, c_int) -> c_int;
+        Highs_setIntOptionValue: fn(*mut c_void, *const c_char, c_int) -> c_int;
+        Highs_setDoubleOptionValue: fn(*mut c_void, *const c_char, c_double) -> c_int;
+        Highs_setSolution: fn(
+            *mut c_void, *const c_double, *const c_double, *const c_double, *const c_double,
+        ) -> c_int;
+        Highs_getSolution: fn(*const c_void, *mut c_double, *mut c_double, *mut c_double, *mut c_double) -> c_int;
+        Highs_setCallback: fn(*mut c_void, HighsCallback, *mut c_void) -> c_int;
+        Highs_startCallback: fn(*mut c_void, c_int) -> c_int;
+        Highs_stopCallback: fn(*mut c_void, c_int) -> c_int;
+        Highs_getCallbackDataOutItem: fn(*const c_void, *const c_char) -> *const c_void;
+        Highs_run: fn(*mut c_void) -> c_int;
+        Highs_getModelStatus: fn(*const c_void) -> c_int;
+        Highs_getDualRay: fn(*mut c_void, *mut c_int, *mut c_double) -> c_int;
+        Highs_getDoubleInfoValue: fn(*const c_void, *const c_char, *mut c_double) -> c_int;
+    }
+}
+
+/// The functions of a library that was loaded.
+pub(crate) struct Library {
+    path: PathBuf,
+    version: (c_int, c_int),
+    pub(crate) cp_sat: CpSat,
+    pub(crate) math_opt: MathOpt,
+    pub(crate) highs: HighsC,
+}
+
+static PLACES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+static LOADED: OnceLock<Result<Library, LibraryError>> = OnceLock::new();
+
+/// Says where the library may lie, before a solver needs it. Whether that is news: what was said first holds for the whole process.
+///
+/// A process that says nothing has what the system's loader finds.
+pub fn look_in(surroundings: &Surroundings) -> bool {
+    PLACES.set(surroundings.candidates(&SharedLibrary::OR_TOOLS)).is_ok()
+}
+
+/// The path and the version, major and minor, of the library, which is loaded where it was not yet.
+///
+/// # Errors
+/// [`LibraryError`] if there is none, or none of use.
+pub fn loaded() -> Result<(&'static Path, (i32, i32)), &'static LibraryError> {
+    library().map(|library| (library.path.as_path(), library.version))
+}
+
+/// What a solver of this crate lacks.
+pub(crate) fn missing() -> Option<String> {
+    library().err().map(ToString::to_string)
+}
+
+/// The library, loaded where it was not yet.
+pub(crate) fn library() -> Result<&'static Library, &'static LibraryError> {
+    let load = || {
+        let places = PLACES.get_or_init(|| Surroundings::default().candidates(&SharedLibrary::OR_TOOLS));
+        first_of(places)
+    };
+    LOADED.get_or_init(load).as_ref()
+}
+
+/// The first library that can be used; else what is wrong with the first that is there.
+fn first_of(places: &[PathBuf]) -> Result<Library, LibraryError> {
+    let mut first = None;
+    for path in places {
+        match Library::load(path) {
+            Ok(library) => {
+                tracing::debug!(path = %path.display(), version = ?library.version, "OR-Tools");
+                return Ok(library);
+            }
+            // What the loader does not find is not there.
+            Err(LibraryError::Unusable { .. }) if *path == SharedLibrary::OR_TOOLS.for_loader() => {}
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or(LibraryError::Absent))
+}
+
+impl Library {
+    fn load(path: &Path) -> Result<Self, LibraryError> {
+        let unusable = |error: libloading::Error| LibraryError::Unusable {
+            path: path.to_owned(),
+            // What the loader says stands in the source.
+            why: error.source().map_or_else(|| error.to_string(), ToString::to_string),
+        };
+        // SAFETY: the library runs code of its own when it is loaded, as every program that is linked with it has it; it stays
+        // loaded for good, so that its functions can be called at any time.
+        let library = ManuallyDrop::new(unsafe { libloading::Library::new(path) }.map_err(unusable)?);
+        // SAFETY: functions of `ortools/base/version.h`, in the spelling of C++ compilers that follow the Itanium rules; they take
+        // nothing and return an `int`.
+        let version = unsafe {
+            let number = |name: &str| Ok((*library.get::<unsafe extern "C" fn() -> c_int>(name)?)());
+            [MAJOR_VERSION, MINOR_VERSION].map(number)
+        };
+        let [major, minor] = version;
+        let version = (major.map_err(unusable)?, minor.map_err(unusable)?);
+        if version.0 != MAJOR || version.1 < LEAST_MINOR {
+            let (major, minor) = version;
+            let path = path.to_owned();
+            return Err(LibraryError::Version { path, major, minor });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            version,
+            cp_sat: CpSat::of(&library).map_err(unusable)?,
+            math_opt: MathOpt::of(&library).map_err(unusable)?,
+            highs: HighsC::of(&library).map_err(unusable)?,
+        })
+    }
+}
+
+/// `operations_research::OrToolsMajorVersion()` and its like.
+const MAJOR_VERSION: &str = "_ZN19operations_research19OrToolsMajorVersionEv";
+const MINOR_VERSION: &str = "_ZN19operations_research19OrToolsMinorVersionEv";
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use remat_testing::{Trial, trial};
+
+    use super::*;
+
+    pub(crate) fn trials() -> Vec<Trial> {
+        vec![
+            trial!(what_is_there_and_of_no_use_is_named),
+            trial!(another_library_is_none_of_or_tools),
+        ]
+    }
+
+    fn what_is_there_and_of_no_use_is_named() {
+        let nowhere = PathBuf::from("/no/such/folder/libortools.so.9");
+        let why = first_of(std::slice::from_ref(&nowhere)).err();
+        assert!(matches!(why, Some(LibraryError::Unusable { path, .. }) if path == nowhere));
+        assert_eq!(first_of(&[]).err(), Some(LibraryError::Absent));
+    }
+
+    #[cfg(target_os = "linux")]
+    fn another_library_is_none_of_or_tools() {
+        let libc = PathBuf::from("libc.so.6");
+        let why = first_of(&[libc.clone(), PathBuf::from("nowhere.so")]).err();
+        assert!(matches!(why, Some(LibraryError::Unusable { path, why }) if path == libc && why.contains("OrTools")));
+    }
+}
