@@ -153,6 +153,18 @@ print(json.dumps({"inspect": report, "html": report._repr_html_(), "verify": che
     assert found["drawing"]
 
 
+def test_models_come_as_bytes_and_as_exporters_give_them(environment):
+    found = environment.python(
+        """
+import onnx, pathlib, types
+data = pathlib.Path(sys.argv[1]).read_bytes()
+exported = types.SimpleNamespace(model_proto=onnx.load(sys.argv[1]))
+print(json.dumps([remat_opt.inspect(model)["peak_bytes"] for model in (sys.argv[1], data, exported)]))""",
+        SMALL,
+    )
+    assert len(set(found)) == 1
+
+
 def test_graphs_of_networkx_are_solved_and_their_batch_grows(environment):
     found = environment.python(
         """
@@ -282,6 +294,19 @@ def test_ctrl_c_ends_a_call_within_a_second_and_the_next_call_works(environment,
     assert time.monotonic() - begun < 10, err
     assert process.returncode == 0, err
     assert json.loads(out.splitlines()[-1]) == 1
+
+
+@pytest.mark.parametrize("program", [["remat-opt"], ["python", "-m", "remat_opt"]], ids=["program", "module"])
+def test_ctrl_c_ends_the_command_line_with_the_best_that_was_found(environment, large, tmp_path, program):
+    plan = tmp_path / "plan.json"
+    limits = ["--solver", "search", "--time-limit", "600s", "--step-limit", 10**12]
+    process = environment.start(*program, large, "-b", "auto", "-o", plan, *limits)
+    # The first line says that the search has begun.
+    assert "plan" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert plan.exists()
 
 
 def test_a_progress_function_ends_a_call_early_or_with_its_own_error(environment, large):
