@@ -77,11 +77,12 @@ session = moved.session()
 pairs = list(zip(stock.run(None, feed), session.run(None, feed)))
 onnx.checker.check_model(moved.model)
 moved.save("saved.onnx")
+library = remat_opt.arena_library("other.so").read_bytes()
 print(json.dumps({
     "same": all(numpy.array_equal(one, other) for one, other in pairs), "outputs": len(pairs),
     "peak": moved.report["peak_bytes"], "before": moved.report["baseline_peak_bytes"], "of": moved.report["baseline_of"],
     "measured": moved.report["measured"] is not None, "changed": moved.changed, "recomputes": len(moved.plan.recomputes),
-    "is_gone": not path.exists(), "saved": sorted(p.name for p in pathlib.Path(".").iterdir()),
+    "is_gone": not path.exists(), "is_ours": library == pathlib.Path("libremat_arena.so").read_bytes(), "saved": sorted(p.name for p in pathlib.Path(".").iterdir()),
     "progress": len(seen), "doing": seen[-1].doing, "best": max(s.peak_bytes or 0 for s in seen), "html": moved._repr_html_(),
 }))""",
         MODEL,
@@ -95,7 +96,8 @@ print(json.dumps({
     assert found["changed"]
     assert found["recomputes"] > 0
     assert found["is_gone"]
-    assert found["saved"] == ["libremat_arena.so", "saved.onnx", "saved.onnx.arena"]
+    assert found["saved"] == ["libremat_arena.so", "other.so", "saved.onnx", "saved.onnx.arena"]
+    assert found["is_ours"]
     assert found["progress"] > 1
     assert found["best"] > 0
     assert "<svg" in found["html"]
