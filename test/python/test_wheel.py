@@ -77,11 +77,12 @@ session = moved.session()
 pairs = list(zip(stock.run(None, feed), session.run(None, feed)))
 onnx.checker.check_model(moved.model)
 moved.save("saved.onnx")
+library = remat_opt.arena_library("other.so").read_bytes()
 print(json.dumps({
     "same": all(numpy.array_equal(one, other) for one, other in pairs), "outputs": len(pairs),
     "peak": moved.report["peak_bytes"], "before": moved.report["baseline_peak_bytes"], "of": moved.report["baseline_of"],
     "measured": moved.report["measured"] is not None, "changed": moved.changed, "recomputes": len(moved.plan.recomputes),
-    "is_gone": not path.exists(), "saved": sorted(p.name for p in pathlib.Path(".").iterdir()),
+    "is_gone": not path.exists(), "is_ours": library == pathlib.Path("libremat_arena.so").read_bytes(), "saved": sorted(p.name for p in pathlib.Path(".").iterdir()),
     "progress": len(seen), "doing": seen[-1].doing, "best": max(s.peak_bytes or 0 for s in seen), "html": moved._repr_html_(),
 }))""",
         MODEL,
@@ -95,7 +96,8 @@ print(json.dumps({
     assert found["changed"]
     assert found["recomputes"] > 0
     assert found["is_gone"]
-    assert found["saved"] == ["libremat_arena.so", "saved.onnx", "saved.onnx.arena"]
+    assert found["saved"] == ["libremat_arena.so", "other.so", "saved.onnx", "saved.onnx.arena"]
+    assert found["is_ours"]
     assert found["progress"] > 1
     assert found["best"] > 0
     assert "<svg" in found["html"]
@@ -151,6 +153,18 @@ print(json.dumps({"inspect": report, "html": report._repr_html_(), "verify": che
     assert found["chart"] == "<svg"
     assert found["front"] == ["90%", "80%"]
     assert found["drawing"]
+
+
+def test_models_come_as_bytes_and_as_exporters_give_them(environment):
+    found = environment.python(
+        """
+import onnx, pathlib, types
+data = pathlib.Path(sys.argv[1]).read_bytes()
+exported = types.SimpleNamespace(model_proto=onnx.load(sys.argv[1]))
+print(json.dumps([remat_opt.inspect(model)["peak_bytes"] for model in (sys.argv[1], data, exported)]))""",
+        SMALL,
+    )
+    assert len(set(found)) == 1
 
 
 def test_graphs_of_networkx_are_solved_and_their_batch_grows(environment):
@@ -282,6 +296,19 @@ def test_ctrl_c_ends_a_call_within_a_second_and_the_next_call_works(environment,
     assert time.monotonic() - begun < 10, err
     assert process.returncode == 0, err
     assert json.loads(out.splitlines()[-1]) == 1
+
+
+@pytest.mark.parametrize("program", [["remat-opt"], ["python", "-m", "remat_opt"]], ids=["program", "module"])
+def test_ctrl_c_ends_the_command_line_with_the_best_that_was_found(environment, large, tmp_path, program):
+    plan = tmp_path / "plan.json"
+    limits = ["--solver", "search", "--time-limit", "600s", "--step-limit", 10**12]
+    process = environment.start(*program, large, "-b", "auto", "-o", plan, *limits)
+    # The first line says that the search has begun.
+    assert "plan" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert plan.exists()
 
 
 def test_a_progress_function_ends_a_call_early_or_with_its_own_error(environment, large):

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from .errors import UsageError
 
 if TYPE_CHECKING:
     import onnx
 
-Model = Union["onnx.ModelProto", bytes, str, "os.PathLike[str]"]
-"""A model in memory (`onnx.ModelProto`, or its serialized bytes), or the path of a file."""
+
+class Exported(Protocol):
+    """What `torch.onnx.export` gives."""
+
+    @property
+    def model_proto(self) -> onnx.ModelProto:
+        """The model."""
+
+
+Model = Union["onnx.ModelProto", Exported, bytes, str, "os.PathLike[str]"]
+"""A model in memory (`onnx.ModelProto`, its serialized bytes, or what `torch.onnx.export` gives), or the path of a
+file."""
 
 # What one message of protobuf can hold, with room for what is not weights.
 _LARGEST_MESSAGE = (1 << 31) - (1 << 24)
@@ -34,14 +44,15 @@ def model_file(model: Model, folder: pathlib.Path) -> pathlib.Path:
         return path
     import onnx
 
-    if not isinstance(model, onnx.ModelProto):
+    proto = getattr(model, "model_proto", model)
+    if not isinstance(proto, onnx.ModelProto):
         raise UsageError(f"a model is an onnx.ModelProto, bytes or a path, not {type(model).__name__}")
-    if model.ByteSize() > _LARGEST_MESSAGE:
-        onnx.save_model(model, str(path), save_as_external_data=True, location="input.onnx.data")
+    if proto.ByteSize() > _LARGEST_MESSAGE:
+        onnx.save_model(proto, str(path), save_as_external_data=True, location="input.onnx.data")
         # Saving took the weights out of the caller's model.
-        onnx.load_external_data_for_model(model, str(folder))
+        onnx.load_external_data_for_model(proto, str(folder))
     else:
-        path.write_bytes(model.SerializeToString())
+        path.write_bytes(proto.SerializeToString())
     return path
 
 

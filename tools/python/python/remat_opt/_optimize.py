@@ -50,8 +50,8 @@ def optimize(
     """Rewrites a model so that it does the same work in less memory.
 
     Args:
-        model: An `onnx.ModelProto`, serialized bytes, or a path (a model whose weights lie in files of their own
-            needs its path).
+        model: An `onnx.ModelProto`, what `torch.onnx.export` gives, serialized bytes, or a path (a model whose weights
+            lie in files of their own needs its path).
         budget: The peak to stay within: a share of the model's own (`"70%"`, `0.7`), bytes (`512 << 20`, `"512MiB"`),
             `"min"` (the lowest that is found), `"auto"` (the lowest whose added
             time is estimated to stay within `max_overhead`, or 5 %) or `"none"`.
