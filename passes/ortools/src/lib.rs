@@ -15,6 +15,7 @@
 //! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP; nothing of what it says is proved |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `poet` | the integer program of the POET paper: that of `checkmate` with a second memory |
+//! | `place` | offsets of buffers as rectangles that do not overlap |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 //! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
@@ -38,6 +39,8 @@ mod milp;
 #[cfg(feature = "cp-sat")]
 mod moccasin;
 #[cfg(feature = "cp-sat")]
+mod place;
+#[cfg(feature = "cp-sat")]
 mod poet;
 #[cfg(feature = "cp-sat")]
 mod program;
@@ -57,6 +60,8 @@ pub use gap::{Candidates, Gap, GapReport, Round};
 #[cfg(feature = "cp-sat")]
 pub use moccasin::{Moccasin, MoccasinReport};
 #[cfg(feature = "cp-sat")]
+pub use place::NoOverlap;
+#[cfg(feature = "cp-sat")]
 pub use poet::{DeadlineCovers, Poet};
 #[cfg(feature = "cp-sat")]
 pub use program::backend::Backend;
@@ -65,7 +70,7 @@ pub use scaled::Refusal;
 #[cfg(feature = "cp-sat")]
 pub use size::ModelSize;
 
-use remat_solve::Solver;
+use remat_solve::{Packer, Solver};
 
 /// Whether this crate was built with OR-Tools (cargo feature `cp-sat`).
 pub const AVAILABLE: bool = cfg!(feature = "cp-sat");
@@ -95,6 +100,15 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
     SOLVERS.iter().copied()
 }
 
+/// Offsets of buffers by CP-SAT; none unless [`AVAILABLE`].
+#[must_use]
+pub fn packer() -> Option<&'static dyn Packer> {
+    #[cfg(feature = "cp-sat")]
+    return Some(&NoOverlap);
+    #[cfg(not(feature = "cp-sat"))]
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +116,6 @@ mod tests {
     #[test]
     fn there_are_solvers_exactly_where_the_library_is_linked() {
         assert_eq!(solvers().count() > 0, AVAILABLE);
+        assert_eq!(packer().is_some(), AVAILABLE);
     }
 }

@@ -9,6 +9,7 @@ mod claims;
 mod control;
 mod exact;
 mod large;
+mod place;
 mod poet;
 mod sizes;
 
