@@ -3,7 +3,7 @@
 use crate::messages::{
     AllDifferentConstraintProto, Constraint, ConstraintProto, CpModelProto, CpObjectiveProto,
     CumulativeConstraintProto, IntegerVariableProto, IntervalConstraintProto, LinearConstraintProto,
-    LinearExpressionProto, PartialVariableAssignment, ReservoirConstraintProto,
+    LinearExpressionProto, NoOverlap2DConstraintProto, PartialVariableAssignment, ReservoirConstraintProto,
 };
 
 use crate::size::ModelSize;
@@ -26,6 +26,13 @@ impl Affine {
     pub(crate) fn of(variable: Var) -> Self {
         Self {
             variable: Some((variable, 1)),
+            offset: 0,
+        }
+    }
+
+    pub(crate) fn multiple(variable: Var, coefficient: i64) -> Self {
+        Self {
+            variable: Some((variable, coefficient)),
             offset: 0,
         }
     }
@@ -115,6 +122,29 @@ impl ModelBuilder {
             size: Some(size.proto()),
         };
         self.push(&[active], Constraint::Interval(interval))
+    }
+
+    /// An interval that is always there, of a fixed length.
+    pub(crate) fn fixed_interval(&mut self, start: Affine, size: i64) -> i32 {
+        self.size.intervals += 1;
+        let interval = IntervalConstraintProto {
+            start: Some(start.proto()),
+            end: Some(start.plus(size).proto()),
+            size: Some(Affine::constant(size).proto()),
+        };
+        self.push(&[], Constraint::Interval(interval))
+    }
+
+    /// No two of the rectangles that are as wide and as high as these intervals have a point in common.
+    pub(crate) fn no_overlap_2d(&mut self, widths: Vec<i32>, heights: Vec<i32>) {
+        self.size.terms += widths.len() + heights.len();
+        self.constraint(
+            &[],
+            Constraint::NoOverlap2d(NoOverlap2DConstraintProto {
+                x_intervals: widths,
+                y_intervals: heights,
+            }),
+        );
     }
 
     /// At no time do the demands of the intervals over it exceed the capacity.

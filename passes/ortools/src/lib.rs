@@ -18,6 +18,7 @@
 //! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP; nothing of what it says is proved |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `poet` | the integer program of the POET paper: that of `checkmate` with a second memory |
+//! | `place` | offsets of buffers as rectangles that do not overlap |
 //! | `moccasin` | the formulation of the Moccasin paper with retention intervals |
 //! | `gap` | the 0/1 model over gaps between touches of a value, and the growing candidate sets |
 //! | `exact` | a relaxation of all plans in fixed order, and proofs that a plan is the best of them |
@@ -33,6 +34,7 @@ mod library;
 mod messages;
 mod milp;
 mod moccasin;
+mod place;
 mod poet;
 mod program;
 mod run;
@@ -44,13 +46,14 @@ pub use exact::{Exact, Relaxed};
 pub use gap::{Candidates, Gap, GapReport, Round};
 pub use library::{LibraryError, loaded, look_in};
 pub use moccasin::{Moccasin, MoccasinReport};
+pub use place::NoOverlap;
 pub use poet::{DeadlineCovers, Poet};
 pub use program::backend::Backend;
 pub use scaled::Refusal;
 pub use size::ModelSize;
 
 pub use remat_files::Surroundings;
-use remat_solve::Solver;
+use remat_solve::{Packer, Solver};
 
 /// All solvers of this crate. Without the library they answer what needs no model, and refuse everything else.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
@@ -72,6 +75,12 @@ pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
         &Poet::ON_CP_SAT,
     ];
     SOLVERS.iter().copied()
+}
+
+/// Offsets of buffers by CP-SAT; `None` where the library is not there.
+#[must_use]
+pub fn packer() -> Option<&'static dyn Packer> {
+    loaded().is_ok().then_some(&NoOverlap as &dyn Packer)
 }
 
 /// The tests that stand in the modules, some of which need the library.

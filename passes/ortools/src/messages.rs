@@ -55,6 +55,14 @@ pub(crate) struct IntervalConstraintProto {
 }
 
 #[derive(Clone, PartialEq, Message)]
+pub(crate) struct NoOverlap2DConstraintProto {
+    #[prost(int32, repeated, tag = "1")]
+    pub(crate) x_intervals: Vec<i32>,
+    #[prost(int32, repeated, tag = "2")]
+    pub(crate) y_intervals: Vec<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
 pub(crate) struct CumulativeConstraintProto {
     #[prost(message, optional, tag = "1")]
     pub(crate) capacity: Option<LinearExpressionProto>,
@@ -93,6 +101,8 @@ pub(crate) enum Constraint {
     Reservoir(ReservoirConstraintProto),
     #[prost(message, tag = "19")]
     Interval(IntervalConstraintProto),
+    #[prost(message, tag = "21")]
+    NoOverlap2D(NoOverlap2DConstraintProto),
     #[prost(message, tag = "22")]
     Cumulative(CumulativeConstraintProto),
 }
@@ -101,7 +111,7 @@ pub(crate) enum Constraint {
 pub(crate) struct ConstraintProto {
     #[prost(int32, repeated, tag = "2")]
     pub(crate) enforcement_literal: Vec<i32>,
-    #[prost(oneof = "Constraint", tags = "3, 26, 12, 13, 24, 19, 22")]
+    #[prost(oneof = "Constraint", tags = "3, 26, 12, 13, 24, 19, 21, 22")]
     pub(crate) constraint: Option<Constraint>,
 }
 

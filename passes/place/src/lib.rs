@@ -10,10 +10,11 @@
 //!    of few holes; before these, of very many buffers, some in the order of time (`online`), which are `n log n` always;
 //! 4. `minimise`: attempts between the bound and the height that the heuristics reach, in turns by
 //! 5. `search`: a canonical placement within a capacity, or the proof that there is none;
-//! 6. `repair`: where many buffers are tiny, a local search that places the large ones first.
+//! 6. `repair`: where many buffers are tiny, a local search that places the large ones first;
+//! 7. `second`: where all that gets no further, a [`Packer`](remat_solve::Packer) of the caller of [`place_with`] is asked once.
 //!
-//! What is claimed rests on one of two proofs. *Load*: at one time that much is taken, which `remat-verify` recounts. *Refutation*: the
-//! search tried all canonical placements.
+//! What is claimed rests on one of three proofs. *Load*: at one time that much is taken, which `remat-verify` recounts. *Refutation*: the
+//! search tried all canonical placements. *CP-SAT*: the packer says so.
 
 mod control;
 mod csv;
@@ -25,7 +26,8 @@ mod online;
 mod place;
 mod repair;
 mod search;
+mod second;
 mod space;
 
 pub use csv::{BufferFile, CsvError, read_csv, write_csv};
-pub use place::{Outcome, PlaceError, load, place};
+pub use place::{Outcome, PlaceError, load, place, place_with};

@@ -8,6 +8,7 @@ use crate::heuristic;
 use crate::instance::{Instance, Item};
 use crate::repair::Repair;
 use crate::search::{Answer, Search};
+use crate::second::{Opinion, Second};
 
 /// Pairs of buffers that meet in time, up to which the exact search is used: lists of neighbours have two entries for each.
 const MOST_PAIRS: usize = 10_000_000;
@@ -25,6 +26,8 @@ const TURN: u64 = 8_000;
 const REPAIR: u64 = 2;
 /// A round narrows the gap between bound and height down to this part of it.
 const NARROWED: i64 = 8;
+/// Another method is asked after this part of the tries without progress after which the search gives up.
+const STALLED: u64 = 8;
 /// The search gives up after this many tries without progress, divided by the number of buffers, ...
 const PATIENCE: u64 = 2_000_000_000;
 /// ... if these are also more than this multiple of the tries up to the last progress.
@@ -56,6 +59,14 @@ impl Aim {
         match self {
             Self::Lowest(enough) => enough.max(bound),
             Self::Within(capacity) => capacity,
+        }
+    }
+
+    /// A placement that is not below this is of no use where one of this height is known.
+    fn end(self, height: i64) -> i64 {
+        match self {
+            Self::Lowest(_) => height,
+            Self::Within(capacity) => capacity.saturating_add(1),
         }
     }
 }
@@ -95,6 +106,17 @@ impl Found {
         answer
     }
 
+    /// Notes what another method says.
+    fn hear(&mut self, opinion: Opinion, proof: PlacementProof, instance: &Instance, meter: &Meter<'_>) {
+        if let Some(offsets) = opinion.offsets {
+            self.lower_to(heuristic::settle(instance, &offsets), instance, meter);
+        }
+        let bound = opinion.bound.min(self.height);
+        if bound > self.bound {
+            (self.bound, self.proof, self.progress) = (bound, proof, meter.tries());
+        }
+    }
+
     fn refute(&mut self, capacity: i64, meter: &Meter<'_>) {
         if capacity >= self.bound {
             self.bound = capacity + 1;
@@ -121,7 +143,14 @@ pub(crate) fn heuristics(instance: &Instance, order: Option<&TiVec<Item, i64>>, 
 }
 
 /// Searches until the aim is reached or proved to be impossible, a limit is reached, or nothing gets better for long.
-pub(crate) fn search(instance: &Instance, found: &mut Found, aim: Aim, seed: u64, meter: &mut Meter<'_>) {
+pub(crate) fn search(
+    instance: &Instance,
+    found: &mut Found,
+    aim: Aim,
+    second: Option<Second<'_>>,
+    seed: u64,
+    meter: &mut Meter<'_>,
+) {
     if found.is_enough(aim) || meter.is_over() {
         return;
     }
@@ -135,6 +164,7 @@ pub(crate) fn search(instance: &Instance, found: &mut Found, aim: Aim, seed: u64
         let mut methods = Methods {
             search: Search::new(instance, &neighbours, seed),
             repair: Repair::new(instance, &neighbours, seed),
+            second: second.map(|second| (second, &neighbours)),
         };
         attempts(instance, &mut methods, found, aim, meter);
     };
@@ -153,6 +183,8 @@ struct Methods<'a> {
     search: Search<'a>,
     /// Where it helps.
     repair: Option<Repair<'a>>,
+    /// Who is asked once where these get no further.
+    second: Option<(Second<'a>, &'a TiVec<Item, Vec<Item>>)>,
 }
 
 /// Attempts at the least height that is not refuted, then by bisection between it and the height that was found, in rounds of more tries.
@@ -166,6 +198,15 @@ fn attempts(instance: &Instance, methods: &mut Methods<'_>, found: &mut Found, a
     }
     while !found.is_enough(aim) && !meter.is_over() {
         let idle = meter.tries() - found.progress;
+        if idle > patience / STALLED
+            && let Some((second, neighbours)) = methods.second.take()
+        {
+            let (enough, end) = (aim.target(found.bound), aim.end(found.height));
+            if let Some(opinion) = second.ask(instance, neighbours, &found.offsets, enough, end) {
+                found.hear(opinion, second.packer.proof(), instance, meter);
+            }
+            continue;
+        }
         if idle > patience && idle / PATIENCE_FACTOR > found.progress {
             return;
         }

@@ -8,13 +8,14 @@ use remat_plan::{
     Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementCertificate, PlacementProof, Status, StopReason,
     validate_buffers,
 };
-use remat_solve::SolveControl;
+use remat_solve::{Packer, SolveControl};
 use thiserror::Error;
 use typed_index_collections::{TiSlice, TiVec, ti_vec};
 
 use crate::control::Meter;
 use crate::instance::{Demand, Instance, Item};
 use crate::minimise::{Aim, Found, heuristics, search};
+use crate::second::Second;
 use crate::space::Space;
 
 /// Why buffers are not placed at all.
@@ -56,6 +57,22 @@ pub fn place(
     warm_start: Option<&Placement>,
     control: &SolveControl<'_>,
 ) -> Result<Outcome, PlaceError> {
+    place_with(buffers, blocks, warm_start, None, control)
+}
+
+/// Places buffers as [`place`] does, and asks another method where the search gets no further: once for buffers that are connected in time,
+/// for half of the time that is left, with the threads and the limit of memory of `control`. What it places is checked, what it proves is
+/// believed, and the certificate says so.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn place_with(
+    buffers: &TiSlice<BufferId, Buffer>,
+    blocks: &Blocks,
+    warm_start: Option<&Placement>,
+    packer: Option<&dyn Packer>,
+    control: &SolveControl<'_>,
+) -> Result<Outcome, PlaceError> {
     validate_buffers(buffers)?;
     if matches!(blocks, Blocks::Given(sizes) if sizes.is_empty()) {
         return Err(PlaceError::NoBlock);
@@ -73,7 +90,8 @@ pub fn place(
     let space = Space::new(blocks, alignments, unit).map_err(|_| PlaceError::Alignments)?;
     let mut meter = Meter::new(control);
     let mut parts = parts(buffers, &space, warm_start, &mut meter);
-    solve(&mut parts, &space, control.seed, pinned_end, &mut meter);
+    let second = packer.map(|packer| Second { packer, control });
+    solve(&mut parts, &space, second, control.seed, pinned_end, &mut meter);
     Ok(outcome(buffers, &space, &parts, pinned_end, control.seed, &meter))
 }
 
@@ -206,13 +224,20 @@ fn warm_order(ids: &[BufferId], instance: &Instance, space: &Space, placement: &
 }
 
 /// Searches where it helps, highest part first. A part that is not higher than another one can be is low enough.
-fn solve(parts: &mut [Part], space: &Space, seed: u64, pinned_end: u64, meter: &mut Meter<'_>) {
+fn solve(
+    parts: &mut [Part],
+    space: &Space,
+    second: Option<Second<'_>>,
+    seed: u64,
+    pinned_end: u64,
+    meter: &mut Meter<'_>,
+) {
     parts.sort_by_key(|part| std::cmp::Reverse(part.bytes(part.found.height)));
     let bounds = parts.iter().map(|part| part.bytes(part.found.bound));
     let mut enough = bounds.max().unwrap_or(0).max(pinned_end);
     for part in parts {
         let aim = part.aim(space, enough);
-        search(&part.instance, &mut part.found, aim, seed, meter);
+        search(&part.instance, &mut part.found, aim, second, seed, meter);
         enough = enough.max(part.bytes(part.found.height));
         if part.found.is_impossible(aim) {
             return;
@@ -271,13 +296,14 @@ fn bound(buffers: &TiSlice<BufferId, Buffer>, space: &Space, parts: &[Part], pin
     }
     // What is left at the end of a block may be what is missing: the load alone proves nothing then.
     let load = load(buffers);
-    let is_impossible = parts.iter().any(|part| part.found.is_impossible(part.aim(space, 0)));
-    let proof = if is_impossible && load <= space.bytes() {
-        PlacementProof::Refutation
-    } else {
-        PlacementProof::Load
-    };
-    (load, proof)
+    let impossible = parts.iter().find(|part| part.found.is_impossible(part.aim(space, 0)));
+    let refuted = impossible.filter(|_| load <= space.bytes());
+    // That the walls and the sizes of the blocks leave no room is no load.
+    let proof = refuted.map(|part| match part.found.proof {
+        PlacementProof::Load => PlacementProof::Refutation,
+        proof => proof,
+    });
+    (load, proof.unwrap_or(PlacementProof::Load))
 }
 
 fn placement(buffers: &TiSlice<BufferId, Buffer>, space: &Space, parts: &[Part]) -> Placement {

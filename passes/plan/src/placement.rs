@@ -176,6 +176,8 @@ pub enum PlacementProof {
     Load,
     /// An exact search has tried every placement below it; of several blocks, none can be filled to its end.
     Refutation,
+    /// CP-SAT of OR-Tools says that there is none below it.
+    CpSat,
 }
 
 /// What a solver claims about a placement.

@@ -1,6 +1,6 @@
 //! Buffers are placed, and the checker judges what comes of it.
 
-use remat_place::{BufferFile, CsvError, Outcome, PlaceError, place};
+use remat_place::{BufferFile, CsvError, Outcome, PlaceError, place_with};
 use remat_plan::{Blocks, StopReason};
 use remat_solve::SolveControl;
 use remat_verify::{PlacementFigures, Rejection, check_placement_certificate};
@@ -99,12 +99,14 @@ impl Placed {
     }
 }
 
-/// Places the buffers of a file, from its hints where it has some. That given blocks do not hold them is no error here.
+/// Places the buffers of a file, from its hints where it has some; where the search gets no further, CP-SAT is asked, if it is there. That given
+/// blocks do not hold them is no error here.
 ///
 /// # Errors
 /// [`PlacementError`], where the buffers cannot be placed at all, or the checker rejects the answer.
 pub fn place_buffers(file: &BufferFile, blocks: &Blocks, control: &SolveControl<'_>) -> Result<Placed, Error> {
-    let outcome = place(&file.buffers, blocks, file.hints.as_ref(), control).map_err(PlacementError::from)?;
+    let (hints, packer) = (file.hints.as_ref(), remat_ortools::packer());
+    let outcome = place_with(&file.buffers, blocks, hints, packer, control).map_err(PlacementError::from)?;
     let placement = outcome.placement.as_ref();
     let judged = check_placement_certificate(&file.buffers, blocks, placement, &outcome.certificate);
     let figures = judged.map_err(PlacementError::Rejected)?;

@@ -24,6 +24,9 @@
 //! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
 //! is measured against.
 //!
+//! # Offsets
+//! [`Packer`] is what `remat-place` asks for offsets where its own search gets no further; `remat-ortools` has one.
+//!
 //! # The classics
 //! [`classic`] has the checkpointing strategies of Chen and Griewank for training steps, in the stage form of the Checkmate paper,
 //! which [`stages`] provides for solvers that work on its matrices.
@@ -48,6 +51,7 @@ mod lns;
 mod measure;
 mod minimum;
 mod order;
+mod packer;
 pub mod paging;
 mod price;
 mod registry;
@@ -64,6 +68,7 @@ pub use claim::Call;
 pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
 pub use measure::{Figures, measure};
 pub use minimum::minimize_peak;
+pub use packer::{Packed, Packer, Packing};
 pub use registry::solvers;
 pub use rng::Rng;
 pub use search::Search;

@@ -202,6 +202,7 @@ fn proof(trials: &[(f64, Placed)], blocks: &Blocks) -> String {
         (Blocks::Given(_), ..) => "fits",
         (Blocks::Lowest, _, PlacementProof::Load) => "load",
         (Blocks::Lowest, _, PlacementProof::Refutation) => "refutation",
+        (Blocks::Lowest, _, PlacementProof::CpSat) => "CP-SAT",
     };
     if proved.len() == trials.len() {
         what.to_owned()

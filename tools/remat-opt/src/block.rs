@@ -83,8 +83,11 @@ pub(crate) fn proof(certificate: &PlacementCertificate, is_lowest: bool) -> Stri
         (Status::Optimal, _) if !is_lowest => "all buffers fit".to_owned(),
         (Status::Optimal, PlacementProof::Load) => "optimal: so much is needed at one time".to_owned(),
         (Status::Optimal, PlacementProof::Refutation) => "optimal: everything lower was tried".to_owned(),
+        (Status::Optimal, PlacementProof::CpSat) => "optimal: CP-SAT finds nothing lower".to_owned(),
         (Status::Infeasible, PlacementProof::Load) => format!("impossible: {bound} are needed at one time"),
         (Status::Infeasible, PlacementProof::Refutation) => "impossible: everything was tried".to_owned(),
+        (Status::Infeasible, PlacementProof::CpSat) => "impossible: CP-SAT finds nothing".to_owned(),
+        (Status::Feasible, PlacementProof::CpSat) => format!("none is below {bound}, says CP-SAT; {stop}"),
         (Status::Feasible, _) => format!("none is below {bound}; {stop}"),
         (Status::Unknown, _) => format!("neither found nor excluded; {stop}"),
     }

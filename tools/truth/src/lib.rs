@@ -6,12 +6,14 @@
 //! | [`sequences`] | the same by enumerating sequences of scheduled ops, for tests of models that are defined by them |
 //! | [`paging`] | the least energy of plans with a second memory |
 //! | [`problems`] | random tiny problems with sizes and durations of all magnitudes |
+//! | [`offsets`] | the least height of buffers in one block |
 //! | [`judge`] | whether an answer and its certificate are true |
 //!
 //! Only tests and `remat-bench truth` use this crate.
 
 pub mod judge;
 mod least;
+pub mod offsets;
 pub mod paging;
 pub mod problems;
 pub mod sequences;

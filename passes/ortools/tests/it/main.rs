@@ -8,6 +8,7 @@ mod claims;
 mod control;
 mod exact;
 mod large;
+mod place;
 mod poet;
 mod sizes;
 mod without;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ("control", control::trials()),
         ("exact", exact::trials()),
         ("large", large::trials()),
+        ("place", place::trials()),
         ("poet", poet::trials()),
         ("sizes", sizes::trials()),
         ("without", without::trials()),

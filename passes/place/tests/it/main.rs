@@ -5,7 +5,6 @@ mod blocks;
 mod large;
 mod properties;
 mod small;
-mod truth;
 
 use remat_place::{Outcome, place};
 use remat_plan::{Blocks, Buffer, BufferId, Placement};

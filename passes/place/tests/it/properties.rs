@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use remat_place::{load, place, read_csv, write_csv};
 use remat_plan::{Blocks, Buffer, BufferId, PlacementProof, Status};
 use remat_solve::SolveControl;
+use remat_truth::offsets::least_height;
 use typed_index_collections::TiVec;
 
-use crate::truth::least_height;
 use crate::{checked, checked_from, lowest};
 
 /// Everything that a buffer may have but a pinned offset.

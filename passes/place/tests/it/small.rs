@@ -5,6 +5,7 @@
 use remat_place::{PlaceError, load, place};
 use remat_plan::{Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementProof, Status, StopReason};
 use remat_solve::SolveControl;
+use remat_truth::offsets::above_load;
 use typed_index_collections::TiVec;
 
 use crate::{checked, checked_from, lowest};
@@ -15,19 +16,6 @@ pub(crate) fn named(buffers: &[(u64, std::ops::Range<u64>)]) -> TiVec<BufferId, 
     named
         .map(|(index, (size, lifetime))| Buffer::new(index.to_string(), *size, lifetime.clone()))
         .collect()
-}
-
-/// The load is 4, and no placement is lower than 5.
-pub(crate) fn above_load() -> TiVec<BufferId, Buffer> {
-    named(&[
-        (1, 4..6),
-        (2, 8..13),
-        (2, 6..9),
-        (2, 1..5),
-        (1, 4..8),
-        (2, 0..4),
-        (1, 5..7),
-    ])
 }
 
 #[test]

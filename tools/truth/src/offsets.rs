@@ -1,10 +1,29 @@
-//! Tiny buffers by trying everything.
+//! Offsets of tiny buffers.
 
 use remat_plan::{Buffer, BufferId};
-use typed_index_collections::TiVec;
+use typed_index_collections::{TiSlice, TiVec};
+
+/// Buffers whose load is 4, of which no placement is lower than 5.
+#[must_use]
+pub fn above_load() -> TiVec<BufferId, Buffer> {
+    let sizes = [
+        (1, 4..6),
+        (2, 8..13),
+        (2, 6..9),
+        (2, 1..5),
+        (1, 4..8),
+        (2, 0..4),
+        (1, 5..7),
+    ];
+    let buffers = sizes.into_iter().enumerate();
+    buffers
+        .map(|(index, (size, lifetime))| Buffer::new(index.to_string(), size, lifetime))
+        .collect()
+}
 
 /// The least height of all placements whose offsets are multiples of `step`; `None` where none is at most `most`.
-pub(crate) fn least_height(buffers: &TiVec<BufferId, Buffer>, step: u64, most: u64) -> Option<u64> {
+#[must_use]
+pub fn least_height(buffers: &TiSlice<BufferId, Buffer>, step: u64, most: u64) -> Option<u64> {
     let mut least = None;
     if buffers.is_empty() {
         return Some(0);
@@ -14,7 +33,7 @@ pub(crate) fn least_height(buffers: &TiVec<BufferId, Buffer>, step: u64, most: u
     least
 }
 
-fn try_all(buffers: &TiVec<BufferId, Buffer>, step: u64, most: u64, offsets: &mut Vec<u64>, least: &mut Option<u64>) {
+fn try_all(buffers: &TiSlice<BufferId, Buffer>, step: u64, most: u64, offsets: &mut Vec<u64>, least: &mut Option<u64>) {
     let Some(buffer) = buffers.raw.get(offsets.len()) else {
         let ends = offsets.iter().zip(buffers).map(|(offset, buffer)| offset + buffer.size);
         *least = ends
@@ -43,10 +62,14 @@ fn meet(a: &Buffer, b: &Buffer) -> bool {
     a.size > 0 && b.size > 0 && a.taken().any(|a| b.taken().any(|b| a.start < b.end && b.start < a.end))
 }
 
-#[test]
-fn the_truth_of_a_placement_that_needs_more_than_its_load() {
-    // At no time more than 4 are taken, and 5 are needed.
-    let buffers = crate::small::above_load();
-    assert_eq!(least_height(&buffers, 1, 10), Some(5));
-    assert_eq!(least_height(&buffers, 1, 4), None);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_truth_of_buffers_that_need_more_than_their_load() {
+        let buffers = above_load();
+        assert_eq!(least_height(&buffers, 1, 10), Some(5));
+        assert_eq!(least_height(&buffers, 1, 4), None);
+    }
 }
