@@ -107,6 +107,7 @@ fn every_set(names: &[String], first: usize, set: &mut Vec<Stretch>, visit: &mut
                     tiles,
                     axis: Axis::Rows,
                     mode,
+                    within: None,
                 });
                 every_set(names, last + 1, set, visit);
                 set.pop();
