@@ -44,6 +44,7 @@ fn tile(model: &Path, (axis, tiles, mode): (Axis, u32, Mode), threads: u32, out:
             tiles,
             axis,
             mode,
+            within: None,
         }],
     };
     let tiled = apply(&graph, &tiling, Exactness::Exact { threads })?;

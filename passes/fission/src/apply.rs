@@ -54,12 +54,22 @@ pub(crate) fn resolve(graph: &Graph, stretches: &[Stretch]) -> Result<Vec<Span>,
                 tiles: stretch.tiles,
             });
         }
+        if let Some(within) = stretch
+            .within
+            .filter(|within| within.tiles < 2 || within.axis == stretch.axis)
+        {
+            return Err(FissionError::FewTiles {
+                first: stretch.first.clone(),
+                tiles: within.tiles,
+            });
+        }
         Ok(Span {
             first,
             last,
             tiles: stretch.tiles,
             axis: stretch.axis,
             mode: stretch.mode,
+            within: stretch.within,
         })
     };
     let mut spans = stretches.iter().map(span).collect::<Result<Vec<Span>, _>>()?;
@@ -71,7 +81,30 @@ pub(crate) fn resolve(graph: &Graph, stretches: &[Stretch]) -> Result<Vec<Span>,
 }
 
 /// Writes the graph with these stretches, which are in order and do not overlap; for each of its ops, the op that it is there for.
+///
+/// Where tiles run in tiles themselves, each of them is a stretch of the graph that is written first.
 pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
+    let mut inner = Vec::new();
+    let (graph, origin) = write_tiles(layout, courses, &mut inner)?;
+    if inner.is_empty() {
+        return Ok((graph, origin));
+    }
+    let layout = Layout::of_tiles(&graph)?;
+    let courses = inner
+        .into_iter()
+        .map(|(span, exactness)| course(&layout, span, exactness));
+    let courses = courses.collect::<Result<Vec<Course>, FissionError>>()?;
+    let courses: Vec<&Course> = courses.iter().collect();
+    let (tiled, own) = write_tiles(&layout, &courses, &mut Vec::new())?;
+    Ok((tiled, own.into_iter().map(|op| origin[op]).collect()))
+}
+
+/// The same without tiles of tiles; those are added to `inner`.
+fn write_tiles(
+    layout: &Layout<'_>,
+    courses: &[&Course],
+    inner: &mut Vec<(Span, Exactness)>,
+) -> Result<(Graph, TiVec<OpId, OpId>), FissionError> {
     let mut writer = Writer::new(Transfer::new(layout.graph)?);
     let mut courses = courses.iter().peekable();
     let mut next = 0;
@@ -87,8 +120,20 @@ pub(crate) fn write(layout: &Layout<'_>, courses: &[&Course]) -> Result<(Graph, 
         }
         for (tile, runs) in course.tiles.iter().enumerate() {
             writer.begin_tile();
+            let first = writer.ops();
             for run in runs {
                 writer.run(run, tile)?;
+            }
+            if let (Some(within), Some(last)) = (course.span.within, writer.ops().checked_sub(1)) {
+                let span = Span {
+                    first: OpId::new(first),
+                    last: OpId::new(last),
+                    tiles: within.tiles,
+                    axis: within.axis,
+                    mode: within.mode,
+                    within: None,
+                };
+                inner.push((span, course.exactness));
             }
         }
         next = course.span.last.index() + 1;

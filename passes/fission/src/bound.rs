@@ -1,4 +1,4 @@
-//! A number of bytes that no tiling takes less than.
+//! A number of bytes that no tiling along one axis takes less than; grids may.
 //!
 //! What runs anywhere in a tiled graph is an op whole or rows of it. While an op runs whole, everything that it reads and makes is there, and
 //! what it reads was made whole by its op or joined from pieces, which takes it twice. While rows of an op run, at least the fewest rows are
@@ -30,7 +30,7 @@ pub struct Bound {
     pub op: String,
 }
 
-/// The least that a tiled graph can take at its peak, whatever its stretches, order and recomputed ops: bytes of results of ops, without workspace
+/// The least that a graph tiled along one axis can take at its peak, whatever its stretches, order and recomputed ops: bytes of results of ops, without workspace
 /// and without what belongs to the caller and the session. `None` where no op makes anything of known size.
 #[must_use]
 pub fn bound(graph: &Graph, exactness: Exactness) -> Option<Bound> {

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use remat_ir::{OpId, TensorId};
+use remat_ir::{Graph, OpId, TensorId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::exact::{grain, keeps_bits};
 use crate::layout::Layout;
 use crate::rules::{Cut, Need, Reason, split};
 use crate::{Exactness, FissionError};
-use remat_plan::{Axis, Mode};
+use remat_plan::{Axis, Mode, Within};
 
 /// A stretch of a graph, by its ops.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,12 +19,15 @@ pub(crate) struct Span {
     pub(crate) tiles: u32,
     pub(crate) axis: Axis,
     pub(crate) mode: Mode,
+    pub(crate) within: Option<Within>,
 }
 
 /// What a stretch does.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     pub(crate) span: Span,
+    /// Which tiles are permitted.
+    pub(crate) exactness: Exactness,
     /// Ops of the stretch that run whole, before the first tile, since a tile needs all that they make.
     pub(crate) before: Vec<OpId>,
     /// How many of those a run makes.
@@ -52,6 +55,8 @@ struct Tiled {
     axis: usize,
     extent: u64,
     rank: usize,
+    /// Whether every row is computed once.
+    carries: bool,
     /// Whether an op of the stretch reads rows of it.
     is_read: bool,
     leaves: bool,
@@ -64,6 +69,7 @@ const COARSER: usize = 3;
 pub(crate) fn course(layout: &Layout<'_>, span: Span, exactness: Exactness) -> Result<Course, FissionError> {
     let mut course = Course {
         span,
+        exactness,
         before: Vec::new(),
         made_before: 0,
         axes: FxHashMap::default(),
@@ -75,7 +81,9 @@ pub(crate) fn course(layout: &Layout<'_>, span: Span, exactness: Exactness) -> R
         match tiles(layout, &course, &tiled, multiple, exactness) {
             Ok(tiles) => {
                 course.tiles = tiles;
-                hand_on(layout, &mut course);
+                let carried = tiled.iter().filter(|entry| entry.carries);
+                let carried = carried.flat_map(|entry| layout.graph.ops[entry.op].results()).collect();
+                hand_on(layout, &mut course, &carried);
                 return Ok(course);
             }
             Err(FissionError::NotSplit(error)) => match error.reason {
@@ -177,6 +185,11 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
     };
     let tile = Tiled {
         op: id,
+        carries: match span.mode {
+            Mode::Carry => true,
+            Mode::Again => false,
+            Mode::Bottlenecks => is_bottleneck(graph, id, &cut),
+        },
         axis,
         extent: dims[axis],
         rank: dims.len(),
@@ -184,6 +197,16 @@ fn entry(layout: &Layout<'_>, course: &Course, id: OpId) -> Result<Option<(Tiled
         leaves: op.results().any(|result| layout.leaves(result, span.last)),
     };
     Ok(Some((tile, cut)))
+}
+
+/// Whether the results of an op are smaller than the operands of which rows give rows of them.
+fn is_bottleneck(graph: &Graph, id: OpId, cut: &Cut) -> bool {
+    let op = &graph.ops[id];
+    let bytes = |tensor: TensorId| graph.storages[graph.tensors[tensor].storage].bytes.unwrap_or(0);
+    let read = op.inputs.iter().zip(&cut.needs);
+    let read = read.filter_map(|(operand, need)| operand.filter(|_| *need != Need::Whole));
+    let read = read.map(bytes).fold(0, u64::saturating_add);
+    op.results().map(bytes).fold(0, u64::saturating_add) < read
 }
 
 /// Where tile `tile` of `extent` rows begins.
@@ -227,10 +250,10 @@ fn tiles(
                     return Err(no_axis(layout, span, entry.op));
                 }
                 rows = own;
-            } else if span.mode == Mode::Again && entry.leaves {
+            } else if !entry.carries && entry.leaves {
                 rows = rows.start.min(own.start)..rows.end.max(own.end);
             }
-            if span.mode == Mode::Carry {
+            if entry.carries {
                 let end = if tile + 1 == span.tiles && entry.leaves {
                     entry.extent
                 } else {
@@ -272,10 +295,10 @@ fn tiles(
     Ok(all)
 }
 
-/// In mode `carry`: what later tiles need of a tensor is sliced off by the last run of a tile that looks at it. What somebody needs after the
-/// stretch stays as it is.
-fn hand_on(layout: &Layout<'_>, course: &mut Course) {
-    if course.span.mode != Mode::Carry {
+/// What later tiles need of a tensor whose rows are computed once is sliced off by the last run of a tile that looks at it. What somebody needs
+/// after the stretch stays as it is.
+fn hand_on(layout: &Layout<'_>, course: &mut Course, carried: &FxHashSet<TensorId>) {
+    if carried.is_empty() {
         return;
     }
     let (graph, last) = (layout.graph, course.span.last);
@@ -303,7 +326,7 @@ fn hand_on(layout: &Layout<'_>, course: &mut Course) {
             }
             let looks_at = op.inputs.iter().flatten().copied().chain(op.results());
             for tensor in looks_at {
-                let is_candidate = course.axes.contains_key(&tensor) && !layout.leaves(tensor, last);
+                let is_candidate = carried.contains(&tensor) && !layout.leaves(tensor, last);
                 if !is_candidate || !seen.insert(tensor) {
                     continue;
                 }

@@ -27,13 +27,18 @@ impl Tables {
     /// # Errors
     /// [`FissionError`] if the graph has a plan or tiles already.
     pub(crate) fn of(graph: &Graph) -> Result<Self, FissionError> {
-        if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
-            return Err(FissionError::Planned(op.name.clone()));
-        }
         let is_whole = |part: &remat_ir::Part| part.ranges.iter().all(|range| range.start == 0) && part.spare.is_none();
         let is_tile = |op: &&remat_ir::Op| op.parts.iter().flatten().any(|part| !is_whole(part));
         if let Some(op) = graph.ops.iter().find(is_tile) {
             return Err(FissionError::AlreadyTiled(op.name.clone()));
+        }
+        Self::of_tiles(graph)
+    }
+
+    /// Those of a graph that may have tiles.
+    fn of_tiles(graph: &Graph) -> Result<Self, FissionError> {
+        if let Some(op) = graph.ops.iter().find(|op| op.kind != OpKind::Compute) {
+            return Err(FissionError::Planned(op.name.clone()));
         }
         let mut is_output: TiVec<TensorId, bool> = TiVec::from(vec![false; graph.tensors.len()]);
         for &output in &graph.outputs {
@@ -59,6 +64,14 @@ impl<'g> Layout<'g> {
     /// Those of [`Tables::of`].
     pub(crate) fn of(graph: &'g Graph) -> Result<Self, FissionError> {
         Ok(Self::with(graph, Rc::new(Tables::of(graph)?)))
+    }
+
+    /// Of a graph whose tiles run in tiles themselves.
+    ///
+    /// # Errors
+    /// [`FissionError`] if the graph has a plan already.
+    pub(crate) fn of_tiles(graph: &'g Graph) -> Result<Self, FissionError> {
+        Ok(Self::with(graph, Rc::new(Tables::of_tiles(graph)?)))
     }
 
     /// The same with tables of this graph.

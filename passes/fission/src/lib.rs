@@ -8,6 +8,9 @@
 //! conv1 -> relu -> conv2        conv1_tile0 -> relu_tile0 -> conv2_tile0   conv1_tile1 -> relu_tile1 -> conv2_tile1 -> concat
 //! ```
 //!
+//! The tiles of a stretch may run in tiles themselves, along another axis ([`Within`]): then the stretches of the tiled graph, one for each tile, are
+//! tiled in their turn.
+//!
 //! Rows that two tiles need, those around a window, are computed twice or handed on ([`Mode`]). A stretch may also run a second time before
 //! a later op ([`Again`]), so that the skip of a U-Net is tiled together with what reads it.
 //!
@@ -35,6 +38,6 @@ pub use apply::apply;
 pub use bound::{Bound, bound};
 pub use error::FissionError;
 pub use exact::Exactness;
-pub use remat_plan::{Again, Axis, Mode, Stretch, Tiling};
+pub use remat_plan::{Again, Axis, Mode, Stretch, Tiling, Within};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
 pub use search::{Candidate, SearchOptions, SearchReport, search};

@@ -68,6 +68,11 @@ impl<'g> Writer<'g> {
         self.transfer.copy(op)
     }
 
+    /// How many ops are written.
+    pub(crate) fn ops(&self) -> usize {
+        self.transfer.ops()
+    }
+
     /// From here on slices are made anew, so that none lives on from an earlier tile.
     pub(crate) fn begin_tile(&mut self) {
         self.slices.clear();
@@ -78,16 +83,10 @@ impl<'g> Writer<'g> {
         self.at = run.op;
         let graph = self.transfer.graph;
         let op = &graph.ops[run.op];
-        let mut inputs = Vec::with_capacity(op.inputs.len());
-        for (place, (&operand, need)) in op.inputs.iter().zip(&run.cut.needs).enumerate() {
-            let input = match (operand, run.cut.integers.get(&place), need) {
-                (None, ..) => None,
-                (_, Some(integers), _) => Some(self.constant(integers)?),
-                (Some(operand), None, Need::Whole) => Some(self.whole(operand)?),
-                (Some(operand), None, Need::Rows { axis, rows }) => Some(self.rows(operand, *axis, rows)?),
-            };
-            inputs.push(input);
-        }
+        let inputs = match self.sliced_at_once(run)? {
+            Some(inputs) => inputs,
+            None => self.operands(run)?,
+        };
         let (before, after) = run.cut.spare;
         let has_spare = before + after > 0;
         let mut results = Vec::with_capacity(op.outputs.len());
@@ -106,12 +105,16 @@ impl<'g> Writer<'g> {
                 ty: self.part_type(output, &made),
                 placement: self.transfer.placement(op, output, &inputs),
             }));
-            let axis = run.axis;
-            parts.push(Some(Part {
-                of: self.transfer.tensor_of(output).to_owned(),
-                ranges,
-                spare: has_spare.then_some(Spare { axis, before, after }),
-            }));
+            let mut part = self.part(output, ranges);
+            if has_spare {
+                // Rows of two axes that are not right cannot be stated.
+                if part.spare.is_some() {
+                    return Err(FissionError::RunsOnce(op.name.clone()));
+                }
+                let axis = run.axis;
+                part.spare = Some(Spare { axis, before, after });
+            }
+            parts.push(Some(part));
         }
         let name = self.names.op(format!("{}_tile{tile}", op.name));
         let mut spec = self.transfer.spec(run.op, name, inputs);
@@ -143,6 +146,73 @@ impl<'g> Writer<'g> {
             self.hand_on(*tensor, rows)?;
         }
         Ok(())
+    }
+
+    /// What a part of an op reads.
+    fn operands(&mut self, run: &Run) -> Result<Vec<Option<TensorId>>, FissionError> {
+        let op = &self.transfer.graph.ops[run.op];
+        let mut inputs = Vec::with_capacity(op.inputs.len());
+        for (place, (&operand, need)) in op.inputs.iter().zip(&run.cut.needs).enumerate() {
+            let input = match (operand, run.cut.integers.get(&place), need) {
+                (None, ..) => None,
+                (_, Some(integers), _) => Some(self.constant(integers)?),
+                (Some(operand), None, Need::Whole) => Some(self.whole(operand)?),
+                (Some(operand), None, Need::Rows { axis, rows }) => Some(self.rows(operand, *axis, rows)?),
+            };
+            inputs.push(input);
+        }
+        Ok(inputs)
+    }
+
+    /// A part of a slice that a tile takes from what is whole: one slice of both axes, so that no slice of one of them is there first.
+    fn sliced_at_once(&mut self, run: &Run) -> Result<Option<Vec<Option<TensorId>>>, FissionError> {
+        let graph = self.transfer.graph;
+        let op = &graph.ops[run.op];
+        let &[Some(data), Some(starts), Some(ends), Some(axes)] = op.inputs.as_slice() else {
+            return Ok(None);
+        };
+        let Some(whole) = self.transfer.whole[data].filter(|_| op.source.is_none() && op.op_type == "Slice") else {
+            return Ok(None);
+        };
+        let known = [starts, ends, axes].map(|tensor| graph.values.get(&tensor).cloned());
+        let [Some(mut starts), Some(mut ends), Some(mut axes)] = known else {
+            return Ok(None);
+        };
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let (axis, from, to) = (number(run.axis as u64), number(run.rows.start), number(run.rows.end));
+        match axes.iter().position(|&known| known == axis) {
+            Some(place) => (starts[place], ends[place]) = (starts[place] + from, starts[place] + to),
+            None => {
+                starts.push(from);
+                ends.push(to);
+                axes.push(axis);
+            }
+        }
+        let mut inputs = vec![Some(whole)];
+        for list in [starts, ends, axes] {
+            inputs.push(Some(self.constant(&Integers::list(list))?));
+        }
+        Ok(Some(inputs))
+    }
+
+    /// The part of the tensor of the untiled graph that a box of `tensor` is, which may be a part itself.
+    fn part(&self, tensor: TensorId, ranges: Vec<Range<u64>>) -> Part {
+        let Some(base) = self.transfer.part_of(tensor) else {
+            let of = self.transfer.tensor_of(tensor).to_owned();
+            return Part {
+                of,
+                ranges,
+                spare: None,
+            };
+        };
+        let mut part = base.clone();
+        for (axis, (own, rows)) in part.ranges.iter_mut().zip(ranges).enumerate() {
+            // An axis with rows that are not right is not cut.
+            if base.spare.is_none_or(|spare| spare.axis != axis) {
+                *own = own.start + rows.start..own.start + rows.end;
+            }
+        }
+        part
     }
 
     /// Slices rows off the smallest piece that holds them, unless they are most of it.
@@ -374,11 +444,7 @@ impl<'g> Writer<'g> {
             ty: self.part_type(tensor, &ranges),
             placement,
         })];
-        spec.parts = vec![Some(Part {
-            of: self.transfer.tensor_of(tensor).to_owned(),
-            ranges: ranges.clone(),
-            spare: None,
-        })];
+        spec.parts = vec![Some(self.part(tensor, ranges.clone()))];
         let results = self.transfer.add(self.at, spec)?;
         let result = results.into_iter().flatten().next();
         let Some(result) = result else {

@@ -71,15 +71,18 @@ impl<'g> Transfer<'g> {
         }
     }
 
+    /// The part of a tensor of the untiled graph that `tensor` holds, if it is one.
+    pub(crate) fn part_of(&self, tensor: TensorId) -> Option<&'g Part> {
+        let graph = self.graph;
+        let op = &graph.ops[graph.tensors[tensor].producer?];
+        let place = op.outputs.iter().position(|&output| output == Some(tensor))?;
+        op.parts.get(place)?.as_ref()
+    }
+
     /// The name of the tensor of the untiled graph that `tensor` is or holds.
     pub(crate) fn tensor_of(&self, tensor: TensorId) -> &'g str {
-        let graph = self.graph;
-        let part = graph.tensors[tensor].producer.and_then(|producer| {
-            let op = &graph.ops[producer];
-            let place = op.outputs.iter().position(|&output| output == Some(tensor))?;
-            op.parts.get(place)?.as_ref()
-        });
-        part.map_or(graph.tensors[tensor].name.as_str(), |part| part.of.as_str())
+        let name = self.graph.tensors[tensor].name.as_str();
+        self.part_of(tensor).map_or(name, |part| part.of.as_str())
     }
 
     /// Whether a tensor of the new graph is there before a run.

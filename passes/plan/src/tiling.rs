@@ -43,6 +43,21 @@ pub struct Stretch {
     pub axis: Axis,
     /// What happens to rows that two tiles need.
     pub mode: Mode,
+    /// How each tile runs in tiles itself: a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Within>,
+}
+
+/// Tiles of a tile, along another axis.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// The number of tiles, at least 2.
+    pub tiles: u32,
+    /// The axis along which results that leave the stretch are cut.
+    pub axis: Axis,
+    /// What happens to rows of that axis that two tiles of one tile need.
+    pub mode: Mode,
 }
 
 /// An axis of results, by their rank.
@@ -73,6 +88,9 @@ pub enum Mode {
     Carry,
     /// Every tile computes all rows that it needs.
     Again,
+    /// As `carry` for results that are smaller than what they are computed from, as `again` for all others: between the wide results within blocks of
+    /// a network, only the narrow ones at their ends are kept.
+    Bottlenecks,
 }
 
 impl Axis {
@@ -137,10 +155,11 @@ mod tests {
                 tiles: 4,
                 axis: Axis::QueryRows,
                 mode: Mode::Carry,
+                within: None,
             }],
         };
         let text = serde_json::to_string(&tiling).unwrap();
-        assert!(text.contains("\"query-rows\""), "{text}");
+        assert!(text.contains("\"query-rows\"") && !text.contains("within"), "{text}");
         assert_eq!(serde_json::from_str::<Tiling>(&text).unwrap(), tiling);
     }
 }

@@ -12,7 +12,14 @@ pub(crate) fn lines(tiling: &Tiling) -> Vec<String> {
     let stretches = tiling.stretches.iter().map(|stretch| {
         let [first, last] = [&stretch.first, &stretch.last].map(shown);
         let (axis, mode) = (words(&stretch.axis), words(&stretch.mode));
-        format!("`{first}` .. `{last}` in {} tiles along {axis} ({mode})", stretch.tiles)
+        let within = stretch.within.as_ref().map_or_else(String::new, |within| {
+            let (axis, mode) = (words(&within.axis), words(&within.mode));
+            format!(", each in {} along {axis} ({mode})", within.tiles)
+        });
+        format!(
+            "`{first}` .. `{last}` in {} tiles along {axis} ({mode}){within}",
+            stretch.tiles
+        )
     });
     again.chain(stretches).collect()
 }

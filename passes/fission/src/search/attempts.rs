@@ -235,6 +235,7 @@ impl<'a> Search<'a> {
                 tiles: 1,
                 axis: Axis::Rows,
                 mode: Mode::Again,
+                within: None,
             };
             let mut tried = FxHashSet::default();
             let candidates = over_clones(&basis, first, reader, &self.axes, self.options);

@@ -42,6 +42,7 @@ impl Basis {
             tiles: span.tiles,
             axis: span.axis,
             mode: span.mode,
+            within: span.within,
         };
         Tiling {
             again: self.again.clone(),

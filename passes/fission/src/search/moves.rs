@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::basis::{Basis, Courses};
 use super::options::SearchOptions;
 use crate::course::Span;
-use remat_plan::{Again, Axis, Mode};
+use remat_plan::{Again, Axis, Mode, Within};
 
 /// How many ops a stretch may have before and after the op of the peak.
 const REACH: usize = 60;
@@ -99,6 +99,7 @@ pub(super) fn around(
                 tiles,
                 axis,
                 mode,
+                within: None,
             };
             // Columns are rows that lie apart.
             if axis == Axis::Columns && has_rows || !seen.insert(span(&tiles)) {
@@ -121,7 +122,13 @@ pub(super) fn around(
 
 /// A stretch with other ends, numbers of tiles, axes and modes.
 fn varied(basis: &Basis, span: &Span, axes: &[Axis], options: &SearchOptions<'_>) -> Vec<Span> {
-    let mut found: Vec<Span> = axes.iter().map(|&axis| Span { axis, ..*span }).collect();
+    let along = |&axis: &Axis| Span {
+        axis,
+        within: None,
+        ..*span
+    };
+    let mut found: Vec<Span> = axes.iter().map(along).collect();
+    found.extend(grids(span, options));
     found.extend(options.modes.iter().map(|&mode| Span { mode, ..*span }));
     found.extend(options.tiles.iter().map(|&tiles| Span { tiles, ..*span }));
     for inside in [false, true] {
@@ -146,6 +153,30 @@ fn varied(basis: &Basis, span: &Span, axes: &[Axis], options: &SearchOptions<'_>
     found
 }
 
+/// A stretch with its rows, or the tiles of them, in tiles along columns.
+fn grids(span: &Span, options: &SearchOptions<'_>) -> Vec<Span> {
+    let mut found = Vec::new();
+    if !options.grids || span.axis != Axis::Rows {
+        return found;
+    }
+    for &tiles in &options.tiles {
+        for mode in [Mode::Again, Mode::Bottlenecks] {
+            let within = Within {
+                tiles,
+                axis: Axis::Columns,
+                mode: span.within.map_or(Mode::Carry, |within| within.mode),
+            };
+            found.push(Span {
+                within: Some(within),
+                mode,
+                ..*span
+            });
+        }
+    }
+    found.push(Span { within: None, ..*span });
+    found
+}
+
 /// How far the axis reaches from `peak` on both sides: by steps that double, then by halves.
 fn reach(basis: &Basis, courses: &mut Courses, peak: OpId, axis: Axis, options: &SearchOptions<'_>) -> (OpId, OpId) {
     let (tiles, mode) = (
@@ -159,6 +190,7 @@ fn reach(basis: &Basis, courses: &mut Courses, peak: OpId, axis: Axis, options: 
             tiles,
             axis,
             mode,
+            within: None,
         };
         courses.get(span).is_some_and(|course| course.made_before == 0)
     };
@@ -269,6 +301,7 @@ pub(super) fn over_clones(
                     tiles,
                     axis,
                     mode,
+                    within: None,
                 };
                 found.extend(modes.iter().map(span));
             }

@@ -18,6 +18,8 @@ pub struct SearchOptions<'a> {
     pub axes: Vec<Axis>,
     /// Numbers of tiles, ascending; those below 2 are left out.
     pub tiles: Vec<u32>,
+    /// Whether rows may run in tiles along columns.
+    pub grids: bool,
     /// What may happen to rows that two tiles need.
     pub modes: Vec<Mode>,
     /// Whether stretches may run a second time before a later op.
@@ -41,6 +43,7 @@ impl<'a> SearchOptions<'a> {
             exactness: Exactness::Exact { threads: 1 },
             axes: Axis::ALL.to_vec(),
             tiles: vec![2, 4, 8, 16],
+            grids: false,
             modes: vec![Mode::Carry, Mode::Again],
             again: true,
             most_overhead_permille: None,

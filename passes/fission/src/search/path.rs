@@ -14,9 +14,9 @@ use rustc_hash::FxHashSet;
 use super::basis::Basis;
 use super::evaluate::Costs;
 use super::options::SearchOptions;
-use super::window::Window;
+use super::window::{Taken, Window};
 use crate::course::Span;
-use remat_plan::Axis;
+use remat_plan::{Axis, Mode, Within};
 
 /// The most ops of a stretch on each side of the one that it is tried for.
 const REACH: usize = 60;
@@ -152,36 +152,75 @@ impl<'a> Paths<'a> {
         let Some(whole) = window.whole(costs) else {
             return;
         };
+        let options = self.options;
         for &axis in self.axes {
-            for &mode in &self.options.modes {
-                let mut least = u64::MAX;
-                for &tiles in &self.options.tiles {
-                    let span = Span {
-                        first: from,
-                        last: to,
-                        tiles,
-                        axis,
-                        mode,
-                    };
-                    self.estimates += 1;
-                    let Some(taken) = window.tiled(span, self.options.exactness, costs) else {
-                        break;
-                    };
-                    if taken.level < whole.level {
-                        self.edges[first].push(Edge {
-                            span,
-                            level: taken.level,
-                            at: OpId::new(first + taken.at),
-                            time: i128::from(taken.time) - i128::from(whole.time),
-                        });
-                    }
-                    if taken.level > least - least / LEAST_GAIN {
-                        break;
-                    }
-                    least = taken.level;
-                }
+            for &mode in &options.modes {
+                let spans = options.tiles.iter().map(|&tiles| Span {
+                    first: from,
+                    last: to,
+                    tiles,
+                    axis,
+                    mode,
+                    within: None,
+                });
+                self.ascend((&window, whole), spans, costs);
             }
         }
+        if !options.grids || !self.axes.contains(&Axis::Rows) {
+            return;
+        }
+        let mut least = u64::MAX;
+        for &tiles in &options.tiles {
+            let mut own = u64::MAX;
+            for mode in [Mode::Again, Mode::Bottlenecks] {
+                let spans = options.tiles.iter().map(|&columns| Span {
+                    first: from,
+                    last: to,
+                    tiles,
+                    axis: Axis::Rows,
+                    mode,
+                    within: Some(Within {
+                        tiles: columns,
+                        axis: Axis::Columns,
+                        mode: Mode::Carry,
+                    }),
+                });
+                own = own.min(self.ascend((&window, whole), spans, costs));
+            }
+            if own > least - least / LEAST_GAIN {
+                break;
+            }
+            least = own;
+        }
+    }
+
+    /// Adds edges in more and more tiles, as long as that helps; the least level of them.
+    fn ascend(
+        &mut self,
+        (window, whole): (&Window, Taken),
+        spans: impl Iterator<Item = Span>,
+        costs: &mut Costs<'_>,
+    ) -> u64 {
+        let mut least = u64::MAX;
+        for span in spans {
+            self.estimates += 1;
+            let Some(taken) = window.tiled(span, self.options.exactness, costs) else {
+                break;
+            };
+            if taken.level < whole.level {
+                self.edges[span.first.index()].push(Edge {
+                    span,
+                    level: taken.level,
+                    at: OpId::new(span.first.index() + taken.at),
+                    time: i128::from(taken.time) - i128::from(whole.time),
+                });
+            }
+            if taken.level > least - least / LEAST_GAIN {
+                break;
+            }
+            least = taken.level;
+        }
+        least
     }
 
     /// The shortest path over the edges that are known.

@@ -1,7 +1,7 @@
 //! Stretches of several ops: modes, pieces of one axis read along another, clones, and what does not fit.
 
 use proptest::prelude::*;
-use remat_fission::{Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, apply};
+use remat_fission::{Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, Within, apply};
 use remat_ir::Graph;
 
 use crate::net::{Net, int, ints};
@@ -13,6 +13,7 @@ fn stretch(first: &str, last: &str, tiles: u32, axis: Axis, mode: Mode) -> Stret
         tiles,
         axis,
         mode,
+        within: None,
     }
 }
 
@@ -58,8 +59,9 @@ proptest! {
         strides in prop::collection::vec(1i64..3, 5),
         tiles in 2u32..5,
         axis in prop::sample::select(vec![Axis::Rows, Axis::Columns]),
-        mode in prop::sample::select(vec![Mode::Carry, Mode::Again]),
+        mode in prop::sample::select(vec![Mode::Carry, Mode::Again, Mode::Bottlenecks]),
         adds in any::<bool>(),
+        columns in prop::option::of((2u32..4, prop::sample::select(vec![Mode::Carry, Mode::Again]))),
     ) {
         let mut net = Net::default();
         let mut at = net.input("x", &[1, 2, size, size]);
@@ -73,7 +75,11 @@ proptest! {
         }
         let last = net.op("last", "Relu", &[at], &[]);
         net.output(last);
-        if let Err(error) = net.check_stretch("conv0", "last", tiles, axis, mode) {
+        let done = match columns {
+            None => net.check_stretch("conv0", "last", tiles, axis, mode),
+            Some((columns, within)) => net.check(&grid("conv0", "last", [tiles, columns], [mode, within])),
+        };
+        if let Err(error) = done {
             // Only where there are too few rows, or a tile would lie in the padding.
             prop_assert!(matches!(error, FissionError::NoAxis { .. } | FissionError::NotSplit(_)), "{error}");
             prop_assert!(net.check_stretch("last", "last", 2, axis, mode).is_ok() || size < 20);
@@ -206,6 +212,96 @@ fn a_skip_made_again_is_tiled_with_its_reader() {
             "parts name the tensor of the graph before anything ran again"
         );
     }
+}
+
+fn grid(first: &str, last: &str, [rows, columns]: [u32; 2], modes: [Mode; 2]) -> Tiling {
+    let within = Within {
+        tiles: columns,
+        axis: Axis::Columns,
+        mode: modes[1],
+    };
+    let rows = stretch(first, last, rows, Axis::Rows, modes[0]);
+    Tiling {
+        again: Vec::new(),
+        stretches: vec![Stretch {
+            within: Some(within),
+            ..rows
+        }],
+    }
+}
+
+#[test]
+fn rows_run_in_tiles_along_columns() {
+    for mode in [Mode::Carry, Mode::Again, Mode::Bottlenecks] {
+        for within in [Mode::Carry, Mode::Again] {
+            for tiles in [[2, 2], [4, 2], [2, 3]] {
+                for (first, last) in [("conv1", "pool1"), ("conv1", "relu2"), ("both", "conv6")] {
+                    let tiled = unet(2, 16).check(&grid(first, last, tiles, [mode, within])).unwrap();
+                    let mut patches = tiled.ops.iter().flat_map(|op| op.parts.iter().flatten());
+                    assert!(patches.any(|part| part.ranges[2].end <= 8 && part.ranges[3].end <= 8));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_bottlenecks_are_kept() {
+    let mut net = Net::default();
+    let x = net.input("x", &[1, 4, 12, 8]);
+    let mut at = x;
+    for block in 0..2 {
+        let wide = net.constant(&format!("w{block}a"), &[16, 4, 1, 1]);
+        let depth = net.constant(&format!("w{block}b"), &[16, 1, 3, 3]);
+        let narrow = net.constant(&format!("w{block}c"), &[4, 16, 1, 1]);
+        let of_channels = [("pads", ints(&[1; 4])), ("group", int(16))];
+        at = net.op(&format!("expand{block}"), "Conv", &[at, wide], &[]);
+        at = net.op(&format!("depthwise{block}"), "Conv", &[at, depth], &of_channels);
+        at = net.op(&format!("project{block}"), "Conv", &[at, narrow], &[]);
+    }
+    net.output(at);
+    let tiled = net
+        .check_stretch("expand0", "project1", 4, Axis::Rows, Mode::Bottlenecks)
+        .unwrap();
+    let rows = |of: &str| -> u64 {
+        let convolutions = tiled.ops.iter().filter(|op| op.op_type == "Conv");
+        let parts = convolutions
+            .flat_map(|op| op.parts.iter().flatten())
+            .filter(|part| part.of == of);
+        parts.map(|part| part.ranges[2].end - part.ranges[2].start).sum()
+    };
+    assert_eq!([rows("project0"), rows("depthwise0"), rows("project1")], [12; 3]);
+    // Each of three cuts between tiles needs two rows more.
+    assert_eq!([rows("expand0"), rows("expand1")], [18; 2]);
+}
+
+#[test]
+fn patches_of_the_input_are_sliced_along_both_axes_at_once() {
+    let net = unet(2, 16);
+    let tiled = net
+        .check(&grid("conv1", "relu1", [2, 2], [Mode::Again, Mode::Again]))
+        .unwrap();
+    let of_input = |op: &&remat_ir::Op| op.op_type == "Slice" && op.parts.iter().flatten().any(|part| part.of == "x");
+    let sizes: Vec<u64> = tiled
+        .ops
+        .iter()
+        .filter(of_input)
+        .flat_map(|op| op.parts.iter().flatten())
+        .map(|part| part.ranges.iter().map(|rows| rows.end - rows.start).product())
+        .collect();
+    assert_eq!(sizes, [3 * 9 * 9; 4]);
+}
+
+#[test]
+fn a_grid_has_two_axes_of_two_tiles_at_least() {
+    let net = unet(2, 16);
+    let few = net
+        .check(&grid("conv1", "pool1", [2, 1], [Mode::Again; 2]))
+        .unwrap_err();
+    assert!(few.to_string().contains('1'), "{few}");
+    let mut same = grid("conv1", "pool1", [2, 2], [Mode::Again; 2]);
+    same.stretches[0].axis = Axis::Columns;
+    assert!(net.check(&same).is_err());
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Net {
         let (domain, op_type) = op_type.split_once("::").unwrap_or(("", op_type));
         let mut spec = OpSpec::new(results[0], op_type);
         spec.domain = domain.to_owned();
+        spec.source = u32::try_from(self.builder.graph().ops.len()).ok();
         spec.inputs = inputs.to_vec();
         spec.attributes = attributes
             .iter()
@@ -131,11 +132,15 @@ impl Net {
         graph
     }
 
-    /// Applies a tiling and runs what comes of it: every part must be that box of the whole, and every output the whole.
+    /// Applies a tiling and runs what comes of it: every part must be that box of the whole, and every output the whole, and
+    /// the checker must accept it.
     pub(crate) fn check(&self, tiling: &Tiling) -> Result<Graph, FissionError> {
         let graph = self.graph();
         let tiled = apply(&graph, tiling, Exactness::Any)?;
         assert_eq!(tiled.validate(), Ok(()));
+        if let Err(rejection) = remat_verify::check_fission(&graph, &tiled) {
+            panic!("{tiling:?}: {rejection}\n{tiled}");
+        }
         let is_given = |name: &&String| {
             let mut given = graph.tensors.iter().filter(|tensor| tensor.producer.is_none());
             given.any(|tensor| tensor.name == **name)
@@ -187,6 +192,7 @@ impl Net {
             tiles,
             axis,
             mode,
+            within: None,
         };
         self.check(&Tiling {
             again: Vec::new(),

@@ -8,7 +8,7 @@ use remat_plan::{Accounting, OrderMode, baseline};
 use remat_verify::replay;
 
 use crate::chains::unet;
-use crate::net::{Net, ints};
+use crate::net::{Net, int, ints};
 
 fn options(device: &Device) -> SearchOptions<'_> {
     let mut options = SearchOptions::new(device);
@@ -107,6 +107,7 @@ fn every_set(names: &[String], first: usize, set: &mut Vec<Stretch>, visit: &mut
                     tiles,
                     axis: Axis::Rows,
                     mode,
+                    within: None,
                 });
                 every_set(names, last + 1, set, visit);
                 set.pop();
@@ -158,6 +159,39 @@ fn no_set_of_stretches_of_a_chain_has_a_lower_peak() {
         // Every row of every axis is a tile of some tiling.
         assert!(bound(&graph, Exactness::Any).unwrap().bytes <= least);
     }
+}
+
+#[test]
+fn patches_take_less_than_rows() {
+    let device = Device::preset("cortex-m7").unwrap();
+    let mut net = Net::default();
+    let mut at = net.input("x", &[1, 2, 24, 24]);
+    for (block, channels) in [2, 4].into_iter().enumerate() {
+        let of = |part: &str| format!("{part}{block}");
+        let wide = net.constant(&of("we"), &[16, channels, 1, 1]);
+        let depth = net.constant(&of("wd"), &[16, 1, 3, 3]);
+        let narrow = net.constant(&of("wp"), &[4, 16, 1, 1]);
+        let of_channels = [("pads", ints(&[1; 4])), ("group", int(16)), ("strides", ints(&[2, 2]))];
+        at = net.op(&of("expand"), "Conv", &[at, wide], &[]);
+        at = net.op(&of("depthwise"), "Conv", &[at, depth], &of_channels);
+        at = net.op(&of("project"), "Conv", &[at, narrow], &[]);
+    }
+    net.output(at);
+    let graph = net.graph();
+    let lowest = |grids: bool| {
+        let mut options = SearchOptions::new(&device);
+        options.exactness = Exactness::Any;
+        options.axes = vec![Axis::Rows];
+        options.tiles = vec![2, 3, 6];
+        options.grids = grids;
+        options.evaluations = Some(2_000);
+        search(&graph, &options).unwrap().front.pop().unwrap()
+    };
+    let (rows, patches) = (lowest(false), lowest(true));
+    assert!(patches.peak * 4 < rows.peak * 3, "{patches:?} {rows:?}");
+    assert!(patches.tiling.stretches.iter().any(|stretch| stretch.within.is_some()));
+    assert_eq!(peak(&graph, &patches.tiling, &device), Some(patches.peak));
+    net.check(&patches.tiling).unwrap();
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn searched(
     if !fission.axes.is_empty() {
         asked.axes.clone_from(&fission.axes);
     }
+    asked.grids = fission.grids;
     asked.most_overhead_permille = most_overhead.map(|most| most.div_ceil(1_000));
     (asked.evaluations, asked.deadline, asked.cancelled) = (control.step_limit, control.deadline, control.cancel);
     let found = search(graph, &asked).map_err(FissionError::Tiling)?;

@@ -13,6 +13,9 @@ pub struct FissionRequest {
     pub tiles: Vec<u32>,
     /// Axes to cut; empty: all.
     pub axes: Vec<Axis>,
+    /// Whether rows may run in tiles along columns.
+    #[serde(default)]
+    pub grids: bool,
 }
 
 impl FissionRequest {
@@ -21,5 +24,6 @@ impl FissionRequest {
         exactness: Exactness::Exact { threads: 4 },
         tiles: Vec::new(),
         axes: Vec::new(),
+        grids: false,
     };
 }

@@ -64,6 +64,7 @@ fn a_tiled_network_fits_a_static_array_and_computes_what_it_computes_whole() {
         exactness: FissionRequest::EXACT.exactness,
         tiles: vec![4, 8],
         axes: vec![Axis::Rows],
+        grids: false,
     };
     let control = SolveControl::new().step_limit(20_000);
     let tiled = remat::tile(&whole, &options(), &request(), &fission, &control).expect("nothing fails");

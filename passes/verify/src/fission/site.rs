@@ -106,6 +106,15 @@ impl<'a> Site<'a> {
         self.op.attributes.get(name).and_then(Attribute::as_str)
     }
 
+    /// # Errors
+    /// Where an attribute says that channels stand last.
+    pub(super) fn channels_first(&self) -> Result<(), NoWay> {
+        match self.int("channels_last", 0) {
+            0 => Ok(()),
+            _ => Err("its channels stand last".to_owned()),
+        }
+    }
+
     pub(super) fn rank(&self) -> usize {
         self.out.len()
     }

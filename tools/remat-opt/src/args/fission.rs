@@ -23,14 +23,28 @@ const FISSION: Choice<Fission> = Choice(&[
     ("any", Fission::Any, "Where sums may be rounded otherwise, too"),
 ]);
 
-const AXES: Choice<Axis> = Choice(&[
-    ("rows", Axis::Rows, "Rows of images"),
-    ("columns", Axis::Columns, "Columns of images"),
-    ("channels", Axis::Channels, "Channels of images"),
-    ("batch", Axis::Batch, "Members of a batch"),
-    ("heads", Axis::Heads, "Heads of an attention"),
-    ("query-rows", Axis::QueryRows, "Rows of scores"),
-    ("tokens", Axis::Tokens, "Tokens of a text"),
+/// What may be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cut {
+    /// One axis.
+    Along(Axis),
+    /// Rows, and each tile of them along columns.
+    Grid,
+}
+
+const AXES: Choice<Cut> = Choice(&[
+    ("rows", Cut::Along(Axis::Rows), "Rows of images"),
+    ("columns", Cut::Along(Axis::Columns), "Columns of images"),
+    ("channels", Cut::Along(Axis::Channels), "Channels of images"),
+    ("batch", Cut::Along(Axis::Batch), "Members of a batch"),
+    ("heads", Cut::Along(Axis::Heads), "Heads of an attention"),
+    ("query-rows", Cut::Along(Axis::QueryRows), "Rows of scores"),
+    ("tokens", Cut::Along(Axis::Tokens), "Tokens of a text"),
+    (
+        "rows+columns",
+        Cut::Grid,
+        "Rows of images, each tile of them along columns",
+    ),
 ]);
 
 #[derive(Debug, Args)]
@@ -44,9 +58,9 @@ pub(crate) struct FissionArgs {
     /// Numbers of tiles to try.
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..), help_heading = GOAL, hide_short_help = true)]
     tiles: Vec<u32>,
-    /// Axes that may be cut: `rows`, `columns`, `channels`, `batch`, `heads`, `query-rows`, `tokens`; all unless given.
+    /// Axes that may be cut: `rows`, `columns`, `channels`, `batch`, `heads`, `query-rows`, `tokens`; all of these unless given. `rows+columns`: both at once, a grid.
     #[arg(long, value_name = "AXIS,..", value_delimiter = ',', value_parser = AXES, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
-    axis: Vec<Axis>,
+    axis: Vec<Cut>,
 }
 
 impl FissionArgs {
@@ -59,10 +73,21 @@ impl FissionArgs {
             Fission::Exact => FissionRequest::EXACT.exactness,
             Fission::Any => Exactness::Any,
         };
+        let mut axes = Vec::new();
+        for &cut in &self.axis {
+            let axis = match cut {
+                Cut::Along(axis) => axis,
+                Cut::Grid => Axis::Rows,
+            };
+            if !axes.contains(&axis) {
+                axes.push(axis);
+            }
+        }
         Some(FissionRequest {
             exactness,
             tiles: self.tiles.clone(),
-            axes: self.axis.clone(),
+            axes,
+            grids: self.axis.contains(&Cut::Grid),
         })
     }
 }

@@ -43,7 +43,7 @@ fn image(site: &Site<'_>) -> Result<(), NoWay> {
 
 /// Each channel of each image by itself.
 pub(super) fn per_channel<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
-    super::channels_first(site)?;
+    site.channels_first()?;
     image(site)?;
     with_channels(site, same(site, |axis| axis > 1)?)
 }

@@ -163,15 +163,6 @@ pub(super) fn ways<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
     }
 }
 
-/// # Errors
-/// Where an attribute says that channels stand last.
-fn channels_first(site: &Site<'_>) -> Result<(), NoWay> {
-    match site.int("channels_last", 0) {
-        0 => Ok(()),
-        _ => Err("its channels stand last".to_owned()),
-    }
-}
-
 fn elementwise<'a>(site: &Site<'a>) -> Result<Way<'a>, NoWay> {
     let mut way = site.way()?;
     for operand in (0..way.operands.len()).filter(|&operand| site.has(operand)) {

@@ -153,7 +153,7 @@ pub(super) fn conv<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
 /// Operands of the form in integers: image, weights, zero points of both; of the form with scales: image, weights and result, each with scale and
 /// zero point, and bias.
 pub(super) fn quantized_conv<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
-    super::channels_first(site)?;
+    site.channels_first()?;
     match site.op.op_type.as_str() {
         "ConvInteger" => convolution(site, 1, &[3]),
         _ => convolution(site, 3, &[4, 5, 8]),
@@ -209,7 +209,7 @@ fn channels(site: &Site<'_>, weights: &[u64]) -> Result<Option<(Rows, i64)>, NoW
 
 /// The operand is an image.
 pub(super) fn pool<'a>(site: &Site<'a>) -> Result<Vec<Way<'a>>, NoWay> {
-    super::channels_first(site)?;
+    site.channels_first()?;
     let kernel = site.ints("kernel_shape").map(<[i64]>::to_vec).unwrap_or_default();
     let image = site.dims(0)?;
     let windows = Windows::of(site, kernel, &image)?;
