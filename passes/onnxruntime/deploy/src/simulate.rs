@@ -6,10 +6,9 @@ use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueKind, allocate, arena_anywhere,
+    ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueId, ValueKind, allocate, arena_anywhere,
     default_order, fresh_bytes, heap, priority_order,
 };
-use remat_operators::operator;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -284,12 +283,16 @@ fn state_inferred_shapes(program: &mut Program, rewritten: &Graph, lowered: &Low
         Shape::Hidden => false,
     };
     for node in nodes.iter().filter(|node| node.control.is_none()) {
-        let follows = match operator(&node.domain, &node.op_type).shape_operand {
-            Some(place) => {
-                let target = node.inputs.get(place).copied().flatten();
-                node.op_type == "Reshape" && target.is_some_and(|target| targets.contains(values[target].name.as_str()))
-            }
-            None => node.inputs.iter().flatten().all(|&operand| is_known(&values[operand])),
+        let target = node.inputs.get(1).copied().flatten();
+        let has_target = target.is_some_and(|target| targets.contains(values[target].name.as_str()));
+        // Integers may state a shape.
+        let says_all = |&operand: &ValueId| {
+            let value = &values[operand];
+            is_known(value) && value.element != Some(ElementType::Int64)
+        };
+        let follows = match node.op_type.as_str() {
+            "Reshape" => has_target,
+            _ => !node.inputs.is_empty() && node.inputs.iter().flatten().all(says_all),
         };
         let results: Vec<_> = node
             .results()
