@@ -69,6 +69,7 @@ mod offer;
 mod open;
 mod peaks;
 mod profile;
+mod reorder;
 mod request;
 mod round;
 mod setting;

@@ -1,12 +1,12 @@
 //! The peak of a file in the runtime, simulated on the file as it is written.
 
-use remat_ir::{Body, ElementType, Graph, OpKind, TensorId, ValueType};
+use remat_ir::{Body, Dim, ElementType, Graph, OpKind, TensorId, ValueType};
 use remat_onnx::proto::tensor_proto::DataType;
 use remat_onnx::proto::{ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use remat_onnx::{ImportOptions, OnnxModel, type_proto};
 use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_sim::{
-    ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueKind, allocate, arena_anywhere,
+    ArenaSettings, Node, NodeIndex, Program, Settings, Shape, Value, ValueId, ValueKind, allocate, arena_anywhere,
     default_order, fresh_bytes, heap, priority_order,
 };
 use std::collections::{HashMap, HashSet};
@@ -83,10 +83,25 @@ pub(crate) fn simulate(
     order: OrderHint,
     may_be_in_branch: bool,
 ) -> Result<Prediction, DeployError> {
+    let (program, executed) = executed(model, rewritten, lowered, order)?;
+    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
+}
+
+/// Such a file as the runtime sees it, and the order in which its nodes run.
+///
+/// # Errors
+/// As [`simulate`].
+pub(crate) fn executed(
+    model: &Model,
+    rewritten: &Graph,
+    lowered: &Lowered,
+    order: OrderHint,
+) -> Result<(Program, Vec<NodeIndex>), DeployError> {
     let written = OnnxModel::from_proto(lowered.proto.clone(), &looked_at())?;
     let workspace = workspaces(model, rewritten);
     let mut program = program(written.graph(), &workspace);
     state_the_truth(&mut program, rewritten, lowered);
+    state_inferred_shapes(&mut program, rewritten, lowered);
     state_sizes(&mut program);
     let executed = match order {
         OrderHint::Any => default_order(&program),
@@ -95,7 +110,7 @@ pub(crate) fn simulate(
             priority_order(&program)
         }
     };
-    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
+    Ok((program, executed))
 }
 
 /// Simulates a run of what the runtime made of such a file when it loaded it and saved it again, to the file at `loaded`. Its nodes
@@ -191,6 +206,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
     let in_arena = |pattern| {
         let settings = ArenaSettings {
             pattern,
+            in_branch: !pattern,
             ..ArenaSettings::default()
         };
         arena_anywhere(program, executed, &allocation, &settings)
@@ -206,14 +222,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
         });
     let left_on = in_branch.unwrap_or(with_pattern);
     tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
-    let planned: HashMap<&str, usize> = rewritten
-        .ops
-        .iter()
-        .filter(|op| op.kind.is_run())
-        .filter_map(|op| op.results().next())
-        .enumerate()
-        .map(|(place, result)| (rewritten.tensors[result].name.as_str(), place))
-        .collect();
+    let planned = places(rewritten);
     let places = executed.iter().filter_map(|&node| {
         let first = program.nodes[node].results().next()?;
         planned.get(program.values[first].name.as_str()).copied()
@@ -239,6 +248,16 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
     }
 }
 
+/// The place of each run in the plan that `rewritten` was made for, by the name of its first result.
+pub(crate) fn places(rewritten: &Graph) -> HashMap<&str, usize> {
+    let runs = rewritten.ops.iter().filter(|op| op.kind.is_run());
+    let named = runs.enumerate().filter_map(|(place, op)| {
+        let result = op.results().next()?;
+        Some((rewritten.tensors[result].name.as_str(), place))
+    });
+    named.collect()
+}
+
 /// Puts in that the result of `Size` is a number, whatever is known of its operand: order anchors, each of which takes a chunk of the arena to the end.
 fn state_sizes(program: &mut Program) {
     let anchors = program.nodes.iter().filter(|node| node.op_type == "Size");
@@ -247,6 +266,60 @@ fn state_sizes(program: &mut Program) {
         (value.element, value.bytes) = (Some(ElementType::Int64), Some(8));
         value.visible = Shape::Known(Vec::new());
     }
+}
+
+/// Puts in shapes that the runtime infers and an import does not: of a Reshape to a constant without open extents, whatever is known of its operand, and
+/// what follows from them.
+fn state_inferred_shapes(program: &mut Program, rewritten: &Graph, lowered: &Lowered) {
+    let constants = lowered.proto.graph.iter().flat_map(|graph| &graph.initializer);
+    let targets = constants.filter(|constant| states_extents(constant));
+    let targets: HashSet<&str> = targets.map(|constant| constant.name.as_str()).collect();
+    let tensors = rewritten.tensors.iter();
+    let shapes = tensors.filter_map(|tensor| Some((tensor.name.as_str(), tensor.ty.known_shape()?)));
+    let shapes: HashMap<&str, Vec<u64>> = shapes.collect();
+    let Program { nodes, values, .. } = program;
+    let is_known = |value: &Value| match &value.visible {
+        Shape::Known(dims) => dims.iter().all(|dim| matches!(dim, Dim::Known(_))),
+        Shape::Hidden => false,
+    };
+    for node in nodes.iter().filter(|node| node.control.is_none()) {
+        let target = node.inputs.get(1).copied().flatten();
+        let has_target = target.is_some_and(|target| targets.contains(values[target].name.as_str()));
+        // Integers may state a shape.
+        let says_all = |&operand: &ValueId| {
+            let value = &values[operand];
+            is_known(value) && value.element != Some(ElementType::Int64)
+        };
+        let follows = match node.op_type.as_str() {
+            "Reshape" => has_target,
+            _ => !node.inputs.is_empty() && node.inputs.iter().flatten().all(says_all),
+        };
+        let results: Vec<_> = node
+            .results()
+            .filter(|&result| follows && !is_known(&values[result]))
+            .collect();
+        for result in results {
+            if let Some(dims) = shapes.get(values[result].name.as_str()) {
+                values[result].visible = Shape::Known(dims.iter().copied().map(Dim::Known).collect());
+            }
+        }
+    }
+}
+
+/// Whether a constant lists extents all of which are stated.
+fn states_extents(constant: &TensorProto) -> bool {
+    let [length] = constant.dims.as_slice() else {
+        return false;
+    };
+    if constant.data_type != DataType::INT64 as i32 {
+        return false;
+    }
+    let raw = constant.raw_data.chunks_exact(8).map(|bytes| {
+        let bytes: [u8; 8] = bytes.try_into().unwrap_or_default();
+        i64::from_le_bytes(bytes)
+    });
+    let extents: Vec<i64> = raw.chain(constant.int64_data.iter().copied()).collect();
+    i64::try_from(extents.len()) == Ok(*length) && extents.iter().all(|&extent| extent > 0)
 }
 
 /// Puts in what dynamic shapes keep from the runtime and what shapes would tell an importer: types and sizes, which the graph it was made

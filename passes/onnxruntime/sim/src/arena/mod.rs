@@ -8,12 +8,16 @@
 
 mod bfc;
 mod replay;
+mod requests;
 mod settings;
 
 use std::collections::BTreeMap;
 
+use remat_ir::Dim;
+
 use bfc::{Bfc, Chunk};
 pub use replay::{BufferLife, Replayed, lowest_first_region, most_bytes, replay};
+pub use requests::Requests;
 pub use settings::{ArenaSettings, Growth, RegionOrder};
 
 use crate::control::{Patterns, steps_within};
@@ -21,7 +25,7 @@ use crate::events::{Event, Inner};
 use crate::kernels::row;
 use crate::pattern::Pattern;
 use crate::steps::{Step, TENSOR_OBJECT, tables};
-use crate::{Allocation, NodeIndex, Program, ValueClass, ValueId};
+use crate::{Allocation, Home, NodeIndex, Program, Shape, ValueClass, ValueId};
 
 /// What the arena takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -76,9 +80,22 @@ pub fn arena_anywhere(
 pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, settings: &ArenaSettings) -> ArenaTrace {
     /// Fragmentation settles within a few runs.
     const MOST_RUNS: usize = 8;
-    let run = |patterns| Run {
-        program,
-        steps: steps_within(program, order, allocation, patterns),
+    let early: Vec<ValueId> = if settings.in_branch {
+        made_before_a_branch(program, allocation).collect()
+    } else {
+        Vec::new()
+    };
+    let run = |patterns| {
+        let mut steps = steps_within(program, order, allocation, patterns);
+        for step in &mut steps {
+            step.created.retain(|value| !early.contains(value));
+        }
+        let at_first = taken_by_a_branch(early.iter().map(|&value| program.values[value].bytes.unwrap_or(0)));
+        Run {
+            program,
+            steps,
+            at_first: if settings.in_branch { at_first } else { Vec::new() },
+        }
     };
     let mut run_later = None;
     let first = if settings.pattern {
@@ -92,7 +109,9 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
     };
     let later = run_later.as_ref().unwrap_or(&first);
     let mut arena = Bfc::new(settings);
-    pack(program, &mut arena);
+    for bytes in packed(program) {
+        arena.alloc(bytes);
+    }
     let mut trace = ArenaTrace {
         loaded: arena.held(),
         first_peak: first.once(&mut arena, None),
@@ -116,23 +135,36 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
     trace
 }
 
-/// Copies of weights that kernels make at load, for good.
-fn pack(program: &Program, arena: &mut Bfc) {
-    for node in &program.nodes {
-        let weight = row(node)
-            .packs
-            .and_then(|operand| node.inputs.get(operand).copied().flatten());
-        if let Some(value) = weight.map(|weight| &program.values[weight])
-            && value.class == ValueClass::Initializer
-        {
-            arena.alloc(value.bytes.unwrap_or(0));
-        }
-    }
+/// Graph outputs that are there before a branch runs in which all nodes stand: those whose shapes the runtime knows when it loads the file, in order.
+fn made_before_a_branch<'p>(program: &'p Program, allocation: &'p Allocation) -> impl Iterator<Item = ValueId> + 'p {
+    let is_known = |value: ValueId| {
+        let shape = &program.values[value].visible;
+        matches!(shape, Shape::Known(dims) if dims.iter().all(|dim| matches!(dim, Dim::Known(_))))
+    };
+    let outputs = program.outputs.iter().copied();
+    outputs.filter(move |&output| allocation.home[output] == Home::Output && is_known(output))
+}
+
+/// What is taken to the end of a run before the first node of such a branch runs: the condition and what the branch captures, these outputs, and what is
+/// made of the capture.
+fn taken_by_a_branch(outputs: impl Iterator<Item = u64>) -> Vec<u64> {
+    [1, 1].into_iter().chain(outputs).chain([8]).collect()
+}
+
+/// Bytes of copies of weights that kernels make at load, for good.
+fn packed(program: &Program) -> impl Iterator<Item = u64> + '_ {
+    program.nodes.iter().filter_map(|node| {
+        let operand = row(node).packs?;
+        let weight = &program.values[node.inputs.get(operand).copied().flatten()?];
+        (weight.class == ValueClass::Initializer).then_some(weight.bytes.unwrap_or(0))
+    })
 }
 
 struct Run<'p> {
     program: &'p Program,
     steps: Vec<Step>,
+    /// Bytes that are taken before the first node and given back at the end.
+    at_first: Vec<u64>,
 }
 
 impl Run<'_> {
@@ -141,6 +173,7 @@ impl Run<'_> {
     fn once(&self, arena: &mut Bfc, pattern: Option<&Pattern>) -> u64 {
         let mut chunks: BTreeMap<ValueId, Chunk> = BTreeMap::new();
         let block = pattern.and_then(|pattern| arena.alloc(pattern.bytes()));
+        let at_first: Vec<Chunk> = self.at_first.iter().filter_map(|&bytes| arena.alloc(bytes)).collect();
         let mut tables = tables(self.program);
         let mut peak = arena.held().saturating_add(tables);
         for step in &self.steps {
@@ -189,7 +222,7 @@ impl Run<'_> {
                 }
             }
         }
-        for chunk in chunks.into_values().chain(block) {
+        for chunk in chunks.into_values().chain(at_first).chain(block) {
             arena.free(chunk);
         }
         peak

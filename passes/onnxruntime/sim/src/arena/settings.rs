@@ -36,6 +36,9 @@ pub struct ArenaSettings {
     pub largest_waste: u64,
     /// `enable_mem_pattern`: whether later runs take one block for all results.
     pub pattern: bool,
+    /// Whether all nodes stand in the branch of an `If`: then graph outputs whose shapes the runtime knows when it loads the file are there before the
+    /// first node runs.
+    pub in_branch: bool,
     /// What the runtime does not decide.
     pub regions: RegionOrder,
 }
@@ -47,6 +50,7 @@ impl Default for ArenaSettings {
             initial_bytes: 1 << 20,
             largest_waste: 128 << 20,
             pattern: true,
+            in_branch: false,
             regions: RegionOrder::Descending,
         }
     }
