@@ -102,7 +102,7 @@ pub(crate) enum Constraint {
     #[prost(message, tag = "19")]
     Interval(IntervalConstraintProto),
     #[prost(message, tag = "21")]
-    NoOverlap2D(NoOverlap2DConstraintProto),
+    NoOverlap2d(NoOverlap2DConstraintProto),
     #[prost(message, tag = "22")]
     Cumulative(CumulativeConstraintProto),
 }

@@ -59,6 +59,10 @@ fn model() -> CpModelProto {
             intervals: vec![5],
             demands: vec![expression(8)],
         }),
+        Constraint::NoOverlap2d(NoOverlap2DConstraintProto {
+            x_intervals: vec![5, 6],
+            y_intervals: vec![7, 8],
+        }),
     ];
     let constraint = |constraint| ConstraintProto {
         enforcement_literal: vec![1],
