@@ -10,7 +10,6 @@ use remat_plan::StopReason;
 
 use crate::clock::{Clock, Effort, LeftOut};
 use crate::file::{Loader, Planned, Task};
-use crate::fission::Tiles;
 use crate::layout::Portable;
 use crate::measure::{Baseline, Check};
 use crate::peaks::Basis;
@@ -29,6 +28,19 @@ const LITTLE: u32 = 8;
 
 /// Share of a plan's peak, as a divisor, by which a file may exceed it and still runs in the order of the plan.
 const LOST_SHARE: u64 = 20;
+
+/// A model with stretches tile by tile that is to be tried.
+pub(crate) struct Tiles {
+    pub(crate) model: Model,
+    /// The nodes that it is written with, where the runtime laid it out.
+    pub(crate) portable: Option<Portable>,
+    /// Its peak by estimate, in bytes.
+    pub(crate) peak: u64,
+    /// The overhead to ask for, in millionths.
+    pub(crate) max_overhead: Option<u64>,
+    /// How many others are still to be tried.
+    pub(crate) others: usize,
+}
 
 /// So many models with tiles are measured after another one at most.
 const MOST_OTHERS: usize = 2;

@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use remat::{BaselinePeak, ErrorKind, Format, Solution, SolveError};
+use remat::{BaselinePeak, ErrorKind, Format, Solution};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_solve::{Activity, SolveControl};
 use tempfile::TempDir;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Tiles};
 use crate::baseline::simulated;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
-use crate::fission::{Tiles, Tilings};
+use crate::fission::Tilings;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
@@ -159,17 +159,6 @@ fn settled<'c, 'a>(attempt: Attempt, planned: Planned, check: Option<Check>) -> 
     }
 }
 
-/// The lowest peak that is known of a model for which a budget is refused.
-fn lowest_known(error: &DeployError) -> u64 {
-    match error {
-        DeployError::Pipeline(remat::Error::Solve(SolveError::Refused(refusal))) => {
-            let lowest = refusal.lowest.as_ref().map(|lowest| lowest.bytes);
-            lowest.unwrap_or(u64::MAX)
-        }
-        _ => u64::MAX,
-    }
-}
-
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn open(&mut self) -> Result<State<'c, 'a>, DeployError> {
         let Some(strategy) = self.strategies.next() else {
@@ -259,7 +248,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             .iter()
             .enumerate()
             .filter_map(|(place, one)| match &one.reason {
-                Rejection::Refused(error) => Some((lowest_known(error), place)),
+                Rejection::Refused(error) => Some((error.lowest_known(), place)),
                 _ => None,
             });
         if let Some((_, place)) = refusals.min()

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use remat::ErrorKind;
+use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
 use remat_onnxruntime_run::RuntimeError;
@@ -88,6 +88,16 @@ pub enum DeployError {
 }
 
 impl DeployError {
+    /// The lowest peak that is known of a model for which a budget is refused, in bytes.
+    pub(crate) fn lowest_known(&self) -> u64 {
+        match self {
+            Self::Pipeline(remat::Error::Solve(SolveError::Refused(refusal))) => {
+                refusal.lowest.as_ref().map_or(u64::MAX, |lowest| lowest.bytes)
+            }
+            _ => u64::MAX,
+        }
+    }
+
     /// Which of the documented outcomes this is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

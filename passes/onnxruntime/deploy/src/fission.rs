@@ -6,10 +6,9 @@ use remat::{Model, TiledModel, tile_to_measure};
 use remat_plan::{Again, Stretch, Tiling};
 use remat_solve::Activity;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Tiles};
 use crate::clock::Clock;
 use crate::error::Rejection;
-use crate::layout::Portable;
 use crate::{DeployError, DeployRequest};
 
 /// Share of the time for finding stretches and weighing them.
@@ -20,19 +19,6 @@ const SLACK: u64 = 2;
 
 /// Share of a measured peak, in thousandths, that tiles must be estimated to take at most to be measured beside it.
 const LOWER_PERMILLE: u64 = 970;
-
-/// A model with stretches tile by tile that is to be tried.
-pub(crate) struct Tiles {
-    pub(crate) model: Model,
-    /// The nodes that it is written with, where the runtime laid it out.
-    pub(crate) portable: Option<Portable>,
-    /// Its peak by estimate, in bytes.
-    pub(crate) peak: u64,
-    /// The overhead to ask for, in millionths.
-    pub(crate) max_overhead: Option<u64>,
-    /// How many others are still to be tried.
-    pub(crate) others: usize,
-}
 
 /// The models with stretches tile by tile that are still to be tried, the most promising first.
 #[derive(Default)]
