@@ -23,7 +23,7 @@ const OTHER_PLANS: u64 = 5;
 
 /// How often is searched for another order of a plan that suits the arena, and the share of the time left for each.
 const REORDERINGS: u64 = 3;
-const REORDERING: f64 = 0.4;
+const REORDERING: f64 = 0.25;
 
 /// Share of the time left for a search that another one may have to follow, because the written file exceeds the budget.
 const FIRST_SEARCH: f64 = 0.7;
