@@ -30,7 +30,6 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 
-use crate::args::SearchArgs;
 use crate::cli::{Cli, hold_streams};
 
 /// The program: reads the command line, does the work, prints the report or the failure, and returns the exit status.
@@ -56,7 +55,7 @@ pub fn run() -> ExitCode {
     let quiet = cli.quiet;
     let command = cli.chosen();
     let result = hold_streams(command)
-        .and_then(|()| command.search().map_or(Ok(()), SearchArgs::find_library))
+        .and_then(|()| command.prepare())
         .and_then(|()| command.run(quiet));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {

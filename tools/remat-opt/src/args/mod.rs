@@ -68,9 +68,12 @@ pub(crate) trait Arguments {
         Ok(Vec::new())
     }
 
-    /// What a search runs with, where the command searches.
-    fn search(&self) -> Option<&SearchArgs> {
-        None
+    /// Says where what the command needs may lie, before it runs.
+    ///
+    /// # Errors
+    /// If something that is named cannot be used.
+    fn prepare(&self) -> anyhow::Result<()> {
+        Ok(())
     }
 
     /// Does the work and prints the report; `quiet` where no progress is to be shown.

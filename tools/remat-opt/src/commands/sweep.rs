@@ -13,8 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, SearchArgs, named,
-    parse_budgets,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets,
 };
 use crate::document::Body;
 use crate::progress::Line;
@@ -131,8 +130,8 @@ impl Arguments for SweepArgs {
         named([(&mut self.output, "json"), (&mut self.svg, "svg")])
     }
 
-    fn search(&self) -> Option<&SearchArgs> {
-        Some(&self.planning.search)
+    fn prepare(&self) -> anyhow::Result<()> {
+        self.planning.search.find_library()
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
