@@ -5,6 +5,7 @@
 //! that depend on it are left out, an entry of `PATH` like `.` for instance.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_SUFFIX};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A library that a Python wheel brings.
@@ -65,21 +66,18 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// What the variables of the process say, for a program to call: libraries read no environment. `variables` may name the library, the
-    /// first before the second.
+    /// What the variables of a process say, which its program looks up: libraries read no environment. `naming` are those that may name the
+    /// library, the first before the second.
     #[must_use]
-    pub fn of_process(variables: &[&str]) -> Self {
-        let variable = |name: &&str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+    pub fn of_process(naming: &[&str], environment: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| environment(name).filter(|value| !value.is_empty());
+        let variable = |name: &&str| set(name).map(PathBuf::from);
         let home = || std::env::home_dir().map(|home| home.join(".local"));
         Self {
-            named: variables.iter().find_map(variable),
+            named: naming.iter().find_map(variable),
             checkout: None,
             environments: ENVIRONMENTS.iter().filter_map(variable).collect(),
-            search_path: std::env::var_os("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
+            search_path: set("PATH").map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
             user_base: variable(&"PYTHONUSERBASE").or_else(home),
         }
     }
@@ -239,6 +237,29 @@ mod tests {
             surroundings.candidates(&SharedLibrary::OR_TOOLS),
             [in_wheel, PathBuf::from("libortools.so.9")]
         );
+    }
+
+    #[test]
+    fn a_process_says_what_its_variables_say() {
+        let environment = |name: &str| {
+            let value = match name {
+                "SECOND" => "/named.so",
+                "FIRST" | "VIRTUAL_ENV" => "",
+                "CONDA_PREFIX" => "/conda",
+                "PATH" => "/a:/b",
+                "PYTHONUSERBASE" => "/user",
+                _ => return None,
+            };
+            Some(OsString::from(value))
+        };
+        let expected = Surroundings {
+            named: Some("/named.so".into()),
+            checkout: None,
+            environments: vec!["/conda".into()],
+            search_path: vec!["/a".into(), "/b".into()],
+            user_base: Some("/user".into()),
+        };
+        assert_eq!(Surroundings::of_process(&["FIRST", "SECOND"], environment), expected);
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Turn {
         let line: Vec<OsString> = std::iter::once(program).chain(arguments).collect();
         match Cli::read(&line) {
             Ok((mut cli, format)) => {
-                if let Err(error) = cli.chosen().run(true) {
+                if let Err(error) = cli.chosen().execute(true) {
                     failure::report(&error, format);
                 }
             }

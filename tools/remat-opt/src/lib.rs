@@ -34,7 +34,6 @@ use std::ffi::OsString;
 
 use clap::CommandFactory;
 
-use crate::args::SearchArgs;
 pub use crate::call::{Turn, cancel};
 use crate::cli::{Cli, hold_streams};
 pub use crate::embedding::{Embedding, embed};
@@ -64,9 +63,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
     let quiet = cli.quiet;
     let command = cli.chosen();
-    let result = hold_streams(command)
-        .and_then(|()| command.search().map_or(Ok(()), SearchArgs::find_library))
-        .and_then(|()| command.run(quiet));
+    let result = hold_streams(command).and_then(|()| command.execute(quiet));
     let delivered = console::streams::deliver();
     let status = match result.and(delivered) {
         Ok(()) => SUCCESS,

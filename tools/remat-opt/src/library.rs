@@ -8,7 +8,7 @@ use crate::embedding;
 
 /// What a library is looked for with: the path that an option names, or else one of these variables, the first before the second.
 pub(crate) fn surroundings(named: Option<&PathBuf>, variables: &[&str]) -> Surroundings {
-    let of_process = Surroundings::of_process(variables);
+    let of_process = Surroundings::of_process(variables, |name| std::env::var_os(name));
     let environments = embedding::environments().into_iter();
     Surroundings {
         named: named.cloned().or(of_process.named),

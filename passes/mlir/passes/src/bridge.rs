@@ -1,7 +1,7 @@
 //! What `cpp/Passes.cpp` calls, and what it is called with.
 #![expect(unsafe_code, reason = "the other side is C++")]
 
-use std::ffi::c_void;
+use std::ffi::{OsString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
@@ -50,11 +50,14 @@ unsafe extern "C" {
     fn rematInsertDialect(registry: *mut c_void);
 }
 
-/// Makes MLIR know the passes by their names, in this process. Proofs come from OR-Tools where the process says nothing else before and its
-/// environment names or has it.
+/// Says in which environment the passes look for OR-Tools, where the process has not said so before.
+pub fn prove_with(environment: impl Fn(&str) -> Option<OsString>) {
+    remat::ortools::look_in(&Surroundings::of_process(&["REMAT_ORTOOLS_LIBRARY"], environment));
+}
+
+/// Makes MLIR know the passes by their names, in this process.
 pub fn register_passes() {
     static ONCE: std::sync::Once = std::sync::Once::new();
-    remat::ortools::look_in(&Surroundings::of_process(&["REMAT_ORTOOLS_LIBRARY"]));
     // SAFETY: the function that is handed over lives as long as the process.
     ONCE.call_once(|| unsafe { rematRegisterPasses(run) });
 }

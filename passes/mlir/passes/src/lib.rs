@@ -25,7 +25,7 @@ mod verify;
 #[cfg(feature = "llvm")]
 pub use annotate::annotate;
 #[cfg(feature = "llvm")]
-pub use bridge::{register_dialect, register_passes};
+pub use bridge::{prove_with, register_dialect, register_passes};
 #[cfg(feature = "llvm")]
 pub use error::PassError;
 #[cfg(feature = "llvm")]

@@ -33,6 +33,8 @@ pub struct DialectPluginLibraryInfo {
 }
 
 extern "C" fn register_passes() {
+    // The program that loads the plugin knows nothing of what it needs.
+    remat_mlir_passes::prove_with(|name| std::env::var_os(name));
     remat_mlir_passes::register_passes();
 }
 

@@ -27,6 +27,7 @@ fn layer(layer: usize) -> Stretch {
         tiles: 4,
         axis: Axis::Tokens,
         mode: Mode::Carry,
+        within: None,
     }
 }
 

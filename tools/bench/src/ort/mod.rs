@@ -133,7 +133,7 @@ pub(crate) fn surroundings(variables: &[&str]) -> Surroundings {
             .ancestors()
             .nth(2)
             .map(Path::to_owned),
-        ..Surroundings::of_process(variables)
+        ..Surroundings::of_process(variables, |name| std::env::var_os(name))
     }
 }
 

@@ -70,9 +70,12 @@ pub(crate) trait Arguments {
         Ok(Vec::new())
     }
 
-    /// What a search runs with, where the command searches.
-    fn search(&self) -> Option<&SearchArgs> {
-        None
+    /// Says where what the command needs may lie, before it runs.
+    ///
+    /// # Errors
+    /// If something that is named cannot be used.
+    fn prepare(&self) -> anyhow::Result<()> {
+        Ok(())
     }
 
     /// Does the work and prints the report; `quiet` where no progress is to be shown.
@@ -80,6 +83,15 @@ pub(crate) trait Arguments {
     /// # Errors
     /// Whatever ends the command.
     fn run(&self, quiet: bool) -> anyhow::Result<()>;
+
+    /// Prepares and runs.
+    ///
+    /// # Errors
+    /// Whatever ends the command.
+    fn execute(&self, quiet: bool) -> anyhow::Result<()> {
+        self.prepare()?;
+        self.run(quiet)
+    }
 }
 
 /// The outputs that are named.

@@ -13,9 +13,7 @@ use remat_files::shown;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{
-    Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, SearchArgs, named, parse_budgets,
-};
+use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, PlanningArgs, SEARCH, named, parse_budgets};
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
@@ -63,8 +61,8 @@ impl Arguments for CompareArgs {
         named([(&mut self.output, "json"), (&mut self.svg, "svg")])
     }
 
-    fn search(&self) -> Option<&SearchArgs> {
-        Some(&self.planning.search)
+    fn prepare(&self) -> anyhow::Result<()> {
+        self.planning.search.find_library()
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use remat_onnxruntime_deploy::with_simulated_baseline;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH, SearchArgs};
+use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};
@@ -138,8 +138,8 @@ impl Arguments for MaxBatchArgs {
         self.planning.inputs()
     }
 
-    fn search(&self) -> Option<&SearchArgs> {
-        Some(&self.planning.search)
+    fn prepare(&self) -> anyhow::Result<()> {
+        self.planning.search.find_library()
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {

@@ -13,8 +13,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{
-    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, SearchArgs,
-    named, parse_budgets,
+    Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, named,
+    parse_budgets,
 };
 use crate::document::Body;
 use crate::progress::Line;
@@ -137,8 +137,8 @@ impl Arguments for SweepArgs {
         ])
     }
 
-    fn search(&self) -> Option<&SearchArgs> {
-        Some(&self.planning.search)
+    fn prepare(&self) -> anyhow::Result<()> {
+        self.planning.search.find_library()
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {

@@ -27,7 +27,7 @@ pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::{TargetArg, is_model};
 use self::deployed::Deployed;
-use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, SearchArgs, named, provider};
+use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::page::{self, AsItCame};
@@ -54,8 +54,8 @@ impl Arguments for OptimizeArgs {
         ])
     }
 
-    fn search(&self) -> Option<&SearchArgs> {
-        Some(&self.search)
+    fn prepare(&self) -> anyhow::Result<()> {
+        self.search.find_library()
     }
 
     fn run(&self, quiet: bool) -> anyhow::Result<()> {
