@@ -58,6 +58,7 @@ fn rows(first: &str, last: &str) -> Tiling {
             tiles: 2,
             axis: Axis::Rows,
             mode: Mode::Carry,
+            within: None,
         }],
     }
 }
