@@ -114,6 +114,7 @@ fn a_model_is_the_same_in_both() {
         "Reservoir",
         "Interval",
         "Cumulative",
+        "NoOverlap2d",
     ];
     assert_eq!(kinds.collect::<Vec<_>>(), expected);
     assert_eq!(theirs.objective.unwrap().coeffs, [2]);

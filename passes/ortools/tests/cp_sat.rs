@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use cp_sat::builder::{BoolVar, CpModelBuilder, LinearExpr};
 use cp_sat::proto::CpSolverStatus;
 use remat_ortools::Gap;
+use remat_plan::OrderMode;
 use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{Net, at_most_twice, transient};
 use remat_testing::{Need, run, trial};
@@ -56,6 +57,7 @@ fn a_model_of_the_builder_has_the_optimum_of_our_solver() {
         .op("shrink", 1, &["large"], &[("small", transient(0))])
         .op("last", 1, &["a", "b", "c", "small"], &[("end", transient(0))]);
     let mut problem = at_most_twice(net.done());
+    problem.order = OrderMode::Fixed;
     problem.budget = Some(BUDGET);
     let all: u64 = RESULTS.iter().map(|&(_, duration, _)| duration).sum();
     let certificate = Gap::NEW.solve(&problem, &SolveControl::new()).certificate;

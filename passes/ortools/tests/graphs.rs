@@ -9,14 +9,24 @@ use remat_solve::{SolveControl, Solver};
 use remat_testing::{Need, run, trial, workspace};
 
 fn main() -> ExitCode {
+    remat_ortools::look_in(&remat_testing::ortools());
     run([
-        trial!(optima_of_candidate_sets, Need::Graphs),
-        trial!(optima_over_all_stages, Need::Graphs),
-        trial!(plans_proved_the_best_in_fixed_order_and_in_any, Need::Graphs),
-        trial!(the_program_of_the_checkmate_paper_has_the_known_optima, Need::Graphs),
+        trial!(optima_of_candidate_sets, Need::Graphs, Need::OrTools),
+        trial!(optima_over_all_stages, Need::Graphs, Need::OrTools),
+        trial!(
+            plans_proved_the_best_in_fixed_order_and_in_any,
+            Need::Graphs,
+            Need::OrTools
+        ),
+        trial!(
+            the_program_of_the_checkmate_paper_has_the_known_optima,
+            Need::Graphs,
+            Need::OrTools
+        ),
         trial!(
             rounding_meets_the_budget_of_a_training_step_and_the_bound_is_below_the_optimum,
-            Need::Graphs
+            Need::Graphs,
+            Need::OrTools
         ),
     ])
 }

@@ -69,7 +69,6 @@ mod offer;
 mod open;
 mod peaks;
 mod profile;
-mod reorder;
 mod request;
 mod round;
 mod setting;

@@ -10,7 +10,6 @@ use std::time::Duration;
 use crate::DeployError;
 use crate::clock::{Effort, LeftOut};
 use crate::file::{Planned, Task};
-use crate::reorder::Reordering;
 
 /// How often is searched at most, each time with a lower budget, because the runtime takes more than the plan has.
 const SEARCHES: usize = 4;
@@ -20,10 +19,6 @@ const LITTLE_MORE_PERMILLE: u64 = 15;
 
 /// Where the best plan is found at once, how many more of that kind are looked at for one that suits the arena.
 const OTHER_PLANS: u64 = 5;
-
-/// How often is searched for another order of a plan that suits the arena, and the share of the time left for each.
-const REORDERINGS: u64 = 3;
-const REORDERING: f64 = 0.25;
 
 /// Share of the time left for a search that another one may have to follow, because the written file exceeds the budget.
 const FIRST_SEARCH: f64 = 0.7;
@@ -135,10 +130,6 @@ impl<'c, 'a> Round<'c, 'a> {
             return Ok(Some(best));
         }
         let is_free = planned.solution.replay.duration == model.baseline().duration;
-        let planned = match request.arena {
-            true => self.reordered_for_the_arena(task, planned)?,
-            false => planned,
-        };
         if request.arena && (is_free || self.is_quickly_optimal(&planned.solution)) {
             return self.suited_to_the_arena(task, planned).map(Some);
         }
@@ -150,40 +141,6 @@ impl<'c, 'a> Round<'c, 'a> {
         let little_more = best.prediction.peak_bytes / 1_000 * (1_000 + LITTLE_MORE_PERMILLE);
         self.budget
             .map_or(little_more, |budget| budget.saturating_sub(self.margin))
-    }
-
-    /// The plan in an order that takes less where the arena is left on, as far as there is time to search for one.
-    fn reordered_for_the_arena(&self, task: &Task<'_>, mut best: Planned) -> Result<Planned, DeployError> {
-        let clock = self.effort.clock;
-        let highest = self.highest(&best);
-        let budget = best.solution.replay.peak / 1_000 * (1_000 + LITTLE_MORE_PERMILLE);
-        // An order for which the file has other anchors than were simulated is a good one to start from.
-        let mut latest: Option<Planned> = None;
-        for seed in 1..=REORDERINGS {
-            let from = latest.as_ref().unwrap_or(&best);
-            let slack = highest.saturating_sub(from.prediction.peak_bytes);
-            let Some(reordering) = Reordering::new(task, from, slack)? else {
-                break;
-            };
-            if clock.is_cancelled() || !self.effort.has_time_for_a_search() {
-                clock.leave_out(LeftOut::OtherPlans);
-                break;
-            }
-            clock.begins(Activity::Plan, &format!("an order for the arena {seed}/{REORDERINGS}"));
-            let control = self.effort.search(REORDERING, None);
-            let Some(solution) = reordering.search(&control.seed(control.seed + seed), budget)? else {
-                continue;
-            };
-            let other = task.file(solution, &self.effort)?;
-            if other.prediction.peak_bytes <= highest
-                && task.in_the_arena(&other.prediction)? < task.in_the_arena(&best.prediction)?
-            {
-                (best, latest) = (other, None);
-            } else {
-                latest = Some(other);
-            }
-        }
-        Ok(best)
     }
 
     /// A plan that is as good as `best`, or higher by little where no budget is to be kept, and takes less where the arena is left on, among

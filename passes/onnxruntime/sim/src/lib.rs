@@ -36,8 +36,8 @@ mod steps;
 
 pub use allocate::{Allocation, Home, Settings, allocate};
 pub use arena::{
-    ArenaSettings, ArenaTrace, BufferLife, Growth, RegionOrder, Replayed, Requests, arena, arena_anywhere,
-    lowest_first_region, most_bytes, replay,
+    ArenaSettings, ArenaTrace, BufferLife, Growth, RegionOrder, Replayed, arena, arena_anywhere, lowest_first_region,
+    most_bytes, replay,
 };
 pub use control::body_bytes;
 pub use events::heap_bytes;

@@ -1,6 +1,6 @@
 //! Solvers' plans, past the checker.
 
-use remat_plan::{BoundCovers, Certificate, OpId, Plan, Problem, Status, StopReason, Structure, lower_sequence};
+use remat_plan::{BoundCovers, Certificate, Plan, Problem, Status, StopReason};
 use remat_verify::{check_certificate, replay};
 
 use super::{BugReport, Solution, SolveError};
@@ -35,29 +35,6 @@ impl Solution {
             model.baseline_plan().clone(),
             certificate,
         )
-    }
-
-    /// The plan with its runs in the order of `sequence`, in which lazy views are left out ([`Structure`]). One that runs every op once is a shortest
-    /// plan under any budget, and may take up to `budget` bytes. `None` where the checker rejects it, and for plans of which nothing is claimed.
-    ///
-    /// # Errors
-    /// [`SolveError::FalseClaim`] if it refutes what was claimed of the plan.
-    pub fn reordered(
-        &self,
-        model: &Model,
-        sequence: impl IntoIterator<Item = OpId>,
-        budget: u64,
-    ) -> Result<Option<Self>, Error> {
-        let mut problem = self.problem.clone();
-        if self.replay.duration == model.baseline().duration {
-            problem.budget = problem.budget.map(|known| known.max(budget));
-        }
-        let plan = lower_sequence(&problem, &Structure::of(&problem), sequence).ok();
-        let accepted = plan.filter(|plan| replay(&problem, plan).is_ok());
-        let Some((plan, certificate)) = accepted.zip(self.certificate.clone()) else {
-            return Ok(None);
-        };
-        accept(model, problem, plan, certificate).map(Some)
     }
 }
 

@@ -13,6 +13,6 @@ pub(crate) struct PageArgs {
     ///
     /// It has memory over the steps before and after with the tensors behind it, the block with its offsets where there is one (`--place`), what is
     /// computed again, what moves to the second memory.
-    #[arg(long = "report", value_name = "HTML", help_heading = REPORT)]
+    #[arg(long = "report", value_name = "HTML", help_heading = REPORT, hide_short_help = true)]
     pub(crate) page: Option<PathBuf>,
 }

@@ -1,5 +1,7 @@
 //! Best fit with coalescing: chunks of regions, split when handed out, merged with free neighbours when given back.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::settings::{ArenaSettings, Growth, RegionOrder};
 
 /// Sizes are multiples of this.
@@ -32,27 +34,15 @@ pub(super) struct Bfc {
     chunks: Vec<Node>,
     /// Handles of merged chunks, to be used again.
     spare: Vec<usize>,
-    /// Free chunks by size, then address, sorted: bins of doubling sizes come to the same.
-    free: Vec<(u64, u64, usize)>,
-    /// Pages in which something was handed out: starts and ends.
-    touched: Vec<(u64, u64)>,
-    /// What it holds at most, tables included.
-    limit: u64,
+    /// Free chunks by size, then address: bins of doubling sizes come to the same.
+    free: BTreeSet<(u64, u64, usize)>,
+    /// Pages in which something was handed out, as ranges that do not meet: starts and ends.
+    touched: BTreeMap<u64, u64>,
 }
 
 /// Bytes of the table of a region: an entry for each grain.
 pub(super) fn table(region: u64) -> u64 {
     region / GRAIN * 8
-}
-
-/// Size of the region that is made for a request where the next one was to be of `next` bytes, and the size of the one after it.
-pub(super) fn region(request: u64, next: u64) -> Option<(u64, u64)> {
-    let mut bytes = next;
-    while request > bytes {
-        bytes = bytes.checked_mul(2)?;
-    }
-    let is_grown = bytes > next;
-    Some((bytes, if is_grown { bytes } else { bytes.saturating_mul(2) }))
 }
 
 impl Bfc {
@@ -65,17 +55,8 @@ impl Bfc {
             regions: 0,
             chunks: Vec::new(),
             spare: Vec::new(),
-            free: Vec::new(),
-            touched: Vec::new(),
-            limit: u64::MAX,
-        }
-    }
-
-    /// An arena that refuses to grow beyond so many bytes, tables included.
-    pub(super) fn limited(settings: &ArenaSettings, limit: u64) -> Self {
-        Self {
-            limit,
-            ..Self::new(settings)
+            free: BTreeSet::new(),
+            touched: BTreeMap::new(),
         }
     }
 
@@ -85,15 +66,7 @@ impl Bfc {
     }
 
     /// Bytes of the pages in which something was ever handed out, and of the tables.
-    pub(super) fn touched(&mut self) -> u64 {
-        self.touched.sort_unstable();
-        self.touched.dedup_by(|next, before| {
-            let meets = next.0 <= before.1;
-            if meets {
-                before.1 = before.1.max(next.1);
-            }
-            meets
-        });
+    pub(super) fn touched(&self) -> u64 {
         let pages = self.touched.iter().map(|(start, end)| end - start);
         pages.sum::<u64>() + self.tables
     }
@@ -103,8 +76,8 @@ impl Bfc {
         self.regions
     }
 
-    /// Hands out the smallest free chunk that fits, after growing if none does; `None` for 0 bytes, for sizes no machine
-    /// has, and where it may not grow.
+    /// Hands out the smallest free chunk that fits, after growing if none does; `None` for 0 bytes and for sizes no machine
+    /// has.
     pub(super) fn alloc(&mut self, bytes: u64) -> Option<Chunk> {
         if bytes == 0 {
             return None;
@@ -126,8 +99,18 @@ impl Bfc {
 
     /// Notes that bytes are written.
     fn touch(&mut self, address: u64, bytes: u64) {
-        let pages = (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE));
-        self.touched.push(pages);
+        let (mut start, mut end) = (address / PAGE * PAGE, (address + bytes).next_multiple_of(PAGE));
+        while let Some((&from, &to)) = self.touched.range(..=end).next_back() {
+            if to < start {
+                break;
+            }
+            if from <= start && to >= end {
+                return;
+            }
+            (start, end) = (start.min(from), end.max(to));
+            self.touched.remove(&from);
+        }
+        self.touched.insert(start, end);
     }
 
     /// Takes a chunk back and merges it with its free neighbours.
@@ -147,20 +130,26 @@ impl Bfc {
     }
 
     fn fit(&self, size: u64) -> Option<usize> {
-        let place = self.free.partition_point(|&(bytes, ..)| bytes < size);
-        self.free.get(place).map(|&(_, _, id)| id)
+        self.free.range((size, 0, 0)..).next().map(|&(_, _, id)| id)
     }
 
     fn extend(&mut self, size: u64) -> Option<()> {
-        let (bytes, next_region) = match self.settings.growth {
-            Growth::SameAsRequested => (size, self.next_region),
-            Growth::NextPowerOfTwo => region(size, self.next_region)?,
+        let bytes = match self.settings.growth {
+            Growth::SameAsRequested => size,
+            Growth::NextPowerOfTwo => {
+                let mut grown = false;
+                while size > self.next_region {
+                    self.next_region = self.next_region.checked_mul(2)?;
+                    grown = true;
+                }
+                let bytes = self.next_region;
+                if !grown {
+                    self.next_region = self.next_region.saturating_mul(2);
+                }
+                bytes
+            }
         };
-        let held = self.held.checked_add(bytes)?.checked_add(table(bytes))?;
-        if held > self.limit {
-            return None;
-        }
-        (self.held, self.next_region) = (held, next_region);
+        self.held = self.held.checked_add(bytes)?.checked_add(table(bytes))?;
         self.tables += table(bytes);
         self.regions += 1;
         let node = Node {
@@ -232,16 +221,12 @@ impl Bfc {
 
     fn give(&mut self, id: usize) {
         let Node { size, address, .. } = self.chunks[id];
-        let chunk = (size, address, id);
-        let place = self.free.partition_point(|other| *other < chunk);
-        self.free.insert(place, chunk);
+        self.free.insert((size, address, id));
     }
 
     fn take(&mut self, id: usize) {
         let Node { size, address, .. } = self.chunks[id];
-        if let Ok(place) = self.free.binary_search(&(size, address, id)) {
-            self.free.remove(place);
-        }
+        self.free.remove(&(size, address, id));
     }
 }
 
@@ -321,28 +306,17 @@ mod tests {
     #[test]
     fn pages_count_once_however_often_they_are_handed_out() {
         let mut arena = arena();
-        let pages = |arena: &mut Bfc| arena.touched() - table(MIB);
+        let pages = |arena: &Bfc| arena.touched() - table(MIB);
         let first = arena.alloc(5000).unwrap();
-        assert_eq!(pages(&mut arena), 8192);
+        assert_eq!(pages(&arena), 8192);
         arena.free(first);
         let again = arena.alloc(9000).unwrap();
-        assert_eq!(pages(&mut arena), 12_288);
+        assert_eq!(pages(&arena), 12_288);
         arena.alloc(100).unwrap();
         arena.free(again);
-        assert_eq!(pages(&mut arena), 12_288);
+        assert_eq!(pages(&arena), 12_288);
         arena.alloc(MIB / 2).unwrap();
-        assert_eq!(pages(&mut arena), 12_288 + MIB / 2);
-    }
-
-    #[test]
-    fn what_may_not_grow_refuses_and_goes_on() {
-        let mut arena = Bfc::limited(&ArenaSettings::default(), with_table(3 * MIB));
-        let first = arena.alloc(MIB).unwrap();
-        arena.alloc(2 * MIB).unwrap();
-        assert!(arena.alloc(1).is_none());
-        arena.free(first);
-        arena.alloc(MIB).unwrap();
-        assert_eq!(arena.held(), with_table(3 * MIB));
+        assert_eq!(pages(&arena), 12_288 + MIB / 2);
     }
 
     #[test]

@@ -8,7 +8,6 @@
 
 mod bfc;
 mod replay;
-mod requests;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -17,7 +16,6 @@ use remat_ir::Dim;
 
 use bfc::{Bfc, Chunk};
 pub use replay::{BufferLife, Replayed, lowest_first_region, most_bytes, replay};
-pub use requests::Requests;
 pub use settings::{ArenaSettings, Growth, RegionOrder};
 
 use crate::control::{Patterns, steps_within};

@@ -31,12 +31,12 @@ pub struct Replayed {
 pub fn replay(kept: u64, runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> Vec<Replayed> {
     let mut arena = Bfc::new(settings);
     arena.alloc(kept);
-    let now = |arena: &mut Bfc| Replayed {
+    let now = |arena: &Bfc| Replayed {
         held: arena.held(),
         touched: arena.touched(),
         regions: arena.regions(),
     };
-    let mut taken = vec![now(&mut arena)];
+    let mut taken = vec![now(&arena)];
     let once = |run: &Vec<BufferLife>| {
         let mut chunks: Vec<Option<Chunk>> = vec![None; run.len()];
         for (_, buffer, is_first) in events(run) {
@@ -46,7 +46,7 @@ pub fn replay(kept: u64, runs: &[Vec<BufferLife>], settings: &ArenaSettings) -> 
                 arena.free(chunk);
             }
         }
-        taken.push(now(&mut arena));
+        taken.push(now(&arena));
         chunks.into_iter().flatten().for_each(|chunk| arena.free(chunk));
     };
     runs.iter().for_each(once);

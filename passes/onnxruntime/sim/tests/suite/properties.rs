@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use remat_ir::{Dim, ElementType};
 use remat_onnxruntime_sim::{
-    ArenaSettings, Home, Node, NodeIndex, Program, Requests, Settings, Shape, Value, ValueClass, ValueId, ValueKind,
-    allocate, arena_anywhere, default_order, heap, heap_bytes, priority_order,
+    Home, Node, NodeIndex, Program, Settings, Shape, Value, ValueClass, ValueId, ValueKind, allocate, default_order,
+    heap, heap_bytes, priority_order,
 };
 
 const OPS: [&str; 6] = ["Add", "Relu", "Reshape", "Shape", "Softmax", "Mul"];
@@ -114,32 +114,6 @@ fn lives(program: &Program, order: &[NodeIndex], buffer: impl Fn(ValueId) -> Val
 }
 
 proptest! {
-    #[test]
-    fn what_an_arena_holds_is_what_it_need_not_refuse(mut program in programs(), in_branch in any::<bool>()) {
-        for value in &mut program.values {
-            value.bytes = value.bytes.map(|bytes| bytes * 200);
-        }
-        program.make_shapes_dynamic();
-        let order = default_order(&program);
-        let allocation = allocate(&program, &order, &Settings::default());
-        let settings = ArenaSettings { pattern: false, in_branch, ..ArenaSettings::default() };
-        let trace = arena_anywhere(&program, &order, &allocation, &settings);
-        let units: Vec<Vec<NodeIndex>> = order.iter().map(|&node| vec![node]).collect();
-        let requests = Requests::new(&program, &allocation, &units, &[]);
-        let as_given: Vec<usize> = (0..units.len()).collect();
-        prop_assert_eq!(requests.refused(&as_given, &settings, trace.steady, u64::MAX), 0);
-        prop_assert!(requests.refused(&as_given, &settings, trace.first_run - 1, u64::MAX) > 0);
-        prop_assert!(requests.fits_regions(&settings, trace.steady, trace.steady));
-        for (unit, nodes) in units.iter().enumerate() {
-            prop_assert!(requests.before(unit).iter().all(|&before| before < unit));
-            let reads = program.nodes[nodes[0]].reads().filter(|&value| program.values[value].class == ValueClass::Intermediate);
-            let made = |value: ValueId| order.iter().position(|&node| program.nodes[node].results().any(|made| made == value));
-            for maker in reads.filter_map(made) {
-                prop_assert!(requests.before(unit).contains(&maker) && requests.after(maker).contains(&unit));
-            }
-        }
-    }
-
     #[test]
     fn orders_are_topological_and_hold_every_node_once(program in programs()) {
         assert_topological(&program, &default_order(&program));
