@@ -220,7 +220,6 @@ impl ModelBuilder {
         self.model.constraints.push(ConstraintProto {
             enforcement_literal: given.to_vec(),
             constraint: Some(constraint),
-            ..ConstraintProto::default()
         });
         i32::try_from(self.model.constraints.len() - 1).expect("callers refuse models that large")
     }

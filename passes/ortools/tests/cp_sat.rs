@@ -35,7 +35,7 @@ fn a_model_of_the_builder_has_the_optimum_of_our_solver() {
     let sum = |weight: fn(&(BoolVar, u64, u64)) -> u64| -> LinearExpr {
         let terms = held
             .iter()
-            .map(|entry| (i64::try_from(weight(entry)).unwrap(), entry.0.clone()));
+            .map(|entry| (i64::try_from(weight(entry)).unwrap(), entry.0));
         terms.collect()
     };
     builder.add_le(sum(|&(_, _, bytes)| bytes), i64::try_from(BUDGET - BETWEEN).unwrap());

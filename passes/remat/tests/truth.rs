@@ -1,5 +1,6 @@
 //! What solvers say of their answers and of themselves: on tiny problems of all magnitudes, each answer held against the best there is, and
 //! against what the solver says that it can do.
+#![expect(clippy::panic, reason = "helpers of tests fail as tests do")]
 
 #[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use remat::solver::Solver;
+
 /// Prints on stdout.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
@@ -17,7 +19,7 @@ pub(crate) fn tell(text: &str) {
 
 /// Says that a solver that was asked for does not take part, and why.
 pub(crate) fn skipped(name: &str) {
-    let missing = remat::solver_named(name).ok().and_then(|solver| solver.missing());
+    let missing = remat::solver_named(name).ok().and_then(Solver::missing);
     let why = missing.unwrap_or_else(|| "there is no such solver".to_owned());
     tell(&format!("`{name}` is skipped: {why}"));
 }

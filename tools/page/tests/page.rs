@@ -1,4 +1,5 @@
 //! What stands in a page.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use remat_page::{Page, Run, Time};
 use remat_plan::{BlockPlacement, OpId, PlacedInterval, Plan, Problem, Structure, baseline, lower_sequence};
@@ -142,7 +143,7 @@ fn the_script_gets_every_step_and_what_takes_bytes_at_it() {
             .as_array()
             .unwrap()
             .iter()
-            .filter_map(|bytes| bytes.as_u64())
+            .filter_map(serde_json::Value::as_u64)
             .max(),
         Some(replayed.peak)
     );

@@ -96,7 +96,6 @@ fn model(program: &Program, hint: Option<&[i64]>) -> CpModelProto {
             vars: (0..).take(hint.len()).collect(),
             values: hint.to_vec(),
         }),
-        ..CpModelProto::default()
     }
 }
 
