@@ -41,6 +41,8 @@ def test_the_measured_peak_is_the_promised_one(lab, case, variant):
     for promise in variant.promises:
         if promise.settings.arena and not is_confirmed(rewritten.report, promise):
             continue
+        if promise.measured == "later_peak_bytes" and not case.is_settled:
+            continue
         promised = rewritten.report[promise.key]
         for place in (rewritten.measured, rewritten.measured_in_growing_heap):
             if promise.settings not in place:
