@@ -15,8 +15,8 @@ pub struct SharedLibrary {
     pub name: &'static str,
     /// Its folder among the packages of a Python environment.
     pub in_wheel: &'static str,
-    /// Its folder in a checkout.
-    pub in_checkout: &'static str,
+    /// Its folder in a checkout, where it has one besides that of the wheel there.
+    pub in_checkout: Option<&'static str>,
     /// What follows the system's suffix in the name by which the loader knows it: `.9` for `libortools.so.9`.
     pub version: &'static str,
 }
@@ -26,14 +26,14 @@ impl SharedLibrary {
     pub const ONNX_RUNTIME: Self = Self {
         name: "onnxruntime",
         in_wheel: "onnxruntime/capi",
-        in_checkout: "third_party/onnxruntime/lib",
+        in_checkout: Some("third_party/onnxruntime/lib"),
         version: "",
     };
     /// OR-Tools 9, with CP-SAT, HiGHS and SCIP.
     pub const OR_TOOLS: Self = Self {
         name: "ortools",
         in_wheel: "ortools/.libs",
-        in_checkout: "third_party/ortools/lib",
+        in_checkout: None,
         version: ".9",
     };
 
@@ -104,7 +104,7 @@ impl Surroundings {
         let wheel = |environment: &Path| wheel(environment, library);
         let mut places = Vec::new();
         if let Some(checkout) = self.checkout.as_ref().filter(absolute) {
-            places.push(checkout.join(library.in_checkout).join(&name));
+            places.extend(library.in_checkout.map(|folder| checkout.join(folder).join(&name)));
             places.extend(wheel(&checkout.join("third_party/venv")));
         }
         for environment in self.environments.iter().filter(absolute) {

@@ -208,7 +208,7 @@ impl Task<'_> {
     }
 
     /// Its graph with the plan applied.
-    pub(crate) fn rewritten(&self, solution: &Solution) -> Result<Graph, DeployError> {
+    fn rewritten(&self, solution: &Solution) -> Result<Graph, DeployError> {
         let rewritten = match self.portable {
             Some(portable) => remat::rewrite(&portable.model, &portable.solution(solution)?)?,
             None => remat::rewrite(self.model, solution)?,

@@ -91,7 +91,7 @@ pub(crate) fn simulate(
 ///
 /// # Errors
 /// As [`simulate`].
-pub(crate) fn executed(
+fn executed(
     model: &Model,
     rewritten: &Graph,
     lowered: &Lowered,
@@ -249,7 +249,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
 }
 
 /// The place of each run in the plan that `rewritten` was made for, by the name of its first result.
-pub(crate) fn places(rewritten: &Graph) -> HashMap<&str, usize> {
+fn places(rewritten: &Graph) -> HashMap<&str, usize> {
     let runs = rewritten.ops.iter().filter(|op| op.kind.is_run());
     let named = runs.enumerate().filter_map(|(place, op)| {
         let result = op.results().next()?;

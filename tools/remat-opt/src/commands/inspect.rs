@@ -351,13 +351,7 @@ impl InTiles {
 
 impl Report {
     fn new(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> Self {
-        let &Inspected {
-            args,
-            model,
-            plan,
-            replay,
-            outlook,
-        } = inspected;
+        let (model, plan, replay) = (inspected.model, inspected.plan, inspected.replay);
         let problem = model.problem();
         let bottleneck = problem.bottleneck(&Structure::of(problem));
         let moment = |trace: &StepTrace| Moment {
@@ -371,7 +365,7 @@ impl Report {
         };
         Self {
             model: problem.name.clone(),
-            input: args.input.clone(),
+            input: inspected.args.input.clone(),
             accounting: problem.accounting,
             ops: problem.ops.len(),
             tensors: problem.tensors.len(),
@@ -383,7 +377,7 @@ impl Report {
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
             lower_bound_bytes: bottleneck.map(|b| b.bytes),
             lower_bound_node: bottleneck.map(|b| problem.ops[b.op].name.clone()),
-            in_tiles: outlook.map(InTiles::of),
+            in_tiles: inspected.outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
         }
