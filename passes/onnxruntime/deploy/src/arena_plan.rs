@@ -4,16 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use remat::place::BufferFile;
-use remat::verify::PlacementFigures;
-use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlan, ArenaPlanFile, LIBRARY, PlannedBuffer};
+use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY};
 use remat_onnxruntime_run::{
-    ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, RecordedBuffer,
-    RecordedRun, Runner, SessionSettings, measure, record,
+    ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, Recording, Runner,
+    RuntimeError, SessionSettings, measure, record,
 };
-use remat_plan::{Blocks, Buffer};
 use remat_solve::{Activity, Doing, SolveControl};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,8 +18,10 @@ use crate::DeployError;
 use crate::error::ArenaPlanError;
 use crate::open::scratch_folder;
 
-/// Longest time to place the buffers of a run.
-const PLACING: Duration = Duration::from_secs(3);
+mod offsets;
+
+use offsets::plans;
+
 /// Runs after the first that are measured.
 const LATER_RUNS: u32 = 2;
 /// Seed of the inputs.
@@ -167,34 +165,22 @@ pub fn plan_arena(
     }
     let library = std::path::absolute(&library).map_err(|error| unwritten(&library, &error))?;
     let runner = host.runner(request.limits);
+    let record = |case: &ArenaCase| {
+        tell(control, "a run is recorded");
+        record(&runner, request.model, &request.settings(case, &library, None))
+    };
+    let recorded: Result<Vec<Recording>, RuntimeError> = request.cases.iter().map(record).collect();
+    let plans = plans(request.cases, &recorded?, control)?;
     let mut file = ArenaPlanFile {
         model: hash(request.model)?,
         runtime: host.version.clone(),
         level: request.level.to_string(),
         plans: Vec::new(),
     };
-    let mut reports = Vec::new();
-    // Runs of several cases and one after the other are often the same: they are placed once.
-    let mut known: Vec<(RecordedRun, Places)> = Vec::new();
-    for case in request.cases {
-        tell(control, "a run is recorded");
-        let settings = request.settings(case, &library, None);
-        let recorded = record(&runner, request.model, &settings)?;
-        for run in &recorded.runs {
-            if !known.iter().any(|(other, _)| other == run) {
-                tell(control, "the buffers are placed");
-                known.push((run.clone(), placed(run, control)?));
-            }
-            let places = known.iter().find(|(other, _)| other == run).map(|(_, places)| places);
-            let Some(places) = places else { continue };
-            let plan = places.plan(run, recorded.inputs.clone(), case.threads);
-            // The last run counts.
-            reports.retain(|(other, _)| *other != case);
-            reports.push((case, plan.clone()));
-            // The first run differs from later ones where kernels set something up.
-            if !file.plans.contains(&plan) {
-                file.plans.push(plan);
-            }
+    for plan in plans.iter().flatten() {
+        // The first run differs from later ones where kernels set something up.
+        if !file.plans.contains(plan) {
+            file.plans.push(plan.clone());
         }
     }
     let scratch = scratch_folder()?;
@@ -202,18 +188,24 @@ pub fn plan_arena(
     let text = file.to_string();
     remat_files::write(&tried, &text).map_err(|error| unwritten(&tried, &error))?;
     let mut cases = Vec::new();
-    for (case, plan) in reports {
+    // The last run counts.
+    let lasting = request
+        .cases
+        .iter()
+        .zip(&plans)
+        .filter_map(|(case, plans)| Some((case, plans.last()?)));
+    for (case, plan) in lasting {
         tell(control, "the plan is replayed");
         let measured = replay(request, case, &library, &tried, &runner).map_err(|error| match error {
             DeployError::ArenaPlan(ArenaPlanError::NotFollowed { .. })
-                if is_other_each_time(request, case, &library, &runner, &plan) =>
+                if is_other_each_time(request, case, &library, &runner, plan) =>
             {
                 ArenaPlanError::OtherOrder.into()
             }
             error => error,
         })?;
         let (measured, code_bytes) = measured;
-        cases.push(report(case, &plan, &measured, code_bytes));
+        cases.push(report(case, plan, &measured, code_bytes));
     }
     let path = arena_plan_path(request.model);
     remat_files::write(&path, &text).map_err(|error| unwritten(&path, &error))?;
@@ -328,80 +320,6 @@ fn report(case: &ArenaCase, plan: &ArenaPlan, measured: &Measurement, code_bytes
         resident_first_bytes: measured.resident.map(|resident| resident.first),
         resident_later_bytes: measured.resident.and_then(|resident| resident.later),
     }
-}
-
-/// Where the buffers of a run lie.
-struct Places {
-    offsets: Vec<Option<u64>>,
-    block_bytes: u64,
-    /// Whether no block is smaller.
-    is_lowest: bool,
-}
-
-impl Places {
-    fn plan(&self, run: &RecordedRun, inputs: Vec<(String, Vec<i64>)>, threads: usize) -> ArenaPlan {
-        let buffer = |(recorded, &offset): (&RecordedBuffer, &Option<u64>)| PlannedBuffer {
-            bytes: recorded.bytes,
-            first: recorded.first,
-            last: recorded.last.unwrap_or(run.end),
-            offset,
-            is_output: recorded.last.is_none(),
-        };
-        ArenaPlan {
-            threads,
-            inputs,
-            block_bytes: self.block_bytes,
-            buffers: run.buffers.iter().zip(&self.offsets).map(buffer).collect(),
-        }
-    }
-}
-
-/// The buffers of a run in one block: with the outputs stacked at its start, or wherever they make it lower.
-fn placed(run: &RecordedRun, control: &SolveControl<'_>) -> Result<Places, DeployError> {
-    let stacked = place(run, true, control)?;
-    if stacked.is_lowest {
-        return Ok(stacked);
-    }
-    let free = place(run, false, control)?;
-    Ok(if free.block_bytes < stacked.block_bytes {
-        free
-    } else {
-        stacked
-    })
-}
-
-/// The same, one way or the other. With `stacks`, outputs lie at the start of the block, those that are live longest first.
-fn place(run: &RecordedRun, stacks: bool, control: &SolveControl<'_>) -> Result<Places, DeployError> {
-    let mut top = 0;
-    let buffer = |(place, recorded): (usize, &RecordedBuffer)| {
-        let bytes = recorded.bytes.next_multiple_of(ALIGNMENT);
-        let pinned = (stacks && recorded.last.is_none()).then_some(top);
-        top += if pinned.is_some() { bytes } else { 0 };
-        Buffer {
-            alignment: ALIGNMENT,
-            pinned,
-            ..Buffer::new(
-                place.to_string(),
-                bytes,
-                recorded.first..recorded.last.unwrap_or(run.end),
-            )
-        }
-    };
-    let file = BufferFile {
-        buffers: run.buffers.iter().enumerate().map(buffer).collect(),
-        hints: None,
-    };
-    let mut limited = SolveControl::new().time_limit(PLACING).seed(control.seed);
-    limited.cancel = control.cancel;
-    let placed = remat::place_buffers(&file, &Blocks::Lowest, &limited)?;
-    let block_bytes = placed.figures.as_ref().map_or(0, PlacementFigures::height);
-    let places = placed.outcome.placement.map(|placement| placement.places);
-    let places = places.unwrap_or_default().into_iter();
-    Ok(Places {
-        offsets: places.map(|place| place.map(|place| place.offset)).collect(),
-        block_bytes,
-        is_lowest: placed.outcome.certificate.bound >= block_bytes,
-    })
 }
 
 pub(crate) fn tell(control: &SolveControl<'_>, what: &str) {

@@ -1,0 +1,204 @@
+//! Offsets in a block for the buffers of runs.
+//!
+//! A run says which plan it follows by the sizes that it allocates, so where two plans begin with the same sizes, these buffers get the same
+//! offsets in both: it makes no difference then which of the two a run is thought to follow before they part.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use remat::place::BufferFile;
+use remat::verify::PlacementFigures;
+use remat_onnxruntime_arena::{ALIGNMENT, ArenaPlan, PlannedBuffer};
+use remat_onnxruntime_run::{RecordedBuffer, RecordedRun, Recording};
+use remat_plan::{Blocks, Buffer};
+use remat_solve::SolveControl;
+
+use super::{ArenaCase, tell};
+use crate::DeployError;
+
+/// Longest time to place the buffers of a run.
+const PLACING: Duration = Duration::from_secs(3);
+
+/// A plan for every run that was recorded in each of the cases.
+pub(super) fn plans(
+    cases: &[ArenaCase],
+    recorded: &[Recording],
+    control: &SolveControl<'_>,
+) -> Result<Vec<Vec<ArenaPlan>>, DeployError> {
+    // Runs of several cases and one after the other are often the same: they are placed once.
+    let mut runs: Vec<&RecordedRun> = Vec::new();
+    for run in recorded.iter().flat_map(|recording| &recording.runs) {
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+    // The first ones are free, and the block is as large as the largest plan, so those that need most come first.
+    runs.sort_by_cached_key(|run| Reverse(unplaced(run).load()));
+    let mut known: Vec<Placed<'_>> = Vec::new();
+    for run in runs {
+        tell(control, "the buffers are placed");
+        let beginnings = known.iter().map(|placed| placed.beginning_of(run));
+        let fixed = beginnings.max_by_key(|fixed| fixed.len()).unwrap_or_default();
+        known.push(placed(run, fixed, control)?);
+    }
+    let plans = |(case, recording): (&ArenaCase, &Recording)| {
+        let of = |run| {
+            let placed = known.iter().find(|placed| placed.run == run)?;
+            Some(placed.plan(recording.inputs.clone(), case.threads))
+        };
+        recording.runs.iter().filter_map(of).collect()
+    };
+    Ok(cases.iter().zip(recorded).map(plans).collect())
+}
+
+/// A run, and where its buffers lie.
+#[derive(Clone)]
+struct Placed<'r> {
+    run: &'r RecordedRun,
+    offsets: Vec<Option<u64>>,
+    block_bytes: u64,
+    /// Whether no block is smaller.
+    is_lowest: bool,
+}
+
+impl Placed<'_> {
+    /// The offsets of those buffers with which this run and another one begin.
+    fn beginning_of(&self, other: &RecordedRun) -> &[Option<u64>] {
+        let pairs = self.run.buffers.iter().zip(&other.buffers);
+        let same = pairs.take_while(|(one, other)| one.bytes == other.bytes).count();
+        self.offsets.get(..same).unwrap_or_default()
+    }
+
+    fn plan(&self, inputs: Vec<(String, Vec<i64>)>, threads: usize) -> ArenaPlan {
+        let mut plan = unplaced(self.run);
+        for (buffer, &offset) in plan.buffers.iter_mut().zip(&self.offsets) {
+            buffer.offset = offset;
+        }
+        ArenaPlan {
+            threads,
+            inputs,
+            block_bytes: self.block_bytes,
+            ..plan
+        }
+    }
+}
+
+/// The plan of a run, with all of its buffers at offset 0.
+fn unplaced(run: &RecordedRun) -> ArenaPlan {
+    let buffer = |recorded: &RecordedBuffer| PlannedBuffer {
+        bytes: recorded.bytes,
+        first: recorded.first,
+        last: recorded.last.unwrap_or(run.end),
+        offset: Some(0),
+        is_output: recorded.last.is_none(),
+    };
+    ArenaPlan {
+        threads: 1,
+        inputs: Vec::new(),
+        block_bytes: 0,
+        buffers: run.buffers.iter().map(buffer).collect(),
+    }
+}
+
+/// The buffers of a run in one block, the first ones at fixed offsets: with the outputs stacked at its start, or wherever they make it lower.
+fn placed<'r>(
+    run: &'r RecordedRun,
+    fixed: &[Option<u64>],
+    control: &SolveControl<'_>,
+) -> Result<Placed<'r>, DeployError> {
+    // Outputs may not lie where fixed buffers do.
+    let stacked = place(run, fixed, true, control).ok();
+    if let Some(stacked) = stacked.as_ref().filter(|stacked| stacked.is_lowest) {
+        return Ok(stacked.clone());
+    }
+    let free = place(run, fixed, false, control)?;
+    Ok(stacked
+        .filter(|stacked| stacked.block_bytes <= free.block_bytes)
+        .unwrap_or(free))
+}
+
+/// The same, one way or the other. With `stacks`, outputs lie at the start of the block, those that are live longest first.
+fn place<'r>(
+    run: &'r RecordedRun,
+    fixed: &[Option<u64>],
+    stacks: bool,
+    control: &SolveControl<'_>,
+) -> Result<Placed<'r>, DeployError> {
+    let mut top = 0;
+    let buffer = |(place, recorded): (usize, &RecordedBuffer)| {
+        let bytes = recorded.bytes.next_multiple_of(ALIGNMENT);
+        let stacked = (stacks && recorded.last.is_none()).then_some(top);
+        top += if stacked.is_some() { bytes } else { 0 };
+        Buffer {
+            alignment: ALIGNMENT,
+            pinned: fixed.get(place).copied().flatten().or(stacked),
+            ..Buffer::new(
+                place.to_string(),
+                bytes,
+                recorded.first..recorded.last.unwrap_or(run.end),
+            )
+        }
+    };
+    let file = BufferFile {
+        buffers: run.buffers.iter().enumerate().map(buffer).collect(),
+        hints: None,
+    };
+    let mut limited = SolveControl::new().time_limit(PLACING).seed(control.seed);
+    limited.cancel = control.cancel;
+    let placed = remat::place_buffers(&file, &Blocks::Lowest, &limited)?;
+    let block_bytes = placed.figures.as_ref().map_or(0, PlacementFigures::height);
+    let places = placed.outcome.placement.map(|placement| placement.places);
+    let places = places.unwrap_or_default().into_iter();
+    Ok(Placed {
+        run,
+        offsets: places.map(|place| place.map(|place| place.offset)).collect(),
+        block_bytes,
+        is_lowest: placed.outcome.certificate.bound >= block_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn recorded(buffers: &[(u64, u64, Option<u64>)]) -> Recording {
+        let buffer = |&(bytes, first, last)| RecordedBuffer { bytes, first, last };
+        let run = RecordedRun {
+            buffers: buffers.iter().map(buffer).collect(),
+            end: 8,
+            threads: 1,
+        };
+        Recording {
+            inputs: Vec::new(),
+            runs: vec![run],
+        }
+    }
+
+    #[test]
+    fn plans_that_begin_with_the_same_sizes_have_the_same_offsets_there() {
+        // Scratch of a kernel is larger where more threads take part.
+        let buffers = |scratch| {
+            [
+                (256, 0, Some(3)),
+                (512, 1, None),
+                (scratch, 2, Some(4)),
+                (512, 5, Some(7)),
+            ]
+        };
+        let cases = [1, 2, 4].map(|threads| ArenaCase {
+            dims: BTreeMap::new(),
+            threads,
+        });
+        let runs = [64, 2048, 512].map(|scratch| recorded(&buffers(scratch)));
+        let plans = plans(&cases, &runs, &SolveControl::new()).expect("they can be placed");
+        let offsets = |plan: &ArenaPlan| plan.buffers.iter().map(|buffer| buffer.offset).collect();
+        let all: Vec<Vec<Option<u64>>> = plans.iter().flatten().map(offsets).collect();
+        assert_eq!(all.len(), 3);
+        assert!(all.iter().all(|offsets| offsets[..2] == all[0][..2]), "{all:?}");
+        let most = plans.iter().flatten().map(|plan| plan.block_bytes).max();
+        assert_eq!(most, Some(256 + 512 + 2048));
+        assert_eq!(plans[2][0].threads, 4);
+    }
+}
