@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -50,6 +50,11 @@ test-wheel: setup
 test-mlir:
 	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir "-DREMAT_CARGO_PACKAGES=remat-plugin;remat-opt"
 	cmake --build target/mlir --target check-remat
+
+# The documentation as a site in target/site. A link that leads nowhere fails it.
+docs: setup
+	@if [ -x third_party/venv/bin/mkdocs ]; then NO_MKDOCS_2_WARNING=1 third_party/venv/bin/mkdocs build --strict --quiet; \
+		else echo "SKIPPED: MkDocs is not installed, the documentation is not built as a site"; fi
 
 # One target of docs/fuzzing.md under libFuzzer, from the seeds of the tests and what earlier runs found. Needs `cargo install cargo-fuzz`.
 fuzz:

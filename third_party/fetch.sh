@@ -16,7 +16,9 @@ have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
 maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
-if have_python && have_iree && have_maturin && have_llvm && have_browser; then
+docs_stamp=venv/.installed-docs
+have_docs() { [ -e "$docs_stamp" ] && cmp -s requirements-docs.txt "$docs_stamp"; }
+if have_python && have_iree && have_maturin && have_docs && have_llvm && have_browser; then
     exit 0
 fi
 
@@ -93,4 +95,14 @@ fetch_maturin() {
 }
 if ! have_maturin && ! fetch_maturin; then
     echo "third_party/fetch.sh: there is no wheel of maturin for this machine; the Python package is neither built nor tested." >&2
+fi
+
+# Builds the documentation as a site.
+fetch_docs() {
+    download_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-docs.txt || return 1
+    install_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-docs.txt || return 1
+    cp requirements-docs.txt "$docs_stamp"
+}
+if ! have_docs && ! fetch_docs; then
+    echo "third_party/fetch.sh: MkDocs cannot be installed from here; the documentation is not built as a site." >&2
 fi

@@ -7,6 +7,7 @@ import subprocess
 
 import models
 import pytest
+import wheel
 from matrix_cases import matrix
 from matrix_lab import Lab
 
@@ -67,3 +68,24 @@ def lab(request, remat_opt, tmp_path_factory):
     with Lab(remat_opt, tmp_path_factory.mktemp("matrix"), os.cpu_count()) as lab:
         lab.prepare(wanted)
         yield lab
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory):
+    """The wheel in an empty environment."""
+    packages = ["networkx", "ray", "nbclient", "ipykernel"]
+    pinned = [package for package in packages if list(wheel.PINNED.glob(f"{package}-*.whl"))]
+    return wheel.Environment(tmp_path_factory.mktemp("wheel") / "venv", *pinned)
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """A graph whose search does not end by itself."""
+    count = 400
+    nodes = [{"id": str(at), "cost_ram": 1 + at * 7919 % 100, "cost_cpu": 1 + at * 104729 % 50} for at in range(count)]
+    links = [{"source": str(before), "target": str(at)} for at in range(1, count) for before in {at - 1, at * 31 % at, at // 2}]
+    path = tmp_path_factory.mktemp("large") / "large.json"
+    path.write_text(
+        json.dumps({"directed": True, "multigraph": False, "graph": {"name": "large"}, "nodes": nodes, "links": links})
+    )
+    return path

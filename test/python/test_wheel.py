@@ -1,62 +1,19 @@
 """The wheel, installed into an empty environment: the API, the command line, and what goes wrong."""
 
 import json
-import os
 import pathlib
 import signal
-import subprocess
-import sys
 import time
 
 import models
 import pytest
+import wheel
 
-WHEELS = sorted((models.ROOT / "target" / "test-wheels").glob("remat_opt-*.whl"))
-PINNED = models.ROOT / "third_party" / "wheels"
 MODEL = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
 SMALL = models.ROOT / "test" / "models" / "mlp_tiny_train.onnx"
 GRAPH = models.ROOT / "test" / "cli" / "training_chain.json"
 
-REQUIRED = "wheel" in os.environ.get("REMAT_TESTS_REQUIRE", "").split(",")
-
-pytestmark = pytest.mark.skipif(
-    not WHEELS and not REQUIRED, reason="there is no wheel: `make test-wheel` builds it where maturin can be installed"
-)
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """Runs the interpreter of an environment that holds the wheel and what it depends on."""
-    folder = tmp_path_factory.mktemp("wheel") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    python = folder / "bin" / "python"
-    pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-index", "--find-links", PINNED]
-    subprocess.run([*pip, WHEELS[-1], "networkx"], check=True)
-    # The library has to be found in the environment of the interpreter, and nowhere else.
-    hidden = ("REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH")
-    variables = {name: value for name, value in os.environ.items() if name not in hidden}
-    return Environment(folder / "bin", {**variables, "PATH": "/usr/bin:/bin"})
-
-
-class Environment:
-    def __init__(self, folder, variables):
-        self.folder, self.variables = folder, variables
-
-    def start(self, program, *arguments, **keywords):
-        line = [str(self.folder / program), *map(str, arguments)]
-        return subprocess.Popen(line, env=self.variables, text=True, stdout=-1, stderr=-1, **keywords)
-
-    def run(self, program, *arguments, status=0, **keywords):
-        process = self.start(program, *arguments, **keywords)
-        out, err = process.communicate()
-        assert process.returncode == status, err
-        return out
-
-    def python(self, code, *arguments, **keywords):
-        """What a program prints as JSON in its last line."""
-        return json.loads(
-            self.run("python", "-c", "import json, sys, remat_opt\n" + code, *arguments, **keywords).splitlines()[-1]
-        )
+pytestmark = wheel.is_there
 
 
 def test_the_main_job_gives_a_model_of_less_memory_with_the_same_bits(environment, tmp_path):
@@ -132,19 +89,21 @@ def test_the_program_and_the_module_are_one_command_line(environment, tmp_path):
     assert environment.run("remat-opt", "no-such-model.onnx", status=2) == ""
 
 
-def test_models_are_inspected_verified_and_swept(environment):
+def test_models_are_inspected_verified_and_swept(environment, tmp_path):
     found = environment.python(
         """
 import pickle
 report = remat_opt.inspect(sys.argv[1])
-result = remat_opt.optimize(sys.argv[1], "80%", time_limit=3, target="onnx", measure=False)
-checked = remat_opt.verify(sys.argv[1], result.plan)
-front = remat_opt.sweep(sys.argv[1], ["90%", 0.8], time_limit=1, seed=1)
+result = remat_opt.optimize(sys.argv[1], "80%", time_limit=3, target="onnx", measure=False, page="optimized.html")
+checked = remat_opt.verify(sys.argv[1], result.plan, page="verified.html")
+front = remat_opt.sweep(sys.argv[1], ["90%", 0.8], time_limit=1, seed=1, page="front.html")
 again = pickle.loads(pickle.dumps(front))
 print(json.dumps({"inspect": report, "html": report._repr_html_(), "verify": checked, "chart": checked.chart[:4],
     "front": [point["budget"] for point in again["points"]], "drawing": "<svg" in again._repr_html_(), "plan": result.plan.peak_bytes}))""",
         SMALL,
+        cwd=tmp_path,
     )
+    assert all("mlp_tiny_train" in (tmp_path / f"{page}.html").read_text() for page in ("optimized", "verified", "front"))
     assert found["inspect"]["format"] == "remat-inspect/1"
     assert found["inspect"]["peak_bytes"] == max(moment["during"] for moment in found["inspect"]["timeline"])
     assert "<svg" in found["html"]
@@ -273,19 +232,6 @@ print(json.dumps(remat_opt.place([(0, 1, 1)]).height))
 """
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory):
-    """A graph whose search does not end by itself."""
-    count = 400
-    nodes = [{"id": str(at), "cost_ram": 1 + at * 7919 % 100, "cost_cpu": 1 + at * 104729 % 50} for at in range(count)]
-    links = [{"source": str(before), "target": str(at)} for at in range(1, count) for before in {at - 1, at * 31 % at, at // 2}]
-    path = tmp_path_factory.mktemp("large") / "large.json"
-    path.write_text(
-        json.dumps({"directed": True, "multigraph": False, "graph": {"name": "large"}, "nodes": nodes, "links": links})
-    )
-    return path
-
-
 def test_ctrl_c_ends_a_call_within_a_second_and_the_next_call_works(environment, large):
     process = environment.start("python", "-c", "import json, sys, remat_opt\n" + LONG, large)
     assert process.stdout.readline() == "begun\n"
@@ -362,14 +308,14 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 def test_the_wheel_is_typed_and_holds_no_debug_information(environment):
     import zipfile
 
-    with zipfile.ZipFile(WHEELS[-1]) as wheel:
-        names = wheel.namelist()
-        native = next(info for info in wheel.infolist() if "_native" in info.filename and info.filename.endswith(".so"))
-        metadata = wheel.read(next(name for name in names if name.endswith("METADATA"))).decode()
-        content = wheel.read(native)
+    with zipfile.ZipFile(wheel.BUILT[-1]) as content:
+        names = content.namelist()
+        native = next(info for info in content.infolist() if "_native" in info.filename and info.filename.endswith(".so"))
+        metadata = content.read(next(name for name in names if name.endswith("METADATA"))).decode()
+        library = content.read(native)
     assert {"remat_opt/py.typed", "remat_opt/_native.pyi"} <= set(names)
     assert "abi3" in native.filename
-    assert b"\0.debug_info\0" not in content
+    assert b"\0.debug_info\0" not in library
     for line in ("Name: remat-opt", "License-Expression: Apache-2.0", "Provides-Extra: proofs"):
         assert line in metadata
     assert all(pathlib.PurePosixPath(name).parts[0].startswith("remat_opt") for name in names)

@@ -10,7 +10,7 @@ Intermediate results that are expensive to keep and cheap to make again are drop
 the same, bit for bit; peaks are predicted, then measured in
 ONNX Runtime; every plan is replayed by an independent checker.
 
-- Models: `optimize`, `inspect`, `verify`, `sweep`, `max_batch`.
+- Models: `optimize`, `inspect`, `verify`, `sweep`, `max_batch`; many at once: `sweep_many`.
 - Graphs, for research: `Problem` and `solve`; buffers in one block: `place`.
 - Everything that goes wrong is a `RematError`.
 
@@ -21,6 +21,7 @@ models in nanoseconds, of graphs in the unit of the graph.
 """
 
 from . import _environment as _environment
+from ._many import Job, Jobs, sweep_many
 from ._models import inspect, max_batch, sweep, verify
 from ._native import VERSION as __version__
 from ._optimize import Result, optimize
@@ -43,6 +44,8 @@ from .errors import (
 __all__ = [
     "InfeasibleError",
     "InternalError",
+    "Job",
+    "Jobs",
     "LimitError",
     "ModelError",
     "Placement",
@@ -62,5 +65,6 @@ __all__ = [
     "place",
     "solve",
     "sweep",
+    "sweep_many",
     "verify",
 ]

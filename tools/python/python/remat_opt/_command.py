@@ -73,7 +73,7 @@ def budget(value: str | int | float) -> str:
 
 def share(value: Share) -> str:
     """A part of 1, exact to a millionth."""
-    return value if isinstance(value, str) else f"{100 * value:.4f}%"
+    return value if isinstance(value, str) else f"{100 * value:.4f}".rstrip("0").rstrip(".") + "%"
 
 
 def seconds(value: Seconds) -> str:

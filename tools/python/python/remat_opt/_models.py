@@ -54,6 +54,7 @@ def verify(
     model: Input,
     other: Plan | Model,
     *,
+    page: str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
@@ -63,6 +64,7 @@ def verify(
     Args:
         model: The original, or a `Problem`.
         other: A `Plan` (or the path of one, `.json` or `.sched`), or the rewritten model.
+        page: Where to write what was found as a page for a browser, `.html`.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
         options: Further options of `remat-opt verify`.
         progress: Called now and then with a `Progress`.
@@ -91,7 +93,7 @@ def verify(
             "verify",
             _input(model, place),
             second,
-            *command.options(svg=chart if is_plan else None),
+            *command.options(svg=chart if is_plan else None, report=page and path_of(page)),
         ]
         report = Report(command.call([*arguments, *command.assigned("dim", dims), *options], progress))
         report.chart = _drawing(chart)
@@ -103,6 +105,7 @@ def sweep(
     budgets: str | Sequence[str | int | float] = "90%..50%:10%,min",
     *,
     output: str | os.PathLike[str] | None = None,
+    page: str | os.PathLike[str] | None = None,
     time_limit: Seconds = 10.0,
     total_time_limit: Seconds | None = None,
     solver: str = "auto",
@@ -121,6 +124,7 @@ def sweep(
         budgets: Shares (`"80%"`, `0.8`), ranges of shares (`"90%..50%:5%"`), bytes (`512 << 20`, `"512MiB"`),
             `"min"`; as a list, or in one text with commas.
         output: Where to keep the front with all its plans, as JSON; a file that is there is continued.
+        page: Where to write the front as a page for a browser, `.html`.
         time_limit: Seconds to search for one budget.
         total_time_limit: Seconds for all of them.
         solver: A solver of `docs/solvers`.
@@ -153,6 +157,7 @@ def sweep(
                 budgets=budgets, solver=solver, fission=fission, seed=seed, threads=threads, step_limit=step_limit
             ),
             *command.options(time_limit=command.seconds(time_limit), svg=chart, output=output and path_of(output)),
+            *command.options(report=page and path_of(page)),
             *command.options(total_time_limit=None if total_time_limit is None else command.seconds(total_time_limit)),
             *command.assigned("dim", dims),
             *options,

@@ -27,6 +27,7 @@ def optimize(
     budget: str | int | float = "70%",
     *,
     output: str | os.PathLike[str] | None = None,
+    page: str | os.PathLike[str] | None = None,
     target: Literal["ort", "onnx"] = "ort",
     max_overhead: Share | None = None,
     fission: Literal["off", "exact", "any"] | None = None,
@@ -56,6 +57,8 @@ def optimize(
             `"min"` (the lowest that is found), `"auto"` (the lowest whose added
             time is estimated to stay within `max_overhead`, or 5 %) or `"none"`.
         output: Where to write the model, `.onnx`. Without it the files live as long as the result.
+        page: Where to write the report as a page for a browser, `.html`: memory over the steps before and after, what
+            is computed again, the block.
         target: `"ort"`: ONNX Runtime, whose memory is simulated and measured. `"onnx"`: any runtime that follows the
             order of the file.
         max_overhead: Time that may be added, as a share: `0.05`, `"5%"`.
@@ -110,6 +113,7 @@ def optimize(
         *command.options(
             profile=profile, level=level, arena_plan=arena_plan, settings=settings, no_measure=not measure
         ),
+        *command.options(report=page and path_of(page)),
         *command.assigned("dim", dims),
         *command.assigned("size", sizes),
         *options,

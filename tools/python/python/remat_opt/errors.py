@@ -97,3 +97,23 @@ def _class(kind: str, about: str | None, document: dict[str, Any]) -> type[Remat
         "interrupted": LimitError,
     }
     return classes.get(kind, RematError)
+
+
+def fields(error: RematError) -> dict[str, Any]:
+    """An exception as an object that JSON takes."""
+    return {
+        "type": type(error).__name__,
+        "message": str(error.args[0]),
+        "kind": error.kind,
+        "node": error.op,
+        "help": error.help,
+        "details": error.details,
+    }
+
+
+def from_fields(document: dict[str, Any]) -> RematError:
+    """The exception of such an object."""
+    known: dict[str, type[RematError]] = {one.__name__: one for one in RematError.__subclasses__()}
+    return known.get(document["type"], RematError)(
+        document["message"], document["kind"], document["node"], document["help"], document["details"]
+    )

@@ -1,0 +1,101 @@
+"""Examples, notebooks, the action's step and the documentation, as users have them: with the wheel."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import models
+import pytest
+import wheel
+
+pytestmark = wheel.is_there
+
+EXAMPLES = models.ROOT / "examples"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+MODEL = models.ROOT / "test" / "models" / "unet_tiny_train.onnx"
+
+RUN = """
+import nbclient, nbformat
+book = nbformat.read(sys.argv[1], 4)
+nbclient.NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}}).execute()
+shown = [sorted(output.get("data", {})) for cell in book.cells for output in cell.get("outputs", [])]
+print(json.dumps([shown, sum("text/html" in kinds for kinds in shown)]))
+"""
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_it_finds(environment, notebook):
+    if not list(wheel.PINNED.glob("nbclient-*.whl")):
+        pytest.skip("there is no wheel of nbclient for this machine")
+    assert not [cell for cell in json.loads(notebook.read_text())["cells"] if cell.get("outputs")], "outputs are not kept"
+    _, tables = environment.python(RUN, notebook, EXAMPLES)
+    assert tables >= 3
+
+
+def test_the_example_of_many_models_goes_on_where_it_ended(environment, tmp_path):
+    folder = tmp_path / "models" / "below"
+    folder.mkdir(parents=True)
+    shutil.copy(models.ROOT / "test" / "models" / "mlp_tiny_train.onnx", folder)
+    line = [EXAMPLES / "sweep_many.py", tmp_path / "models", tmp_path / "jobs", "--budgets", "80%,1000", "--time-limit", "2"]
+    first = environment.run("python", *line)
+    assert "below/mlp_tiny_train.onnx 80% done" in first
+    assert "no plan can meet the budget" in first
+    assert "below/mlp_tiny_train.onnx,1000,," in first.splitlines()
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "jobs").iterdir()}
+    assert len(files) == 2
+    assert environment.run("python", *line) == first
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "jobs").iterdir()} == files
+
+
+@pytest.mark.parametrize(("budget", "status"), [("80%", 0), ("1KiB", 1)])
+def test_the_step_of_the_action_writes_outputs_and_a_summary(environment, tmp_path, budget, status):
+    step = models.ROOT / "tools" / "python" / "action" / "run.py"
+    given = {
+        "MODEL": str(MODEL),
+        "OUTPUT": str(tmp_path / "small.onnx"),
+        "BUDGET": budget,
+        "ARGUMENTS": "--time-limit 3s --fission off",
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+    }
+    done = subprocess.run(
+        [environment.folder / "python", step],
+        env={**environment.variables, **given},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    if status:
+        assert done.stdout.startswith("::error title=remat-opt::")
+        assert "dec.dx" in done.stdout
+        assert not (tmp_path / "small.onnx").exists()
+        return
+    outputs = dict(line.split("=", 1) for line in (tmp_path / "outputs").read_text().splitlines())
+    assert outputs["model"] == given["OUTPUT"]
+    assert int(outputs["peak-bytes"]) == json.loads((tmp_path / "small.json").read_text())["peak_bytes"]
+    assert (tmp_path / "small.html").exists()
+    assert "peak of the plan" in (tmp_path / "summary").read_text()
+
+
+def test_the_action_names_the_step_and_its_outputs():
+    yaml = pytest.importorskip("yaml")
+    action = yaml.safe_load((models.ROOT / "action.yml").read_text())
+    step = (models.ROOT / "tools" / "python" / "action" / "run.py").read_text()
+    assert "tools/python/action/run.py" in action["runs"]["steps"][-1]["run"]
+    assert all(f'environment["{name}"]' in step.replace("'", '"') for name in action["runs"]["steps"][-1]["env"])
+    assert all(f'"{name}"' in step for name in action["outputs"])
+    assert all(output["value"] == f"${{{{ steps.run.outputs.{name} }}}}" for name, output in action["outputs"].items())
+
+
+def test_the_documentation_is_a_site_without_broken_links(tmp_path):
+    program = os.path.join(os.path.dirname(sys.executable), "mkdocs")
+    if not os.path.exists(program):
+        pytest.skip("MkDocs is not installed")
+    line = [program, "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"]
+    built = subprocess.run(line, cwd=models.ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    page = (tmp_path / "site" / "api.html").read_text()
+    assert all(name in page for name in ("sweep_many", "RayExecutor", "InfeasibleError"))
