@@ -74,7 +74,7 @@ def lab(request, remat_opt, tmp_path_factory):
 def environment(tmp_path_factory):
     """The wheel in an empty environment."""
     packages = ["networkx", "ray", "nbclient", "ipykernel"]
-    pinned = [package for package in packages if list(wheel.PINNED.glob(f"{package}-*.whl"))]
+    pinned = [package for package in packages if wheel.is_pinned(package)]
     return wheel.Environment(tmp_path_factory.mktemp("wheel") / "venv", *pinned)
 
 

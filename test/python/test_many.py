@@ -121,7 +121,7 @@ except KeyboardInterrupt:
 
 
 def test_two_workers_of_a_cluster_share_the_jobs(environment, tmp_path):
-    if not list(wheel.PINNED.glob("ray-*.whl")):
+    if not wheel.is_pinned("ray"):
         pytest.skip("there is no wheel of Ray for this machine")
     found = environment.python(
         SHOW

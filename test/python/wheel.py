@@ -18,6 +18,11 @@ is_there = pytest.mark.skipif(
 )
 
 
+def is_pinned(package):
+    """Whether there is a wheel of a package, or has to be."""
+    return REQUIRED or any(PINNED.glob(f"{package}-*.whl"))
+
+
 class Environment:
     """Programs of an environment that holds the wheel and what it depends on."""
 

@@ -167,10 +167,12 @@ pub fn plan_arena(
     let runner = host.runner(request.limits);
     let record = |case: &ArenaCase| {
         tell(control, "a run is recorded");
-        record(&runner, request.model, &request.settings(case, &library, None))
+        let recording = record(&runner, request.model, &request.settings(case, &library, None))?;
+        Ok((case.threads, recording))
     };
-    let recorded: Result<Vec<Recording>, RuntimeError> = request.cases.iter().map(record).collect();
-    let plans = plans(request.cases, &recorded?, control)?;
+    let recorded: Result<Vec<(usize, Recording)>, RuntimeError> = request.cases.iter().map(record).collect();
+    tell(control, "the buffers are placed");
+    let plans = plans(&recorded?, control)?;
     let mut file = ArenaPlanFile {
         model: hash(request.model)?,
         runtime: host.version.clone(),

@@ -13,21 +13,19 @@ use remat_onnxruntime_run::{RecordedBuffer, RecordedRun, Recording};
 use remat_plan::{Blocks, Buffer};
 use remat_solve::SolveControl;
 
-use super::{ArenaCase, tell};
 use crate::DeployError;
 
 /// Longest time to place the buffers of a run.
 const PLACING: Duration = Duration::from_secs(3);
 
-/// A plan for every run that was recorded in each of the cases.
+/// A plan for every run of these recordings, each made with so many threads.
 pub(super) fn plans(
-    cases: &[ArenaCase],
-    recorded: &[Recording],
+    recorded: &[(usize, Recording)],
     control: &SolveControl<'_>,
 ) -> Result<Vec<Vec<ArenaPlan>>, DeployError> {
     // Runs of several cases and one after the other are often the same: they are placed once.
     let mut runs: Vec<&RecordedRun> = Vec::new();
-    for run in recorded.iter().flat_map(|recording| &recording.runs) {
+    for run in recorded.iter().flat_map(|(_, recording)| &recording.runs) {
         if !runs.contains(&run) {
             runs.push(run);
         }
@@ -36,19 +34,18 @@ pub(super) fn plans(
     runs.sort_by_cached_key(|run| Reverse(unplaced(run).load()));
     let mut known: Vec<Placed<'_>> = Vec::new();
     for run in runs {
-        tell(control, "the buffers are placed");
         let beginnings = known.iter().map(|placed| placed.beginning_of(run));
         let fixed = beginnings.max_by_key(|fixed| fixed.len()).unwrap_or_default();
         known.push(placed(run, fixed, control)?);
     }
-    let plans = |(case, recording): (&ArenaCase, &Recording)| {
+    let plans = |(threads, recording): &(usize, Recording)| {
         let of = |run| {
             let placed = known.iter().find(|placed| placed.run == run)?;
-            Some(placed.plan(recording.inputs.clone(), case.threads))
+            Some(placed.plan(recording.inputs.clone(), *threads))
         };
         recording.runs.iter().filter_map(of).collect()
     };
-    Ok(cases.iter().zip(recorded).map(plans).collect())
+    Ok(recorded.iter().map(plans).collect())
 }
 
 /// A run, and where its buffers lie.
@@ -159,8 +156,6 @@ fn place<'r>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn recorded(buffers: &[(u64, u64, Option<u64>)]) -> Recording {
@@ -187,12 +182,8 @@ mod tests {
                 (512, 5, Some(7)),
             ]
         };
-        let cases = [1, 2, 4].map(|threads| ArenaCase {
-            dims: BTreeMap::new(),
-            threads,
-        });
-        let runs = [64, 2048, 512].map(|scratch| recorded(&buffers(scratch)));
-        let plans = plans(&cases, &runs, &SolveControl::new()).expect("they can be placed");
+        let runs = [(1, 64), (2, 2048), (4, 512)].map(|(threads, scratch)| (threads, recorded(&buffers(scratch))));
+        let plans = plans(&runs, &SolveControl::new()).expect("they can be placed");
         let offsets = |plan: &ArenaPlan| plan.buffers.iter().map(|buffer| buffer.offset).collect();
         let all: Vec<Vec<Option<u64>>> = plans.iter().flatten().map(offsets).collect();
         assert_eq!(all.len(), 3);
