@@ -370,9 +370,21 @@ impl<'g> Writer<'g> {
         ranges: Vec<Range<u64>>,
     ) -> Result<TensorId, FissionError> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let mut lists = [
+            vec![number(bounds.start)],
+            vec![number(bounds.end)],
+            vec![number(axis as u64)],
+        ];
+        // ONNX Runtime makes one `Split` of slices along one axis that make up a tensor (`GatherSliceToSplitFusion`), whose results are all there
+        // at once. It leaves slices alone that state a second axis, even all of it.
+        if let Some(other) = (0..ranges.len()).find(|&other| other != axis) {
+            for (list, value) in lists.iter_mut().zip([0, i64::MAX, number(other as u64)]) {
+                list.push(value);
+            }
+        }
         let mut inputs = vec![Some(source)];
-        for value in [number(bounds.start), number(bounds.end), number(axis as u64)] {
-            inputs.push(Some(self.constant(&Integers::list(vec![value]))?));
+        for list in lists {
+            inputs.push(Some(self.constant(&Integers::list(list))?));
         }
         let placement = if self.transfer.is_constant(source) {
             Placement::Constant
