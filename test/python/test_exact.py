@@ -394,3 +394,24 @@ def test_permitted_tiles_have_the_bits_of_the_whole(family, exact_tiles, tmp_pat
                 if outputs(whole, level, threads, feed) != outputs(tiled, level, threads, feed):
                     other.append((seed, axis, tiles, level, threads))
     assert not other, f"{len(other)} of {len(permitted) * len(LEVELS) * len(THREADS)} have other bits: {other[:12]}"
+
+
+@pytest.mark.parametrize("axis", ["channels", "rows", "columns"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_slices_that_make_up_a_tensor_stay_slices(axis, level, exact_tiles, tmp_path):
+    maker = Maker(0)
+    read = maker.node("Relu", maker.image(1, 8, 16, 16))
+    maker.node("Add", maker.node("Sigmoid", read), maker.node("Exp", read))
+    whole, tiled, loaded = (str(tmp_path / f"{name}.onnx") for name in ("whole", "tiled", "loaded"))
+    model = maker.model(maker.nodes[-1].output[0])
+    onnx.save(model, whole)
+    answer = subprocess.run([exact_tiles], input=f"{whole} {axis} 4 carry 1 {tiled}", capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "yes"
+    slices = [node for node in onnx.load(tiled).graph.node if node.op_type == "Slice"]
+    assert len(slices) >= 4
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = loaded
+    options.log_severity_level = 3
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    onnxruntime.InferenceSession(tiled, options, ["CPUExecutionProvider"])
+    assert "Split" not in {node.op_type for node in onnx.load(loaded).graph.node}
