@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures as futures
+import functools
 import hashlib
 import json
 import os
@@ -125,11 +126,10 @@ def sweep_many(
     folder = None if output is None else path_of(output)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    tasks = [
-        _Task(name, model, command.budget(budget), arguments, folder)
-        for name, model in _named(models)
-        for budget in budgets
-    ]
+    tasks = []
+    for name, model in _named(models):
+        content = b"" if folder is None else _content(model)
+        tasks += [_Task(name, model, content, command.budget(budget), arguments, folder) for budget in budgets]
     done: dict[int, Job] = {}
     waiting = []
     for place, task in enumerate(tasks):
@@ -205,10 +205,12 @@ def _name(model: Input, place: int) -> str:
 class _Task:
     name: str
     model: Input
+    content: bytes
     budget: str
     arguments: Mapping[str, Any]
     folder: pathlib.Path | None
 
+    @functools.cached_property
     def path(self) -> pathlib.Path | None:
         """The file of its result."""
         if self.folder is None:
@@ -216,12 +218,12 @@ class _Task:
         readable = re.sub(r"[^A-Za-z0-9._%-]+", "_", f"{self.name}-{self.budget}")[:_LONGEST]
         asked = json.dumps([self.name, self.budget, sorted(self.arguments.items())], default=str)
         digest = hashlib.blake2b(asked.encode())
-        digest.update(_content(self.model))
+        digest.update(self.content)
         return self.folder / f"{readable}-{digest.hexdigest()[:_DIGITS]}.json"
 
     def earlier(self) -> Job | None:
         """What an earlier call found."""
-        path = self.path()
+        path = self.path
         if path is None or not path.exists():
             return None
         try:
@@ -236,7 +238,7 @@ class _Task:
         report = document.get("report")
         error = None if report is not None else errors.from_fields(document["error"])
         kept = None if report is None else Report(report)
-        return Job(self.name, self.budget, kept, error, attempts, self.path())
+        return Job(self.name, self.budget, kept, error, attempts, self.path)
 
     def outcome(self, future: futures.Future[dict[str, Any]], attempt: int) -> tuple[Job, bool]:
         """The job as it ended, and whether it would end so again."""
@@ -245,13 +247,13 @@ class _Task:
         except Exception as error:
             # Whatever an executor raises for a worker that it lost.
             lost = LimitError(f"the job ended without a result: {type(error).__name__}: {error}", "limit")
-            return Job(self.name, self.budget, None, lost, attempt, self.path()), False
+            return Job(self.name, self.budget, None, lost, attempt, self.path), False
         job = self._job(document, attempt)
         return job, not isinstance(job.error, (LimitError, InternalError))
 
     def keep(self, job: Job) -> None:
         """Writes the result; whole or not at all."""
-        path = self.path()
+        path = self.path
         if path is None:
             return
         document = {
