@@ -107,7 +107,7 @@ print(json.dumps([shown(jobs), str(jobs[0].error)]))""",
 def test_ctrl_c_ends_it_and_what_is_done_stays(environment, large, tmp_path):
     code = """
 try:
-    remat_opt.sweep_many({"short": sys.argv[1], "long": sys.argv[2]}, ["min"], output=sys.argv[3], workers=2, solver="search",
+    remat_opt.sweep_many({"short": sys.argv[1], "long": sys.argv[2]}, ["30%"], output=sys.argv[3], workers=2, solver="search",
         time_limit=600, step_limit=10**12, progress=lambda job: print("begun", flush=True), threads=1)
 except KeyboardInterrupt:
     print("ended", flush=True)
