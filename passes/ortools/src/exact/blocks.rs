@@ -32,6 +32,7 @@
 use std::collections::BTreeSet;
 
 use remat_plan::{NodeId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use typed_index_collections::{TiVec, ti_vec};
 
 use crate::gap::candidates;
@@ -481,17 +482,25 @@ impl<'a> Builder<'a> {
         let here = std::mem::take(&mut self.blocks[block]);
         let left = self.budget - here.through;
         let sum: i64 = here.maybe.iter().map(|&(value, _)| instance.bytes(value)).sum();
+        // Thousands of values pass a block of a large graph, and as many nodes may run in it again.
+        let surely: FxHashSet<ValueId> = here.surely.iter().copied().collect();
+        let place: FxHashMap<ValueId, usize> = (0..)
+            .zip(&here.maybe)
+            .map(|(place, &(value, _))| (value, place))
+            .collect();
         let mut all: Option<Variable> = None;
         for &(node, variable) in &self.again[block] {
             let needs = instance.needs(node);
-            let needed = needs.iter().filter(|&value| !here.surely.contains(value));
+            let needed = needs.iter().filter(|&value| !surely.contains(value));
             let needed: i64 = needed.map(|&value| instance.bytes(value)).sum();
             let own = needed + instance.bytes_of_run(node);
-            let both: Vec<(Variable, i64)> = here
-                .maybe
-                .iter()
-                .filter(|(value, _)| needs.contains(value))
-                .map(|&(value, through)| (through, -instance.bytes(value)))
+            let mut places: Vec<usize> = needs.iter().filter_map(|value| place.get(value).copied()).collect();
+            places.sort_unstable();
+            places.dedup();
+            let both: Vec<(Variable, i64)> = places
+                .into_iter()
+                .map(|place| here.maybe[place])
+                .map(|(value, through)| (through, -instance.bytes(value)))
                 .collect();
             let others = sum + both.iter().map(|&(_, bytes)| bytes).sum::<i64>();
             if others + own <= left {
