@@ -2,7 +2,12 @@
 
 import json
 import pathlib
+import posixpath
+import re
 import signal
+import subprocess
+import sys
+import tarfile
 import time
 
 import models
@@ -319,3 +324,20 @@ def test_the_wheel_is_typed_and_holds_no_debug_information(environment):
     for line in ("Name: remat-opt", "License-Expression: Apache-2.0", "Provides-Extra: proofs"):
         assert line in metadata
     assert all(pathlib.PurePosixPath(name).parts[0].startswith("remat_opt") for name in names)
+
+
+def test_the_archive_of_sources_holds_every_file_that_its_sources_include(tmp_path):
+    maturin = pathlib.Path(sys.executable).with_name("maturin")
+    subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=models.ROOT, check=True)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = set(archive.getnames())
+        sources = {name: archive.extractfile(name).read().decode() for name in names if name.endswith(".rs")}
+    included = re.compile(r'include_(?:str|bytes)!\("([^"]+)"\)')
+    wanted = {
+        posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+        for name, text in sources.items()
+        if "/tests/" not in name and not name.endswith("_tests.rs")
+        for path in included.findall(text.split("#[cfg(test)]")[0])
+    }
+    assert any("uplot" in path for path in wanted)
+    assert not wanted - names
