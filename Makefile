@@ -93,10 +93,10 @@ bench-ort: setup
 	$(PYTHON) test/models/generate_matrix.py target/models
 	$(BENCH) ort target/models --dim batch=8192 $(ORT_EFFORT) --mark ort-generated $(if $(WRITE),--write docs/ort-benchmarks.md)
 
-# What ONNX Runtime takes for models whole and in tiles: the models in the folder MODELS=DIR, those of this repository without it. WRITE=1 puts the
-# table into docs/fission.md.
+# What ONNX Runtime takes for models whole and in tiles: the models in the folder MODELS=DIR, those of this repository without it, with these values of
+# symbolic dimensions (DIMS="batch=4 seq=256"). WRITE=1 puts the table into docs/fission.md.
 bench-fission: setup
-	$(BENCH) fission $(or $(MODELS),$(wildcard ../shared/models),test/models) --time $(or $(TIME),60s) --format markdown $(if $(WRITE),--write docs/fission.md)
+	$(BENCH) fission $(or $(MODELS),$(wildcard ../shared/models),test/models) --time $(or $(TIME),60s) $(addprefix --dim ,$(DIMS)) --format markdown $(if $(WRITE),--write docs/fission.md)
 
 # Every model below the folders ZOO=DIRS, one row each, whatever becomes of it. WRITE=1 puts the tables into docs/zoo.md. TIME and LIMIT are seconds to
 # search and measure, and until the process of a model is killed; AGAIN=1 makes rows again that are there.

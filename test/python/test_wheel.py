@@ -230,7 +230,7 @@ plan = None
 def progress(now):
     print("begun", flush=True)
 try:
-    remat_opt.solve(sys.argv[1], "min", time_limit=600, solver="search", step_limit=10**12, progress=progress)
+    remat_opt.solve(sys.argv[1], "30%", time_limit=600, solver="search", step_limit=10**12, progress=progress)
 except KeyboardInterrupt:
     pass
 print(json.dumps(remat_opt.place([(0, 1, 1)]).height))

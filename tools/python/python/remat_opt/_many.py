@@ -127,7 +127,9 @@ def sweep_many(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     tasks = []
-    for name, model in _named(models):
+    for name, given in _named(models):
+        # Executors may work in other folders.
+        model = path_of(given) if isinstance(given, (str, os.PathLike)) else given
         content = b"" if folder is None else _content(model)
         tasks += [_Task(name, model, content, command.budget(budget), arguments, folder) for budget in budgets]
     done: dict[int, Job] = {}

@@ -36,7 +36,9 @@ pub(super) fn plans(
     for run in runs {
         let beginnings = known.iter().map(|placed| placed.beginning_of(run));
         let fixed = beginnings.max_by_key(|fixed| fixed.len()).unwrap_or_default();
-        known.push(placed(run, fixed, control)?);
+        // Buffers that are alive together here but not in the other run cannot lie where that has them.
+        let found = placed(run, fixed, control).or_else(|_| placed(run, &[], control))?;
+        known.push(found);
     }
     let plans = |(threads, recording): &(usize, Recording)| {
         let of = |run| {
@@ -191,5 +193,16 @@ mod tests {
         let most = plans.iter().flatten().map(|plan| plan.block_bytes).max();
         assert_eq!(most, Some(256 + 512 + 2048));
         assert_eq!(plans[2][0].threads, 4);
+    }
+
+    #[test]
+    fn a_run_that_cannot_agree_with_the_one_before_is_placed_by_itself() {
+        // Its first two buffers are alive together, those of the larger one are not and share their bytes.
+        let larger = recorded(&[(256, 0, Some(1)), (256, 2, Some(3)), (2048, 4, Some(5))]);
+        let smaller = recorded(&[(256, 0, Some(3)), (256, 1, Some(2)), (64, 4, Some(5))]);
+        let plans = plans(&[(1, larger), (2, smaller)], &SolveControl::new()).expect("both can be placed");
+        let offsets: Vec<Option<u64>> = plans[1][0].buffers.iter().map(|buffer| buffer.offset).collect();
+        assert_ne!(offsets[0], offsets[1]);
+        assert_eq!(plans[1][0].block_bytes, 512);
     }
 }
