@@ -22,6 +22,8 @@ use blocks::Blocks;
 /// Terms of a relaxation for which there is time, for each second that is left, and at most.
 const TERMS_PER_SECOND: f64 = 150_000.0;
 const MAX_TERMS: u64 = 4_000_000;
+/// Terms that are built and handed to HiGHS in a second, at least. It cannot be interrupted meanwhile.
+const TERMS_BUILT_PER_SECOND: f64 = 1_000_000.0;
 /// Relaxations that are larger even with the fewest ends are not built: solvers count terms in `i32`.
 const TOO_MANY_TERMS: u64 = 1 << 30;
 /// How many ends to begin with. The fewer, the easier the relaxation, and often the stronger its linear relaxation.
@@ -151,7 +153,9 @@ struct Proving<'a> {
 impl Proving<'_> {
     /// Relaxation after relaxation, each with more ends than the one before, placed where its best solution exceeds the budget.
     fn prove(&mut self) -> Result<Ended, Refusal> {
-        let most = self.most_ends()?;
+        let Some(most) = self.most_ends()? else {
+            return Ok(self.run.clock.ended().unwrap_or(Ended::TimeLimit));
+        };
         if most == 0 {
             return Ok(self.run.clock.ended().unwrap_or(Ended::StepLimit));
         }
@@ -209,8 +213,8 @@ impl Proving<'_> {
         self.cost().is_some_and(|cost| self.bound >= cost)
     }
 
-    /// For how many ends there is time and memory.
-    fn most_ends(&self) -> Result<usize, Refusal> {
+    /// For how many ends there is time and memory; `None` where there is no time for the fewest.
+    fn most_ends(&self) -> Result<Option<usize>, Refusal> {
         let all = self.instance.len();
         let longest = self.cost().unwrap_or(i64::MAX);
         let control = self.run.clock.control;
@@ -225,12 +229,17 @@ impl Proving<'_> {
                 limit: TOO_MANY_TERMS,
             });
         }
+        if left.is_some_and(|left| least as f64 > TERMS_BUILT_PER_SECOND * left) {
+            tracing::info!(terms = least, left, "no time to build a relaxation");
+            return Ok(None);
+        }
         let in_memory = control
             .memory_limit
             .map_or(u64::MAX, |bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
         let one = Blocks::terms(self.instance, all, longest) / all.max(1) as u64;
         let most = in_time.min(in_memory) / one.max(1);
-        Ok(usize::try_from(most).unwrap_or(all).clamp(fewest, self.may.len()))
+        let most = usize::try_from(most).unwrap_or(all).clamp(fewest, self.may.len());
+        Ok(Some(most))
     }
 
     /// No solution of a relaxation costs less than `limit`.
