@@ -54,6 +54,16 @@ impl<'a> Clock<'a> {
         }
     }
 
+    /// The same clock with so much of the time at most.
+    pub(crate) fn within(&self, most: Duration) -> Self {
+        let part = Instant::now().checked_add(most);
+        Self {
+            control: self.control,
+            started: self.started,
+            deadline: self.deadline.into_iter().chain(part).min(),
+        }
+    }
+
     /// When the time is over.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline

@@ -43,7 +43,7 @@ mod size;
 
 pub use checkmate::{CheckmateIlp, CheckmateLp, Freeing, LpReport, Partition, Rounding};
 pub use exact::{Exact, Relaxed};
-pub use gap::{Candidates, Gap, GapReport, Round};
+pub use gap::{Candidates, Gap, GapReport, Round, Windows};
 pub use library::{LibraryError, loaded, look_in};
 pub use moccasin::{Moccasin, MoccasinReport};
 pub use place::NoOverlap;
@@ -57,11 +57,12 @@ use remat_solve::{Packer, Solver};
 
 /// All solvers of this crate. Without the library they answer what needs no model, and refuse everything else.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    static SOLVERS: [&dyn Solver; 15] = [
+    static SOLVERS: [&dyn Solver; 16] = [
         &Exact,
         &Gap::NEW,
         &Gap::ON_HIGHS,
         &Gap::ON_SCIP,
+        &Windows,
         &Moccasin::NEW,
         &CheckmateIlp::NEW,
         &CheckmateIlp::ON_SCIP,
@@ -88,6 +89,7 @@ pub fn packer() -> Option<&'static dyn Packer> {
 fn main() -> std::process::ExitCode {
     look_in(&remat_testing::ortools());
     let modules = [
+        ("gap::windows", gap::windows::tests::trials()),
         ("library", library::tests::trials()),
         #[cfg(feature = "cp_sat")]
         ("messages", messages::tests::trials()),

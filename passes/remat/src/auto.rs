@@ -12,14 +12,18 @@ use crate::solution::prune;
 const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
 /// ones, the search ahead, because a proof closes sooner around a better plan.
-const TURNS: [(Turn, f64); 6] = [
+const TURNS: [(Turn, f64); 8] = [
     (Turn::Search, 0.04),
     (Turn::Quick, 0.08),
     (Turn::Proof, 0.14),
     (Turn::Search, 0.7),
+    (Turn::Refine, 0.5),
     (Turn::Proof, 0.94),
     (Turn::Search, 1.0),
+    (Turn::Refine, 1.0),
 ];
+/// Graphs with more nodes than this are not refined: the search gains more in the same time.
+const LARGEST_REFINED: usize = 5_000;
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// Share of the time that quick solvers get where there is a second memory.
@@ -32,6 +36,8 @@ enum Turn {
     Search,
     Proof,
     Quick,
+    /// Only where the search got no further.
+    Refine,
 }
 
 /// The local search, the solvers that are [quick](Solver::is_quick) on the problem and the exact solver of `remat-ortools` in turns,
@@ -64,6 +70,7 @@ impl Solver for Auto {
             quick: parts().filter(|part| part.is_quick(problem)).collect(),
             search: &Search,
             exact: parts().find(|part| part.proves() == Proves::EveryPlan),
+            refining: parts().find(|part| part.refines() && problem.ops.len() <= LARGEST_REFINED),
         };
         let started = Instant::now();
         named(parts.solve(problem, control), started)
@@ -146,6 +153,7 @@ struct Parts<'a> {
     quick: Vec<&'a dyn Solver>,
     search: &'a dyn Solver,
     exact: Option<&'a dyn Solver>,
+    refining: Option<&'a dyn Solver>,
 }
 
 impl<'a> Parts<'a> {
@@ -153,6 +161,11 @@ impl<'a> Parts<'a> {
     /// without.
     fn exact(&self) -> Option<&'a dyn Solver> {
         self.exact.filter(|exact| exact.missing().is_none())
+    }
+
+    /// The solver that refines, where it lacks nothing.
+    fn refining(&self) -> Option<&'a dyn Solver> {
+        self.refining.filter(|refining| refining.missing().is_none())
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -193,7 +206,7 @@ impl<'a> Parts<'a> {
         let whole = deadline.saturating_duration_since(started);
         let mut best: Option<Outcome> = None;
         // What the search and the proof had in hand when they last gave up before their time.
-        let mut gave_up = [None, None];
+        let mut gave_up = [None, None, None];
         for (round, (turn, share)) in (0..).zip(TURNS) {
             let end = started + whole.mul_f64(share);
             if turn == Turn::Quick {
@@ -202,21 +215,35 @@ impl<'a> Parts<'a> {
                 best = best.into_iter().chain(quick).reduce(|a, b| better(problem, a, b));
             } else {
                 let proof_gave_up = round > 0 && (self.exact().is_none() || gave_up[0].is_some());
+                let in_hand = best.as_ref().map(|best| best.certificate.objective);
                 let (solver, before) = match turn {
                     Turn::Proof => {
                         let Some(exact) = self.exact() else { continue };
                         (exact, &mut gave_up[0])
                     }
+                    Turn::Refine => {
+                        // The objective in hand is that of a plan, not of none.
+                        let has_converged = in_hand.flatten().is_some() && gave_up[1] == in_hand;
+                        let Some(refining) = self.refining().filter(|_| has_converged) else {
+                            continue;
+                        };
+                        (refining, &mut gave_up[2])
+                    }
                     Turn::Search | Turn::Quick => (self.search, &mut gave_up[1]),
                 };
-                let in_hand = best.as_ref().map(|best| best.certificate.objective);
                 if in_hand.is_some() && *before == in_hand {
                     continue;
                 }
-                // Where the proof has nothing more to do, its time is the search's.
-                let has_given_up = turn == Turn::Search && proof_gave_up;
                 let mut own = *control;
-                own.deadline = Some(if has_given_up { deadline } else { end });
+                // The time of those that have nothing more to do is the search's.
+                let is_idle = |next: &&(Turn, f64)| match next.0 {
+                    Turn::Proof => proof_gave_up,
+                    Turn::Refine | Turn::Search => true,
+                    Turn::Quick => false,
+                };
+                let to_come = TURNS.iter().skip(round as usize + 1);
+                let after = to_come.take_while(is_idle).last().filter(|_| turn == Turn::Search);
+                own.deadline = Some(after.map_or(end, |(_, share)| started + whole.mul_f64(*share)));
                 own.seed = control.seed.wrapping_add(round);
                 let hint = best.as_ref().and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
@@ -445,10 +472,15 @@ mod tests {
     }
 
     fn run_with(quick: &[&Told], search: &Told, exact: Option<&Told>) -> Certificate {
+        run_refined(quick, search, exact, None)
+    }
+
+    fn run_refined(quick: &[&Told], search: &Told, exact: Option<&Told>, refining: Option<&Told>) -> Certificate {
         let parts = Parts {
             quick: quick.iter().map(|&told| told as &dyn Solver).collect(),
             search,
             exact: exact.map(|told| told as &dyn Solver),
+            refining: refining.map(|told| told as &dyn Solver),
         };
         let control = SolveControl::new().time_limit(Duration::from_secs(60));
         named(parts.solve(&problem(), &control), Instant::now()).certificate
@@ -487,6 +519,25 @@ mod tests {
         );
         assert_eq!(certificate.solver, "auto/by 11");
         assert_eq!(search.starts(), [false, true]);
+    }
+
+    #[test]
+    fn a_plan_with_which_the_search_gets_no_further_is_refined_and_the_search_goes_on_from_there() {
+        let search = Told::new(answer(Some(14), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let refining = Told::new(answer(Some(13), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_refined(&[], &search, None, Some(&refining));
+        assert_eq!(certificate.objective, Some(13));
+        assert_eq!(refining.starts(), [true], "once, from the plan of the search");
+        assert_eq!(search.starts(), [false, true]);
+    }
+
+    #[test]
+    fn a_search_that_found_nothing_leaves_nothing_to_refine() {
+        let search = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::Converged));
+        let refining = Told::new(answer(Some(13), 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_refined(&[], &search, None, Some(&refining));
+        assert_eq!(certificate.objective, None);
+        assert!(refining.starts().is_empty());
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Rng {
     }
 
     /// A number in `0..count`; 0 for an empty range.
-    pub(crate) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }
 

@@ -63,6 +63,11 @@ pub trait Solver: Send + Sync {
     fn searches(&self) -> bool {
         false
     }
+
+    /// Whether it makes the plan that it starts from better by other moves than [`Search`](crate::Search), and finds little without one.
+    fn refines(&self) -> bool {
+        false
+    }
 }
 
 /// The problems that a solver is made for.

@@ -2,6 +2,7 @@
 
 pub(crate) mod candidates;
 mod model;
+pub(crate) mod windows;
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use remat_plan::{BoundCovers, Evidence, Plan, Problem};
 use remat_solve::{Outcome, Proves, Search, SolveControl, Solver};
 
 pub use candidates::Candidates;
+pub use windows::Windows;
 
 use crate::clock::{Clock, Ended};
 use crate::library;
@@ -17,7 +19,7 @@ use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
 use candidates::Stages;
-use model::GapModel;
+use model::{GapModel, events};
 
 /// Steps of the local search that gives the first plan where the caller gives none.
 const HINT_STEPS: u64 = 1_000_000;
@@ -115,7 +117,12 @@ impl Gap {
         let run = Run::new("gap", problem, &control);
         let instance = run.instance(None)?;
         let budget = instance.scaled_budget(problem.budget);
-        let model = GapModel::new(&instance, &candidates.stages(&instance, budget), budget, None)?;
+        let model = GapModel::new(
+            &instance,
+            events(&instance, &candidates.stages(&instance, budget)),
+            budget,
+            None,
+        )?;
         Ok(model.program.size())
     }
 
@@ -303,7 +310,8 @@ impl Rounds<'_> {
             .control
             .memory_limit
             .map(|bytes| bytes.saturating_sub(BYTES_AT_LEAST) / BYTES_PER_TERM);
-        let model = GapModel::new(instance, &stages, instance.scaled_budget(run.problem.budget), most)?;
+        let budget = instance.scaled_budget(run.problem.budget);
+        let model = GapModel::new(instance, events(instance, &stages), budget, most)?;
         let hint = self.best.as_ref().map(|best| model.hint(&best.sequence));
         let size = model.program.size();
         tracing::info!(%candidates, recomputes = model.candidates(), ?size, "gap model");

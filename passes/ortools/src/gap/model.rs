@@ -14,7 +14,7 @@
 //!    row off, and the linear relaxation is tight;
 //! 5. each node is recomputed as often as it may at most.
 //!
-//! First computes run for sure. A gap that ends at one of their uses, and the gaps before it back to the last recompute, are
+//! First computes run for sure, and so do the recomputes of which the caller says so. A gap that ends at one of their uses, and the gaps before it back to the last recompute, are
 //! constants; rows keep only what varies, and of rows with equal left sides the strictest stays.
 
 use rustc_hash::FxHashMap;
@@ -39,12 +39,23 @@ enum Held {
 
 /// One possible run.
 #[derive(Clone, Copy, Debug)]
-struct Event {
-    stage: NodeId,
-    node: NodeId,
+pub(super) struct Event {
+    pub(super) stage: NodeId,
+    pub(super) node: NodeId,
+    /// Whether it happens in every solution.
+    pub(super) is_sure: bool,
 }
 
 impl Event {
+    /// The first compute of a node, which ends its stage.
+    pub(super) fn first(node: NodeId) -> Self {
+        Self {
+            stage: node,
+            node,
+            is_sure: true,
+        }
+    }
+
     fn is_first(self) -> bool {
         self.stage == self.node
     }
@@ -73,15 +84,14 @@ pub(super) struct GapModel {
 }
 
 impl GapModel {
-    /// The model with these candidate stages for each node and so many terms at most.
+    /// The model with these events, in order, and so many terms at most.
     ///
     /// # Errors
     /// [`Refusal::TooLarge`] if it would have more, with an estimate of how many.
-    pub(super) fn new(instance: &Scaled, stages: &Stages, budget: i64, most: Option<u64>) -> Result<Self, Refusal> {
+    pub(super) fn new(instance: &Scaled, events: Vec<Event>, budget: i64, most: Option<u64>) -> Result<Self, Refusal> {
         let limit = most.map_or(MAX_TERMS, |most| {
             usize::try_from(most).unwrap_or(MAX_TERMS).min(MAX_TERMS)
         });
-        let events = events(instance, stages);
         let touches = touches(instance, &events);
         let mut builder = Builder::new(instance, &events, &touches, budget);
         for event in 0..events.len() {
@@ -112,6 +122,12 @@ impl GapModel {
         self.infeasible
     }
 
+    /// The time of the runs that happen in every solution.
+    pub(super) fn sure_duration(&self, instance: &Scaled) -> i64 {
+        let sure = self.events.iter().filter(|event| event.is_sure);
+        sure.map(|event| instance.duration(event.node)).sum()
+    }
+
     /// Number of recomputes that may happen.
     pub(super) fn candidates(&self) -> usize {
         self.runs.iter().flatten().count()
@@ -134,7 +150,7 @@ impl GapModel {
         let active: Vec<bool> = self
             .events
             .iter()
-            .map(|event| event.is_first() || again[event.node].contains(&event.stage))
+            .map(|event| event.is_sure || again[event.node].contains(&event.stage))
             .collect();
         let mut hint = vec![0; self.program.cost.len()];
         for (variable, &active) in self.runs.iter().zip(&active) {
@@ -160,7 +176,8 @@ impl GapModel {
     }
 }
 
-fn events(instance: &Scaled, stages: &Stages) -> Vec<Event> {
+/// The events of plans in stage form with these candidate stages for each node.
+pub(super) fn events(instance: &Scaled, stages: &Stages) -> Vec<Event> {
     let mut of_stage: Stages = ti_vec![Vec::new(); instance.len()];
     for (node, stages) in stages.iter_enumerated() {
         for &stage in stages {
@@ -169,8 +186,12 @@ fn events(instance: &Scaled, stages: &Stages) -> Vec<Event> {
     }
     let mut events = Vec::new();
     for (stage, nodes) in of_stage.iter_enumerated() {
-        events.extend(nodes.iter().map(|&node| Event { stage, node }));
-        events.push(Event { stage, node: stage });
+        events.extend(nodes.iter().map(|&node| Event {
+            stage,
+            node,
+            is_sure: false,
+        }));
+        events.push(Event::first(stage));
     }
     events
 }
@@ -200,10 +221,13 @@ fn forced(touches: &[Touch], events: &[Event]) -> Vec<Option<Held>> {
     let (mut held, mut read) = (false, false);
     for index in (1..touches.len()).rev() {
         let touch = touches[index];
+        let is_sure = events[touch.event].is_sure;
         if touch.makes {
             held = false;
+            // What is read later is made here.
+            read &= !is_sure;
         } else {
-            held |= events[touch.event].is_first();
+            held |= is_sure;
             read = true;
         }
         forced[index - 1] = match (held, read) {
@@ -233,6 +257,8 @@ struct Builder<'a> {
     /// Bytes that are resident for sure: constant gaps, and graph outputs.
     resident: i64,
     recomputes: TiVec<NodeId, Vec<Variable>>,
+    /// For each node how many recomputes of it happen in every solution.
+    sure: TiVec<NodeId, usize>,
     rows: FxHashMap<Vec<(Variable, i64)>, usize>,
     terms: usize,
     infeasible: bool,
@@ -253,6 +279,7 @@ impl<'a> Builder<'a> {
             live: std::collections::BTreeSet::new(),
             resident: 0,
             recomputes: ti_vec![Vec::new(); instance.len()],
+            sure: ti_vec![0; instance.len()],
             rows: FxHashMap::default(),
             terms: 0,
             infeasible: false,
@@ -262,7 +289,7 @@ impl<'a> Builder<'a> {
     fn event(&mut self, index: usize) {
         let event = self.events[index];
         let instance = self.instance;
-        let run = if event.is_first() {
+        let run = if event.is_sure {
             None
         } else {
             let variable = self.program.variable(instance.duration(event.node));
@@ -288,8 +315,10 @@ impl<'a> Builder<'a> {
         for value in instance.values(event.node) {
             self.pass(value, true, run);
         }
-        if run.is_none() {
+        if event.is_first() {
             self.resident += instance.kept(event.node);
+        } else if event.is_sure {
+            self.sure[event.node] += 1;
         }
     }
 
@@ -399,7 +428,7 @@ impl<'a> Builder<'a> {
     /// Constraint 5.
     fn limit_repetitions(&mut self) {
         for (node, recomputes) in self.recomputes.iter_enumerated() {
-            let most = self.instance.max_computes(node) as usize - 1;
+            let most = (self.instance.max_computes(node) as usize - 1).saturating_sub(self.sure[node]);
             if recomputes.len() > most {
                 let terms = recomputes.iter().map(|&variable| (variable, 1)).collect();
                 self.program.rows.push(Row {

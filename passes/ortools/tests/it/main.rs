@@ -11,6 +11,7 @@ mod large;
 mod place;
 mod poet;
 mod sizes;
+mod windows;
 mod without;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ("place", place::trials()),
         ("poet", poet::trials()),
         ("sizes", sizes::trials()),
+        ("windows", windows::trials()),
         ("without", without::trials()),
     ];
     remat_testing::run(remat_testing::within(modules))
