@@ -35,6 +35,29 @@ pub enum Sharing {
     Wrapper,
 }
 
+/// The operands that a run writes to in place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Updates {
+    /// None.
+    Nothing,
+    /// Those at these places.
+    Operands(&'static [usize]),
+    /// Those from this place on.
+    From(usize),
+}
+
+impl Updates {
+    /// Whether the operand at this place is one of them.
+    #[must_use]
+    pub fn includes(self, place: usize) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Operands(places) => places.contains(&place),
+            Self::From(first) => place >= first,
+        }
+    }
+}
+
 /// Another operator whose result has the shape of the row's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {

@@ -183,6 +183,7 @@ fn build(
         paging: None,
         objective: remat_plan::Objective::Time,
         deadline: None,
+        anti_dependences: Vec::new(),
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages,
