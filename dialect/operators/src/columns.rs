@@ -40,8 +40,8 @@ pub enum Sharing {
 pub enum Updates {
     /// None.
     Nothing,
-    /// Those at these places.
-    Operands(&'static [usize]),
+    /// Those at the first places; the results at the second ones are their memory.
+    Operands(&'static [(usize, usize)]),
     /// Those from this place on.
     From(usize),
 }
@@ -52,9 +52,17 @@ impl Updates {
     pub fn includes(self, place: usize) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Operands(places) => places.contains(&place),
+            Self::Operands(places) => places.iter().any(|&(operand, _)| operand == place),
             Self::From(first) => place >= first,
         }
+    }
+
+    /// The operand whose memory the result at this place is.
+    #[must_use]
+    pub fn operand_of(self, result: usize) -> Option<usize> {
+        let Self::Operands(places) = self else { return None };
+        let found = places.iter().find(|&&(_, made)| made == result);
+        found.map(|&(operand, _)| operand)
     }
 }
 
