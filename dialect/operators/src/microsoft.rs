@@ -151,7 +151,7 @@ pub(crate) const TRAINING_IN_DEFAULT_DOMAIN: &[Operator] = &[
 /// communicate, or hide what they do. Source: ONNX Runtime, `orttraining/core/graph/training_op_defs.cc`.
 #[rustfmt::skip]
 pub(crate) const TRAINING: &[Operator] = &[
-    microsoft("AdamOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 3), (3, 4), (4, 1), (5, 2), (6, 5)])),
+    microsoft("AdamOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 3), (3, 4), (4, 1), (5, 2), (6, 5)])).results(&[R::Like(1), R::Like(4), R::Like(5), R::Like(2), R::Like(3), R::Like(6)]),
     microsoft("AdamWOptimizer").stateful().updates(Updates::Operands(&[(2, 1), (4, 2), (5, 3)])).results(&[R::Flag, R::Like(2), R::Like(4), R::Like(5)]),
     microsoft("AllGather").stateful(),
     microsoft("AllReduce").stateful(),
@@ -203,7 +203,7 @@ pub(crate) const TRAINING: &[Operator] = &[
     microsoft("ReduceSumTraining").cost(F::Reduce(1)).shaped_as("ReduceSum", &[0, 1], Element::Same),
     microsoft("ReluGrad").cost(F::Elementwise(1)).results(&[R::Like(0)]),
     microsoft("ResizeGrad").cost(F::Elementwise(8)).results(&[R::Like(1)]),
-    microsoft("SGDOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 1)])),
+    microsoft("SGDOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 1)])).results(&[R::Like(1), R::Like(2)]),
     microsoft("SGDOptimizerV2").stateful().updates(Updates::Operands(&[(1, 1)])).results(&[R::Flag, R::Like(1)]),
     microsoft("Scale").cost(F::Elementwise(1)).results(&[R::Like(0)]),
     microsoft("Send").stateful(),
