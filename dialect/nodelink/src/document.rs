@@ -22,6 +22,9 @@ pub(crate) struct Header {
     pub(crate) name: Value,
     #[serde(default)]
     pub(crate) order: Option<Vec<Value>>,
+    /// Pairs of ids.
+    #[serde(default)]
+    pub(crate) anti_dependences: Vec<[Value; 2]>,
 }
 
 /// A node.

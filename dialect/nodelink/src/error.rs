@@ -96,6 +96,14 @@ pub enum NodeLinkError {
         /// What stands there.
         id: String,
     },
+    /// `graph.anti_dependences` names a node that is not there.
+    #[error("anti-dependence {index} names `{id}`, which is no node", id = shown(.id))]
+    AntiDependenceUnknown {
+        /// Position in the list.
+        index: usize,
+        /// What stands there.
+        id: String,
+    },
     /// `graph.order` names a node twice.
     #[error("`graph.order` names node `{}` twice", shown(.0))]
     OrderRepeats(String),

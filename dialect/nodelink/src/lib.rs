@@ -11,7 +11,10 @@
 //! | id of a node | `name` | `id`, and a `name` to show |
 //! | ends of an edge | `0`, `1` | `source`, `target` |
 //! | reference order | `graph.order` | none: the order of `networkx.topological_sort` |
+//! | never after | `graph.anti_dependences` | none |
 //! | pass of a training step | none | `backward` |
+//!
+//! `graph.anti_dependences` is a list of pairs of ids: the first node never runs after the second one, which overwrites what it reads.
 //!
 //! Edges stand under `links` or `edges`. Other keys are ignored.
 

@@ -37,6 +37,8 @@ pub struct NodeLinkGraph {
     pub graph: Graph,
     /// Time of each op, in the unit of the file.
     pub durations: TiVec<OpId, u64>,
+    /// Pairs of ops of which the first never runs after the second, as the file lists them.
+    pub anti_dependences: Vec<[OpId; 2]>,
 }
 
 /// Whether `bytes` look like a node-link graph: an object that mentions nodes and edges. [`read`] may still reject them.
@@ -68,12 +70,14 @@ pub fn read(bytes: &[u8]) -> Result<NodeLinkGraph, NodeLinkError> {
         Some(given) => nodes.given_order(given, &edges)?,
         None => natural,
     };
-    nodes.build(
-        document.graph.name.as_str().unwrap_or_default(),
-        &document.nodes,
-        &edges,
-        &order,
-    )
+    let anti_dependences = nodes.anti_dependences(&document.graph.anti_dependences, &order)?;
+    let name = document.graph.name.as_str().unwrap_or_default();
+    let (graph, durations) = nodes.build(name, &document.nodes, &edges, &order)?;
+    Ok(NodeLinkGraph {
+        graph,
+        durations,
+        anti_dependences,
+    })
 }
 
 /// The nodes of a file by position, and what they are called.
@@ -169,7 +173,31 @@ impl Nodes {
         Ok(order)
     }
 
-    fn build(&self, name: &str, list: &[Node], edges: &Edges, order: &[usize]) -> Result<NodeLinkGraph, NodeLinkError> {
+    /// The pairs in the ids of the ops, of which op `i` is node `order[i]`.
+    fn anti_dependences(&self, pairs: &[[Value; 2]], order: &[usize]) -> Result<Vec<[OpId; 2]>, NodeLinkError> {
+        let mut op_of = vec![OpId::new(0); order.len()];
+        for (place, &node) in order.iter().enumerate() {
+            op_of[node] = OpId::new(place);
+        }
+        let op = |index: usize, id: &Value| {
+            let node = NodeKey::new(id).and_then(|key| self.by_key.get(&key));
+            let unknown = || NodeLinkError::AntiDependenceUnknown {
+                index,
+                id: id.to_string(),
+            };
+            node.map(|&node| op_of[node]).ok_or_else(unknown)
+        };
+        let pair = |(index, [before, after]): (usize, &[Value; 2])| Ok([op(index, before)?, op(index, after)?]);
+        pairs.iter().enumerate().map(pair).collect()
+    }
+
+    fn build(
+        &self,
+        name: &str,
+        list: &[Node],
+        edges: &Edges,
+        order: &[usize],
+    ) -> Result<(Graph, TiVec<OpId, u64>), NodeLinkError> {
         let mut builder = GraphBuilder::new(name);
         let mut durations = TiVec::with_capacity(order.len());
         let mut results: Vec<Option<TensorId>> = vec![None; list.len()];
@@ -192,10 +220,7 @@ impl Nodes {
             results[at] = outputs[0];
             durations.push(duration);
         }
-        Ok(NodeLinkGraph {
-            graph: builder.finish(),
-            durations,
-        })
+        Ok((builder.finish(), durations))
     }
 }
 

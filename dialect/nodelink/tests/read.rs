@@ -169,3 +169,20 @@ fn an_empty_graph_is_a_graph() {
     let graph = read(br#" {"nodes": [], "links": []}"#).unwrap();
     assert!(graph.graph.ops.is_empty() && graph.durations.is_empty());
 }
+
+#[test]
+fn anti_dependences_are_pairs_of_ids() {
+    let text = |pairs: &str| {
+        format!(
+            r#"{{"graph": {{"order": ["w", "a", "b"], "anti_dependences": {pairs}}}, "links": [],
+            "nodes": [{{"id": "a", "out_cost": 1, "duration": 1}}, {{"id": "b", "out_cost": 1, "duration": 1}},
+            {{"id": "w", "out_cost": 1, "duration": 1}}]}}"#
+        )
+    };
+    let read = |pairs: &str| read(text(pairs).as_bytes());
+    let pairs = read(r#"[["w", "b"], ["a", "b"]]"#).unwrap().anti_dependences;
+    let ids: Vec<_> = pairs.iter().map(|pair| pair.map(remat_ir::OpId::index)).collect();
+    assert_eq!(ids, [[0, 2], [1, 2]]);
+    insta::assert_snapshot!(read(r#"[["w", "z"]]"#).unwrap_err(), @r#"anti-dependence 0 names `"z"`, which is no node"#);
+    assert!(read(r#"[["w"]]"#).is_err());
+}

@@ -35,6 +35,37 @@ pub enum Sharing {
     Wrapper,
 }
 
+/// The operands that a run writes to in place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Updates {
+    /// None.
+    Nothing,
+    /// Those at the first places; the results at the second ones are their memory.
+    Operands(&'static [(usize, usize)]),
+    /// Those from this place on.
+    From(usize),
+}
+
+impl Updates {
+    /// Whether the operand at this place is one of them.
+    #[must_use]
+    pub fn includes(self, place: usize) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Operands(places) => places.iter().any(|&(operand, _)| operand == place),
+            Self::From(first) => place >= first,
+        }
+    }
+
+    /// The operand whose memory the result at this place is.
+    #[must_use]
+    pub fn operand_of(self, result: usize) -> Option<usize> {
+        let Self::Operands(places) = self else { return None };
+        let found = places.iter().find(|&&(_, made)| made == result);
+        found.map(|&(operand, _)| operand)
+    }
+}
+
 /// Another operator whose result has the shape of the row's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StandIn {

@@ -20,7 +20,7 @@ mod table;
 
 pub use columns::{
     AttentionLayout, Effect, Element, Formula, Half, Movement, ProductOperands, ResultType, Sharing, Split, StandIn,
-    Workspace,
+    Updates, Workspace,
 };
 pub use in_place::share_overwritten;
 pub use operator::Operator;

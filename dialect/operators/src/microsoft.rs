@@ -4,7 +4,7 @@ use remat_ir::ElementType as T;
 
 use crate::columns::{
     AttentionLayout as A, Element, Formula as F, Half, Movement as M, ProductOperands, ResultType as R, Split as S,
-    Workspace as W,
+    Updates, Workspace as W,
 };
 use crate::operator::Operator;
 
@@ -151,13 +151,13 @@ pub(crate) const TRAINING_IN_DEFAULT_DOMAIN: &[Operator] = &[
 /// communicate, or hide what they do. Source: ONNX Runtime, `orttraining/core/graph/training_op_defs.cc`.
 #[rustfmt::skip]
 pub(crate) const TRAINING: &[Operator] = &[
-    microsoft("AdamOptimizer").stateful(),
-    microsoft("AdamWOptimizer").stateful().results(&[R::Flag, R::Like(2), R::Like(4), R::Like(5)]),
+    microsoft("AdamOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 3), (3, 4), (4, 1), (5, 2), (6, 5)])).results(&[R::Like(1), R::Like(4), R::Like(5), R::Like(2), R::Like(3), R::Like(6)]),
+    microsoft("AdamWOptimizer").stateful().updates(Updates::Operands(&[(2, 1), (4, 2), (5, 3)])).results(&[R::Flag, R::Like(2), R::Like(4), R::Like(5)]),
     microsoft("AllGather").stateful(),
     microsoft("AllReduce").stateful(),
     microsoft("AllToAll").stateful(),
     microsoft("AveragePoolGrad").cost(F::AveragePool),
-    microsoft("BatchNormInternal").cost(F::Normalization(8)).stateful().results(&[R::Like(0), R::Like(3), R::Like(4), R::Like(3), R::Like(3)]),
+    microsoft("BatchNormInternal").cost(F::Normalization(8)).stateful().updates(Updates::Operands(&[(3, 1), (4, 2)])).results(&[R::Like(0), R::Like(3), R::Like(4), R::Like(3), R::Like(3)]),
     microsoft("BatchNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(1), R::Like(2), R::Like(2)]),
     microsoft("BiasFastGeluGrad_dX").cost(F::Transcendental(64)).results(&[R::Like(0)]),
     microsoft("BiasGeluGrad_dX").cost(F::Transcendental(64)).results(&[R::Like(0)]),
@@ -180,13 +180,13 @@ pub(crate) const TRAINING: &[Operator] = &[
     microsoft("GatherNDGrad").cost(F::ScatterTuples).results(&[R::Listed { shape: 0, element: 2 }]),
     microsoft("GeluGrad").cost(F::Transcendental(64)).results(&[R::Like(1)]),
     microsoft("Group").cost(F::Metadata).stateful().results(&[R::Flag]),
-    microsoft("InPlaceAccumulator").stateful().results(&[R::Like(0)]),
-    microsoft("InPlaceAccumulatorV2").stateful().results(&[R::Flag, R::Like(0)]),
-    microsoft("InplaceClipGradNorm").stateful().results(&[R::Like(0)]),
+    microsoft("InPlaceAccumulator").stateful().updates(Updates::Operands(&[(0, 0)])).results(&[R::Like(0)]),
+    microsoft("InPlaceAccumulatorV2").stateful().updates(Updates::Operands(&[(0, 1)])).results(&[R::Flag, R::Like(0)]),
+    microsoft("InplaceClipGradNorm").stateful().updates(Updates::Operands(&[(0, 0)])).results(&[R::Like(0)]),
     microsoft("InvertibleLayerNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(0), R::Like(2), R::Like(2)]),
     microsoft("LSTMGrad").cost(F::Recurrent { weights: [1, 2] }),
     microsoft("LSTMTraining").cost(F::Recurrent { weights: [1, 2] }),
-    microsoft("LambOptimizer").stateful(),
+    microsoft("LambOptimizer").stateful().updates(Updates::From(4)),
     microsoft("LayerNormalizationGrad").cost(F::Normalization(12)).results(&[R::Like(1), R::Like(2), R::Like(2)]),
     microsoft("LeakyReluGrad").cost(F::Elementwise(2)).results(&[R::Like(0)]),
     microsoft("LogSoftmaxGrad").cost(F::Softmax(8)).results(&[R::Like(0)]),
@@ -203,8 +203,8 @@ pub(crate) const TRAINING: &[Operator] = &[
     microsoft("ReduceSumTraining").cost(F::Reduce(1)).shaped_as("ReduceSum", &[0, 1], Element::Same),
     microsoft("ReluGrad").cost(F::Elementwise(1)).results(&[R::Like(0)]),
     microsoft("ResizeGrad").cost(F::Elementwise(8)).results(&[R::Like(1)]),
-    microsoft("SGDOptimizer").stateful(),
-    microsoft("SGDOptimizerV2").stateful().results(&[R::Flag, R::Like(1)]),
+    microsoft("SGDOptimizer").stateful().updates(Updates::Operands(&[(1, 0), (2, 1)])).results(&[R::Like(1), R::Like(2)]),
+    microsoft("SGDOptimizerV2").stateful().updates(Updates::Operands(&[(1, 1)])).results(&[R::Flag, R::Like(1)]),
     microsoft("Scale").cost(F::Elementwise(1)).results(&[R::Like(0)]),
     microsoft("Send").stateful(),
     microsoft("ShrunkenGather").cost(F::Move(M::Gather)).shaped_as("Gather", &[0, 1], Element::Same),

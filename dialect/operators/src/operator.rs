@@ -2,7 +2,7 @@
 
 use remat_ir::ElementType;
 
-use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Workspace};
+use crate::columns::{Effect, Element, Formula, Half, ResultType, Sharing, Split, StandIn, Updates, Workspace};
 
 /// Everything that is known of an operator. Each field is a column; operands and results are counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub struct Operator {
 
     /// What a run does besides computing results; default: nothing.
     pub effects: Effect,
+    /// The operands that a run with effects writes to in place: whoever reads them afterwards reads something else.
+    pub updates: Updates,
     /// Which result is the memory of an operand.
     pub shares: Sharing,
     /// The operand that states the shape of the result; without it, the shape follows from those of the operands.
@@ -66,6 +68,7 @@ impl Operator {
             domain,
             name,
             effects: Effect::Pure,
+            updates: Updates::Nothing,
             shares: Sharing::Nothing,
             shape_operand: None,
             lists: &[],
@@ -136,6 +139,11 @@ impl Operator {
 
     pub(crate) const fn stateful(self) -> Self {
         self.effects(Effect::Stateful)
+    }
+
+    pub(crate) const fn updates(mut self, updates: Updates) -> Self {
+        self.updates = updates;
+        self
     }
 
     pub(crate) const fn runs_subgraphs(self) -> Self {

@@ -2,7 +2,10 @@
 
 use remat_files::shown;
 use remat_ir::{Graph, OpId, OpKind, StorageClass, StorageId};
-use remat_plan::{Accounting, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
+use remat_operators::operator;
+use remat_plan::{
+    Accounting, AntiDependence, OrderMode, Problem, ProblemError, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
+};
 use rustc_hash::FxHashSet;
 use thiserror::Error;
 use typed_index_collections::TiVec;
@@ -183,12 +186,44 @@ fn build(
         paging: None,
         objective: remat_plan::Objective::Time,
         deadline: None,
+        anti_dependences: anti_dependences(graph),
         ops: ops.collect(),
         tensors: tensors.collect(),
         storages,
     };
     problem.validate()?;
     Ok(problem)
+}
+
+/// Whoever reads what an op writes to in place never runs after that op, unless it stands behind it in the graph.
+///
+/// An op that writes is a reader too, and runs once: readers before it need no pair with those that write after it.
+fn anti_dependences(graph: &Graph) -> Vec<AntiDependence> {
+    let mut readers: TiVec<StorageId, Vec<OpId>> = TiVec::from(vec![Vec::new(); graph.storages.len()]);
+    let mut pairs = Vec::new();
+    for (after, op) in graph.ops.iter_enumerated() {
+        if !op.effects.recomputable() {
+            let updates = operator(&op.domain, &op.op_type).updates;
+            let written = op
+                .inputs
+                .iter()
+                .enumerate()
+                .filter(|&(place, _)| updates.includes(place));
+            for &tensor in written.filter_map(|(_, tensor)| tensor.as_ref()) {
+                let before = std::mem::take(&mut readers[graph.tensors[tensor].storage]);
+                pairs.extend(before.into_iter().map(|before| AntiDependence { before, after }));
+            }
+        }
+        for tensor in op.reads() {
+            let readers = &mut readers[graph.tensors[tensor].storage];
+            if readers.last() != Some(&after) {
+                readers.push(after);
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs
 }
 
 fn roles(graph: &Graph, accounting: Accounting) -> TiVec<StorageId, StorageRole> {

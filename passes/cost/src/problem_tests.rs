@@ -228,3 +228,48 @@ fn paper_problems_take_the_durations_they_are_given() {
     );
     assert!(problem.ops.iter().all(|op| op.workspace == 0));
 }
+
+#[test]
+fn what_reads_a_parameter_never_runs_after_the_op_that_updates_it() {
+    let mut builder = GraphBuilder::new("step");
+    let [x, rate, w, other] = ["x", "rate", "w", "other"].map(|name| builder.input(name, floats(10)).unwrap());
+    let mut op = |name: &str, op_type: &str, reads: &[remat_ir::TensorId]| {
+        let spec = reads
+            .iter()
+            .fold(OpSpec::new(name, op_type), |spec, &read| spec.reads(read));
+        let (_, made) = builder.op(spec.defines(name, floats(10))).unwrap();
+        made[0].unwrap()
+    };
+    let forward = op("forward", "Mul", &[x, w]);
+    let unrelated = op("unrelated", "Mul", &[x, other]);
+    let back = op("back", "Mul", &[w, forward, w]);
+    let gradient = op("gradient", "Mul", &[x, back]);
+    let update = OpSpec::new("update", "SGDOptimizer").effects(Effects::Stateful);
+    let mut update = update.reads(rate).reads(w).reads(gradient).defines("new", floats(10));
+    update.domain = "com.microsoft".to_owned();
+    let again = OpSpec {
+        name: "again".to_owned(),
+        ..update.clone()
+    };
+    builder.op(update).unwrap();
+    let mut again = again;
+    again.results.clear();
+    builder.op(again.defines("newer", floats(10))).unwrap();
+    let (_, last) = builder
+        .op(OpSpec::new("behind", "Mul")
+            .reads(w)
+            .reads(unrelated)
+            .defines("y", floats(10)))
+        .unwrap();
+    builder.output(last[0].unwrap());
+    let graph = builder.finish();
+    let costs = analytic(&graph, &Device::default());
+    let problem = problem(&graph, &costs, &ProblemOptions::default()).unwrap();
+    let name = |op: OpId| problem.ops[op].name.as_str();
+    let pairs: Vec<_> = problem
+        .anti_dependences
+        .iter()
+        .map(|pair| (name(pair.before), name(pair.after)))
+        .collect();
+    assert_eq!(pairs, [("forward", "update"), ("back", "update"), ("update", "again")]);
+}

@@ -65,6 +65,7 @@ pub fn problem_of(trace: &Trace, name: &str) -> Problem {
         paging: None,
         objective: remat_plan::Objective::Time,
         deadline: None,
+        anti_dependences: Vec::new(),
         tensors: trace.tensors.iter_enumerated().map(tensor).collect(),
         ops,
         storages,

@@ -102,7 +102,14 @@ impl<'a> Run<'a> {
         let first = |op: &OpId| !self.structure.is_lazy(*op) && !std::mem::replace(&mut ran[op.index()], true);
         let order: Vec<OpId> = plan.runs().filter(first).collect();
         let complete = order.len() == self.structure.scheduled().count();
-        (complete && lower_sequence(self.problem, &self.structure, order.iter().copied()).is_ok()).then_some(order)
+        let mut place = vec![0; self.problem.ops.len()];
+        for (index, op) in order.iter().enumerate() {
+            place[op.index()] = index;
+        }
+        let mut pairs = self.problem.anti_dependences.iter();
+        let in_order = pairs.all(|pair| place[pair.before.index()] < place[pair.after.index()]);
+        (complete && in_order && lower_sequence(self.problem, &self.structure, order.iter().copied()).is_ok())
+            .then_some(order)
     }
 
     /// The answer where no model is needed: one op exceeds the budget alone, or nothing does.

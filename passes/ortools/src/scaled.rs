@@ -139,6 +139,12 @@ impl Scaled {
         self.instance.max_computes(node)
     }
 
+    /// The last stage in which a node may run, where there is a limit: that which the first run ends of the first node that it must not
+    /// follow.
+    pub(crate) fn last_stage(&self, node: NodeId) -> Option<NodeId> {
+        self.anti_successors(node).first().copied()
+    }
+
     /// Size of a value.
     pub(crate) fn bytes(&self, value: ValueId) -> i64 {
         self.bytes[value]
@@ -211,20 +217,31 @@ impl Scaled {
             counts[node] += 1;
             sequence.push(node);
             if first == self.len() {
-                return Some(sequence);
+                return self.keeps_anti_dependences(&sequence).then_some(sequence);
             }
         }
         self.is_empty().then_some(sequence)
     }
 
-    /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made.
+    fn keeps_anti_dependences(&self, sequence: &[NodeId]) -> bool {
+        let mut ran: TiVec<NodeId, bool> = ti_vec![false; self.len()];
+        sequence.iter().all(|&node| {
+            ran[node] = true;
+            self.may_run_after(node, |other| ran[other])
+        })
+    }
+
+    /// Peak of a sequence of runs; `None` if a value is used before it is made, or never made, or a node follows one that it must not.
     pub(crate) fn peak(&self, sequence: &[NodeId]) -> Option<i64> {
         Some(self.memory(sequence)?.into_iter().max().unwrap_or(0))
     }
 
     /// Memory at each run of a sequence in which a use is served by the latest run before it; `None` if a value is used before it
-    /// is made, or never made.
+    /// is made, or never made, or a node follows one that it must not.
     pub(crate) fn memory(&self, sequence: &[NodeId]) -> Option<Vec<i64>> {
+        if !self.keeps_anti_dependences(sequence) {
+            return None;
+        }
         // The run that made each value last, and the position of its last use.
         let mut made: TiVec<ValueId, Option<(usize, usize)>> = ti_vec![None; self.value_count()];
         let mut change = vec![0i64; sequence.len() + 1];

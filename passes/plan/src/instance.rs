@@ -26,6 +26,9 @@ dense_id!(
 /// consecutive. Other storages need no decision: external ones take nothing, empty ones cost nothing to hold, and kept ones stay
 /// from the first run of their node to the end.
 ///
+/// *Anti-dependences* bind nodes: a node never runs after the first run of any of its [`anti_successors`](Self::anti_successors).
+/// For first runs that makes these ordinary [`successors`](Self::successors), too.
+///
 /// *Workspace* is what a run takes on top of its operands and results. It is that of the op or, if that is more, what the largest lazy
 /// view that may have to run right before the op takes beyond the results of the op: the view has left its workspace before the
 /// results are made.
@@ -47,6 +50,8 @@ pub struct Instance {
     users: Lists<ValueId, NodeId>,
     predecessors: Lists<NodeId, NodeId>,
     successors: Lists<NodeId, NodeId>,
+    anti_predecessors: Lists<NodeId, NodeId>,
+    anti_successors: Lists<NodeId, NodeId>,
     order: OrderMode,
 }
 
@@ -57,7 +62,7 @@ impl Instance {
         Self::in_order(problem, structure, structure.scheduled().collect())
     }
 
-    /// A valid problem in the order `ops`: all scheduled ops, each once, none before what it reads.
+    /// A valid problem in the order `ops`: all scheduled ops, each once, none before what it reads or what it must not run before.
     #[must_use]
     pub fn in_order(problem: &Problem, structure: &Structure, ops: Vec<OpId>) -> Self {
         let ops: TiVec<NodeId, OpId> = ops.into();
@@ -84,7 +89,8 @@ impl Instance {
         };
         let need = |&op: &OpId| structure.needs(op).iter().filter_map(|&s| values.of_storage[s]);
         let needs = Lists::of(ops.iter().map(need));
-        let predecessors = predecessors(problem, structure, &ops, &node_of);
+        let anti_predecessors = anti_predecessors(problem, &node_of, ops.len());
+        let predecessors = predecessors(problem, structure, &ops, &node_of, &anti_predecessors);
         let views = problem.ops.iter_enumerated().filter(|&(op, _)| structure.is_lazy(op));
         Self {
             duration: ops.iter().map(|&op| problem.ops[op].duration).collect(),
@@ -96,6 +102,8 @@ impl Instance {
             successors: predecessors.inverted(ops.len()),
             needs,
             predecessors,
+            anti_successors: anti_predecessors.inverted(ops.len()),
+            anti_predecessors,
             kept,
             values,
             node_of,
@@ -267,7 +275,40 @@ impl Instance {
         self.users.get(value)
     }
 
-    /// The nodes that define what a node reads, itself or through lazy views, ascending: its first run stands after theirs.
+    /// The nodes after whose first run a node never runs, not even again; ascending.
+    #[inline]
+    #[must_use]
+    pub fn anti_successors(&self, node: NodeId) -> &[NodeId] {
+        self.anti_successors.get(node)
+    }
+
+    /// The nodes all of whose runs stand before the first run of a node; ascending.
+    #[inline]
+    #[must_use]
+    pub fn anti_predecessors(&self, node: NodeId) -> &[NodeId] {
+        self.anti_predecessors.get(node)
+    }
+
+    /// Whether a node may run where other nodes `ran` before.
+    #[inline]
+    #[must_use]
+    pub fn may_run_after(&self, node: NodeId, ran: impl Fn(NodeId) -> bool) -> bool {
+        !self.anti_successors(node).iter().any(|&other| ran(other))
+    }
+
+    /// How often a node may run where no attention is paid to anti-dependences: once where it has
+    /// [`anti_successors`](Self::anti_successors), else as [`max_computes`](Self::max_computes) says.
+    #[must_use]
+    pub fn max_computes_anywhere(&self, node: NodeId) -> u32 {
+        if self.anti_successors(node).is_empty() {
+            self.max_computes(node)
+        } else {
+            1
+        }
+    }
+
+    /// The nodes that define what a node reads, itself or through lazy views, and its [`anti_predecessors`](Self::anti_predecessors),
+    /// ascending: its first run stands after theirs.
     #[inline]
     #[must_use]
     pub fn predecessors(&self, node: NodeId) -> &[NodeId] {
@@ -322,12 +363,25 @@ impl Values {
     }
 }
 
-/// For each node those that define what it reads, itself or through lazy views.
+/// For each node those that never run after its first run.
+fn anti_predecessors(problem: &Problem, node_of: &TiVec<OpId, Option<NodeId>>, nodes: usize) -> Lists<NodeId, NodeId> {
+    let mut lists: TiVec<NodeId, Vec<NodeId>> = TiVec::from(vec![Vec::new(); nodes]);
+    for pair in &problem.anti_dependences {
+        if let (Some(before), Some(after)) = (node_of[pair.before], node_of[pair.after]) {
+            lists[after].push(before);
+        }
+    }
+    lists.iter_mut().for_each(|list| list.sort_unstable());
+    Lists::of(lists)
+}
+
+/// For each node those that define what it reads, itself or through lazy views, and those that never run after it.
 fn predecessors(
     problem: &Problem,
     structure: &Structure,
     ops: &TiVec<NodeId, OpId>,
     node_of: &TiVec<OpId, Option<NodeId>>,
+    anti_predecessors: &Lists<NodeId, NodeId>,
 ) -> Lists<NodeId, NodeId> {
     // For each lazy view the nodes that define what it reads.
     let mut views: TiVec<OpId, SmallVec<[NodeId; 1]>> = TiVec::from(vec![SmallVec::new(); problem.ops.len()]);
@@ -347,7 +401,13 @@ fn predecessors(
     for view in problem.ops.keys().filter(|&op| structure.is_lazy(op)) {
         views[view] = read_by(view, &views).into_iter().collect();
     }
-    Lists::of(ops.iter().map(|&op| read_by(op, &views)))
+    Lists::of(ops.iter_enumerated().map(|(node, &op)| {
+        let mut all = read_by(op, &views);
+        all.extend_from_slice(anti_predecessors.get(node));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }))
 }
 
 /// For each node the time of the lazy views that look into memory it creates.

@@ -81,7 +81,9 @@ pub use placement::{
     Blocks, Buffer, BufferError, BufferId, Place, Placement, PlacementCertificate, PlacementProof, validate_buffers,
 };
 pub use plan::{Plan, Step};
-pub use problem::{Accounting, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole};
+pub use problem::{
+    Accounting, AntiDependence, OrderMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageRole,
+};
 pub use prune::prune_sequence;
 pub use quantity::{QuantityError, QuantityKind, decimal, parse_bytes, parse_duration, parse_share, percent};
 pub use remat_ir::{OpId, StorageId, TensorId};

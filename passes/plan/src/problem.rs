@@ -104,6 +104,21 @@ pub struct ProblemStorage {
     pub role: StorageRole,
 }
 
+/// Write after read: `before` never runs once `after` has run, be it again.
+///
+/// `after` overwrites in place what `before` reads, such as an optimizer that updates a parameter: a later run of `before` would read
+/// the new value. Further runs of `after` itself are another matter ([`ProblemOp::recomputable`]).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AntiDependence {
+    /// The op that reads.
+    #[schemars(with = "u32")]
+    pub before: OpId,
+    /// The op that overwrites; later in the reference order.
+    #[schemars(with = "u32")]
+    pub after: OpId,
+}
+
 /// A rematerialization problem. Ids are positions; the order of `ops` is the reference order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +153,9 @@ pub struct Problem {
     /// The storages.
     #[schemars(with = "Vec<ProblemStorage>")]
     pub storages: TiVec<StorageId, ProblemStorage>,
+    /// Which ops never run after which others, without repetition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anti_dependences: Vec<AntiDependence>,
 }
 
 impl Problem {

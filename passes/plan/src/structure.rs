@@ -9,7 +9,7 @@ use crate::{OpId, Problem, StorageId, StorageRole, TensorId};
 ///
 /// A *lazy view* is a pure op that creates no memory, looks into memory that counts, and has a reader (a Reshape in the middle of
 /// a network). Solvers do not schedule lazy views: [`crate::lower_sequence`] runs them on demand right before a reader needs
-/// them. All other ops are *scheduled*.
+/// them. All other ops are *scheduled*, those that have a part in an anti-dependence among them: when they run matters.
 #[derive(Clone, Debug)]
 pub struct Structure {
     lazy: TiVec<OpId, bool>,
@@ -112,8 +112,13 @@ fn lazy_views(problem: &Problem) -> TiVec<OpId, bool> {
             read[tensor] = true;
         }
     }
+    let mut bound: TiVec<OpId, bool> = TiVec::from(vec![false; problem.ops.len()]);
+    for pair in &problem.anti_dependences {
+        (bound[pair.before], bound[pair.after]) = (true, true);
+    }
     let is_lazy = |(id, op): (OpId, &crate::ProblemOp)| {
         op.recomputable
+            && !bound[id]
             && op.defines.iter().any(|&t| read[t])
             && op.defines.iter().all(|&t| {
                 let storage = problem.tensors[t].storage;

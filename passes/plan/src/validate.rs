@@ -8,6 +8,7 @@
 //! 6. A result lies in memory that its op creates, or in that of a tensor which the op reads.
 //! 7. The bus to the second memory moves something, and sums of sizes, times and energies fit 63 bits.
 //! 8. Every op may run at least once.
+//! 9. An op that never runs after another one stands before it, and is listed with it once.
 
 use remat_files::shown;
 use thiserror::Error;
@@ -87,6 +88,22 @@ pub enum ProblemError {
     /// The limit on computes forbids even the first one.
     #[error("`max_computes` is 0: every op has to run once")]
     NoComputes,
+    /// An op is never to run after one that does not stand behind it.
+    #[error("op `{before}` is never to run after `{after}`, but does not stand before it in the reference order", before = shown(.before), after = shown(.after))]
+    AntiDependenceAgainstOrder {
+        /// The op that is to run before only.
+        before: String,
+        /// The op after which it is never to run.
+        after: String,
+    },
+    /// An anti-dependence is listed twice.
+    #[error("that op `{before}` never runs after `{after}` is stated twice", before = shown(.before), after = shown(.after))]
+    RepeatedAntiDependence {
+        /// The op that is to run before only.
+        before: String,
+        /// The op after which it is never to run.
+        after: String,
+    },
     /// The bus to the second memory moves nothing.
     #[error("the second memory has a bandwidth of 0 bytes per second")]
     NoBandwidth,
@@ -116,6 +133,7 @@ impl Problem {
         self.check_memory()?;
         self.check_views()?;
         self.check_sums()?;
+        self.check_anti_dependences()?;
         if self.max_computes == Some(0) {
             return Err(ProblemError::NoComputes);
         }
@@ -139,6 +157,23 @@ impl Problem {
             let bytes = || self.storages.iter().map(|storage| storage.bytes);
             sum_fits("transfer times", bytes().map(|bytes| way.duration(bytes)))?;
             sum_fits("transfer energies", bytes().map(|bytes| way.energy(bytes)))?;
+        }
+        Ok(())
+    }
+
+    /// The reference order keeps every anti-dependence. With that none contradicts a data dependence or another one.
+    fn check_anti_dependences(&self) -> Result<(), ProblemError> {
+        let mut seen = rustc_hash::FxHashSet::default();
+        for &pair in &self.anti_dependences {
+            let names = || (self.ops[pair.before].name.clone(), self.ops[pair.after].name.clone());
+            if pair.before >= pair.after {
+                let (before, after) = names();
+                return Err(ProblemError::AntiDependenceAgainstOrder { before, after });
+            }
+            if !seen.insert(pair) {
+                let (before, after) = names();
+                return Err(ProblemError::RepeatedAntiDependence { before, after });
+            }
         }
         Ok(())
     }
@@ -170,6 +205,11 @@ impl Problem {
             within(&owner, "storage", tensor.storage.index(), self.storages.len())?;
             if let Some(op) = tensor.producer {
                 within(&owner, "op", op.index(), self.ops.len())?;
+            }
+        }
+        for (index, pair) in self.anti_dependences.iter().enumerate() {
+            for op in [pair.before, pair.after] {
+                within(&format!("anti-dependence {index}"), "op", op.index(), self.ops.len())?;
             }
         }
         for (id, storage) in self.storages.iter_enumerated() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use remat_cost::{Device, ProblemOptions, Profile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::OnnxModel;
-use remat_plan::{Accounting, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline};
+use remat_plan::{Accounting, AntiDependence, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline};
 use remat_verify::{Replay, replay};
 
 use crate::input::{read, read_text};
@@ -120,6 +120,9 @@ impl Model {
     fn from_node_link(bytes: &[u8], options: &LoadOptions) -> Result<Self, Error> {
         let read = remat_nodelink::read(bytes)?;
         let mut problem = remat_cost::paper_problem(&read.graph, &read.durations)?;
+        let pairs = read.anti_dependences.iter();
+        problem.anti_dependences = pairs.map(|&[before, after]| AntiDependence { before, after }).collect();
+        problem.validate()?;
         problem.order = options.order.unwrap_or(OrderMode::Fixed);
         options.apply_second_memory(&mut problem, None)?;
         problem.max_computes = options.max_computes;

@@ -61,6 +61,7 @@ fn training_step(ops: usize, order: OrderMode) -> Problem {
         ops: (0..ops).map(op).collect(),
         tensors: (0..ops).map(tensor).collect(),
         storages: (0..ops).map(storage).collect(),
+        anti_dependences: Vec::new(),
     };
     let peak = measure(&problem, &Structure::of(&problem), &baseline(&problem)).peak;
     problem.budget = Some(peak * 4 / 5);

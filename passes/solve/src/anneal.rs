@@ -143,9 +143,10 @@ fn add(state: &mut State<'_>, chain: Chain, log: &mut Vec<Edit>, rng: &mut Rng) 
         if state.place_of(state.end_of(event, value)) <= position {
             continue;
         }
-        let Some(next) = state.next_use(value, position).map(|event| state.place_of(event)) else {
+        let Some(next) = state.next_use(value, position) else {
             continue;
         };
+        let next = state.place_of(state.last_chance(node, next));
         if next > position {
             let revival = [1.0, 0.5, 0.5, 0.25, 0.0, 0.0, 0.0, 0.0][rng.below(8)];
             let chain = if revival > 0.0 { chain } else { Chain::NONE };
@@ -186,7 +187,8 @@ fn shift(state: &mut State<'_>, event: EventId, log: &mut Vec<Edit>, rng: &mut R
     let first = state.place_of(runs[index - 1]) + 1;
     // Positions as they are without the event; the end of the sequence is no place for a recompute.
     let next_run = runs.get(index + 1).map(|&run| state.place_of(run));
-    let last = next_run.unwrap_or(state.sequence().len() - 1) - 1;
+    let end = next_run.unwrap_or(state.sequence().len() - 1);
+    let last = end.min(state.last_place(node)) - 1;
     let values = dag.values(node);
     if values.len() == 0 {
         return;

@@ -159,7 +159,7 @@ impl Dag {
         for node in plan.runs().filter_map(|op| self.node_of(op)) {
             let ran = counts[node];
             counts[node] = ran.saturating_add(1);
-            if ran >= self.max_computes(node) {
+            if ran >= self.max_computes(node) || !self.may_run_after(node, |other| counts[other] > 0) {
                 return None;
             }
             if ran == 0 {

@@ -9,19 +9,22 @@ use crate::sequence::EventId;
 use crate::state::{Edit, State};
 
 impl State<'_> {
-    /// The positions, counted as if the event were not there, to which it may move: it stays between the runs of its node around it,
-    /// a first run behind the first runs of its predecessors and before those of its successors.
+    /// The positions, counted as if the event were not there, to which it may move: it stays between the runs of its node around it and
+    /// before the first runs that its node must not follow, a first run behind the first runs of its predecessors, behind all runs of
+    /// nodes that must not follow it, and before the first runs of its successors.
     pub(crate) fn window(&self, event: EventId) -> RangeInclusive<usize> {
         let (dag, node) = (self.dag(), self.node_of(event));
         let runs = self.runs(node);
         let index = self.run_index(event);
         let next_run = runs.get(index + 1).map(|&run| self.place_of(run));
-        let end = next_run.unwrap_or(self.sequence().len());
+        let end = next_run.unwrap_or(self.sequence().len()).min(self.last_place(node));
         if index > 0 {
             return self.place_of(runs[index - 1]) + 1..=end - 1;
         }
         let first_run = |&other: &NodeId| self.place_of(self.runs(other)[0]);
-        let begin = dag.predecessors(node).iter().map(|other| first_run(other) + 1).max();
+        let last_run = |&other: &NodeId| self.runs(other).last().map_or(0, |&run| self.place_of(run) + 1);
+        let behind = dag.predecessors(node).iter().map(|other| first_run(other) + 1);
+        let begin = behind.chain(dag.anti_predecessors(node).iter().map(last_run)).max();
         let end = dag.successors(node).iter().map(first_run).fold(end, usize::min);
         begin.unwrap_or(0)..=end - 1
     }

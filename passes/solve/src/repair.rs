@@ -91,7 +91,7 @@ impl Repair {
     /// Adds recomputes until no position exceeds the budget; changes are appended to `log`. Returns whether it succeeded.
     ///
     /// At the worst position every value that is resident and unused there could be dropped after its last use and recomputed
-    /// before its next. The actions are tried in the order of an optimistic price, duration over the most excess they can
+    /// before its next, or before what its node must not follow. The actions are tried in the order of an optimistic price, duration over the most excess they can
     /// remove, until it reaches the best exact score found, duration over excess removed. An action may also recompute inputs
     /// that are dead by then, up to some depth.
     pub(crate) fn run(
@@ -285,7 +285,8 @@ fn insert_links(
             // Dead, and for longer than since the step before; what this chain made lives on.
             let dead = end + 1 < here && end < position;
             let producer = dag.producer(value);
-            if dead && state.may_run_again(producer) && revive(producer) {
+            let may_run = state.may_run_again(producer) && here <= state.last_place(producer);
+            if dead && may_run && revive(producer) {
                 inserted += insert_links(state, producer, here, depth - 1, revive, log, limit);
             }
         }

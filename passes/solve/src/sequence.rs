@@ -267,6 +267,29 @@ impl<'a, L: Layout> Sequence<'a, L> {
         self.runs[node].len() < self.dag.max_computes(node)
     }
 
+    /// The place in front of which a node may stand at most: that of the first of the first runs that it must not follow.
+    #[inline]
+    pub(crate) fn last_place(&self, node: NodeId) -> usize {
+        let others = self.dag.anti_successors(node).iter();
+        others
+            .map(|&other| self.place_of(self.runs[other][0]))
+            .min()
+            .unwrap_or(usize::MAX)
+    }
+
+    /// The last event at or before `next` in front of which a node may run: `next`, or the first of the first runs that it must not follow.
+    #[inline]
+    pub(crate) fn last_chance(&self, node: NodeId, next: EventId) -> EventId {
+        let others = self.dag.anti_successors(node).iter().map(|&other| self.runs[other][0]);
+        others.fold(next, |earliest, other| {
+            if self.place_of(other) < self.place_of(earliest) {
+                other
+            } else {
+                earliest
+            }
+        })
+    }
+
     /// Whether the sequence has reached the length at which the search gives up.
     pub(crate) fn is_full(&self) -> bool {
         self.count >= (self.dag.len() + 1) * MAX_RUNS_PER_NODE

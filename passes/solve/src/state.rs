@@ -68,9 +68,10 @@ pub(crate) struct Droppable {
     pub(crate) event: EventId,
     /// The node of that run.
     pub(crate) node: NodeId,
-    /// The first use behind the position.
+    /// The event in front of which it would be made again: the first use behind the position, or, where its node must not run as late as
+    /// that, the last one that it may precede.
     pub(crate) before: EventId,
-    /// The position of that use.
+    /// The position of that event.
     pub(crate) next: usize,
 }
 
@@ -98,9 +99,9 @@ impl<'a> State<'a> {
                 if self.place_of(self.end_of(event, value)) <= position || !self.may_run_again(node) {
                     return None;
                 }
-                let before = self.next_use(value, position)?;
+                let before = self.last_chance(node, self.next_use(value, position)?);
                 let next = self.place_of(before);
-                (next != position).then_some(Droppable {
+                (next > position).then_some(Droppable {
                     event,
                     node,
                     before,

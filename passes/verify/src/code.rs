@@ -72,6 +72,8 @@ codes! {
     V019 "deadline missed",
     /// The energy that the plan file claims is not the replayed one.
     V020 "claimed energy differs",
+    /// An op runs after another one that it must never run after, since that overwrites what it reads.
+    V021 "runs after what it must precede",
     /// The objective that a certificate claims is not the replayed one.
     C001 "claimed objective differs",
     /// A bound lies above a plan that it speaks about, or above the plan that it comes with.

@@ -74,6 +74,7 @@ impl Replayer<'_> {
         } else {
             self.check_order(position, op);
         }
+        self.check_anti_dependences(position, op);
         self.check_operands(position, op);
 
         let entry = &self.problem.ops[op];
@@ -173,6 +174,17 @@ impl Replayer<'_> {
                 }
             }
             _ => self.latest = Some(op),
+        }
+    }
+
+    fn check_anti_dependences(&mut self, position: usize, op: OpId) {
+        for &after in &self.never_after[op] {
+            if self.runs[after] > 0 {
+                let (name, other) = (&self.problem.ops[op].name, &self.problem.ops[after].name);
+                self.findings.add(Code::V021, Some(position), || {
+                    format!("step {position} runs `{name}`, which must never run after `{other}`, and that ran before")
+                });
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Small problems, op by op.
 
 use remat_plan::{
-    Accounting, OpId, OrderMode, Paging, PagingMode, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId,
-    StorageRole, Structure, TensorId, Transfer, baseline,
+    Accounting, AntiDependence, OpId, OrderMode, Paging, PagingMode, Problem, ProblemOp, ProblemStorage, ProblemTensor,
+    StorageId, StorageRole, Structure, TensorId, Transfer, baseline,
 };
 
 /// Builds a problem op by op; as it starts, in free order and runtime accounting, without limits.
@@ -52,6 +52,7 @@ impl Net {
             ops: Vec::new().into(),
             tensors: Vec::new().into(),
             storages: Vec::new().into(),
+            anti_dependences: Vec::new(),
         })
     }
 
@@ -91,6 +92,17 @@ impl Net {
         }
         self.0.ops.push(op);
         id
+    }
+
+    /// States that one op never runs after another one, both by their names.
+    ///
+    /// # Panics
+    /// If there is no op of such a name.
+    #[must_use]
+    pub fn never_after(mut self, before: &str, after: &str) -> Self {
+        let (before, after) = (op(&self.0, before), op(&self.0, after));
+        self.0.anti_dependences.push(AntiDependence { before, after });
+        self
     }
 
     /// Changes what is there so far.

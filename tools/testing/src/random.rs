@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, SizeRange};
-use remat_plan::{OrderMode, Paging, PagingMode, Problem, ProblemOp, StorageRole, TensorId, Transfer};
+use remat_plan::{
+    AntiDependence, OpId, OrderMode, Paging, PagingMode, Problem, ProblemOp, StorageRole, TensorId, Transfer,
+};
 
 use crate::net::{Net, Place, in_free_order, step, transient, with_budget};
 
@@ -19,6 +21,8 @@ pub struct Features {
     pub reach: usize,
     /// Sizes are below that.
     pub bytes: u64,
+    /// Whether some ops never run after others.
+    pub anti_dependences: bool,
 }
 
 /// Results that lie in the storage of an operand.
@@ -42,6 +46,7 @@ impl Features {
         views: Views::Apart,
         reach: 8,
         bytes: 9,
+        anti_dependences: true,
     };
     /// All but what an exhaustive search over scheduled ops does not see.
     pub const EXACT: Self = Self {
@@ -52,6 +57,7 @@ impl Features {
     pub const PAPER: Self = Self {
         models: false,
         views: Views::Absent,
+        anti_dependences: false,
         ..Self::ALL
     };
     /// Whatever a valid problem may have.
@@ -67,6 +73,8 @@ impl Features {
 #[derive(Clone, Debug)]
 struct Draw {
     op: ProblemOp,
+    /// The op that never runs after this one.
+    overwritten: Option<Index>,
     reads: Vec<Index>,
     /// Views are of one of the operands.
     results: Vec<Place<Index>>,
@@ -100,8 +108,9 @@ fn draw(features: Features) -> impl Strategy<Value = Draw> {
     let fewest = usize::from(features.views != Views::Mixed);
     let reads = prop::collection::vec(any::<Index>(), fewest..4);
     let op = (0u64..20, 0u64..20, workspace, recomputable);
-    (op, reads, results(features)).prop_map(
-        move |((duration, energy_pj, workspace, recomputable), reads, results)| {
+    let overwritten = prop::option::weighted(0.2, any::<Index>());
+    (op, reads, results(features), overwritten).prop_map(
+        move |((duration, energy_pj, workspace, recomputable), reads, results, overwritten)| {
             let is_free = features.views == Views::Free && matches!(results[..], [Place::View(_)]);
             let op = ProblemOp {
                 energy_pj,
@@ -109,7 +118,12 @@ fn draw(features: Features) -> impl Strategy<Value = Draw> {
                 recomputable: is_free || recomputable,
                 ..step("", if is_free { 0 } else { duration }, Vec::new())
             };
-            Draw { op, reads, results }
+            Draw {
+                op,
+                overwritten,
+                reads,
+                results,
+            }
         },
     )
 }
@@ -124,6 +138,7 @@ fn build(draws: Vec<Draw>, features: Features) -> Problem {
     if features.models {
         net = net.input("input");
     }
+    let mut bindable: Vec<OpId> = Vec::new();
     for (number, draw) in draws.into_iter().enumerate() {
         // Recent tensors are read more often, so that chains arise.
         let count = net.0.tensors.len();
@@ -141,7 +156,17 @@ fn build(draws: Vec<Draw>, features: Features) -> Problem {
             reads = vec![*base];
         }
         let name = format!("op{number}");
-        net.add(ProblemOp { name, reads, ..draw.op }, results);
+        let is_view = matches!(results[..], [Place::View(_)]);
+        let after = net.add(ProblemOp { name, reads, ..draw.op }, results);
+        // Views that have a part in an anti-dependence are not free any more.
+        if !features.anti_dependences || features.views == Views::Free && is_view {
+            continue;
+        }
+        if let Some(index) = draw.overwritten.filter(|_| !bindable.is_empty()) {
+            let before = bindable[index.index(bindable.len())];
+            net.0.anti_dependences.push(AntiDependence { before, after });
+        }
+        bindable.push(after);
     }
     net.done()
 }

@@ -176,6 +176,10 @@ impl<'a> Search<'a> {
         let again = count > 0;
         let creates = !op.roots.is_empty();
         let limit = self.most.filter(|_| creates);
+        let mut pairs = self.problem.anti_dependences.iter();
+        if pairs.any(|pair| pair.before.index() == index && state.runs_of(pair.after.index()) > 0) {
+            return None;
+        }
         if op.reads & !state.there != 0 || again && !op.recomputable || limit.is_some_and(|most| count >= most) {
             return None;
         }

@@ -48,6 +48,10 @@ pub fn least_energy(problem: &Problem, budget: u64) -> Option<u64> {
             }
         }
         for op in problem.ops.keys().take(next + 1) {
+            let mut pairs = problem.anti_dependences.iter();
+            if pairs.any(|pair| pair.before == op && pair.after.index() < next) {
+                continue;
+            }
             let needs = structure.needs(op);
             if needs.iter().any(|s| resident >> s.index() & 1 == 0) {
                 continue;

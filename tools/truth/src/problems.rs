@@ -1,6 +1,8 @@
 //! Random tiny problems in which a sum is off as soon as somebody counts in too few bits.
 
-use remat_plan::{Accounting, OrderMode, Problem, ProblemOp, StorageId, StorageRole, TensorId};
+use remat_plan::{
+    Accounting, AntiDependence, OrderMode, Problem, ProblemOp, StorageId, StorageRole, Structure, TensorId,
+};
 use remat_solve::Rng;
 use remat_testing::net::{Net, Place, baseline_peak, least_budget, step};
 
@@ -9,7 +11,7 @@ pub const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 
 
 /// The problem with this number: up to 8 ops, in fixed or free order, in the setting of the papers or with everything that models have;
 /// sizes of one magnitude or of several, durations likewise; a budget from just below what one op needs to the peak of running
-/// every op once.
+/// every op once. In a third of them some ops never run after others.
 #[must_use]
 pub fn problem(number: u64) -> Problem {
     let mut draw = Draw(Rng::new(number, 0x7275_7468));
@@ -46,6 +48,7 @@ pub fn problem(number: u64) -> Problem {
     }
     // Sums stay below 2^63.
     let mut problem = net.done();
+    problem.anti_dependences = anti_dependences(&problem, number);
     problem.budget = Some(budget(&problem, &mut draw));
     problem
 }
@@ -134,6 +137,27 @@ fn add_op(net: &mut Net, draw: &mut Draw, models: bool, (sizes, durations): (Sca
         })
         .collect();
     net.add(op, results);
+}
+
+/// Pairs of ops that create memory: views that have a part in one are another matter. Drawn by themselves.
+fn anti_dependences(problem: &Problem, number: u64) -> Vec<AntiDependence> {
+    let mut draw = Draw(Rng::new(number, 0x7761_7221));
+    let mut pairs = Vec::new();
+    if !draw.chance(0.35) {
+        return pairs;
+    }
+    let structure = Structure::of(problem);
+    let creating: Vec<_> = structure
+        .scheduled()
+        .filter(|&op| !structure.owns(op).is_empty())
+        .collect();
+    for (place, &after) in creating.iter().enumerate().skip(1) {
+        if draw.chance(0.3) {
+            let before = creating[draw.below(place)];
+            pairs.push(AntiDependence { before, after });
+        }
+    }
+    pairs
 }
 
 fn budget(problem: &Problem, draw: &mut Draw) -> u64 {

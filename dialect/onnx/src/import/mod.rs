@@ -375,13 +375,12 @@ impl<'m> Importer<'m> {
                 results.push(None);
                 continue;
             }
-            let base = inputs
-                .first()
-                .copied()
-                .flatten()
-                .map(|t| (t, &self.builder.graph().tensors[t].ty));
+            let base = |place: usize| {
+                let tensor = inputs.get(place).copied().flatten()?;
+                Some((tensor, &self.builder.graph().tensors[tensor].ty))
+            };
             let is_graph_output = self.outputs.contains(output.as_str());
-            let placement = alias::placement(node, position, base, is_graph_output, function.is_some());
+            let placement = alias::placement(node, position, effects, base, is_graph_output, function.is_some());
             results.push(Some(ResultSpec {
                 name: output.clone(),
                 ty: self.take_type(output),

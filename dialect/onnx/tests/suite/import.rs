@@ -107,6 +107,21 @@ fn a_subgraph_that_defines_a_name_twice_is_rejected() {
 }
 
 #[test]
+fn what_an_optimizer_updates_is_the_memory_of_the_parameter_unless_it_is_a_graph_output() {
+    let update = |new: &str| node("SGDOptimizer", &["rate", "w", "g"], &[new]).domain("com.microsoft");
+    let mut g = graph(
+        &[("rate", vector()), ("w", vector()), ("x", vector())],
+        vec![node("Relu", &["x"], &["g"]), update("inner"), update("returned")],
+        &["returned"],
+    );
+    g.value_info = vec![value("inner", Some(vector()))];
+    let model = import(g);
+    assert_eq!(model.graph().validate(), Ok(()));
+    let homes = ["inner", "returned"].map(|name| home(model.graph(), name));
+    assert_eq!(homes, ["w (Input)", "returned (Intermediate)"]);
+}
+
+#[test]
 fn views_live_where_the_runtime_puts_them() {
     let mut g = graph(
         &[("x", vector())],

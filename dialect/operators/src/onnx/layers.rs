@@ -3,7 +3,7 @@
 use remat_ir::ElementType as T;
 
 use crate::columns::{
-    AttentionLayout as A, Effect, Element, Formula as F, ProductOperands, Split as S, Workspace as W,
+    AttentionLayout as A, Effect, Element, Formula as F, ProductOperands, Split as S, Updates, Workspace as W,
 };
 use crate::onnx::onnx;
 use crate::operator::Operator;
@@ -29,7 +29,7 @@ pub(crate) const ROWS: &[Operator] = &[
     onnx("ArgMin").cost(F::Reduce(1)),
     onnx("Attention").cost(F::Attention(A::Separate { past: 4 })).slots(7, 4).workspace(W::Scores).pieces(4),
     onnx("AveragePool").split(S::Window).cost(F::AveragePool),
-    onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).slots(0, 3),
+    onnx("BatchNormalization").split(S::ChannelScale).cost(F::Normalization(4)).effects(Effect::StatefulInTraining).updates(Updates::Operands(&[(3, 1), (4, 2)])).slots(0, 3),
     onnx("Conv").split(S::Conv).cost(F::Conv { weight: 1 }).slots(3, 0).workspace(W::Conv),
     onnx("ConvInteger").split(S::ConvInteger).cost(F::Conv { weight: 1 })
         .shaped_as("Conv", &[0, 1], Element::Is(T::Int32)).slots(4, 0).workspace(W::ConvInteger),

@@ -9,7 +9,7 @@ use crate::trace::{Event, Trace, TraceOp};
 ///
 /// Arguments are whole storages, so that lazy views need no ops of their own. The program lets go of a storage after its last use in
 /// the reference order. A storage expires when no op that reads it, and may run again for the sake of others, can be needed any
-/// more.
+/// more. Ops that must not run after others run once.
 pub(super) fn trace_of(problem: &Problem, structure: &Structure) -> (Trace, Vec<OpId>) {
     let instance = Instance::of(problem, structure);
     let mut trace = Trace::default();
@@ -25,7 +25,7 @@ pub(super) fn trace_of(problem: &Problem, structure: &Structure) -> (Trace, Vec<
         );
         let owned = || counted(problem, structure.owns(op));
         called.workspace = instance.workspace(node);
-        called.most_runs = instance.max_computes(node);
+        called.most_runs = instance.max_computes_anywhere(node);
         let results: Vec<_> = owned().map(|storage| (problem.storages[storage].bytes, None)).collect();
         let results = trace.call(called, &results);
         for (storage, root) in owned().zip(results) {
@@ -72,7 +72,7 @@ impl Ends {
         let mut end = last_use.clone();
         for node in instance.nodes().rev() {
             let mut needed = node;
-            if instance.max_computes(node) > 1 {
+            if instance.max_computes_anywhere(node) > 1 {
                 needed = owns(node).iter().map(|&storage| end[storage]).fold(needed, NodeId::max);
             }
             for &storage in needs(node) {

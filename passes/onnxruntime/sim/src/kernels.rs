@@ -16,7 +16,8 @@ pub(crate) fn alias(node: &Node, output: usize, tensor: bool) -> Option<usize> {
         Sharing::View => tensor,
         Sharing::Wrapper => true,
     };
-    (output == 0 && alias).then_some(0)
+    let updated = row(node).updates.operand_of(output).filter(|_| tensor);
+    updated.or((output == 0 && alias).then_some(0))
 }
 
 /// The operand that result `output` may overwrite, if nobody needs it any more and the sizes are equal.

@@ -29,6 +29,9 @@ impl Partition {
         if problem.order == OrderMode::Fixed {
             return Err(Refusal::Partition("the problem fixes the order"));
         }
+        if instance.nodes().any(|node| instance.last_stage(node).is_some()) {
+            return Err(Refusal::Partition("some ops must not run after others"));
+        }
         let before = |node| {
             instance
                 .predecessors(NodeId::new(node))

@@ -91,7 +91,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Constraint 3, and how often a node may run.
+    /// Constraint 3, how often a node may run, and the stages that it must not run in any more.
     fn cover(&mut self) {
         let instance = &self.setting.instance;
         for node in 0..self.nodes {
@@ -100,6 +100,9 @@ impl Builder<'_> {
                 Partition::Frontier => {
                     let first = self.layout.computed(node, node).map(Literal::is);
                     self.program.clauses.push(first.into_iter().collect());
+                    let last = instance.last_stage(NodeId::new(node)).map_or(self.nodes, NodeId::index);
+                    let late = (last + 1..self.nodes).filter_map(|stage| self.layout.computed(stage, node));
+                    self.program.clauses.extend(late.map(|run| vec![Literal::not(run)]));
                     (
                         runs(node + 1).collect::<Vec<_>>(),
                         instance.max_computes(NodeId::new(node)) - 1,

@@ -47,7 +47,11 @@ pub(super) fn estimate(instance: &Scaled, graph: &StageGraph, partition: Partiti
         }
         // Cover, and how often.
         match partition {
-            Partition::Frontier => rows(1, 1),
+            Partition::Frontier => {
+                let last = instance.last_stage(NodeId::new(node)).map_or(nodes, NodeId::index);
+                let late = nodes.saturating_sub(last + 1);
+                rows(1 + late, 1 + late);
+            }
             Partition::EveryNode => rows(1, nodes),
             Partition::LastNode if node + 1 == nodes => rows(1, nodes),
             Partition::LastNode => {}

@@ -23,6 +23,11 @@ pub enum Candidates {
     AllStages,
 }
 
+/// The stage in which a node runs for the sake of another one: that one's, or the last one that it may run in.
+fn in_time(instance: &Scaled, node: NodeId, stage: NodeId) -> NodeId {
+    instance.last_stage(node).map_or(stage, |last| last.min(stage))
+}
+
 impl fmt::Display for Candidates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,8 +85,10 @@ fn uses(instance: &Scaled, depth: u32, gains: impl Fn(NodeId, NodeId) -> bool) -
         .nodes()
         .map(|node| {
             if may_repeat(node) {
-                let stages = readers[node].iter().copied();
-                stages.filter(|&stage| is_worth_it(node, stage)).collect()
+                let stages = readers[node].iter().map(|&stage| in_time(instance, node, stage));
+                let mut stages: Vec<NodeId> = stages.filter(|&stage| is_worth_it(node, stage)).collect();
+                stages.dedup();
+                stages
             } else {
                 Vec::new()
             }
@@ -93,7 +100,8 @@ fn uses(instance: &Scaled, depth: u32, gains: impl Fn(NodeId, NodeId) -> bool) -
             .map(|node| {
                 let mut here = stages[node].clone();
                 if may_repeat(node) {
-                    let more = readers[node].iter().flat_map(|&reader| &stages[reader]).copied();
+                    let more = readers[node].iter().flat_map(|&reader| &stages[reader]);
+                    let more = more.map(|&stage| in_time(instance, node, stage));
                     here.extend(more.filter(|&stage| is_worth_it(node, stage)));
                     here.sort_unstable();
                     here.dedup();
@@ -109,7 +117,8 @@ fn uses(instance: &Scaled, depth: u32, gains: impl Fn(NodeId, NodeId) -> bool) -
     stages
 }
 
-/// For each node the last stage in which a result of it can be read; the node itself where nobody reads one.
+/// For each node the last stage in which a run of it can be of use: the last one in which a result of it can be read, or that it may run
+/// in; the node itself where nobody reads a result.
 pub(crate) fn last_stages(instance: &Scaled) -> TiVec<NodeId, NodeId> {
     let mut last: TiVec<NodeId, NodeId> = instance.nodes().collect();
     for node in instance.nodes().rev() {
@@ -121,6 +130,7 @@ pub(crate) fn last_stages(instance: &Scaled) -> TiVec<NodeId, NodeId> {
             };
             last[node] = last[node].max(until);
         }
+        last[node] = in_time(instance, node, last[node]);
     }
     last
 }

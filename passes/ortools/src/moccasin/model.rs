@@ -10,6 +10,7 @@
 //!   made again, are intervals of one event; a graph output is an interval to the end;
 //! - reservoir, for each value and node that needs it: the level rises by one at the start of an interval of the value and falls
 //!   after its end, and a run of the node takes one for its own event; it is never negative;
+//! - a node that must not follow another one starts in stages up to the first run of that, in free order before it starts;
 //! - starts are those of staged events, or all different. In free order a node also starts after those whose results take no
 //!   part in this because they take no memory, or stay for good.
 
@@ -99,7 +100,9 @@ impl Model {
 
     fn retention(&mut self, instance: &Scaled, node: NodeId, repetition: u32) -> Retention {
         let last = self.time.events() - 1;
-        let start = self.builder.integer(&self.time.starts(node, repetition));
+        let start = self
+            .builder
+            .integer(&self.time.starts(node, repetition, instance.last_stage(node)));
         let active = self.builder.boolean(repetition == 0);
         let values = instance.values(node).map(|_| {
             let length = self.builder.integer(&[(1, last + 1)]);
@@ -177,6 +180,13 @@ impl Model {
                 self.reservoir(instance, value, node);
             }
             if let Time::Free { .. } = self.time {
+                for &after in instance.anti_successors(node) {
+                    let then = self.retentions[after][0].start;
+                    for run in &self.retentions[node] {
+                        self.builder
+                            .linear(&[run.active], &[(then, 1), (run.start, -1)], 1, i64::MAX);
+                    }
+                }
                 let served: Vec<NodeId> = instance
                     .needs(node)
                     .iter()
@@ -270,7 +280,10 @@ impl Model {
                 set(retention.active, i64::from(run.is_some()));
                 let start = run.map_or_else(
                     || match self.time {
-                        Time::Staged { nodes } => Time::event(nodes - 1, node),
+                        Time::Staged { nodes } => {
+                            let last = instance.last_stage(node).map_or(nodes - 1, NodeId::index);
+                            Time::event(last, node)
+                        }
                         Time::Free { .. } => unused.next().unwrap_or(0),
                     },
                     |run| run.start,

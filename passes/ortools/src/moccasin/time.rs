@@ -31,8 +31,9 @@ impl Time {
         i64::try_from(stage * (stage + 1) / 2 + node.index()).unwrap_or(i64::MAX)
     }
 
-    /// The events at which the run number `repetition` of a node may start, as closed ranges.
-    pub(super) fn starts(self, node: NodeId, repetition: u32) -> Vec<(i64, i64)> {
+    /// The events at which the run number `repetition` of a node may start, as closed ranges. In the staged form none is in a stage behind
+    /// `last`.
+    pub(super) fn starts(self, node: NodeId, repetition: u32, last: Option<NodeId>) -> Vec<(i64, i64)> {
         match self {
             Self::Staged { .. } if repetition == 0 => {
                 let event = Self::event(node.index(), node);
@@ -40,7 +41,8 @@ impl Time {
             }
             Self::Staged { nodes } => {
                 // For the last node no stage is left; a domain must not be empty, and order keeps the interval from this one.
-                let stages = (node.index() + 1).min(nodes - 1)..nodes;
+                let end = last.map_or(nodes, |last| last.index() + 1);
+                let stages = (node.index() + 1).min(nodes - 1)..end;
                 stages
                     .map(|stage| Self::event(stage, node))
                     .map(|event| (event, event))

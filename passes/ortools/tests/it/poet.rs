@@ -60,11 +60,21 @@ fn second_memory(out_pj: u64, in_pj: u64) -> Paging {
 
 /// Chains with skips, energies, a budget and a second memory.
 fn paged() -> impl Strategy<Value = Problem> {
-    (budgeted(4..7, Features::PAPER), (0u64..4, 0u64..4)).prop_map(|(problem, (out, back))| Problem {
-        objective: Objective::Energy,
-        paging: Some(second_memory(out, back)),
-        ..problem
-    })
+    (
+        budgeted(
+            4..7,
+            Features {
+                anti_dependences: true,
+                ..Features::PAPER
+            },
+        ),
+        (0u64..4, 0u64..4),
+    )
+        .prop_map(|(problem, (out, back))| Problem {
+            objective: Objective::Energy,
+            paging: Some(second_memory(out, back)),
+            ..problem
+        })
 }
 
 fn checked(solver: &dyn Solver, problem: &Problem) -> Option<Replay> {

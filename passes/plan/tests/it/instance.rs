@@ -122,3 +122,40 @@ fn another_order_numbers_the_nodes_anew() {
     let needed: Vec<u64> = instance.needs(c).iter().map(|&value| instance.bytes(value)).collect();
     assert_eq!(needed, [1, 2]);
 }
+
+#[test]
+fn nodes_of_anti_dependences_stand_in_order_and_their_views_are_scheduled() {
+    let net = || {
+        Net::new()
+            .input("w")
+            .op("read", 1, &["w"], &[("a", transient(1))])
+            .op("view", 1, &["a"], &[("v", Place::View("a"))])
+            .op("grad", 2, &["v"], &[("g", transient(2))])
+            .op(
+                "update",
+                3,
+                &["w", "g"],
+                &[("none", Place::New(StorageRole::External, 0))],
+            )
+            .op("last", 1, &["a"], &[("y", kept(1))])
+    };
+    let problem = net().never_after("read", "update").done();
+    let instance = instance(&problem);
+    let [read, grad, update, last] = ["read", "grad", "update", "last"].map(|name| op(&problem, name));
+    let [read, grad, update, last] = [read, grad, update, last].map(|op| instance.node_of(op).unwrap());
+    assert_eq!(instance.anti_successors(read), [update]);
+    assert_eq!(instance.anti_predecessors(update), [read]);
+    assert_eq!(instance.predecessors(update), [read, grad]);
+    assert_eq!(instance.successors(read), [grad, update, last]);
+    assert!(
+        instance.may_run_after(read, |node| node != update) && !instance.may_run_after(read, |node| node == update)
+    );
+    assert_eq!(
+        [read, grad].map(|node| instance.max_computes_anywhere(node)),
+        [1, u32::MAX]
+    );
+    assert_eq!(instance.node_of(op(&problem, "view")), None);
+    let view = net().never_after("view", "update").done();
+    let instance = Instance::of(&view, &Structure::of(&view));
+    assert!(instance.node_of(op(&view, "view")).is_some());
+}

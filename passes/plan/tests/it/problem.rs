@@ -1,8 +1,16 @@
 //! Problems: read what was written, refuse what breaks a rule.
 
-use remat_plan::{OpId, Problem, ProblemError, StorageId, StorageRole, TensorId};
+use remat_plan::{AntiDependence, OpId, Problem, ProblemError, StorageId, StorageRole, TensorId};
 
 use remat_testing::net::{Net, example, op, storage, tensor, transient};
+
+fn pairs(ids: &[(usize, usize)]) -> Vec<AntiDependence> {
+    let pair = |&(before, after): &(usize, usize)| AntiDependence {
+        before: OpId::new(before),
+        after: OpId::new(after),
+    };
+    ids.iter().map(pair).collect()
+}
 
 fn error(change: impl FnOnce(&mut Problem)) -> ProblemError {
     Problem::from_json(&example().with(change).0.to_json()).unwrap_err()
@@ -15,7 +23,8 @@ fn a_problem_is_read_back_with_and_without_limits() {
         problem.max_computes = Some(2);
         problem.paging = Some(remat_testing::net::paging());
     });
-    for problem in [example().done(), limited.done(), Net::new().done()] {
+    let bound = example().never_after("conv", "gemm").never_after("conv", "add");
+    for problem in [example().done(), limited.done(), Net::new().done(), bound.done()] {
         assert_eq!(Problem::from_json(&problem.to_json()), Ok(problem));
     }
 }
@@ -24,7 +33,7 @@ fn a_problem_is_read_back_with_and_without_limits() {
 fn the_digest_follows_every_field() {
     let problem = example().done();
     assert_eq!(problem.digest(), example().done().digest());
-    let changes: [fn(&mut Problem); 8] = [
+    let changes: [fn(&mut Problem); 9] = [
         |problem| problem.budget = Some(300),
         |problem| problem.max_computes = Some(2),
         |problem| problem.ops[OpId::new(0)].duration += 1,
@@ -33,6 +42,7 @@ fn the_digest_follows_every_field() {
         |problem| problem.deadline = Some(300),
         |problem| problem.objective = remat_plan::Objective::Energy,
         |problem| problem.paging = Some(remat_testing::net::paging()),
+        |problem| problem.anti_dependences = pairs(&[(0, 2)]),
     ];
     for change in changes {
         assert_ne!(problem.digest(), example().with(change).done().digest());
@@ -92,6 +102,35 @@ fn ops_out_of_topological_order_are_refused_and_so_are_cycles() {
         problem.ops[conv].reads.push(a);
     });
     assert_eq!(itself, not_topological("conv", "a"));
+}
+
+#[test]
+fn anti_dependences_follow_the_reference_order_and_are_stated_once() {
+    let (before, after) = ("gemm".to_owned(), "conv".to_owned());
+    assert_eq!(
+        error(|problem| problem.anti_dependences = pairs(&[(2, 0)])),
+        ProblemError::AntiDependenceAgainstOrder { before, after }
+    );
+    let itself = error(|problem| problem.anti_dependences = pairs(&[(2, 2)]));
+    assert_eq!(
+        itself.to_string(),
+        "op `gemm` is never to run after `gemm`, but does not stand before it in the reference order"
+    );
+    let twice = error(|problem| problem.anti_dependences = pairs(&[(0, 2), (1, 2), (0, 2)]));
+    assert_eq!(
+        twice.to_string(),
+        "that op `conv` never runs after `gemm` is stated twice"
+    );
+    let outside = error(|problem| problem.anti_dependences = pairs(&[(0, 99)]));
+    assert_eq!(
+        outside.to_string(),
+        "anti-dependence 0 refers to op 99, but there are only 5"
+    );
+}
+
+#[test]
+fn a_problem_without_anti_dependences_is_written_as_before() {
+    assert!(!example().done().to_json().contains("anti_dependences"));
 }
 
 #[test]

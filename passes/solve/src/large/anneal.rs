@@ -249,6 +249,7 @@ fn add(timeline: &mut Timeline<'_>, frame: &Frame, chain: Chain, log: &mut Vec<E
         }
         let Some(next) = timeline
             .next_use(value, slot)
+            .map(|next| timeline.last_chance(node, next))
             .filter(|&next| timeline.place_of(next) > slot)
         else {
             continue;
@@ -324,7 +325,7 @@ fn shift(timeline: &mut Timeline<'_>, event: EventId, log: &mut Vec<Edit>, rng: 
     };
     let before = timeline.next_event(goal);
     // The run after is as good a place as any, the end of the sequence is none.
-    if before == EventId::NONE || before == event {
+    if before == EventId::NONE || before == event || timeline.place_of(before) > timeline.last_place(node) {
         return;
     }
     log.push(timeline.remove(event));

@@ -17,7 +17,7 @@ struct Candidate {
     /// Optimistic price, from what the window shows.
     price: f64,
     node: NodeId,
-    /// The use before which it would be computed again.
+    /// The event in front of which it would be computed again.
     before: EventId,
 }
 
@@ -128,7 +128,7 @@ impl Greedy {
         self.candidates.sort_by(|a, b| order(a, b).then(a.node.cmp(&b.node)));
     }
 
-    /// The use before which the values of an event that are resident across a slot would be made again, and the most that gains.
+    /// The event in front of which the values of another one that are resident across a slot would be made again, and the most that gains.
     fn gain(&self, timeline: &Timeline<'_>, event: EventId, slot: usize) -> Option<(EventId, i64)> {
         let (dag, node) = (timeline.dag(), timeline.node_of(event));
         let at = timeline.place_of(event);
@@ -139,8 +139,9 @@ impl Greedy {
         let crossing = || dag.values(node).filter(|&value| crosses(value));
         let uses = crossing().filter_map(|value| timeline.next_use(value, slot));
         let before = uses.min_by_key(|&user| timeline.place_of(user))?;
+        let before = timeline.last_chance(node, before);
         let next = timeline.place_of(before);
-        if next == slot {
+        if next <= slot {
             return None;
         }
         let gains = crossing().map(|value| {
@@ -244,7 +245,8 @@ fn insert_links(
                 && timeline.place_of(timeline.end_of(serving, value)) < here
                 && serving_is_gone(timeline, serving, here);
             let producer = dag.producer(value);
-            if dead && timeline.may_run_again(producer) && revive(producer) {
+            let may_run = timeline.may_run_again(producer) && here <= timeline.last_place(producer);
+            if dead && may_run && revive(producer) {
                 insert_links(timeline, producer, before, depth - 1, revive, log, range);
             }
         }

@@ -32,6 +32,9 @@ fn reference(dag: &Dag) -> Vec<NodeId> {
 fn assert_consistent(timeline: &mut Timeline<'_>) {
     let dag = timeline.dag();
     let nodes = timeline.nodes();
+    for (at, &node) in nodes.iter().enumerate() {
+        assert!(dag.may_run_after(node, |other| nodes[..at].contains(&other)));
+    }
     let mut state = State::new(dag, timeline.budget());
     state.load(&nodes);
     let slots = 0..timeline.len();
@@ -99,8 +102,13 @@ proptest! {
                     timeline.relocate(event, places[place.index(places.len())])
                 }
                 _ if at + 1 < events.len() => {
-                    let next = events[at + 1 + place.index(events.len() - at - 1)];
-                    Edit::Inserted(timeline.insert(timeline.node_of(event), next))
+                    let node = timeline.node_of(event);
+                    let last = timeline.last_place(node);
+                    let places: Vec<EventId> = events[at + 1..].iter().copied().filter(|&e| timeline.place_of(e) <= last).collect();
+                    if places.is_empty() {
+                        continue;
+                    }
+                    Edit::Inserted(timeline.insert(node, places[place.index(places.len())]))
                 }
                 _ => continue,
             };

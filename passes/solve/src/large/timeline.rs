@@ -59,8 +59,15 @@ impl Layout for Gapped {
 pub(super) type Timeline<'a> = Sequence<'a, Gapped>;
 
 impl Timeline<'_> {
-    /// Inserts a run of `node` in front of `next`, at the end of the sequence if that is [`EventId::NONE`]. The node must have run before.
+    /// Inserts a run of `node` in front of `next`, at the end of the sequence if that is [`EventId::NONE`]; no later than its
+    /// [last place](Sequence::last_place). The node must have run before.
     pub(super) fn insert(&mut self, node: NodeId, next: EventId) -> EventId {
+        let place = (next != EventId::NONE).then(|| self.place_of(next));
+        let last = self.last_place(node);
+        debug_assert!(
+            place.unwrap_or(usize::MAX) <= last,
+            "what the node reads is overwritten by then"
+        );
         let event = self.new_event(node);
         let at = self.occupy(event, next);
         let here = self.crossing(next) + self.dag.local(node);
@@ -298,7 +305,9 @@ impl Timeline<'_> {
     pub(super) fn freedom(&self, event: EventId) -> (usize, usize) {
         let (dag, node) = (self.dag, self.node_of(event));
         let first = |&other: &NodeId| self.place_of(self.runs(other)[0]);
-        let after = dag.predecessors(node).iter().map(first).max();
+        let last = |&other: &NodeId| self.runs(other).last().map_or(0, |&run| self.place_of(run));
+        let after = dag.predecessors(node).iter().map(first);
+        let after = after.chain(dag.anti_predecessors(node).iter().map(last)).max();
         let users = dag.successors(node).iter().map(first);
         let again = self.runs(node).get(1).map(|&run| self.place_of(run));
         (

@@ -113,7 +113,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The figures of a sequence; `None` if it is no schedule: something is needed or fetched before it was made, first runs do not
-    /// keep the reference order, or a node runs too often.
+    /// keep the reference order, or a node runs too often or too late.
     pub(super) fn evaluate(&mut self, items: &[Item]) -> Option<Figures> {
         let model = self.model;
         self.reset(items);
@@ -124,6 +124,9 @@ impl<'a> Evaluator<'a> {
             let at = position as u32;
             match item {
                 Item::Run(node) => {
+                    if !model.dag.may_run_after(node, |other| self.runs[other] > 0) {
+                        return None;
+                    }
                     for &value in model.dag.needs(node) {
                         let place = &mut self.places[value];
                         if place.begin == NONE {

@@ -17,7 +17,7 @@ impl Stages {
     /// A node runs in its own stage; in the stage before one into which it is retained anew; and in each stage where a node runs
     /// that needs it, unless it is retained into that stage. Each of these runs is forced, so no other `R` for this `S` takes
     /// less time. Memory plays no part. Permanent nodes are retained in every stage after their own, whatever `retained` says of
-    /// them.
+    /// them; nodes with a [last stage](StageGraph::last_stage) from there into the last one that would have to run them.
     ///
     /// # Panics
     /// If `retained` has not one row for each node, or an entry on or above the diagonal.
@@ -30,23 +30,9 @@ impl Stages {
                 retained.set(stage, node);
             }
         }
-        let mut computed = StageMatrix::new(count);
-        for stage in 0..count {
-            assert!(
-                retained.last_before(stage, count).is_none_or(|last| last < stage),
-                "stage {stage} retains what no stage before it computes"
-            );
-            computed.set(stage, stage);
-            computed.add_gain(stage, &retained);
-            let mut end = stage + 1;
-            while let Some(node) = computed.last_before(stage, end) {
-                for &parent in graph.parents(node) {
-                    if !retained.get(stage, parent) {
-                        computed.set(stage, parent);
-                    }
-                }
-                end = node;
-            }
+        let mut computed = forced(graph, &retained);
+        while hold_overwritten(graph, &computed, &mut retained) {
+            computed = forced(graph, &retained);
         }
         Self { retained, computed }
     }
@@ -81,4 +67,46 @@ impl Stages {
             .flat_map(|stage| self.computed.row(stage))
             .fold(0, |sum, node| sum.saturating_add(graph.duration(node)))
     }
+}
+
+/// The cheapest `R` for an `S`.
+fn forced(graph: &StageGraph, retained: &StageMatrix) -> StageMatrix {
+    let count = graph.len();
+    let mut computed = StageMatrix::new(count);
+    for stage in 0..count {
+        assert!(
+            retained.last_before(stage, count).is_none_or(|last| last < stage),
+            "stage {stage} retains what no stage before it computes"
+        );
+        computed.set(stage, stage);
+        computed.add_gain(stage, retained);
+        let mut end = stage + 1;
+        while let Some(node) = computed.last_before(stage, end) {
+            for &parent in graph.parents(node) {
+                if !retained.get(stage, parent) {
+                    computed.set(stage, parent);
+                }
+            }
+            end = node;
+        }
+    }
+    computed
+}
+
+/// Retains nodes that run after their last stage from there on. Returns whether there were any.
+fn hold_overwritten(graph: &StageGraph, computed: &StageMatrix, retained: &mut StageMatrix) -> bool {
+    let mut found = false;
+    for node in 0..graph.len() {
+        let Some(last_stage) = graph.last_stage(node) else {
+            continue;
+        };
+        let late = (last_stage + 1..graph.len())
+            .rev()
+            .find(|&stage| computed.get(stage, node));
+        for stage in late.map_or(0..0, |late| last_stage + 1..late + 1) {
+            retained.set(stage, node);
+            found = true;
+        }
+    }
+    found
 }

@@ -142,6 +142,13 @@ impl StageGraph {
         self.instance.max_computes(NodeId::new(node)) == 1
     }
 
+    /// The last stage in which a node may run, where there is a limit: the own one of the first node that it must not follow.
+    #[must_use]
+    pub fn last_stage(&self, node: Node) -> Option<Node> {
+        let others = self.instance.anti_successors(NodeId::new(node));
+        others.first().map(|other| other.index())
+    }
+
     /// Whether any node needs a result of this one, kept or transient.
     #[must_use]
     pub fn is_read(&self, node: Node) -> bool {

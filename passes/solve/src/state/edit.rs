@@ -16,8 +16,13 @@ pub(crate) enum Edit {
 }
 
 impl State<'_> {
-    /// Inserts a run of `node` before the event at `position`. The node must have run before.
+    /// Inserts a run of `node` before the event at `position`, no later than its [last place](State::last_place). The node must have run
+    /// before.
     pub(crate) fn insert(&mut self, node: NodeId, position: usize) -> EventId {
+        debug_assert!(
+            position <= self.last_place(node),
+            "what the node reads is overwritten by then"
+        );
         let here = self.crossing(position) + self.dag.local(node);
         let event = self.new_event(node);
         self.events.insert(position, event);

@@ -30,6 +30,9 @@ fn memory_by_definition(dag: &Dag, nodes: &[NodeId]) -> Vec<i32> {
 fn assert_consistent(state: &State<'_>) {
     let dag = state.dag();
     let nodes = state.nodes();
+    for (at, &node) in nodes.iter().enumerate() {
+        assert!(dag.may_run_after(node, |other| nodes[..at].contains(&other)));
+    }
     assert_eq!(state.memory(), memory_by_definition(dag, &nodes));
     let mut fresh = State::new(dag, state.budget());
     fresh.load(&nodes);
@@ -78,7 +81,8 @@ proptest! {
             } else if change == 1 || recomputes == 0 {
                 let node = NodeId::new(what.index(dag.len()));
                 let first = state.place_of(state.runs(node)[0]) + 1;
-                let position = first + place.index(state.sequence().len() + 1 - first);
+                let last = state.last_place(node).min(state.sequence().len());
+                let position = first + place.index(last + 1 - first);
                 log.push(Edit::Inserted(state.insert(node, position)));
             } else {
                 let event = state.recomputes()[what.index(recomputes)];

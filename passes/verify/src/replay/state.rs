@@ -74,6 +74,8 @@ pub(super) struct Replayer<'a> {
     pub(super) runs: TiVec<OpId, u32>,
     /// Of the ops that create memory and ran, the last one in reference order.
     pub(super) latest: Option<OpId>,
+    /// For each op those after which it must never run.
+    pub(super) never_after: TiVec<OpId, Vec<OpId>>,
     /// How often each storage came or went.
     pub(super) changes: TiVec<StorageId, u64>,
     /// The number of changes of its storage at which the loss of each tensor was reported.
@@ -84,9 +86,14 @@ pub(super) struct Replayer<'a> {
 
 impl<'a> Replayer<'a> {
     pub(super) fn new(problem: &'a Problem, plan: &Plan, budget: Option<u64>) -> Self {
+        let mut never_after: TiVec<OpId, Vec<OpId>> = TiVec::from(vec![Vec::new(); problem.ops.len()]);
+        for pair in &problem.anti_dependences {
+            never_after[pair.before].push(pair.after);
+        }
         Self {
             problem,
             budget,
+            never_after,
             memory: Memory::new(problem),
             clock: Clock::default(),
             pages: Pages::of(problem, plan),

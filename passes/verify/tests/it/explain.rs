@@ -1,6 +1,6 @@
 //! The long texts: their examples are run, so that they cannot be wrong.
 
-use remat_plan::{Certificate, OrderMode, PlanFile, Problem};
+use remat_plan::{AntiDependence, Certificate, OrderMode, PlanFile, Problem};
 use remat_verify::{CheckError, Code, check_file};
 
 use crate::oracle;
@@ -45,6 +45,10 @@ fn problem(code: Code) -> Problem {
             }
             Code::V019 => problem.deadline = Some(50),
             Code::V020 => problem.ops[conv].energy_pj = 7,
+            Code::V021 => {
+                let (before, after) = (conv, op(problem, "relu"));
+                problem.anti_dependences = vec![AntiDependence { before, after }];
+            }
             Code::V016 => problem.ops[conv].duration = 9_000_000_000_000_000_000,
             _ => {}
         }

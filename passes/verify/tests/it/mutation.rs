@@ -32,9 +32,12 @@ pub(crate) fn lowered(problem: &Problem, again: &[(Index, Index, bool)]) -> Plan
         let Event::Run(op) = events[..=place][which.index(place + 1)] else {
             continue;
         };
+        let ran = |other: OpId| events[..=place].contains(&Event::Run(other));
+        let mut pairs = problem.anti_dependences.iter();
+        let is_late = pairs.any(|pair| pair.before == op && ran(pair.after));
         let event = match structure.owns(op).first() {
             Some(&storage) if *fetch && problem.paging.is_some() => Event::Fetch(storage),
-            _ if problem.ops[op].recomputable => Event::Run(op),
+            _ if problem.ops[op].recomputable && !is_late => Event::Run(op),
             _ => continue,
         };
         let mut longer = events.clone();

@@ -188,6 +188,9 @@ impl History<'_> {
             .any(|later| later > op && !self.roots(later).is_empty() && self.runs(later, i) > 0);
         let fixed = problem.order == OrderMode::Fixed;
         verdict.broken(Code::V010, fixed && earlier == 0 && !roots.is_empty() && overtaken);
+        let mut pairs = problem.anti_dependences.iter();
+        let overwritten = pairs.any(|pair| pair.before == op && self.runs(pair.after, i) > 0);
+        verdict.broken(Code::V021, overwritten);
         let counted = roots
             .iter()
             .filter(|&&s| problem.storages[s].role != StorageRole::External);

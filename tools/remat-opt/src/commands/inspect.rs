@@ -59,6 +59,9 @@ pub(crate) struct Report {
     ops: usize,
     /// Number of tensors.
     tensors: usize,
+    /// Number of pairs of ops of which the first never runs after the second; absent for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anti_dependences: Option<usize>,
     /// Duration of all steps; in nanoseconds for models.
     duration: u64,
     /// What the model takes as it is: what shares of memory are of.
@@ -246,6 +249,12 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             baseline.of
         ));
     }
+    if !problem.anti_dependences.is_empty() {
+        lines.push(format!(
+            "{}: ops that never run after another one, which overwrites what they read",
+            units::count(problem.anti_dependences.len(), "anti-dependence"),
+        ));
+    }
     if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
         lines.push(format!(
             "no plan in this order can go below {} ({:.1} %): op `{}`",
@@ -369,6 +378,7 @@ impl Report {
             accounting: problem.accounting,
             ops: problem.ops.len(),
             tensors: problem.tensors.len(),
+            anti_dependences: Some(problem.anti_dependences.len()).filter(|&count| count > 0),
             duration: replay.duration,
             baseline_peak_bytes: model.baseline_peak().bytes,
             baseline_of: model.baseline_peak().of,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use remat::plan::{
-    Objective, OpId, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId, StorageRole, TensorId,
+    AntiDependence, Objective, OpId, Problem, ProblemOp, ProblemStorage, ProblemTensor, StorageId, StorageRole,
+    TensorId,
 };
 
 use super::{Subject, outside};
@@ -17,9 +18,10 @@ pub(crate) struct ProblemSubject(pub(crate) Problem);
 const OPS: usize = 0;
 const RESULTS: usize = 1;
 const READS: usize = 2;
+const ANTI_DEPENDENCES: usize = 3;
 
 impl Subject for ProblemSubject {
-    const KINDS: &'static [&'static str] = &["ops", "results", "operands", "limits"];
+    const KINDS: &'static [&'static str] = &["ops", "results", "operands", "anti-dependences", "limits"];
 
     fn count(&self, kind: usize) -> usize {
         let ops = &self.0.ops;
@@ -27,6 +29,7 @@ impl Subject for ProblemSubject {
             OPS => ops.len(),
             RESULTS => ops.iter().map(|op| op.defines.len()).sum(),
             READS => ops.iter().map(|op| op.reads.len()).sum(),
+            ANTI_DEPENDENCES => self.0.anti_dependences.len(),
             _ => limits(&self.0).len(),
         }
     }
@@ -53,6 +56,7 @@ impl Subject for ProblemSubject {
                 }
                 problem = Rebuild::of(&problem, &problem.ops.keys().collect::<Vec<_>>());
             }
+            ANTI_DEPENDENCES => problem.anti_dependences = outside(&problem.anti_dependences, &parts),
             _ => {
                 for limit in &limits(&problem)[parts] {
                     limit(&mut problem);
@@ -135,6 +139,7 @@ impl<'a> Rebuild<'a> {
                 ops: Vec::new().into(),
                 tensors: Vec::new().into(),
                 storages: Vec::new().into(),
+                anti_dependences: Vec::new(),
                 ..old.clone()
             },
             tensors: BTreeMap::new(),
@@ -143,6 +148,13 @@ impl<'a> Rebuild<'a> {
         for &op in kept {
             rebuild.op(op);
         }
+        let new = |old: OpId| kept.iter().position(|&op| op == old).map(OpId::new);
+        let pairs = old.anti_dependences.iter();
+        let pairs = pairs.filter_map(|pair| {
+            let (before, after) = (new(pair.before)?, new(pair.after)?);
+            Some(AntiDependence { before, after })
+        });
+        rebuild.new.anti_dependences = pairs.collect();
         rebuild.new
     }
 
