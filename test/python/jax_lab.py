@@ -3,14 +3,14 @@
     python test/python/jax_lab.py [--steps mlp,transformer] [--budgets 80%,60%,min] [--options TEXT]
 
 A budget in percent is one of what XLA itself allots to temporary results of the step as it stands. Printed are the predicted peak and what XLA
-allots before and after, as its buffer assignment says, how often the step recomputes, and whether all results have the same bits.
+allots before and after, as its buffer assignment says, how many barriers there are, and the largest
+difference of a result, relative to its largest number. The last line of each step is that of `jax.checkpoint` around every layer.
 """
 
 import argparse
 import dataclasses
 import os
 import re
-import time
 
 import native
 
@@ -20,14 +20,19 @@ KEEP_BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 barriers stay to the end."""
 
 
-def mlp(layers=8, width=256, batch=4096):
+def mlp(layers=8, width=256, batch=4096, checkpoint=False):
     """A perceptron, its mean squared error, and a step of gradient descent: a function and its operands."""
     import jax
     import jax.numpy as jnp
 
+    def layer(x, weights, bias):
+        return jax.nn.gelu(x @ weights + bias)
+
+    layer = jax.checkpoint(layer) if checkpoint else layer
+
     def loss(params, x, y):
         for weights, bias in params:
-            x = jax.nn.gelu(x @ weights + bias)
+            x = layer(x, weights, bias)
         return jnp.mean((x - y) ** 2)
 
     random = iter(jax.random.split(jax.random.key(0), layers + 2))
@@ -38,7 +43,7 @@ def mlp(layers=8, width=256, batch=4096):
     return descent(loss), (params, x, y)
 
 
-def transformer(layers=4, width=128, heads=4, length=128, batch=16, vocabulary=512):
+def transformer(layers=4, width=128, heads=4, length=128, batch=16, vocabulary=512, checkpoint=False):
     """A decoder of tokens with causal attention, its cross entropy, and a step of gradient descent."""
     import jax
     import jax.numpy as jnp
@@ -55,6 +60,8 @@ def transformer(layers=4, width=128, heads=4, length=128, batch=16, vocabulary=5
         mixed = jnp.einsum("bhst,bthd->bshd", jax.nn.softmax(scores), v)
         x = x + mixed.reshape(x.shape) @ p["out"]
         return x + jax.nn.gelu(norm(x, p["norm"][1]) @ p["up"]) @ p["down"]
+
+    block = jax.checkpoint(block) if checkpoint else block
 
     def loss(params, tokens, targets):
         x = params["embed"][tokens]
@@ -124,10 +131,9 @@ class Run:
     temporary: int
     aliased: int
     results: list
-    seconds: float
 
 
-def run(text, operands, flags=KEEP_BARRIERS, times=1):
+def run(text, operands, flags=KEEP_BARRIERS):
     """Reads a module with the dialects that JAX has, verifies it, compiles and runs it."""
     import jax
     import jax.extend.backend
@@ -146,26 +152,24 @@ def run(text, operands, flags=KEEP_BARRIERS, times=1):
         devices = xla_client.DeviceList(tuple(jax.devices("cpu")[:1]))
         program = jax.extend.backend.get_backend("cpu").compile_and_load(module, devices, settings)
     allotted = program.get_compiled_memory_stats()
-    fastest = float("inf")
-    for _ in range(times):
-        # What is donated is gone afterwards.
-        arrays = jax.block_until_ready([jax.device_put(array, jax.devices("cpu")[0]) for array in given])
-        start = time.perf_counter()
-        shards = program.execute_sharded(arrays).disassemble_into_single_device_arrays()
-        results = jax.block_until_ready([shard for (shard,) in shards])
-        fastest = min(fastest, time.perf_counter() - start)
-    return Run(
-        allotted.temp_size_in_bytes,
-        allotted.alias_size_in_bytes,
-        [numpy.asarray(result) for result in results],
-        fastest,
-    )
+    # What is donated is gone afterwards.
+    arrays = [jax.device_put(array, jax.devices("cpu")[0]) for array in given]
+    shards = program.execute_sharded(arrays).disassemble_into_single_device_arrays()
+    results = [numpy.asarray(shard) for (shard,) in shards]
+    return Run(allotted.temp_size_in_bytes, allotted.alias_size_in_bytes, results)
 
 
 def equal_bits(before, after):
     return len(before.results) == len(after.results) and all(
         a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(before.results, after.results)
     )
+
+
+def difference(before, after):
+    """The largest one of all results, relative to the largest number of the result."""
+    import numpy
+
+    return max(numpy.abs(a - b).max() / numpy.abs(a).max() for a, b in zip(before.results, after.results, strict=True))
 
 
 def of_share(budget, whole):
@@ -177,24 +181,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", default="mlp,transformer")
     parser.add_argument("--budgets", default="80%,60%,min")
-    parser.add_argument("--options", default="step-limit=100000 time-limit=60s", help="further options of the pass")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--options", default="step-limit=400000 time-limit=60s", help="further options of the pass")
     given = parser.parse_args()
     plugin = native.Built.find().plugin
-    print("| step | budget | predicted | XLA before | XLA after | barriers | time | bits |")
-    print("|---|---:|---:|---:|---:|---:|---:|---|")
+    print("| step | budget | predicted | XLA before | XLA after | barriers | difference |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for name in given.steps.split(","):
         step, operands = STEPS[name]()
         text = lowered(step, operands)
-        before = run(text, operands, times=given.runs)
+        before = run(text, operands)
         for budget in given.budgets.split(","):
             plan = planned(text, plugin, of_share(budget, before.temporary), given.options)
-            after = run(plan, operands, times=given.runs)
-            sizes = (predicted(plan), before.temporary, after.temporary)
-            memory = " | ".join(f"{size / 2**20:.1f} MiB" for size in sizes)
-            barriers = plan.count('"stablehlo.optimization_barrier"')
-            bits = "equal" if equal_bits(before, after) else "DIFFERENT"
-            print(f"| {name} | {budget} | {memory} | {barriers} | {after.seconds / before.seconds:.2f} x | {bits} |", flush=True)
+            after = run(plan, operands)
+            print(row(name, budget, f"{predicted(plan) / 2**20:.1f} MiB", before, after, plan), flush=True)
+        by_hand = lowered(STEPS[name](checkpoint=True)[0], operands)
+        after = run(by_hand, operands)
+        print(row(name, "`jax.checkpoint`", "-", before, after, by_hand), flush=True)
+
+
+def row(name, budget, prediction, before, after, text):
+    memory = " | ".join(f"{run.temporary / 2**20:.1f} MiB" for run in (before, after))
+    barriers = text.count('"stablehlo.optimization_barrier"')
+    apart = difference(before, after)
+    return f"| {name} | {budget} | {prediction} | {memory} | {barriers} | {apart:.0e} |"
 
 
 if __name__ == "__main__":
