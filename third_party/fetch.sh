@@ -10,6 +10,8 @@ stamp=venv/.installed
 have_python() { [ -e "$stamp" ] && cmp -s requirements.txt "$stamp" && [ -e onnxruntime/lib/libonnxruntime.so ]; }
 iree_stamp=venv/.installed-mlir
 have_iree() { [ -e "$iree_stamp" ] && cmp -s requirements-mlir.txt "$iree_stamp"; }
+jax_stamp=venv/.installed-jax
+have_jax() { [ -e "$jax_stamp" ] && cmp -s requirements-jax.txt "$jax_stamp"; }
 llvm=${MLIR_SYS_220_PREFIX:-/usr/lib/llvm-22}
 have_llvm() { [ -d "$llvm/lib/cmake/mlir" ] && [ -x "$llvm/bin/mlir-opt" ] && [ -x "$llvm/bin/lit" ] && command -v cmake >/dev/null && command -v ninja >/dev/null; }
 # Pages of reports are tested in a browser.
@@ -18,7 +20,7 @@ maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
 docs_stamp=venv/.installed-docs
 have_docs() { [ -e "$docs_stamp" ] && cmp -s requirements-docs.txt "$docs_stamp"; }
-if have_python && have_iree && have_maturin && have_docs && have_llvm && have_browser; then
+if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser; then
     exit 0
 fi
 
@@ -85,6 +87,16 @@ fetch_iree() {
 }
 if ! have_iree && ! fetch_iree; then
     echo "third_party/fetch.sh: there are no wheels of IREE and torch-mlir for this machine; their tests are skipped." >&2
+fi
+
+# Only tests read it.
+fetch_jax() {
+    download_wheels -r requirements.txt -r requirements-jax.txt || return 1
+    install_wheels -r requirements.txt -r requirements-jax.txt || return 1
+    cp requirements-jax.txt "$jax_stamp"
+}
+if ! have_jax && ! fetch_jax; then
+    echo "third_party/fetch.sh: there are no wheels of JAX for this machine; its tests are skipped." >&2
 fi
 
 # Builds the Python package; there is no wheel of it for every system.

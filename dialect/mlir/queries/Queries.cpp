@@ -13,6 +13,8 @@
 
 using namespace mlir;
 
+extern "C" MlirAttribute rematAttributes(MlirOperation raw);
+
 namespace {
 
 /// What is said about an operation.
@@ -92,6 +94,26 @@ std::optional<SmallVector<int64_t>> rowsOf(AffineMap map) {
   return rows;
 }
 
+/// The constant that a loop of StableHLO compares with to go on while it is above a counter: what `jax.lax.scan` becomes, which counts from 0 by
+/// ones. 1 for other conditions.
+int64_t tripsOfWhile(Operation *loop) {
+  if (loop->getNumRegions() == 0 || loop->getRegion(0).empty() || loop->getRegion(0).front().empty())
+    return 1;
+  Operation &end = loop->getRegion(0).front().back();
+  Operation *compare = end.getNumOperands() == 1 ? end.getOperand(0).getDefiningOp() : nullptr;
+  if (!compare || compare->getName().getStringRef() != "stablehlo.compare" || compare->getNumOperands() != 2)
+    return 1;
+  Operation *limit = compare->getOperand(1).getDefiningOp();
+  if (!limit || limit->getName().getStringRef() != "stablehlo.constant")
+    return 1;
+  auto all = cast<DictionaryAttr>(unwrap(rematAttributes(wrap(limit))));
+  auto value = all.getAs<DenseIntElementsAttr>("value");
+  if (!value || !value.isSplat())
+    return 1;
+  APInt trips = value.getSplatValue<APInt>();
+  return trips.isStrictlyPositive() && trips.isSignedIntN(62) ? trips.getSExtValue() : 1;
+}
+
 /// Tensors of static shape without an encoding, and scalars.
 bool isPlain(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -144,6 +166,8 @@ void rematDescribeOp(MlirOperation raw, OpFacts *facts) {
     if (trips && trips->isIntN(62))
       facts->trips = trips->getSExtValue();
   }
+  if (op->getName().getStringRef() == "stablehlo.while")
+    facts->trips = tripsOfWhile(op);
 }
 
 /// All attributes of an operation as a dictionary; those that an operation which is not registered holds as properties are among them.

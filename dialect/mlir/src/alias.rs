@@ -4,20 +4,21 @@
 //! such ones by the passes of their dialects; their results are then views.
 
 use melior::ir::OperationRef;
-use remat_operators::operator;
+use melior::ir::operation::OperationLike;
+use remat_operators::{Sharing, operator};
 
 use crate::ffi::{self, Alias};
 
 /// The operands and results of an operation of this domain and type that may share memory.
 pub(crate) fn aliases(op: OperationRef<'_, '_>, domain: &str, op_type: &str) -> Vec<Alias> {
-    if operator(domain, op_type).is_view() {
-        let view = Alias {
-            operand: 0,
-            result: 0,
-            written: false,
-        };
-        vec![view]
-    } else {
-        ffi::aliases(op)
+    let view = |number| Alias {
+        operand: number,
+        result: number,
+        written: false,
+    };
+    match operator(domain, op_type).shares {
+        Sharing::View => vec![view(0)],
+        Sharing::EachView => (0..op.result_count().min(op.operand_count())).map(view).collect(),
+        Sharing::Nothing | Sharing::Wrapper => ffi::aliases(op),
     }
 }

@@ -116,8 +116,10 @@ impl<'c> Applier<'_, 'c> {
         let last = table.entries[position].op;
         let members = table.members(position);
         let writes_empty = members.iter().any(|&member| table.empties(member).next().is_some());
-        let copy_id = if is_copy && !is_new && !writes_empty {
-            self.barrier(position, old, last, &mut exchange)?
+        // Copies of fused operations are told apart one by one: each may read something else.
+        let is_fusion = members.len() > 1;
+        let copy_id = if is_copy && (!is_new || is_fusion) && !writes_empty {
+            self.barrier(position, old, last, is_fusion, &mut exchange)?
         } else {
             None
         };
@@ -149,12 +151,13 @@ impl<'c> Applier<'_, 'c> {
         Ok(())
     }
 
-    /// Puts an optimization barrier before one operand of a copy; returns a number for the copy if no operand has a type that barriers accept.
+    /// Puts an optimization barrier before one operand of a copy, or before all; returns a number for the copy if no operand has a type that barriers accept.
     fn barrier(
         &mut self,
         position: usize,
         old: OpId,
         last: OperationRef<'c, 'c>,
+        all: bool,
         exchange: &mut FxHashMap<usize, Value<'c, 'c>>,
     ) -> Result<Option<i64>, ApplyError> {
         self.barriers += 1;
@@ -164,18 +167,23 @@ impl<'c> Applier<'_, 'c> {
             let index = self.imported.table.position(*value);
             index.is_some_and(|index| self.imported.table.can_carry_barrier(index)) && is_ranked(value.r#type())
         };
-        let Some(was) = values.into_iter().find(carries) else {
-            return Ok(Some(self.barriers));
-        };
-        let is = exchange.get(&key(was)).copied().unwrap_or(was);
-        let of = &self.imported.table.entries[position].op_type;
-        let barrier = self.recompute(is, self.barriers, of, last.location())?;
-        let barrier = self.insert(barrier);
-        let result = barrier
-            .result(0)
-            .map_err(|error| build_error("remat.recompute", &error))?;
-        exchange.insert(key(was), result.into());
-        Ok(None)
+        let mut carried: Vec<Value<'c, 'c>> = values.filter(carries).collect();
+        let mut distinct = FxHashSet::default();
+        carried.retain(|&value| distinct.insert(key(value)));
+        carried.truncate(if all { carried.len() } else { 1 });
+        let copy_id = carried.is_empty().then_some(self.barriers);
+        for (number, was) in carried.into_iter().enumerate() {
+            self.barriers += i64::from(number > 0);
+            let is = exchange.get(&key(was)).copied().unwrap_or(was);
+            let of = &self.imported.table.entries[position].op_type;
+            let barrier = self.recompute(is, self.barriers, of, last.location())?;
+            let barrier = self.insert(barrier);
+            let result = barrier
+                .result(0)
+                .map_err(|error| build_error("remat.recompute", &error))?;
+            exchange.insert(key(was), result.into());
+        }
+        Ok(copy_id)
     }
 
     fn recompute(

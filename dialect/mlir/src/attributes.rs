@@ -8,6 +8,9 @@ use remat_ir::Attribute;
 
 use crate::ffi;
 
+/// What StableHLO calls the inner dimensions of operand 0 of a product.
+const INNER: &str = "lhs_contracting_dimensions";
+
 /// Longest list that is read: cost models want kernel sizes, not weights.
 const MAX_LIST: usize = 16;
 
@@ -36,11 +39,25 @@ pub(crate) fn attributes(op: OperationRef<'_, '_>) -> BTreeMap<String, Attribute
         let name = name.strip_prefix("torch.onnx.").unwrap_or(&name);
         // `kernel` is how TOSA calls it.
         let name = if name == "kernel" { "kernel_shape" } else { name };
+        if name == "dot_dimension_numbers" {
+            read.extend(contracted(&value.to_string()).map(|dims| (INNER.to_owned(), Attribute::Ints(dims))));
+        }
         if let Some(value) = attribute(value) {
             read.insert(name.to_owned(), value);
         }
     }
     read
+}
+
+/// The inner dimensions of operand 0 of StableHLO's `dot_general`, out of the text of an attribute of its dialect. None are printed where there
+/// are none.
+fn contracted(text: &str) -> Option<Vec<i64>> {
+    let inside = text.strip_prefix("#stablehlo.dot<")?;
+    let Some((_, rest)) = inside.split_once(INNER) else {
+        return Some(Vec::new());
+    };
+    let list = rest.split_once('[')?.1.split_once(']')?.0;
+    list.split(',').map(|dim| dim.trim().parse().ok()).collect()
 }
 
 /// An integer, a text, or a short list of integers.
@@ -49,4 +66,19 @@ fn attribute(value: MlirAttribute<'_>) -> Option<Attribute> {
     let text = || ffi::text(value).map(|text| Attribute::String(text.into_bytes()));
     let list = || ffi::integers(value, MAX_LIST).map(Attribute::Ints);
     number().or_else(text).or_else(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_dimensions_are_read_from_the_text_of_the_attribute() {
+        let text = "#stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], \
+                    lhs_contracting_dimensions = [2, 3], rhs_contracting_dimensions = [1, 2]>";
+        assert_eq!(contracted(text), Some(vec![2, 3]));
+        assert_eq!(contracted("#stablehlo.dot<>"), Some(Vec::new()), "an outer product");
+        assert_eq!(contracted("#stablehlo.dot<lhs_contracting_dimensions = [x]>"), None);
+        assert_eq!(contracted("[1]"), None);
+    }
 }

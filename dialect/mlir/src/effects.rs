@@ -4,8 +4,48 @@
 //! others count as stateful. Operations that draw random numbers are never recomputed, whatever their dialect states: onnx-mlir marks
 //! `onnx.RandomNormal` as pure, but a second run of a kernel gives other bits.
 
+use melior::ir::OperationRef;
+use melior::ir::operation::OperationLike;
 use remat_ir::Effects;
 use remat_operators::{Effect, operator};
+
+use crate::attributes::identity;
+use crate::bodies::{for_each_block, for_each_op};
+use crate::ffi;
+
+/// The effects of an operation and of all that its regions hold.
+pub(crate) fn effects_of(op: OperationRef<'_, '_>) -> Effects {
+    let (domain, op_type) = identity(op);
+    let registered = ffi::describe(op).registered;
+    let own = match (domain.as_str(), op_type.as_str()) {
+        ("stablehlo", "custom_call") if says_no_side_effect(op) => Effects::Pure,
+        _ => effects(&domain, &op_type, registered.then(|| ffi::is_effect_free(op))),
+    };
+    // Registered operations speak for their regions.
+    if own == Effects::Stateful || registered || op.region_count() == 0 {
+        return own;
+    }
+    let mut all = own;
+    for_each_block(op, &mut |block| {
+        for_each_op(block, &mut |nested| {
+            all = match (all, effects_of(nested)) {
+                (Effects::Stateful, _) | (_, Effects::Stateful) => Effects::Stateful,
+                (Effects::Pure, nested) => nested,
+                (all, Effects::Pure) => all,
+                (Effects::Random, Effects::Random) => Effects::Random,
+                _ => Effects::Stateful,
+            };
+        });
+    });
+    all
+}
+
+/// A custom call that says itself that it has no side effect; one that does not say so may have some.
+fn says_no_side_effect(op: OperationRef<'_, '_>) -> bool {
+    let mut all = ffi::attributes(op).into_iter();
+    let stated = all.find(|(name, _)| name == "has_side_effect");
+    stated.and_then(|(_, value)| ffi::truth(value)) == Some(false)
+}
 
 /// The effects of an operation of this domain and type, as [`crate::attributes::identity`] names them. `effect_free` is what the operation
 /// says, if it is registered.

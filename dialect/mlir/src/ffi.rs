@@ -232,6 +232,13 @@ pub(crate) fn integer(attribute: Attribute<'_>) -> Option<i64> {
     }
 }
 
+/// The value of a truth attribute.
+pub(crate) fn truth(attribute: Attribute<'_>) -> Option<bool> {
+    let raw = attribute.to_raw();
+    // SAFETY: as in `integer`.
+    unsafe { mlir_sys::mlirAttributeIsABool(raw).then(|| mlir_sys::mlirBoolAttrGetValue(raw)) }
+}
+
 /// The value of a text attribute.
 pub(crate) fn text(attribute: Attribute<'_>) -> Option<String> {
     let raw = attribute.to_raw();

@@ -11,6 +11,7 @@ use typed_index_collections::TiVec;
 use crate::attributes::attributes;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::{Function, set_integer};
+use crate::fusion::{self, FUSION};
 use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
@@ -230,12 +231,27 @@ impl<'c> Importer<'_, 'c> {
         let costs = regions::costs(entry.op, entry.facts).into_iter();
         let mut attributes = attributes(entry.op);
         attributes.extend(costs.map(|(name, value)| (name.to_owned(), value)));
+        let members = self.table.members(position);
+        let is_fusion = members.len() > 1 && fusion::takes_in(&entry.domain, &entry.op_type);
+        if is_fusion {
+            let members = members.iter().map(|&member| self.table.entries[member].op);
+            let costs = fusion::costs(&entry.op_type, members).into_iter();
+            attributes.extend(costs.map(|(name, value)| (name.to_owned(), value)));
+        }
         attributes.extend(indexing(self.table, position).unwrap_or_default());
         let mut spec = OpSpec {
             name: op_name(entry, position),
             kind: OpKind::Compute,
-            domain: entry.domain.clone(),
-            op_type: entry.op_type.clone(),
+            domain: if is_fusion {
+                "stablehlo".to_owned()
+            } else {
+                entry.domain.clone()
+            },
+            op_type: if is_fusion {
+                FUSION.to_owned()
+            } else {
+                entry.op_type.clone()
+            },
             inputs: reads
                 .operands
                 .iter()

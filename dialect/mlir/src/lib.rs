@@ -10,6 +10,7 @@
 //!   Constants, scalars and the arguments of the function take no memory of the run.
 //! - An operation that only prepares the destination of another one (`tensor.empty`, a `linalg.fill` of it) is part of the same op:
 //!   bufferization makes one buffer of them.
+//! - An operation of StableHLO that its compilers fuse into its only reader is part of the same op (`src/fusion.rs`).
 //! - An operation with regions is one op. Outer values that it reads inside are captures.
 //! - Operations with side effects keep their order among each other and are never recomputed. Operations of dialects that are not loaded
 //!   are judged by their names.
@@ -25,6 +26,8 @@ mod attributes;
 #[cfg(feature = "llvm")]
 mod blocks;
 #[cfg(feature = "llvm")]
+mod bodies;
+#[cfg(feature = "llvm")]
 mod buffers;
 #[cfg(feature = "llvm")]
 mod effects;
@@ -34,6 +37,8 @@ mod error;
 mod ffi;
 #[cfg(feature = "llvm")]
 mod function;
+#[cfg(feature = "llvm")]
+mod fusion;
 #[cfg(feature = "llvm")]
 mod import;
 #[cfg(feature = "llvm")]

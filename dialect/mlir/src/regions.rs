@@ -1,13 +1,14 @@
 //! What goes on inside an operation with regions, for its costs.
 
-use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, WalkOrder, WalkResult};
-use melior::ir::{BlockRef, OperationRef, RegionLike, ValueLike};
+use melior::ir::{BlockRef, OperationRef, ValueLike};
 use remat_ir::Attribute;
 use rustc_hash::FxHashMap;
 
 use crate::attributes::identity;
+use crate::bodies::{for_each_block, for_each_op};
 use crate::ffi::{self, OpFacts};
+use crate::fusion::arithmetic;
 use crate::types::value_type;
 use crate::{alias, effects};
 
@@ -46,7 +47,7 @@ fn operations(op: OperationRef<'_, '_>, facts: OpFacts) -> i64 {
             } else if nested.region_count() > 0 {
                 operations(nested, facts)
             } else {
-                elements(nested)
+                arithmetic(nested)
             };
             inside = inside.saturating_add(own);
         });
@@ -110,33 +111,4 @@ fn own_bytes(op: OperationRef<'_, '_>, ty: melior::ir::Type<'_>) -> i64 {
     }
     let bytes = value_type(ty, None).bytes().ok().flatten().unwrap_or(0);
     i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-/// Elements of the results; scalars count as one.
-fn elements(op: OperationRef<'_, '_>) -> i64 {
-    let of = |ty| {
-        let product = |shape: Vec<u64>| shape.iter().fold(1u64, |product, &dim| product.saturating_mul(dim));
-        let count = value_type(ty, None).known_shape().map_or(1, product);
-        i64::try_from(count).unwrap_or(i64::MAX)
-    };
-    op.results()
-        .fold(0, |sum: i64, result| sum.saturating_add(of(result.r#type())))
-}
-
-fn for_each_block<'c, 'a>(op: OperationRef<'c, 'a>, work: &mut dyn FnMut(BlockRef<'c, 'a>)) {
-    for region in op.regions() {
-        let mut next = region.first_block();
-        while let Some(block) = next {
-            work(block);
-            next = block.next_in_region();
-        }
-    }
-}
-
-fn for_each_op<'c, 'a>(block: BlockRef<'c, 'a>, work: &mut dyn FnMut(OperationRef<'c, 'a>)) {
-    let mut next = block.first_operation();
-    while let Some(op) = next {
-        work(op);
-        next = op.next_in_block();
-    }
 }

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::alias::aliases;
 use crate::attributes::identity;
-use crate::effects::{effects, is_without_contents};
+use crate::effects::{effects_of, is_without_contents};
 use crate::ffi::{self, Alias, OpFacts};
+use crate::fusion;
 use crate::types::is_ranked;
 
 /// A value of the block, by its position in [`Table::values`].
@@ -144,20 +145,19 @@ impl<'c> Table<'c> {
             self.values[value].uses += 1;
         }
         let is_empty = is_without_contents(&domain, &op_type) && operands.is_empty();
+        let is_resident =
+            is_empty || is_constant(op, &domain, &op_type) || self.spreads_constants(&domain, &op_type, &operands);
+        let role = if is_resident { Role::Resident } else { Role::Op };
         let entry = Entry {
             op,
-            effects: effects(&domain, &op_type, facts.registered.then(|| ffi::is_effect_free(op))),
+            effects: effects_of(op),
             aliases: aliases(op, &domain, &op_type),
             facts,
             operands,
             captures,
             first_result: self.values.len(),
             results: op.result_count(),
-            role: if is_empty || is_constant(op, &domain, &op_type) {
-                Role::Resident
-            } else {
-                Role::Op
-            },
+            role,
             domain,
             op_type,
         };
@@ -165,6 +165,15 @@ impl<'c> Table<'c> {
             self.push_value(result.into(), Some(self.entries.len()));
         }
         self.entries.push(entry);
+    }
+
+    /// Whether the operation only spreads constants, which its readers do themselves.
+    fn spreads_constants(&self, domain: &str, op_type: &str, operands: &[Option<ValueIndex>]) -> bool {
+        let is_resident = |value: &Option<ValueIndex>| {
+            let maker = value.and_then(|value| self.values[value].maker);
+            maker.is_some_and(|maker| self.entries[maker].role == Role::Resident)
+        };
+        fusion::spreads(domain, op_type) && operands.iter().all(is_resident)
     }
 
     /// What an operation reads: its operands, and the values of the block that its regions read.
@@ -184,7 +193,7 @@ impl<'c> Table<'c> {
         (operands, captures)
     }
 
-    /// Joins operations that only prepare the memory of a result with the operation that writes it.
+    /// Joins operations that only prepare the memory of a result with the operation that writes it, and those that are fused into their reader.
     fn group(&mut self) {
         for position in 0..self.entries.len() {
             let entry = &self.entries[position];
@@ -193,10 +202,29 @@ impl<'c> Table<'c> {
                 .filter_map(|alias| entry.operands.get(alias.operand).copied().flatten())
                 .filter_map(|value| self.prepares(value))
                 .collect();
+            let entry = &self.entries[position];
+            let takes_in = entry.role == Role::Op
+                && entry.effects == Effects::Pure
+                && fusion::takes_in(&entry.domain, &entry.op_type);
+            let fused = entry.operands.iter().flatten().filter(|_| takes_in);
+            let fused = fused.filter_map(|&value| self.fused(value));
+            let parts: Vec<usize> = parts.into_iter().chain(fused).collect();
             for part in parts {
                 self.entries[part].role = Role::PartOf(position);
             }
         }
+    }
+
+    /// The operation that makes `value`, if it is fused into its only reader.
+    fn fused(&self, value: ValueIndex) -> Option<usize> {
+        let known = &self.values[value];
+        let maker = known.maker.filter(|_| known.uses == 1)?;
+        let entry = &self.entries[maker];
+        let joins = entry.role == Role::Op
+            && entry.effects == Effects::Pure
+            && entry.results == 1
+            && fusion::is_fused(&entry.domain, &entry.op_type);
+        joins.then_some(maker)
     }
 
     /// The operation that makes `value`, if it goes with the only operation that reads the value: it reads only what is there anyway, or it

@@ -31,6 +31,8 @@ pub enum Sharing {
     Nothing,
     /// Result 0 is operand 0 under another shape, where it is a dense tensor.
     View,
+    /// Every result is the operand of its number.
+    EachView,
     /// Result 0 is operand 0 put into a container or taken out of it.
     Wrapper,
 }
@@ -174,6 +176,8 @@ pub enum Formula {
     },
     /// Matrix product; operand 0 has the inner dimension last.
     MatMul,
+    /// Matrix product; the attribute `lhs_contracting_dimensions` lists the inner dimensions of operand 0.
+    DotGeneral,
     /// Matrix product with transposes and an addition.
     Gemm,
     /// Product and sum over index letters.

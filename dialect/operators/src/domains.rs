@@ -13,6 +13,7 @@ const DOMAINS: &[Operator] = &[
     Operator::new("com.microsoft", ""),
     Operator::new("com.microsoft.nchwc", "").effects(Effect::Stateful),
     Operator::new("com.ms.internal.nhwc", ""),
+    Operator::new("chlo", "").effects(Effect::DeclaredOrPure).cost(Formula::Elementwise(1)),
     Operator::new("affine", "").effects(Effect::Declared).cost(Formula::Stated),
     Operator::new("arith", "").effects(Effect::Declared).cost(Formula::Elementwise(1)).split(Split::Elementwise),
     Operator::new("linalg", "").effects(Effect::Declared).cost(Formula::Stated).split(Split::Loops),

@@ -10,6 +10,11 @@ const fn arith(name: &'static str) -> Operator {
     Operator::new("arith", name).effects(Effect::Declared)
 }
 
+/// JAX leaves functions that XLA has no operation for to this dialect; none of them has effects.
+const fn chlo(name: &'static str) -> Operator {
+    Operator::new("chlo", name).effects(Effect::DeclaredOrPure)
+}
+
 const fn linalg(name: &'static str) -> Operator {
     Operator::new("linalg", name).effects(Effect::Declared)
 }
@@ -97,7 +102,7 @@ pub(crate) const STABLEHLO: &[Operator] = &[
     stablehlo("batch_norm_training").cost(F::Normalization(4)),
     stablehlo("bitcast_convert").cost(F::Move(M::Copy)),
     stablehlo("broadcast_in_dim").cost(F::Move(M::Broadcast)),
-    stablehlo("case").cost(F::Stated).stateful(),
+    stablehlo("case").cost(F::Stated),
     stablehlo("cbrt").cost(F::Transcendental(200)),
     stablehlo("cholesky").cost(F::Bytes),
     stablehlo("clamp").cost(F::Elementwise(2)),
@@ -109,7 +114,7 @@ pub(crate) const STABLEHLO: &[Operator] = &[
     stablehlo("cosine").cost(F::Transcendental(200)),
     stablehlo("custom_call").cost(F::Bytes).stateful(),
     stablehlo("dot").cost(F::MatMul),
-    stablehlo("dot_general").cost(F::MatMul),
+    stablehlo("dot_general").cost(F::DotGeneral),
     stablehlo("dynamic_broadcast_in_dim").cost(F::Move(M::Broadcast)),
     stablehlo("dynamic_conv").cost(F::ConvLastOutput { weight: 1 }),
     stablehlo("dynamic_gather").cost(F::Move(M::Gather)),
@@ -121,17 +126,18 @@ pub(crate) const STABLEHLO: &[Operator] = &[
     stablehlo("exponential").cost(F::Transcendental(20)),
     stablehlo("exponential_minus_one").cost(F::Transcendental(20)),
     stablehlo("fft").cost(F::Bytes),
+    stablehlo("fusion").cost(F::Stated),
     stablehlo("gather").cost(F::Move(M::Gather)),
     stablehlo("get_dimension_size").cost(F::Metadata),
     stablehlo("get_tuple_element").cost(F::Metadata),
-    stablehlo("if").cost(F::Stated).stateful(),
+    stablehlo("if").cost(F::Stated),
     stablehlo("infeed").stateful(),
     stablehlo("iota").cost(F::Move(M::Broadcast)),
     stablehlo("log").cost(F::Transcendental(200)),
     stablehlo("log_plus_one").cost(F::Transcendental(200)),
     stablehlo("logistic").cost(F::Transcendental(32)),
     stablehlo("map").cost(F::Stated),
-    stablehlo("optimization_barrier").stateful(),
+    stablehlo("optimization_barrier").cost(F::Metadata).shares(Sharing::EachView),
     stablehlo("outfeed").stateful(),
     stablehlo("pad").cost(F::Move(M::Copy)),
     stablehlo("partition_id").stateful(),
@@ -162,7 +168,31 @@ pub(crate) const STABLEHLO: &[Operator] = &[
     stablehlo("transpose").cost(F::Move(M::Transpose)),
     stablehlo("triangular_solve").cost(F::Bytes),
     stablehlo("tuple").cost(F::Metadata),
-    stablehlo("while").cost(F::Stated).stateful(),
+    stablehlo("while").cost(F::Stated),
+];
+
+/// What JAX writes beside `stablehlo`.
+#[rustfmt::skip]
+pub(crate) const CHLO: &[Operator] = &[
+    chlo("acos").cost(F::Transcendental(200)),
+    chlo("acosh").cost(F::Transcendental(200)),
+    chlo("asin").cost(F::Transcendental(200)),
+    chlo("asinh").cost(F::Transcendental(200)),
+    chlo("atan").cost(F::Transcendental(200)),
+    chlo("atanh").cost(F::Transcendental(200)),
+    chlo("bessel_i1e").cost(F::Transcendental(200)),
+    chlo("cosh").cost(F::Transcendental(1500)),
+    chlo("digamma").cost(F::Transcendental(1500)),
+    chlo("erf").cost(F::Transcendental(64)),
+    chlo("erf_inv").cost(F::Transcendental(200)),
+    chlo("erfc").cost(F::Transcendental(64)),
+    chlo("lgamma").cost(F::Transcendental(1500)),
+    chlo("polygamma").cost(F::Transcendental(1500)),
+    chlo("ragged_dot").cost(F::Bytes),
+    chlo("sinh").cost(F::Transcendental(1500)),
+    chlo("tan").cost(F::Transcendental(1500)),
+    chlo("top_k").cost(F::Sort),
+    chlo("zeta").cost(F::Transcendental(1500)),
 ];
 
 /// Dialects of MLIR itself, and what onnx-mlir adds to the operators of ONNX, which computes nothing.

@@ -20,6 +20,7 @@ pub(crate) const GROUPS: &[&[Operator]] = &[
     learning::ROWS,
     mlir::TOSA,
     mlir::STABLEHLO,
+    mlir::CHLO,
     mlir::UPSTREAM,
 ];
 

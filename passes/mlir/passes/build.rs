@@ -28,7 +28,7 @@ mod llvm {
             )
         };
         cpp::build(&cpp::prefix(), &dialect("INCLUDE"), &dialect("GENERATED"))
-            .files(["cpp/Lower.cpp", "cpp/Passes.cpp"])
+            .files(["cpp/Inline.cpp", "cpp/Lower.cpp", "cpp/Passes.cpp"])
             .compile("remat_passes");
     }
 }

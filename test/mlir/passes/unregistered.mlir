@@ -49,9 +49,9 @@ func.func @torch(%x: !torch.vtensor<[8,8],f32>) -> !torch.vtensor<[8,8],f32> {
 func.func @stablehlo(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = "stablehlo.exponential"(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
   %1 = "stablehlo.custom_call"(%0) {call_target_name = "f"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
-  %2 = "stablehlo.tanh"(%1) : (tensor<8x8xf32>) -> tensor<8x8xf32>
-  %3 = "stablehlo.subtract"(%2, %1) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-  %4 = "stablehlo.abs"(%3) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = "stablehlo.reverse"(%1) {dimensions = array<i64: 0>} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = "stablehlo.concatenate"(%2, %1) {dimension = 0 : i64} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
+  %4 = "stablehlo.pad"(%3) {high = array<i64: -8, 0>} : (tensor<16x8xf32>) -> tensor<8x8xf32>
   %5 = "stablehlo.add"(%4, %0) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %5 : tensor<8x8xf32>
 }

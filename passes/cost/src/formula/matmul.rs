@@ -16,6 +16,17 @@ pub(super) fn flops(operands: &Operands<'_>) -> Option<u128> {
     Some(multiply_adds(operands.output_elements(0)?, inner))
 }
 
+/// StableHLO's `dot_general` sums over the dimensions of operand 0 that it names.
+pub(super) fn dot_general_flops(operands: &Operands<'_>) -> Option<u128> {
+    let a = operands.input_shape(0)?;
+    let Some(inner) = operands.ints("lhs_contracting_dimensions") else {
+        return flops(operands);
+    };
+    let mut extents = inner.iter().map(|&dim| a.get(usize::try_from(dim).ok()?).copied());
+    let inner = extents.try_fold(1u64, |product, extent| Some(product.saturating_mul(extent?)))?;
+    Some(multiply_adds(operands.output_elements(0)?, inner))
+}
+
 /// Gemm: `transA` puts the inner dimension first; the third operand is added.
 pub(super) fn gemm_flops(operands: &Operands<'_>) -> Option<u128> {
     let a = operands.input_shape(0)?;

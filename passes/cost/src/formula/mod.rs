@@ -52,7 +52,7 @@ fn detail(operands: &Operands<'_>, formula: Formula) -> Option<CpuDetail> {
     match formula {
         Formula::Conv { weight } => conv::detail(operands, weight),
         Formula::ConvTranspose { weight } => conv::transposed_detail(operands, weight),
-        Formula::MatMul | Formula::Gemm => matmul::detail(operands),
+        Formula::MatMul | Formula::DotGeneral | Formula::Gemm => matmul::detail(operands),
         Formula::Select => runs::select(operands),
         Formula::Elementwise(_) | Formula::Variadic | Formula::Move(Movement::Broadcast) => {
             runs(runs::broadcast(operands))
@@ -105,6 +105,7 @@ fn arithmetic(operands: &Operands<'_>, formula: Formula) -> (KernelClass, Option
             conv::transposed_last_channels_flops(operands, weight),
         ),
         Formula::MatMul => (KernelClass::MatMul, matmul::flops(operands)),
+        Formula::DotGeneral => (KernelClass::MatMul, matmul::dot_general_flops(operands)),
         Formula::Gemm => (KernelClass::MatMul, matmul::gemm_flops(operands)),
         Formula::Einsum => (KernelClass::MatMul, matmul::einsum_flops(operands)),
         Formula::Attention(layout) => (KernelClass::Attention, attention::flops(operands, layout)),

@@ -155,6 +155,19 @@ fn matmul_broadcasts_batches() {
 }
 
 #[test]
+fn products_of_stablehlo_sum_over_the_dimensions_they_name() {
+    let product = |inner: &[i64]| {
+        let mut product =
+            case("dot_general", &[&[64, 16], &[64, 8]], &[16, 8]).ints("lhs_contracting_dimensions", inner);
+        product.spec.domain = "stablehlo".into();
+        product.flops()
+    };
+    assert_eq!(product(&[0]), 2 * 16 * 8 * 64);
+    assert_eq!(product(&[]), 2 * 16 * 8, "an outer product");
+    assert_eq!(product(&[7]), 0, "no such dimension");
+}
+
+#[test]
 fn einsum_spans_the_space_of_its_letters() {
     let product = case("Einsum", &[&[8, 4, 6], &[8, 5, 6]], &[8, 4, 5]).text("equation", "bij, bkj -> bik");
     assert_eq!(product.flops(), 2 * 8 * 4 * 5 * 6);

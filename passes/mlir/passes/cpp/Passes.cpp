@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Inline.h"
 #include "Lower.h"
 
 #include "Remat/RematCAPI.h"
@@ -208,6 +209,7 @@ void rematRegisterPasses(Run rust) {
   PassRegistration<AnnotatePass>();
   PassRegistration<PlacePass>();
   PassRegistration<VerifyPass>();
+  rematRegisterInline();
   rematRegisterLower();
   rematRegisterTransforms();
 }

@@ -12,7 +12,7 @@ pub(crate) fn row(node: &Node) -> &'static Operator {
 /// The operand whose memory result `output` is, whatever the sizes; `tensor` says whether that result is a dense tensor.
 pub(crate) fn alias(node: &Node, output: usize, tensor: bool) -> Option<usize> {
     let alias = match row(node).shares {
-        Sharing::Nothing => false,
+        Sharing::Nothing | Sharing::EachView => false,
         Sharing::View => tensor,
         Sharing::Wrapper => true,
     };
