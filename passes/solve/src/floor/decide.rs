@@ -30,7 +30,7 @@ pub(super) struct Decider<'a> {
     nogoods: Nogoods,
     /// Sets that can be reached, with a budget that is enough and the node that runs last on the way.
     reached: FxHashMap<Set, (u64, usize)>,
-    /// Items that may still be looked at.
+    /// What may still be spent.
     effort: u64,
 }
 
@@ -50,6 +50,11 @@ enum Sight {
     Reached,
     Fails(Set, u64),
     Leads(Frame),
+}
+
+/// What looking at a set costs, in the time of one result of a small one: each result has its own way back.
+fn cost(results: u64) -> u64 {
+    1 + results + results * results / 8
 }
 
 impl<'a> Decider<'a> {
@@ -75,7 +80,7 @@ impl<'a> Decider<'a> {
             if self.is_exhausted() || !go_on() {
                 return Verdict::Open;
             }
-            self.effort = self.effort.saturating_sub(set.len() as u64 + 1);
+            self.effort = self.effort.saturating_sub(cost(set.len() as u64));
             let (nogood, bytes) = match self.look_at(set, budget) {
                 Sight::Reached => {
                     if self.reached.len() < MOST_REACHED {

@@ -40,8 +40,8 @@ use crate::dag::MAX_RUNS_PER_NODE;
 const LARGE: usize = 2_000;
 /// Sets that are looked at for one op before the next one has its turn, at first; each round four times as many.
 const FIRST_ROUND: u64 = 256;
-/// Results in all sets that are looked at, together: a second or less.
-const EFFORT: u64 = 2_000_000;
+/// What is spent on all sets, in units of about 0.1 microseconds: less than a second.
+const EFFORT: u64 = 4_000_000;
 /// The first step upwards from a bound that was proved, as a divisor; the smallest one.
 const STEPS: (u64, u64) = (64, 1_024);
 

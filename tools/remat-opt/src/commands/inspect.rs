@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use remat::fission::Candidate;
-use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure, Tiling};
-use remat::solver::SolveControl;
+use remat::plan::{Accounting, BoundCovers, Plan, Problem, Step, StorageId, Tiling};
+use remat::solver::{SolveControl, least_peak};
 use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
@@ -246,12 +246,18 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             baseline.of
         ));
     }
-    if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
+    let least = least_peak(problem, &SolveControl::new());
+    if let Some(op) = least.op {
         lines.push(format!(
-            "no plan in this order can go below {} ({:.1} %): op `{}`",
-            units::bytes(bottleneck.bytes),
-            units::percent(bottleneck.bytes, baseline.bytes),
-            shown(&problem.ops[bottleneck.op].name),
+            "no plan{} can go below {} ({:.1} %): op `{}`",
+            if least.covers == BoundCovers::FixedOrder {
+                " in this order"
+            } else {
+                ""
+            },
+            units::bytes(least.bytes),
+            units::percent(least.bytes, baseline.bytes),
+            shown(&problem.ops[op].name),
         ));
     }
     lines.extend(outlook.into_iter().flat_map(in_tiles));
@@ -353,7 +359,7 @@ impl Report {
     fn new(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> Self {
         let (model, plan, replay) = (inspected.model, inspected.plan, inspected.replay);
         let problem = model.problem();
-        let bottleneck = problem.bottleneck(&Structure::of(problem));
+        let least = least_peak(problem, &SolveControl::new());
         let moment = |trace: &StepTrace| Moment {
             node: op_at(problem, plan, trace.step).to_owned(),
             during: trace.during,
@@ -375,8 +381,8 @@ impl Report {
             peak_bytes: replay.peak,
             peak_step: replay.peak_step,
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
-            lower_bound_bytes: bottleneck.map(|b| b.bytes),
-            lower_bound_node: bottleneck.map(|b| problem.ops[b.op].name.clone()),
+            lower_bound_bytes: (!problem.ops.is_empty()).then_some(least.bytes),
+            lower_bound_node: least.op.map(|op| problem.ops[op].name.clone()),
             in_tiles: inspected.outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
