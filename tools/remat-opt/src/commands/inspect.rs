@@ -71,9 +71,9 @@ pub(crate) struct Report {
     peak_step: usize,
     /// The op that runs then.
     peak_node: String,
-    /// Bytes that every plan in this order needs.
+    /// The peak that no plan undercuts, in bytes; in fixed order, no plan in this order.
     lower_bound_bytes: Option<u64>,
-    /// The op that needs them.
+    /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
     /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,
@@ -247,9 +247,13 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
         ));
     }
     let least = least_peak(problem, &SolveControl::new());
-    if let Some(op) = least.op {
+    if !problem.ops.is_empty() {
+        let what = match least.op {
+            Some(op) => format!("op `{}`", shown(&problem.ops[op].name)),
+            None => "the results that stay".to_owned(),
+        };
         lines.push(format!(
-            "no plan{} can go below {} ({:.1} %): op `{}`",
+            "no plan{} can go below {} ({:.1} %): {what}",
             if least.covers == BoundCovers::FixedOrder {
                 " in this order"
             } else {
@@ -257,7 +261,6 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             },
             units::bytes(least.bytes),
             units::percent(least.bytes, baseline.bytes),
-            shown(&problem.ops[op].name),
         ));
     }
     lines.extend(outlook.into_iter().flat_map(in_tiles));
