@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Objective, Status, Step, StopReason, Structure};
-use remat_solve::{Search, SolveControl, Solver};
+use remat_solve::{Search, SolveControl, Solver, least_peak};
 
 use crate::registry::solver_named;
 use crate::solution::{accept, seek};
@@ -67,9 +67,10 @@ pub fn explained(
     let problem = model.problem();
     let bottleneck = problem.bottleneck(&Structure::of(problem));
     let need = bottleneck.map_or(0, |most| most.bytes);
+    let least = least_peak(problem, &SolveControl::new()).bytes;
     let floor = match error {
-        SolveError::ProvedInfeasible { .. } => need.max(budget.saturating_add(1)),
-        _ => need,
+        SolveError::ProvedInfeasible { .. } => least.max(budget.saturating_add(1)),
+        _ => least,
     };
     let lowest = found.map(|found| (found.replay.peak, op_at_peak(&found)));
     let reached = (reached > 0).then_some((reached, None));

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use remat_plan::{Instance, NodeId, OpId, OrderMode, Plan, Problem, Structure, ValueId, gcd};
+use remat_plan::{Instance, NodeId, OrderMode, Plan, Problem, Structure, ValueId, gcd};
 use typed_index_collections::{TiVec, ti_vec};
 
 /// Scaled bytes: sums over a whole graph fit `i32`, which lets the memory curve be updated with vector instructions. A curve may also fall
@@ -28,7 +28,6 @@ pub(crate) struct Dag {
     unit: u64,
     duration_unit: u64,
     floor: i32,
-    exact: bool,
 }
 
 impl Deref for Dag {
@@ -44,7 +43,7 @@ impl Dag {
     /// Reads a valid problem; its budget is not part of the result.
     pub(crate) fn of(problem: &Problem, structure: &Structure) -> Self {
         let instance = Instance::of(problem, structure);
-        let (divisor, unit) = size_unit(&instance);
+        let unit = size_unit(&instance);
         let scale = |bytes: u64| i32::try_from(bytes.div_ceil(unit)).unwrap_or(i32::MAX);
         let bytes: TiVec<ValueId, i32> = instance
             .all_values()
@@ -71,14 +70,9 @@ impl Dag {
             unit,
             duration_unit,
             floor: 0,
-            exact: false,
             instance,
         };
         dag.floor = dag.lowest_conceivable_peak(structure);
-        let one_base = |op: OpId| structure.needs(op).len() <= 1;
-        let mut views = problem.ops.keys().filter(|&op| structure.is_lazy(op));
-        let views_exact = views.all(one_base) && problem.ops.keys().all(|op| structure.views_workspace(op) == 0);
-        dag.exact = dag.unit == divisor && views_exact;
         dag
     }
 
@@ -151,6 +145,11 @@ impl Dag {
         bytes.map_or(i32::MAX, |bytes| i32::try_from(bytes / self.unit).unwrap_or(i32::MAX))
     }
 
+    /// Bytes in units, rounded up.
+    pub(crate) fn scaled_up(&self, bytes: u64) -> i32 {
+        i32::try_from(bytes.div_ceil(self.unit)).unwrap_or(i32::MAX)
+    }
+
     /// The scheduled runs of a plan, if every node runs, first runs follow the order asked for, and the limits on repetitions
     /// hold.
     pub(crate) fn sequence_of(&self, plan: &Plan) -> Option<Vec<NodeId>> {
@@ -206,28 +205,22 @@ impl Dag {
         self.floor
     }
 
-    /// Whether the memory of a sequence is that of its plan, not an upper bound: sizes are not rounded, and no view needs more than
-    /// what it looks at, which it might need earlier only.
-    pub(crate) fn is_exact(&self) -> bool {
-        self.exact
-    }
-
     /// The largest change of memory that moving one run makes at a position: at most all it makes.
     pub(crate) fn largest_change(&self) -> i32 {
         self.local.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// The greatest common divisor of all sizes, and the unit in which they are counted: the divisor, enlarged until sums fit.
-fn size_unit(instance: &Instance) -> (u64, u64) {
+/// The unit in which sizes are counted: their greatest common divisor, enlarged until sums fit.
+fn size_unit(instance: &Instance) -> u64 {
     let divisor = gcd(instance.sizes()).max(1);
     let most = instance.sizes().fold(0, u64::saturating_add) / divisor;
     if most <= MAX_TOTAL {
-        return (divisor, divisor);
+        return divisor;
     }
     // Rounding adds up to one unit to each number.
     let room = MAX_TOTAL.saturating_sub(instance.sizes().count() as u64).max(1);
-    (divisor, divisor.saturating_mul(most.div_ceil(room)))
+    divisor.saturating_mul(most.div_ceil(room))
 }
 
 /// The unit in which durations are counted, such that no sequence of allowed length overflows.

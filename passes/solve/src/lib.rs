@@ -66,6 +66,7 @@ mod strategy;
 
 pub use claim::Call;
 pub use control::{Activity, Doing, MAX_THREADS, Observer, Patience, Phase, Progress, SolveControl};
+pub use floor::{LeastPeak, least_peak};
 pub use measure::{Figures, measure};
 pub use minimum::minimize_peak;
 pub use packer::{Packed, Packer, Packing};

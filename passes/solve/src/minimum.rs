@@ -2,8 +2,10 @@
 
 use remat_plan::{NodeId, Problem};
 
+use crate::best::Best;
 use crate::control::Phase;
 use crate::descent::Descent;
+use crate::repair::RepairOptions;
 use crate::search::{Rank, Run};
 use crate::strategy::Found;
 use crate::strategy::{LARGE, Worker};
@@ -47,12 +49,18 @@ impl Worker<'_> {
                 self.state.load_reference();
             }
         }
+        let (least, sequence) = self.least_peak(u64::MAX);
         let descent = Descent {
-            target: self.floor().max(descent.target),
+            target: self.dag.scaled_up(least.bytes).max(descent.target),
             ..descent
         };
         let any_order = self.dag.is_free() && descent.max_duration == i64::MAX;
-        let lowest = if any_order {
+        let at_least = sequence
+            .filter(|_| any_order)
+            .and_then(|sequence| self.at_peak(descent.target, &sequence));
+        let lowest = if let Some(lowest) = at_least {
+            lowest
+        } else if any_order {
             self.sink(descent)
         } else {
             self.descend(descent, Phase::Feasibility)
@@ -65,6 +73,18 @@ impl Worker<'_> {
             self.improve(1.0);
         }
         self.found()
+    }
+
+    /// What remains of a sequence that keeps within a budget, if it does, without its superfluous recomputes.
+    fn at_peak(&mut self, budget: i32, sequence: &[NodeId]) -> Option<Best> {
+        self.state.set_budget(budget);
+        self.state.load(sequence);
+        if !self.restore(RepairOptions::GREEDY) {
+            return None;
+        }
+        let best = Best::of(&self.state);
+        self.improved(&best, Phase::Feasibility);
+        Some(best)
     }
 
     /// The same where there are too many nodes to work on all of them at once.

@@ -38,9 +38,8 @@ impl Solver for Search {
         if let Some(unchanged) = run.unchanged() {
             return unchanged;
         }
-        let budget = run.dag.scaled_budget(problem.budget);
         let start = run.warm_start();
-        let found = run.on_all_threads(|worker| worker.minimize_duration(budget, start.as_deref()));
+        let found = run.on_all_threads(|worker| worker.minimize_duration(start.as_deref()));
         run.outcome(&found)
     }
 
@@ -111,7 +110,13 @@ impl<'a> Run<'a> {
         let work = |stream: usize| {
             let meter = Meter::new(self.control, &self.done, self.started, self.dag.len());
             let report = |best: &Best, steps: u64, phase: Phase| self.report(best, steps, phase);
-            let mut worker = Worker::new(&self.dag, meter, self.control.seed, stream as u64, &report);
+            let mut worker = Worker::new(
+                (self.problem, &self.structure, &self.dag),
+                meter,
+                self.control.seed,
+                stream as u64,
+                &report,
+            );
             worker.shared = (self.control.threads > 1).then_some(&self.shared);
             let found = task(&mut worker);
             if found.stop == StopReason::Proved {

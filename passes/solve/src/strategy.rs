@@ -2,14 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use remat_plan::{NodeId, StopReason};
+use remat_plan::{NodeId, Problem, StopReason, Structure};
 
 use crate::anneal::{Annealing, Schedule};
 use crate::best::Best;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
 use crate::dag::Dag;
-use crate::floor::lowest_peak_of_any_plan;
+use crate::floor::{LeastPeak, bound};
 use crate::large::{Cooling, Large};
 use crate::lns::Neighbourhood;
 use crate::repair::{Chain, RepairOptions};
@@ -35,6 +35,8 @@ const ANNEALING_SHARE: f64 = 0.7;
 pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
+/// Share of the limits for a bound on the peak of every plan.
+const FLOOR_SHARE: f64 = 0.1;
 
 /// What one thread hands back.
 pub(crate) struct Found {
@@ -53,6 +55,8 @@ pub(crate) type Report<'a> = &'a dyn Fn(&Best, u64, Phase);
 
 /// One thread of the search.
 pub(crate) struct Worker<'a> {
+    problem: &'a Problem,
+    structure: &'a Structure,
     pub(crate) dag: &'a Dag,
     pub(crate) state: State<'a>,
     pub(crate) meter: Meter<'a>,
@@ -81,9 +85,18 @@ pub(crate) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(crate) fn new(dag: &'a Dag, meter: Meter<'a>, seed: u64, stream: u64, report: Report<'a>) -> Self {
+    /// A thread that searches for plans of a problem, which `dag` was made of.
+    pub(crate) fn new(
+        (problem, structure, dag): (&'a Problem, &'a Structure, &'a Dag),
+        meter: Meter<'a>,
+        seed: u64,
+        stream: u64,
+        report: Report<'a>,
+    ) -> Self {
         let state = State::new(dag, i32::MAX);
         Self {
+            problem,
+            structure,
             dag,
             lowest_peak: state.peak(),
             state,
@@ -105,7 +118,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Searches for the shortest sequence within a budget.
-    pub(crate) fn minimize_duration(&mut self, budget: i32, start: Option<&[NodeId]>) -> Found {
+    pub(crate) fn minimize_duration(&mut self, start: Option<&[NodeId]>) -> Found {
+        let budget = self.dag.scaled_budget(self.problem.budget);
         if self.dag.len() > LARGE {
             return self.minimize_duration_of_large(budget, start);
         }
@@ -121,7 +135,11 @@ impl<'a> Worker<'a> {
             ..RepairOptions::GREEDY
         };
         self.repair(options, Phase::Greedy);
-        if self.best.is_none() && self.stream == 0 && self.floor() > budget {
+        if self.best.is_none()
+            && self.stream == 0
+            && let Some(bytes) = self.problem.budget
+            && self.least_peak(bytes).0.bytes > bytes
+        {
             self.impossible = true;
             self.meter.stop(StopReason::Proved);
         }
@@ -229,16 +247,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// A peak below which there is no plan; 0 where the search does not know the memory of plans exactly.
-    pub(crate) fn floor(&mut self) -> i32 {
-        if !self.dag.is_exact() {
-            return 0;
-        }
-        let floor = lowest_peak_of_any_plan(self.dag, || {
+    /// A peak that no plan undercuts, and a sequence that has it, where one is known; nothing more is asked of it once it is above `enough` bytes. Takes a small share of the limits.
+    pub(crate) fn least_peak(&mut self, enough: u64) -> (LeastPeak, Option<Vec<NodeId>>) {
+        bound(self.problem, self.structure, self.dag, enough, || {
             self.state.steps += 1;
-            !self.meter.is_over(self.state.steps)
-        });
-        floor.max(self.dag.floor())
+            !self.meter.used_up(FLOOR_SHARE, self.state.steps) && !self.meter.is_over(self.state.steps)
+        })
     }
 
     /// Repairs the state, drops what became superfluous and takes note. Returns whether it is within the budget.

@@ -32,7 +32,7 @@ pub struct ComparisonFile {
     pub baseline_of: BaselineOf,
     /// Time of running every op once.
     pub baseline_duration: u64,
-    /// Bytes that every plan needs for one op.
+    /// The peak that no plan undercuts, in bytes.
     pub floor_bytes: u64,
     /// Seed of all random choices.
     pub seed: u64,

@@ -8,8 +8,8 @@ mod file;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BudgetSpec, Certificate, Problem, StopReason, Structure};
-use remat_solve::{Activity, Doing, Domain, SolveControl, Solver};
+use remat_plan::{BudgetSpec, Certificate, Problem, StopReason};
+use remat_solve::{Activity, Doing, Domain, SolveControl, Solver, least_peak};
 use thiserror::Error;
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
@@ -99,7 +99,7 @@ pub struct ComparedSolver {
 pub struct Comparison {
     /// The budgets with their bytes, loose ones first, each once.
     pub budgets: Vec<(BudgetSpec, u64)>,
-    /// Bytes that every plan needs for one op.
+    /// The peak that no plan undercuts, in bytes.
     pub floor: u64,
     /// The solvers, in the order in which they were asked for.
     pub solvers: Vec<ComparedSolver>,
@@ -215,7 +215,6 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
     let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
     let budgets = bytes_of(model, &request.budgets)?;
     let problem = model.problem();
-    let bottleneck = problem.bottleneck(&Structure::of(problem));
     let mut solvers: Vec<_> = chosen
         .iter()
         .map(|solver| ComparedSolver {
@@ -242,7 +241,7 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
     }
     Ok(Comparison {
         budgets,
-        floor: bottleneck.map_or(0, |bottleneck| bottleneck.bytes),
+        floor: least_peak(problem, &SolveControl::new()).bytes,
         solvers,
         skipped,
     })

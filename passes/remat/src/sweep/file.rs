@@ -37,7 +37,7 @@ pub struct FrontFile {
     pub baseline_of: BaselineOf,
     /// Time of running every op once.
     pub baseline_duration: u64,
-    /// Bytes that every plan needs for one op.
+    /// The peak that no plan undercuts, in bytes.
     pub floor_bytes: u64,
     /// Who searched, and how hard.
     pub effort: Effort,

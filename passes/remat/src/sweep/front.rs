@@ -1,6 +1,7 @@
 //! What a sweep knows about each budget.
 
-use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status, Structure};
+use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status};
+use remat_solve::{SolveControl, least_peak};
 
 use super::request::SweepError;
 use super::tiled_point::TiledPoint;
@@ -89,7 +90,7 @@ impl FrontPoint {
 pub struct Front {
     /// The budgets, loose ones first; [`BudgetSpec::Min`] stands last.
     pub points: Vec<FrontPoint>,
-    /// Bytes that every plan needs for one op.
+    /// The peak that no plan undercuts, in bytes.
     pub floor: u64,
     /// Name of the solver.
     pub solver: String,
@@ -104,10 +105,9 @@ impl Front {
         points.sort_by_key(|point| std::cmp::Reverse(point.budget));
         points.dedup_by_key(|point| point.budget);
         let problem = model.problem();
-        let bottleneck = problem.bottleneck(&Structure::of(problem));
         Self {
             points,
-            floor: bottleneck.map_or(0, |bottleneck| bottleneck.bytes),
+            floor: least_peak(problem, &SolveControl::new()).bytes,
             solver: solver.to_owned(),
             claims: Claims::new(problem),
         }

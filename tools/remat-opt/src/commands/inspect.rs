@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use remat::fission::Candidate;
-use remat::plan::{Accounting, Plan, Problem, Step, StorageId, Structure, Tiling};
-use remat::solver::SolveControl;
+use remat::plan::{Accounting, BoundCovers, Plan, Problem, Step, StorageId, Tiling};
+use remat::solver::{SolveControl, least_peak};
 use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
@@ -74,9 +74,9 @@ pub(crate) struct Report {
     peak_step: usize,
     /// The op that runs then.
     peak_node: String,
-    /// Bytes that every plan in this order needs.
+    /// The peak that no plan undercuts, in bytes; in fixed order, no plan in this order.
     lower_bound_bytes: Option<u64>,
-    /// The op that needs them.
+    /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
     /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,
@@ -255,12 +255,21 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             units::count(problem.anti_dependences.len(), "anti-dependence"),
         ));
     }
-    if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
+    let least = least_peak(problem, &SolveControl::new());
+    if !problem.ops.is_empty() {
+        let what = match least.op {
+            Some(op) => format!("op `{}`", shown(&problem.ops[op].name)),
+            None => "the results that stay".to_owned(),
+        };
         lines.push(format!(
-            "no plan in this order can go below {} ({:.1} %): op `{}`",
-            units::bytes(bottleneck.bytes),
-            units::percent(bottleneck.bytes, baseline.bytes),
-            shown(&problem.ops[bottleneck.op].name),
+            "no plan{} can go below {} ({:.1} %): {what}",
+            if least.covers == BoundCovers::FixedOrder {
+                " in this order"
+            } else {
+                ""
+            },
+            units::bytes(least.bytes),
+            units::percent(least.bytes, baseline.bytes),
         ));
     }
     lines.extend(outlook.into_iter().flat_map(in_tiles));
@@ -362,7 +371,7 @@ impl Report {
     fn new(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> Self {
         let (model, plan, replay) = (inspected.model, inspected.plan, inspected.replay);
         let problem = model.problem();
-        let bottleneck = problem.bottleneck(&Structure::of(problem));
+        let least = least_peak(problem, &SolveControl::new());
         let moment = |trace: &StepTrace| Moment {
             node: op_at(problem, plan, trace.step).to_owned(),
             during: trace.during,
@@ -385,8 +394,8 @@ impl Report {
             peak_bytes: replay.peak,
             peak_step: replay.peak_step,
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
-            lower_bound_bytes: bottleneck.map(|b| b.bytes),
-            lower_bound_node: bottleneck.map(|b| problem.ops[b.op].name.clone()),
+            lower_bound_bytes: (!problem.ops.is_empty()).then_some(least.bytes),
+            lower_bound_node: least.op.map(|op| problem.ops[op].name.clone()),
             in_tiles: inspected.outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),

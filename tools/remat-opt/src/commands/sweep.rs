@@ -70,7 +70,7 @@ pub(crate) struct Report {
     baseline_of: BaselineOf,
     /// Duration of that.
     baseline_duration: u64,
-    /// Bytes that every plan needs for one op.
+    /// The peak that no plan undercuts, in bytes.
     floor_bytes: u64,
     /// Name of the solver.
     solver: String,

@@ -1,6 +1,7 @@
 //! What is printed of a plan.
 
-use remat::plan::{OrderMode, Step, Structure};
+use remat::plan::{BoundCovers, Problem, Step};
+use remat::solver::{SolveControl, least_peak};
 use remat::{Format, Model, Output, Solution};
 use remat_files::shown;
 
@@ -92,25 +93,34 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
     }
     let problem = &solution.problem;
     lines.extend(paging_lines(solution, &time));
-    if let Some(bottleneck) = problem.bottleneck(&Structure::of(problem)) {
-        lines.push(format!(
-            "floor     {} ({:.1} %): every plan{} needs it for op `{}`",
-            units::bytes(bottleneck.bytes),
-            units::percent(bottleneck.bytes, baseline.bytes),
-            if problem.order == OrderMode::Fixed {
-                " in this order"
-            } else {
-                ""
-            },
-            shown(&problem.ops[bottleneck.op].name),
-        ));
-    }
+    lines.extend(floor_line(problem, baseline.bytes));
     if let Some(certificate) = &solution.certificate {
         let said = proof::line(certificate, problem.order, problem.objective);
         lines.push(format!("plan      {said}"));
     }
     lines.extend(block::line(solution));
     lines
+}
+
+/// The peak that no plan undercuts, and what needs it.
+fn floor_line(problem: &Problem, baseline: u64) -> Option<String> {
+    if problem.ops.is_empty() {
+        return None;
+    }
+    let least = least_peak(problem, &SolveControl::new());
+    let whose = match least.covers {
+        BoundCovers::FixedOrder => "every plan in this order",
+        _ => "every plan",
+    };
+    let what = match least.op {
+        Some(op) => format!("op `{}`", shown(&problem.ops[op].name)),
+        None => "the results that stay".to_owned(),
+    };
+    Some(format!(
+        "floor     {} ({:.1} %): {whose} needs it for {what}",
+        units::bytes(least.bytes),
+        units::percent(least.bytes, baseline),
+    ))
 }
 
 /// What the second memory and energy come to, where there are such.
