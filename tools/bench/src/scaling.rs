@@ -25,7 +25,7 @@ pub(crate) struct Args {
         long,
         value_name = "N,...",
         value_delimiter = ',',
-        default_value = "1000,3000,10000,30000,100000"
+        default_value = "1000,3000,10000,30000,100000,300000,1000000"
     )]
     nodes: Vec<usize>,
     /// Budget.
@@ -207,19 +207,23 @@ fn row(point: &Point) -> Vec<String> {
     ]
 }
 
-/// How the time until the first plan grows: the factor of `n log n`, and the exponent of `n` alone.
+/// How the time until the first plan and the memory of the process grow: the factor of `n log n`, and the exponent of `n` alone.
 fn describe_fit(points: &[Point]) -> String {
-    let timed: Vec<(f64, f64)> = points
-        .iter()
-        .filter_map(|point| Some((point.nodes as f64, point.first.filter(|&first| first > 0.0)?)))
-        .collect();
-    let Some((factor, spread, exponent)) = fit(&timed) else {
-        return "too few graphs have a plan for a fit of its time".to_owned();
+    let describe = |what: &str, unit: &str, scale: f64, figure: &dyn Fn(&Point) -> Option<f64>| {
+        let known = points
+            .iter()
+            .filter_map(|point| Some((point.nodes as f64, figure(point).filter(|&known| known > 0.0)?)));
+        let Some((factor, spread, exponent)) = fit(&known.collect::<Vec<_>>()) else {
+            return format!("too few graphs for a fit of the {what}");
+        };
+        format!(
+            "{what}: {:.0} {unit} times n log2 n, within a factor of {spread:.1} for every graph; as a power of n: n^{exponent:.2}",
+            scale * factor
+        )
     };
-    format!(
-        "time to the first plan: {:.0} ns times n log2 n, within a factor of {spread:.1} for every graph; as a power of n: n^{exponent:.2}",
-        1e9 * factor
-    )
+    let time = describe("time to the first plan", "ns", 1e9, &|point| point.first);
+    let memory = describe("memory", "bytes", 1.0, &|point| point.memory.map(|bytes| bytes as f64));
+    format!("{time}  \n{memory}")
 }
 
 /// Fits `seconds = factor * n log2 n` in the mean of logarithms: the factor, the largest ratio of a point to it or of it to a point, and the
