@@ -1,7 +1,9 @@
 """The wheel as users have it: in an environment of its own."""
 
+import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -38,7 +40,9 @@ class Environment:
 
     def start(self, program, *arguments, **keywords):
         line = [str(self.folder / program), *map(str, arguments)]
-        return subprocess.Popen(line, env=self.variables, text=True, stdout=-1, stderr=-1, **keywords)
+        # Shells start what runs in the background with this signal ignored, and Python leaves it so.
+        heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+        return subprocess.Popen(line, env=self.variables, text=True, stdout=-1, stderr=-1, preexec_fn=heard, **keywords)
 
     def run(self, program, *arguments, status=0, **keywords):
         process = self.start(program, *arguments, **keywords)
