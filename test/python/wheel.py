@@ -1,9 +1,7 @@
 """The wheel as users have it: in an environment of its own."""
 
-import functools
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -39,10 +37,10 @@ class Environment:
         self.variables = {**variables, "PATH": "/usr/bin:/bin"}
 
     def start(self, program, *arguments, **keywords):
-        line = [str(self.folder / program), *map(str, arguments)]
         # Shells start what runs in the background with this signal ignored, and Python leaves it so.
-        heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-        return subprocess.Popen(line, env=self.variables, text=True, stdout=-1, stderr=-1, preexec_fn=heard, **keywords)
+        heard = ["env", "--default-signal=INT"]
+        line = [*heard, str(self.folder / program), *map(str, arguments)]
+        return subprocess.Popen(line, env=self.variables, text=True, stdout=-1, stderr=-1, **keywords)
 
     def run(self, program, *arguments, status=0, **keywords):
         process = self.start(program, *arguments, **keywords)
