@@ -223,7 +223,7 @@ fn describe_fit(points: &[Point]) -> String {
     };
     let time = describe("time to the first plan", "ns", 1e9, &|point| point.first);
     let memory = describe("memory", "bytes", 1.0, &|point| point.memory.map(|bytes| bytes as f64));
-    format!("{time}  \n{memory}")
+    format!("{time}\n\n{memory}")
 }
 
 /// Fits `seconds = factor * n log2 n` in the mean of logarithms: the factor, the largest ratio of a point to it or of it to a point, and the
