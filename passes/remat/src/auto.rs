@@ -11,7 +11,8 @@ use crate::solution::prune;
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
 const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
-/// ones, the search ahead, because a proof closes sooner around a better plan.
+/// ones, the search ahead, because a proof closes sooner around a better plan. Refinement has what the search leaves of the first half,
+/// and of the end.
 const TURNS: [(Turn, f64); 8] = [
     (Turn::Search, 0.04),
     (Turn::Quick, 0.08),
@@ -24,6 +25,8 @@ const TURNS: [(Turn, f64); 8] = [
 ];
 /// Graphs with more nodes than this are not refined: the search gains more in the same time.
 const LARGEST_REFINED: usize = 5_000;
+/// How often a search that ends before its time without a plan begins anew within one turn, with another seed.
+const MOST_RESTARTS: u64 = 8;
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// Share of the time that quick solvers get where there is a second memory.
@@ -224,14 +227,17 @@ impl<'a> Parts<'a> {
                     Turn::Refine => {
                         // The objective in hand is that of a plan, not of none.
                         let has_converged = in_hand.flatten().is_some() && gave_up[1] == in_hand;
-                        let Some(refining) = self.refining().filter(|_| has_converged) else {
+                        let is_in_time = has_converged && Instant::now() < end;
+                        let Some(refining) = self.refining().filter(|_| is_in_time) else {
                             continue;
                         };
                         (refining, &mut gave_up[2])
                     }
                     Turn::Search | Turn::Quick => (self.search, &mut gave_up[1]),
                 };
-                if in_hand.is_some() && *before == in_hand {
+                // Another seed may find a plan where there is none yet.
+                let may_restart = turn == Turn::Search && in_hand.flatten().is_none();
+                if in_hand.is_some() && *before == in_hand && !may_restart {
                     continue;
                 }
                 let mut own = *control;
@@ -247,7 +253,14 @@ impl<'a> Parts<'a> {
                 own.seed = control.seed.wrapping_add(round);
                 let hint = best.as_ref().and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
-                let found = solver.solve(problem, &own);
+                let mut found = solver.solve(problem, &own);
+                for _ in 0..MOST_RESTARTS {
+                    if !may_restart || found.plan.is_some() || is_over(problem, &found, &own) {
+                        break;
+                    }
+                    own.seed = own.seed.wrapping_add(TURNS.len() as u64);
+                    found = better(problem, found, solver.solve(problem, &own));
+                }
                 let ended_early = found.certificate.stop != StopReason::TimeLimit;
                 best = best.into_iter().chain([found]).reduce(|a, b| better(problem, a, b));
                 if ended_early {
@@ -403,12 +416,20 @@ mod tests {
     struct Told {
         answer: Outcome,
         starts: Mutex<Vec<bool>>,
+        seeds: Mutex<Vec<u64>>,
     }
 
     impl Told {
         fn new(answer: Outcome) -> Self {
-            let starts = Mutex::default();
-            Self { answer, starts }
+            Self {
+                answer,
+                starts: Mutex::default(),
+                seeds: Mutex::default(),
+            }
+        }
+
+        fn seeds(&self) -> Vec<u64> {
+            self.seeds.lock().unwrap().clone()
         }
 
         fn starts(&self) -> Vec<bool> {
@@ -427,6 +448,7 @@ mod tests {
 
         fn solve(&self, _: &Problem, control: &SolveControl<'_>) -> Outcome {
             self.starts.lock().unwrap().push(control.warm_start.is_some());
+            self.seeds.lock().unwrap().push(control.seed);
             self.answer.clone()
         }
     }
@@ -529,6 +551,17 @@ mod tests {
         assert_eq!(certificate.objective, Some(13));
         assert_eq!(refining.starts(), [true], "once, from the plan of the search");
         assert_eq!(search.starts(), [false, true]);
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_begins_anew_with_other_seeds() {
+        let search = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::Converged));
+        let certificate = run_with(&[], &search, None);
+        assert_eq!((certificate.objective, certificate.stop), (None, StopReason::Converged));
+        let turns = TURNS.iter().filter(|(turn, _)| *turn == Turn::Search).count();
+        assert_eq!(search.starts().len(), turns * (1 + MOST_RESTARTS as usize));
+        let seeds: std::collections::BTreeSet<u64> = search.seeds().into_iter().collect();
+        assert_eq!(seeds.len(), search.starts().len(), "each another one");
     }
 
     #[test]

@@ -41,6 +41,13 @@ mod _native {
             .ok_or_else(|| pyo3::exceptions::PyOSError::new_err("plans of memory are for Linux only"))
     }
 
+    /// The library that counts a process's heap where it is preloaded, as a file.
+    #[pyfunction]
+    fn heap_meter() -> PyResult<&'static [u8]> {
+        remat_onnxruntime_run::HEAP_METER
+            .ok_or_else(|| pyo3::exceptions::PyOSError::new_err("the heap meter is for Linux with glibc only"))
+    }
+
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -46,6 +46,7 @@ pub use events::{ProfiledNode, ProfiledOutput};
 pub use host::Host;
 pub use inputs::InputTensor;
 pub use measure::{Measurement, OutputDigest, Peaks, SeededOutputs, measure};
+pub use meter::LIBRARY as HEAP_METER;
 pub use optimize::optimize;
 pub use output::Output;
 pub use planned::{ArenaFigures, ArenaLibrary};

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The meter's shared library, which the build script compiled from `meter/heap_meter.rs`.
+/// The meter's shared library, which the build script compiled from `meter/heap_meter.rs`; `None` where there is no glibc.
 #[cfg(heap_meter)]
-const LIBRARY: Option<&[u8]> = Some(include_bytes!(env!("REMAT_HEAP_METER")));
+pub const LIBRARY: Option<&[u8]> = Some(include_bytes!(env!("REMAT_HEAP_METER")));
 #[cfg(not(heap_meter))]
-const LIBRARY: Option<&[u8]> = None;
+pub const LIBRARY: Option<&[u8]> = None;
 
 /// Why there are no figures where the meter was not compiled.
 pub(crate) const ABSENT: &str = "this build has no heap meter: it is made for Linux with glibc only";
