@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -45,6 +45,14 @@ test-wheel: setup
 	rm -rf target/test-wheels
 	if [ -x $(MATURIN) ]; then $(MATURIN) build --locked --quiet --profile dev --out target/test-wheels; fi
 	$(PYTEST)
+
+# The wheel's `remat_opt.torch` in PyTorch, which is installed here and not by `setup`, because it brings gigabytes.
+test-torch:
+	third_party/fetch.sh torch
+	$(MAKE) test-wheel PYTEST=
+	rm -rf target/torch
+	if ls target/test-wheels/*.whl >/dev/null 2>&1; then $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch; fi
+	PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

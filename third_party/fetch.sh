@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, OR-Tools among them, and a stable path
 # to ONNX Runtime's library. Every wheel must have a hash that the pins name, when it is downloaded and again when it is installed.
-# Does nothing where it is already there. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
+# Does nothing where it is already there. With the argument `torch` it installs PyTorch as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
 # system's own packages, where it has them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -20,7 +20,10 @@ maturin_stamp=venv/.installed-wheel
 have_maturin() { [ -e "$maturin_stamp" ] && cmp -s requirements-wheel.txt "$maturin_stamp"; }
 docs_stamp=venv/.installed-docs
 have_docs() { [ -e "$docs_stamp" ] && cmp -s requirements-docs.txt "$docs_stamp"; }
-if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser; then
+torch_stamp=venv/.installed-torch
+wants_torch() { [ "${1-}" = torch ]; }
+have_torch() { [ -e "$torch_stamp" ] && cmp -s requirements-torch.txt "$torch_stamp"; }
+if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && { ! wants_torch "$@" || have_torch; }; then
     exit 0
 fi
 
@@ -117,4 +120,14 @@ fetch_docs() {
 }
 if ! have_docs && ! fetch_docs; then
     echo "third_party/fetch.sh: MkDocs cannot be installed from here; the documentation is not built as a site." >&2
+fi
+
+# What `remat_opt.torch` is tested with.
+fetch_torch() {
+    download_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
+    install_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
+    cp requirements-torch.txt "$torch_stamp"
+}
+if wants_torch "$@" && ! have_torch && ! fetch_torch; then
+    echo "third_party/fetch.sh: there are no wheels of PyTorch for this machine; the tests of remat_opt.torch are skipped." >&2
 fi

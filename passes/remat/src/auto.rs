@@ -208,7 +208,7 @@ impl<'a> Parts<'a> {
         let started = Instant::now();
         let whole = deadline.saturating_duration_since(started);
         let mut best: Option<Outcome> = None;
-        // What the search and the proof had in hand when they last gave up before their time.
+        // What the proof, the search and the refinement had in hand when they last gave up before their time.
         let mut gave_up = [None, None, None];
         for (round, (turn, share)) in (0..).zip(TURNS) {
             let end = started + whole.mul_f64(share);

@@ -17,6 +17,7 @@ mod documents;
 mod embedding;
 mod failure;
 mod files;
+mod floor;
 mod interrupt;
 mod job;
 mod legacy;

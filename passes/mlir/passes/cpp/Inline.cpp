@@ -59,7 +59,7 @@ struct InlinePass : PassWrapper<InlinePass, OperationPass<ModuleOp>> {
 
   /// Expands the calls in a function, those in the functions that it calls before. Functions that call themselves stay.
   void expand(func::FuncOp function, SymbolTable &symbols, llvm::SmallPtrSetImpl<Operation *> &done,
-                     llvm::SmallPtrSetImpl<Operation *> &within) {
+              llvm::SmallPtrSetImpl<Operation *> &within) {
     if (done.contains(function) || !within.insert(function).second)
       return;
     SmallVector<func::CallOp> calls;

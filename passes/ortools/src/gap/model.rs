@@ -14,8 +14,8 @@
 //!    row off, and the linear relaxation is tight;
 //! 5. each node is recomputed as often as it may at most.
 //!
-//! First computes run for sure, and so do the recomputes of which the caller says so. A gap that ends at one of their uses, and the gaps before it back to the last recompute, are
-//! constants; rows keep only what varies, and of rows with equal left sides the strictest stays.
+//! First computes run for sure, and so do the recomputes of which the caller says so. A gap that ends at one of their uses, and the gaps
+//! before it back to the last recompute, are constants; rows keep only what varies, and of rows with equal left sides the strictest stays.
 
 use rustc_hash::FxHashMap;
 use typed_index_collections::{TiVec, ti_vec};

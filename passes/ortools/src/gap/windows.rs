@@ -364,10 +364,9 @@ pub(crate) mod tests {
     }
 
     fn windows_cover_every_stage_and_overlap() {
-        let stages: Stages = (0..40)
+        let mut stages: Stages = (0..40)
             .map(|node| (node..node + 5).map(NodeId::new).collect())
             .collect();
-        let mut stages = stages;
         stages.extend((0..5).map(|_| Vec::new()));
         let found = windows(&stages, 20);
         assert_eq!(found.first().map(|window| window.0), Some(0));

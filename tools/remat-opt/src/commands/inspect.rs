@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
 use crate::document::Body;
 use crate::job::Job;
-use crate::{chart, console, interrupt, tiles, units};
+use crate::{chart, console, floor, interrupt, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -257,10 +257,7 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
     }
     let least = least_peak(problem, &SolveControl::new());
     if !problem.ops.is_empty() {
-        let what = match least.op {
-            Some(op) => format!("op `{}`", shown(&problem.ops[op].name)),
-            None => "the results that stay".to_owned(),
-        };
+        let what = floor::needed_for(problem, &least);
         lines.push(format!(
             "no plan{} can go below {} ({:.1} %): {what}",
             if least.covers == BoundCovers::FixedOrder {

@@ -7,7 +7,7 @@ use remat_files::shown;
 
 use super::args::OptimizeArgs;
 use super::proof;
-use crate::{block, tiles, units};
+use crate::{block, floor, tiles, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
 pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
@@ -112,10 +112,7 @@ fn floor_line(problem: &Problem, baseline: u64) -> Option<String> {
         BoundCovers::FixedOrder => "every plan in this order",
         _ => "every plan",
     };
-    let what = match least.op {
-        Some(op) => format!("op `{}`", shown(&problem.ops[op].name)),
-        None => "the results that stay".to_owned(),
-    };
+    let what = floor::needed_for(problem, &least);
     Some(format!(
         "floor     {} ({:.1} %): {whose} needs it for {what}",
         units::bytes(least.bytes),
