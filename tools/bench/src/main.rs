@@ -18,6 +18,7 @@ mod place;
 mod poet;
 mod scaling;
 mod table;
+mod training;
 mod truth;
 mod zoo;
 
@@ -55,6 +56,8 @@ enum Command {
     Fission(ort::fission::Args),
     /// Every solver on tiny problems of all magnitudes, each answer held against the best there is.
     Truth(truth::Args),
+    /// Order, recomputes and offsets on a set of training graphs, beside the best known plans.
+    Training(training::Args),
     /// Every model of some folders in ONNX Runtime, one row each, whatever becomes of it.
     Zoo(zoo::Args),
     /// Opens or deploys a model for `zoo`, which started this process.
@@ -79,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Command::Ort(args) => ort::run(&args),
         Command::Fission(args) => ort::fission::run(&args),
         Command::Truth(args) => truth::run(&args),
+        Command::Training(args) => training::run(&args),
         Command::Zoo(args) => zoo::run(&args),
         Command::ZooChild => zoo::child(),
         Command::OrtChild => ort::child(),

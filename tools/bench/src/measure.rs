@@ -52,6 +52,16 @@ pub(crate) struct Effort {
     pub(crate) seed: u64,
 }
 
+impl Effort {
+    /// The same for what is called beside solvers.
+    pub(crate) fn control(self) -> SolveControl<'static> {
+        SolveControl::new()
+            .time_limit(self.time)
+            .threads(self.threads)
+            .seed(self.seed)
+    }
+}
+
 /// Notes every improvement.
 struct Notes {
     baseline: u64,
@@ -93,11 +103,7 @@ pub(crate) fn measure(model: &Model, budget: BudgetSpec, solver: &str, effort: E
         improvements: Mutex::default(),
         started: Instant::now(),
     };
-    let control = SolveControl::new()
-        .time_limit(effort.time)
-        .threads(effort.threads)
-        .seed(effort.seed)
-        .observer(&notes);
+    let control = effort.control().observer(&notes);
     let request = SolveRequest {
         budget,
         max_overhead: None,

@@ -1,0 +1,302 @@
+//! `remat-bench training`: order, recomputes and offsets on a set of training graphs, beside the best known plans (`docs/training-graphs.md`).
+//!
+//! The known plans lie beside the graphs, and so do plans that other systems made of the same graphs. All of them are replayed here: a row is what
+//! the checker found, not what a file says of itself.
+
+mod known;
+
+use std::path::{Path, PathBuf};
+
+use remat::plan::BudgetSpec;
+use remat::{Model, Solution};
+
+use self::known::Known;
+use crate::console;
+use crate::document::replace_in;
+use crate::graphs::{Order, graphs};
+use crate::measure::{Effort, Run, measure};
+use crate::table::{Form, Table};
+
+const HEADER: &[&str] = &[
+    "graph",
+    "budget",
+    "plan",
+    "peak MB",
+    "overhead %",
+    "best known %",
+    "bound %",
+    "block above peak %",
+    "s",
+];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Folder of the graphs, with the best known plans in `best` and those of other systems in `others`; or one graph.
+    #[arg(value_name = "GRAPHS", default_value = "test/graphs/training")]
+    graphs: PathBuf,
+    /// Budgets: shares and sizes, and `min`.
+    #[arg(
+        long,
+        value_name = "BUDGET,...",
+        value_delimiter = ',',
+        default_value = "min,40%,50%,60%,70%,80%"
+    )]
+    budgets: Vec<BudgetSpec>,
+    /// Solvers; those that cannot be used are skipped.
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "auto,list:peak,moccasin,checkmate:ilp,checkmate:lp"
+    )]
+    solvers: Vec<String>,
+    #[command(flatten)]
+    effort: Effort,
+    /// Keep plans that are better than the best known ones, and their bounds, beside the graphs.
+    #[arg(long)]
+    keep: bool,
+    /// Form of the table.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    format: Form,
+    /// Also write the table into this document, between its marks.
+    #[arg(long, value_name = "DOCUMENT")]
+    write: Option<PathBuf>,
+}
+
+/// Where the plans of a graph lie.
+struct Place<'a> {
+    folder: &'a Path,
+    graph: String,
+}
+
+impl Place<'_> {
+    fn best(&self, budget: BudgetSpec) -> PathBuf {
+        let budget = budget.to_string();
+        let name = format!("{}.{}.json", self.graph, budget.trim_end_matches('%'));
+        self.folder.join("best").join(name)
+    }
+
+    /// Plans of other systems, by name.
+    fn others(&self) -> anyhow::Result<Vec<(String, PathBuf)>> {
+        let folder = self.folder.join("others");
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        for path in graphs(&folder)? {
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if let Some(system) = stem.strip_prefix(&self.graph).and_then(|rest| rest.strip_prefix('.')) {
+                found.push((system.to_owned(), path.clone()));
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let folder = if args.graphs.is_dir() {
+        args.graphs.as_path()
+    } else {
+        args.graphs.parent().unwrap_or(Path::new("."))
+    };
+    let mut solvers = Vec::new();
+    for name in &args.solvers {
+        let there = remat::solvers().any(|solver| solver.name() == name && solver.missing().is_none());
+        if there {
+            solvers.push(name.as_str());
+        } else {
+            console::skipped(name);
+        }
+    }
+    let mut rows = Vec::new();
+    for path in graphs(&args.graphs)? {
+        let model = Order::Free.open(&path)?;
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let graph = stem.to_owned();
+        let place = Place { folder, graph };
+        for &budget in &args.budgets {
+            rows.extend(of_budget(args, &model, &place, budget, &solvers)?);
+        }
+        for (system, path) in place.others()? {
+            rows.extend(beside(args, &model, &place, &system, &path)?);
+        }
+    }
+    let table = Table {
+        text_columns: 3,
+        header: HEADER,
+        rows,
+    };
+    table.print(args.format);
+    if let Some(document) = &args.write {
+        let Effort { time, threads, seed } = args.effort;
+        let how = format!(
+            "At most {} s for each, {threads} thread(s), seed {seed}, free order.\n\n",
+            time.as_secs_f64()
+        );
+        replace_in(document, "training", &(how + &table.render(Form::Markdown)))?;
+    }
+    Ok(())
+}
+
+/// The rows of one budget: one for each solver.
+fn of_budget(
+    args: &Args,
+    model: &Model,
+    place: &Place<'_>,
+    budget: BudgetSpec,
+    solvers: &[&str],
+) -> anyhow::Result<Vec<Vec<String>>> {
+    let path = place.best(budget);
+    let control = args.effort.control();
+    let mut known = Known::read(model, &path)?;
+    let mut runs = Vec::new();
+    for &solver in solvers {
+        let mut run = measure(model, budget, solver, args.effort)?;
+        if let Ok(found) = &mut run.result {
+            found.place(model, &control)?;
+            known.learn(found, budget);
+        }
+        runs.push(run);
+    }
+    let rows = runs
+        .iter()
+        .map(|run| of_run([&place.graph, &budget.to_string()], model, run, &known))
+        .collect();
+    if args.keep && known.is_news() {
+        known.write(model, &path)?;
+    }
+    Ok(rows)
+}
+
+/// A plan of another system, and ours within the peak that it takes.
+fn beside(
+    args: &Args,
+    model: &Model,
+    place: &Place<'_>,
+    system: &str,
+    path: &Path,
+) -> anyhow::Result<Vec<Vec<String>>> {
+    let control = args.effort.control();
+    let mut theirs = known::replayed(model, path)?;
+    theirs.place(model, &control)?;
+    let budget = BudgetSpec::Bytes(theirs.replay.peak);
+    let mut known = Known::default();
+    let mut run = measure(model, budget, "auto", args.effort)?;
+    if let Ok(found) = &mut run.result {
+        found.place(model, &control)?;
+        known.learn(found, budget);
+    }
+    let head = [&place.graph, "as there"];
+    Ok(vec![
+        row([head[0], head[1], system], model, &theirs, &known, ""),
+        of_run(head, model, &run, &known),
+    ])
+}
+
+/// The row of a solver of ours.
+fn of_run([graph, budget]: [&str; 2], model: &Model, run: &Run, known: &Known) -> Vec<String> {
+    let head = [graph, budget, &format!("`{}`", run.solver)];
+    let seconds = run.improvements.last().map(|last| format!("{:.1}", last.seconds));
+    match &run.result {
+        Ok(found) => row(head, model, found, known, &seconds.unwrap_or_default()),
+        Err(why) => head.into_iter().chain(["", why.as_str()]).map(str::to_owned).collect(),
+    }
+}
+
+fn row(head: [&str; 3], model: &Model, found: &Solution, known: &Known, seconds: &str) -> Vec<String> {
+    let over = |duration: u64| {
+        let baseline = model.baseline().duration;
+        format!("{:.2}", remat::Overhead { duration, baseline }.percent())
+    };
+    let peak = found.replay.peak;
+    let above = found
+        .placement
+        .as_ref()
+        .map(|placed| placed.block() as f64 / placed.load.max(1) as f64 - 1.0);
+    let mut row: Vec<String> = head.map(str::to_owned).into();
+    row.extend([
+        format!("{:.2}", peak as f64 / 1e6),
+        over(found.replay.duration),
+        known.duration().map(over).unwrap_or_default(),
+        known.bound().map(over).unwrap_or_default(),
+        above.map(|above| format!("{:.2}", 100.0 * above)).unwrap_or_default(),
+        seconds.to_owned(),
+    ]);
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn args(folder: &Path, solvers: &[&str]) -> Args {
+        Args {
+            graphs: folder.to_owned(),
+            budgets: vec![BudgetSpec::Min, BudgetSpec::Share(800_000)],
+            solvers: solvers.iter().map(|&name| name.to_owned()).collect(),
+            effort: Effort {
+                time: Duration::from_millis(200),
+                threads: 1,
+                seed: 0,
+            },
+            keep: true,
+            format: Form::Json,
+            write: Some(folder.join("page.md")),
+        }
+    }
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = crate::layered::Layered::new(30, None, None, 1).generate().unwrap();
+        let mut file = std::fs::File::create(folder.path().join("a.json")).unwrap();
+        graph.write(&mut file).unwrap();
+        let marks = "<!-- bench: training -->\n<!-- /bench: training -->\n";
+        std::fs::write(folder.path().join("page.md"), marks).unwrap();
+        folder
+    }
+
+    fn best(folder: &Path, budget: &str) -> remat::plan::PlanFile {
+        let text = std::fs::read_to_string(folder.join(format!("best/a.{budget}.json"))).unwrap();
+        remat::plan::PlanFile::from_json(&text).unwrap()
+    }
+
+    #[test]
+    fn better_plans_are_kept_with_offsets_and_bounds() {
+        let folder = folder();
+        let model = Order::Free.open(&folder.path().join("a.json")).unwrap();
+        let once = Solution::baseline(&model).unwrap();
+        std::fs::create_dir(folder.path().join("best")).unwrap();
+        let path = folder.path().join("best/a.min.json");
+        std::fs::write(&path, once.plan_file(&model).to_json()).unwrap();
+        run(&args(folder.path(), &["search"])).unwrap();
+        let kept = best(folder.path(), "min");
+        assert!(kept.block.is_some());
+        assert!(kept.peak_bytes < once.replay.peak);
+        let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
+        assert!(page.contains("| a     | 80%    | `search` |"), "{page}");
+        // What is no better changes nothing.
+        run(&args(folder.path(), &["list:peak"])).unwrap();
+        assert_eq!(best(folder.path(), "min"), kept);
+    }
+
+    #[test]
+    fn plans_of_other_systems_are_replayed_and_stand_beside_ours() {
+        let folder = folder();
+        run(&args(folder.path(), &["list:peak"])).unwrap();
+        std::fs::create_dir(folder.path().join("others")).unwrap();
+        let theirs = folder.path().join("others/a.theirs.json");
+        std::fs::copy(folder.path().join("best/a.min.json"), &theirs).unwrap();
+        run(&args(folder.path(), &["list:peak"])).unwrap();
+        let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
+        assert!(page.contains("| a     | as there | theirs"), "{page}");
+        let mut file = best(folder.path(), "min");
+        file.steps.pop();
+        file.steps.remove(0);
+        std::fs::write(&theirs, file.to_json()).unwrap();
+        let error = run(&args(folder.path(), &["list:peak"])).unwrap_err();
+        assert!(format!("{error:#}").contains("a.theirs.json"), "{error:#}");
+    }
+}
