@@ -1,0 +1,1 @@
+"""Training of PyTorch models within a number of bytes."""
