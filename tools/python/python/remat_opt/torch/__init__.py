@@ -1,1 +1,26 @@
-"""Training of PyTorch models within a number of bytes."""
+"""Training of PyTorch models within a number of bytes.
+
+    import remat_opt.torch
+
+    model = torch.compile(model, backend=remat_opt.torch.backend("2GiB"))
+
+The joint graph of forward and backward becomes a rematerialization problem, with time and workspace of every op
+measured on this machine; the plan becomes the two graphs that run. `reports()` says what is promised, what was
+measured, and what fell back and why.
+"""
+
+from ._backend import Backend, backend
+from ._effects import UnsupportedGraph
+from ._partition import Partitioner, partitioner
+from ._report import Report, clear_reports, reports
+
+__all__ = [
+    "Backend",
+    "Partitioner",
+    "Report",
+    "UnsupportedGraph",
+    "backend",
+    "clear_reports",
+    "partitioner",
+    "reports",
+]

@@ -16,10 +16,6 @@ from torch.utils import _pytree as pytree
 from ._effects import is_getitem, is_training_batch_norm, results, without_statistics
 from ._graph import CUT, TrainingGraph
 
-CLONE = "remat"
-"""Key of `meta` with the number of a clone, from 1 on."""
-
-
 @dataclass(frozen=True)
 class Emitted:
     """A graph in the order of a plan, without an output node."""
@@ -31,6 +27,8 @@ class Emitted:
     """What stands for each original node at the end."""
     forward: set[fx.Node]
     """The nodes before the cut."""
+    origin: dict[fx.Node, fx.Node]
+    """The original node of each node."""
 
 
 class PlanMismatch(RuntimeError):
@@ -61,7 +59,7 @@ def emit(source: TrainingGraph, plan: Mapping[str, Any]) -> Emitted:
             emitter.run(source.nodes[step["node"]])
     if missing := [name for name, node in source.nodes.items() if node not in emitter.runs]:
         raise PlanMismatch(f"the plan does not run {missing[0]!r}")
-    return Emitted(emitter.graph, at_cut, emitter.current, forward)
+    return Emitted(emitter.graph, at_cut, emitter.current, forward, emitter.origin)
 
 
 def drop_unused(graph: fx.Graph) -> None:
@@ -76,6 +74,7 @@ class _Emitter:
         self.source = source
         self.graph = fx.Graph()
         self.current: dict[fx.Node, fx.Node] = {}
+        self.origin: dict[fx.Node, fx.Node] = {}
         self.runs: dict[fx.Node, int] = {}
         self.parts: dict[fx.Node, list[fx.Node]] = defaultdict(list)
         for node in source.graph.nodes:
@@ -83,6 +82,7 @@ class _Emitter:
                 copy = self.graph.node_copy(node)
                 copy.name, copy.meta = node.name, node.meta
                 self.current[node] = copy
+                self.origin[copy] = node
             elif is_getitem(node):
                 self.parts[node.args[0]].append(node)
 
@@ -91,9 +91,9 @@ class _Emitter:
         number = self.runs[node] = self.runs.get(node, -1) + 1
         copy = self.graph.node_copy(node, self.current.__getitem__)
         copy.meta = dict(node.meta)
+        self.origin[copy] = node
         if number:
             copy.name = f"{node.name}_remat{number}"
-            copy.meta[CLONE] = number
             if is_training_batch_norm(node):
                 copy.target, copy.args = without_statistics(copy)
             _trace_again(copy)
@@ -110,8 +110,8 @@ class _Emitter:
             picked.meta = dict(part.meta)
             if number:
                 picked.meta["val"] = copy.meta["val"][index]
-                picked.meta[CLONE] = number
             self.current[part] = picked
+            self.origin[picked] = part
         first = number == 0 or several
         if first or not any(self.source.is_kept(node, index) for index, _ in results(node)):
             self.current[node] = copy

@@ -192,7 +192,7 @@ class TrainingGraph:
                     pinned.append(node)
                 elif not self._only_reads_later(node, pinned):
                     raise UnsupportedGraph(node.name, "the backward reads memory that the forward has overwritten")
-        return _ancestors([*cut.outputs, *cut.pinned, *pinned])
+        return ancestors([*cut.outputs, *cut.pinned, *pinned])
 
     def _only_reads_later(self, node: fx.Node, writers: Iterable[fx.Node]) -> bool:
         """Whether a node of the backward stands after every op that writes what it reads."""
@@ -311,7 +311,7 @@ class TrainingGraph:
         return "producer" in self.document["tensors"][tensor]
 
 
-def _ancestors(nodes: Iterable[Any]) -> set[fx.Node]:
+def ancestors(nodes: Iterable[Any]) -> set[fx.Node]:
     """Nodes with all that they are computed from."""
     seen: set[fx.Node] = set()
     todo = [one for one in nodes if isinstance(one, fx.Node)]
