@@ -10,17 +10,23 @@ measured, and what fell back and why.
 """
 
 from ._backend import Backend, backend
+from ._capture import capture
 from ._effects import UnsupportedGraph
+from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
+from ._step import TrainStep
 
 __all__ = [
     "Backend",
     "Partitioner",
     "Report",
+    "TrainStep",
     "UnsupportedGraph",
     "backend",
+    "capture",
     "clear_reports",
+    "inductor_problem",
     "partitioner",
     "reports",
 ]

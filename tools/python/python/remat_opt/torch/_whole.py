@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ._graph import Cost, Cut, TrainingGraph
-from ._measure import Costs, measure
+from ._measure import Costs, estimate, measure
 from ._optimizer import Updates
 from ._storages import storage_bytes
 from ._trace import Trace, trace
@@ -44,7 +44,13 @@ class WholeStep:
 
 
 def whole_step(
-    model: torch.nn.Module, args: Sequence[Any], updates: Updates | None, *, cut: bool = False, name: str = "step"
+    model: torch.nn.Module,
+    args: Sequence[Any],
+    updates: Updates | None,
+    *,
+    cut: bool = False,
+    name: str = "step",
+    estimated: bool = False,
 ) -> WholeStep:
     """Traces and measures a step.
 
@@ -54,6 +60,7 @@ def whole_step(
         updates: Of the optimizer whose work is part of the step; without it, the step gives gradients.
         cut: Whether forward and backward run as two functions: nothing of the one runs in the other.
         name: Of the problem.
+        estimated: Whether durations are estimates, the same on every machine. Workspace is measured all the same.
 
     Raises:
         ModelError: The model gives no loss, or a part of the step cannot be planned.
@@ -63,6 +70,10 @@ def whole_step(
     if not cut:
         traced.fix_tangent()
     costs = measure(traced.graph)
+    if estimated:
+        costs.by_node = {
+            node: replace(cost, duration=estimate(node).duration) for node, cost in costs.by_node.items()
+        }
     step = WholeStep(None, traced, costs)  # type: ignore[arg-type]
     if updates is None:
         step.gradients = list(traced.gradients)
@@ -95,7 +106,7 @@ def _add_updates(step: WholeStep, model: torch.nn.Module, updates: Updates, cost
         node = graph.call_function(
             UPDATE, (parameter, traced.gradients[name], *inputs, *padding, scalars, update.program)
         )
-        node.name = f"update_{parameter.name}"
+        node._rename(f"update_{name.replace('.', '_')}")
         node.meta["val"] = None
         size = storage_bytes(parameter.meta["val"])
         moved = (2 + len(inputs)) * size
