@@ -78,9 +78,9 @@ def is_once(node: fx.Node) -> bool:
     """Whether a node has to run exactly once, in its order among all such nodes."""
     if is_random(node) or is_collective(node):
         return True
-    if isinstance(node.target, OpOverload):
-        return node.target._schema.is_mutable or (node.op == "call_function" and node.is_impure())
-    return node.op == "call_function" and not is_getitem(node) and node.is_impure()
+    if isinstance(node.target, OpOverload) and node.target._schema.is_mutable:
+        return True
+    return node.target in fx.node._side_effectful_functions
 
 
 def written(node: fx.Node) -> Iterator[fx.Node]:
