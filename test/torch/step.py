@@ -1,0 +1,166 @@
+"""Measures training steps: peak of the heap, time, gradients.
+
+A step runs in a process whose heap is counted. The peak is the worst of later steps, above parameters and inputs;
+gradients are dropped before each.
+
+    python test/torch/step.py MODEL CONFIG [MEMORY]     CONFIG: see `RUNS`
+"""
+
+import ctypes
+import functools
+import gc
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import models
+
+STEPS = 6
+
+
+@functools.cache
+def meter():
+    """The heap meter of the package as a file."""
+    from remat_opt import _native
+
+    path = pathlib.Path(tempfile.mkdtemp(prefix="remat-opt-")) / "libremat_heap_meter.so"
+    path.write_bytes(_native.heap_meter())
+    return path
+
+
+def measure(model, config="eager", memory=None, threads=1, **keywords):
+    """Measures steps of a model in a process of its own.
+
+    Args:
+        model: A name of `models`.
+        config: A name of `RUNS`.
+        memory: Its budget.
+        keywords: Of the backend.
+
+    Returns:
+        `peak` and `first_peak` in bytes, `seconds` of processor time of the fastest step, `bits` of loss and gradients,
+        their largest relative `error`, and the `report` of the backend.
+    """
+    order = {"model": model, "config": config, "memory": memory, "threads": threads, "keywords": keywords}
+    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
+    env = os.environ | {"LD_PRELOAD": str(meter()), "PYTHONPATH": os.pathsep.join(path)}
+    run = subprocess.run(
+        [sys.executable, __file__, "--child", json.dumps(order)], env=env, capture_output=True, text=True, check=False
+    )
+    if run.returncode != 0:
+        raise RuntimeError(f"{model}, {config}, {memory}: {run.stderr[-2000:]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def _eager(model, memory, keywords):
+    return model, None
+
+
+def _checkpoint(model, memory, keywords):
+    from torch.utils.checkpoint import checkpoint
+
+    for unit in models.units(model):
+        unit.forward = functools.partial(checkpoint, unit.forward, use_reentrant=False)
+    return model, None
+
+
+def _compile(model, memory, keywords):
+    import torch
+
+    if memory is not None:
+        torch._functorch.config.activation_memory_budget = float(memory)
+    return torch.compile(model), None
+
+
+def _planned(inner):
+    def run(model, memory, keywords):
+        import remat_opt.torch
+        import torch
+
+        backend = remat_opt.torch.backend(memory, inner, **keywords)
+        return torch.compile(model, backend=backend), backend
+
+    return run
+
+
+RUNS = {
+    "eager": _eager,
+    "checkpoint": _checkpoint,
+    "compile": _compile,
+    "aot_eager": _planned("aot_eager"),
+    "inductor": _planned("inductor"),
+}
+
+
+def child(order):
+    """Measures in this process."""
+    import torch
+
+    torch.set_num_threads(order["threads"])
+    heap = ctypes.CDLL(None)
+    heap.remat_heap_live.restype = heap.remat_heap_peak.restype = ctypes.c_int64
+    model, inputs = models.make(order["model"])
+    plain = gradients(model, model, inputs)
+    run, backend = RUNS[order["config"]](model, order["memory"], order["keywords"])
+    peaks, times = [], []
+    for _ in range(STEPS):
+        model.zero_grad(set_to_none=True)
+        gc.collect()
+        before = heap.remat_heap_live()
+        heap.remat_heap_reset()
+        start = time.process_time()
+        loss = run(*inputs)
+        loss.backward()
+        del loss
+        times.append(time.process_time() - start)
+        peaks.append(heap.remat_heap_peak() - before)
+    model, inputs = models.make(order["model"])  # With the running statistics of the beginning.
+    if backend is None or order["config"] == "aot_eager":
+        run, _ = RUNS[order["config"]](model, order["memory"], order["keywords"])
+        mine = gradients(model, run, inputs)
+    else:
+        mine = None
+    reports = [] if backend is None else [one.as_dict() for one in backend.reports]
+    result = {"peak": max(peaks[1:]), "first_peak": peaks[0], "seconds": min(times[1:]), "reports": reports}
+    if mine is not None:
+        result |= {"bits": digest(mine) == digest(plain), "error": error(mine, plain)}
+    print(json.dumps(result))
+
+
+def gradients(model, run, inputs):
+    """Loss and gradients of one step."""
+    import torch
+
+    torch.manual_seed(1)
+    model.zero_grad(set_to_none=True)
+    loss = run(*inputs)
+    loss.backward()
+    found = {"loss": loss.detach().clone()} | {name: one.grad for name, one in model.named_parameters()}
+    model.zero_grad(set_to_none=True)
+    return found
+
+
+def digest(values):
+    """A hash of the bits."""
+    content = hashlib.sha256()
+    for value in values.values():
+        content.update(value.contiguous().numpy().tobytes())
+    return content.hexdigest()
+
+
+def error(mine, plain):
+    """Largest difference of a gradient, relative to the norm of all."""
+    whole = sum(float(one.double().square().sum()) for one in plain.values()) ** 0.5
+    return max(float((mine[name] - one).double().norm()) / whole for name, one in plain.items())
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        child(json.loads(sys.argv[2]))
+    else:
+        print(json.dumps(measure(*sys.argv[1:]), indent=2))

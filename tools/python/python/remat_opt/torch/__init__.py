@@ -1,0 +1,32 @@
+"""Training of PyTorch models within a number of bytes.
+
+    import remat_opt.torch
+
+    model = torch.compile(model, backend=remat_opt.torch.backend("2GiB"))
+
+The joint graph of forward and backward becomes a rematerialization problem, with time and workspace of every op
+measured on this machine; the plan becomes the two graphs that run. `reports()` says what is promised, what was
+measured, and what fell back and why.
+"""
+
+from ._backend import Backend, backend
+from ._capture import capture
+from ._effects import UnsupportedGraph
+from ._inductor import inductor_problem
+from ._partition import Partitioner, partitioner
+from ._report import Report, clear_reports, reports
+from ._step import TrainStep
+
+__all__ = [
+    "Backend",
+    "Partitioner",
+    "Report",
+    "TrainStep",
+    "UnsupportedGraph",
+    "backend",
+    "capture",
+    "clear_reports",
+    "inductor_problem",
+    "partitioner",
+    "reports",
+]

@@ -1,0 +1,328 @@
+"""Backends of `torch.compile` that keep a training step within a number of bytes."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+from torch import fx
+
+from ..errors import UsageError
+from ._budget import Memory, parse
+from ._check import Run, Trial
+from ._partition import Partitioner, Settings
+from ._peak import peak_above
+from ._plans import Search
+from ._report import Report, record
+from ._versions import inductor_partitions_with
+
+_log = logging.getLogger("remat_opt")
+
+_ROUNDS = 3
+"""Plans for one graph, until the measured peak keeps the budget."""
+_CLOSE = 1.0
+"""The largest error of `Gradients.error` that passes."""
+
+
+def backend(
+    memory: Memory,
+    inner: Literal["inductor", "aot_eager"] = "inductor",
+    *,
+    time_limit: float = 10.0,
+    threads: int | None = None,
+    seed: int = 0,
+    check: bool = True,
+    strict: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Backend:
+    """A backend of `torch.compile`: a training step, forward and backward, stays within a number of bytes.
+
+        model = torch.compile(model, backend=remat_opt.torch.backend("2GiB"))
+
+    Results of the forward are dropped and computed again in the backward, as few and as cheap as possible; the plan
+    knows time and workspace of every op, measured on this machine.
+
+    What counts in `memory`: parameters, buffers and inputs, as far as the graph reads them; all intermediate results,
+    in the forward and saved for the backward; the gradients of parameters and inputs; workspace of kernels. What does
+    not: the state of the optimizer and what it takes while it runs, gradients of the step before (set them to `None`
+    first), the interpreter, and what allocators hold in reserve.
+
+    Failures do not break training: where no plan can be made, PyTorch's own partitioner is used, with a warning of the
+    logger `remat_opt` and a note in the report. That goes for dynamic shapes, models that Dynamo cuts into several
+    graphs, and graphs inside graphs. Where no plan keeps the budget, that with the lowest peak is taken.
+
+    Args:
+        memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
+            parameters and inputs without recomputation, or `"min"`.
+        inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
+            the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders
+            what the plan ordered, so the peak is measured and planned again, up to three times.
+        time_limit: Seconds to search for each plan.
+        threads: Threads to search with.
+        seed: Of the random choices.
+        check: Whether the first call of a graph compares all gradients with those of the model as it is: the same bits
+            for `"aot_eager"`, up to rounding for `"inductor"`. Gradients that are wrong lead to PyTorch's own
+            partitioner. The first call takes about three steps for it, and twice the memory of the gradients.
+        strict: Whether failures are raised instead.
+        options: Configuration of Inductor, as `options` of `torch.compile`.
+
+    Raises:
+        UsageError: Arguments that make no sense.
+    """
+    if inner not in ("inductor", "aot_eager"):
+        raise UsageError(f"inner is 'inductor' or 'aot_eager', not {inner!r}")
+    is_fused = inner == "inductor"
+    search = Search(time_limit=time_limit, threads=threads, seed=seed)
+    settings = Settings(parse(memory), search, "tags" if is_fused else "exact", is_fused, strict=strict)
+    return Backend(settings, inner, check, dict(options or {}))
+
+
+class Backend:
+    """What `backend` gives: pass it to `torch.compile`."""
+
+    def __init__(self, settings: Settings, inner: str, check: bool, options: dict[str, Any]) -> None:
+        self._settings = settings
+        self._inner = inner
+        self._check = check
+        self._options = options
+        self._frame: int | None = None
+        """The frame of the first graph, where Dynamo cut it into several."""
+        self.reports: list[Report] = []
+        """One for each graph that was compiled, oldest first; the last plan of each."""
+
+    def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Run:
+        """Compiles a graph of Dynamo."""
+        if not _trains(example_inputs):
+            return self._compile(gm, example_inputs, None)
+        if (cut := self._cut(gm)) is not None:
+            return self._unplanned(gm, example_inputs, cut)
+        compiled = _Compiled(self, gm, example_inputs)
+        return compiled
+
+    def _cut(self, gm: fx.GraphModule) -> str | None:
+        """Why a graph is only a part of a step."""
+        from torch._guards import CompileContext
+
+        reason = getattr(gm, "compile_subgraph_reason", None)
+        identity = CompileContext.current_compile_id()
+        frame = getattr(identity, "frame_id", None)
+        if reason is not None and reason.graph_break:
+            self._frame = frame
+            text = str(reason.reason).strip().splitlines()[:1]
+            return f"Dynamo cuts the model into several graphs ({''.join(text)})"
+        if self._frame is not None and frame != self._frame:
+            return "it is one of several graphs of a model"
+        return None
+
+    def _unplanned(self, gm: fx.GraphModule, example_inputs: Sequence[Any], reason: str) -> Run:
+        from torch._guards import CompileContext
+
+        if self._settings.strict:
+            raise UsageError(reason)
+        report = record(Report(graph=str(CompileContext.current_compile_id() or ""), inner=self._inner))
+        report.fallback = reason
+        self.reports.append(report)
+        _log.warning("graph %s is not planned: %s", report.graph, reason)
+        return self._compile(gm, example_inputs, None)
+
+    def _compile(self, gm: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None) -> Run:
+        """Compiles with a partitioner, or with PyTorch's own."""
+        if self._inner == "aot_eager":
+            return _op_by_op(gm, inputs, partitioner)
+        from torch._inductor.compile_fx import compile_fx
+
+        if partitioner is None:
+            return compile_fx(gm, inputs, config_patches=self._options)
+        with inductor_partitions_with(partitioner) as patches:
+            return compile_fx(gm, inputs, config_patches=self._options | patches)
+
+
+class _Compiled:
+    """A graph that is compiled, and checked when it runs for the first time."""
+
+    def __init__(self, owner: Backend, gm: fx.GraphModule, example_inputs: Sequence[Any]) -> None:
+        self._owner = owner
+        self._gm = _copy(gm)
+        self._partitioner = Partitioner(owner._settings, owner._inner)
+        self._run: Run = owner._compile(gm, example_inputs, self._partitioner)
+        self._is_checked = False
+        self.report = self._partitioner.last or record(Report(inner=owner._inner, fallback="it has no backward"))
+        owner.reports.append(self.report)
+
+    def __call__(self, *inputs: Any) -> Any:
+        if not self._is_checked and torch.is_grad_enabled():
+            self._is_checked = True
+            if self.report.fallback is None:
+                self._try(inputs)
+            self._gm = None  # type: ignore[assignment]
+        return self._run(*inputs)
+
+    def _try(self, inputs: Sequence[Any]) -> None:
+        """Checks gradients and measures the peak; compiles again where either is not as promised."""
+        settings = self._owner._settings
+        try:
+            trial = Trial(inputs)
+            if self._owner._check and (reason := self._compare(trial)) is not None:
+                self._give_up(inputs, reason)
+            elif self._owner._inner == "inductor":
+                self._keep_budget(trial, inputs)
+        except Exception as error:  # Training goes on whatever fails here.
+            if settings.strict:
+                raise
+            self._give_up(inputs, f"the check failed: {type(error).__name__}: {error}")
+        if settings.strict and self.report.fallback is not None:
+            raise RuntimeError(self.report.fallback)
+
+    def _give_up(self, inputs: Sequence[Any], reason: str) -> None:
+        _log.warning("graph %s: PyTorch's partitioner takes over: %s", self.report.graph, reason)
+        self.report.fallback, self.report.promised_bytes = reason, None
+        self._run = self._owner._compile(_copy(self._gm), inputs, None)
+
+    def _compare(self, trial: Trial) -> str | None:
+        """Compares gradients; why they are wrong."""
+        mine = trial.gradients(self._run)
+        reference, name = self._reference(trial)
+        theirs = trial.gradients(reference)
+        if mine.same_bits(theirs):
+            self.report.gradients = "same bits"
+            return None
+        error = mine.error(theirs)
+        if self._owner._inner == "aot_eager" and not self._explained(trial, reference, theirs, mine):
+            self.report.gradients, self.report.gradient_error = "wrong", error
+            return f"gradients do not have the bits of {name} (error {error:.2g} of the tolerance)"
+        self.report.gradient_error = error
+        if error > _CLOSE:
+            self.report.gradients = "wrong"
+            return f"gradients differ from {name}: {error:.2g} times the tolerance"
+        self.report.gradients = "close"
+        return None
+
+    def _explained(self, trial: Trial, reference: Run, theirs: Any, mine: Any) -> bool:
+        """Whether bits differ without the plan, too: from run to run, or because PyTorch traces to other kernels."""
+        if not trial.gradients(reference).same_bits(theirs):
+            self.report.notes.append("the model as it is gives other bits in each run")
+            return True
+        if trial.gradients(_op_by_op(_copy(self._gm), trial.inputs, None)).same_bits(mine):
+            self.report.notes.append("the bits are those of PyTorch's backend aot_eager, not those of the model")
+            return True
+        return False
+
+    def _reference(self, trial: Trial) -> tuple[Run, str]:
+        """What gradients are compared with."""
+        device = _device(trial.inputs)
+        if self._owner._inner == "inductor" and _draws(self._gm):
+            # Inductor draws other random numbers than PyTorch does.
+            return self._owner._compile(_copy(self._gm), trial.inputs, None), "Inductor without a plan"
+        if self.report.baseline_bytes < _available(device):
+            return self._gm, "the model as it is"
+        planned = Partitioner(replace(self._owner._settings, form="exact", fused=False), "aot_eager")
+        self.report.notes.append("gradients were compared with the planned graph run op by op")
+        return _op_by_op(_copy(self._gm), trial.inputs, planned), "the planned graph run op by op"
+
+    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> None:
+        """Measures the peak of what was compiled, and plans for less until it keeps the budget."""
+        report, partitioner = self.report, self._partitioner
+        wanted = report.budget_bytes or report.promised_bytes or 0
+        report.measured_bytes = report.external_bytes + self._peak(trial, self._run)
+        best, best_run = report, self._run
+        reserve = 0
+        while best.measured_bytes > wanted and report.rounds < _ROUNDS:
+            reserve += max(1, report.measured_bytes - wanted)
+            number = report.rounds + 1
+            partitioner = self._partitioner.with_reserve(reserve)
+            run = self._owner._compile(_copy(self._gm), inputs, partitioner)
+            assert partitioner.last is not None
+            report = partitioner.last
+            report.rounds, report.graph = number, self.report.graph
+            if report.fallback is not None:
+                break
+            trial.step(run)
+            report.measured_bytes = report.external_bytes + self._peak(trial, run)
+            if report.measured_bytes < best.measured_bytes:
+                best, best_run = report, run
+        self._settle(trial, inputs, best, best_run, wanted)
+
+    def _settle(self, trial: Trial, inputs: Sequence[Any], best: Report, run: Run, wanted: int) -> None:
+        """Takes the best of several plans."""
+        if best is not self.report:
+            self._owner.reports[self._owner.reports.index(self.report)] = best
+            best.gradients, best.gradient_error, best.notes = "unchecked", None, [*self.report.notes, *best.notes]
+            self.report, self._run = best, run
+            if self._owner._check and (reason := self._compare(trial)) is not None:
+                self._give_up(inputs, reason)
+                return
+        assert best.measured_bytes is not None
+        best.promised_bytes = max(wanted, best.measured_bytes)
+        if best.measured_bytes > wanted:
+            best.notes.append(f"the measured peak is above {wanted} bytes")
+            _log.warning("graph %s takes %d bytes, not %d", best.graph, best.measured_bytes, wanted)
+
+    def _peak(self, trial: Trial, run: Run) -> int:
+        return peak_above(trial.prepared(run), _device(trial.inputs))
+
+
+def _op_by_op(gm: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None) -> Run:
+    """Runs the graphs op by op, and drops each value after its last use."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    keywords = {} if partitioner is None else {"partition_fn": partitioner}
+    run: Run = aot_autograd(fw_compiler=_interpreted, bw_compiler=_interpreted, **keywords)(gm, inputs)
+    return run
+
+
+def _interpreted(gm: fx.GraphModule, _: Sequence[Any]) -> Callable[[list[Any]], Any]:
+    template = fx.Interpreter(gm)
+
+    def run(arguments: list[Any]) -> Any:
+        return copy.copy(template).boxed_run(arguments)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _copy(gm: fx.GraphModule) -> fx.GraphModule:
+    """A graph that a compiler may change, with the same parameters."""
+    graph = fx.Graph()
+    output = graph.graph_copy(gm.graph, {}, return_output_node=True)
+    assert isinstance(output, tuple)
+    graph.output(output[0]).meta = dict(output[1].meta)
+    same = fx.GraphModule(gm, graph)
+    same.meta = dict(gm.meta)
+    return same
+
+
+def _trains(inputs: Sequence[Any]) -> bool:
+    return torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in inputs)
+
+
+def _device(inputs: Sequence[Any]) -> str:
+    kinds = {one.device.type for one in inputs if isinstance(one, torch.Tensor)}
+    return "cuda" if "cuda" in kinds else "cpu"
+
+
+def _draws(gm: fx.GraphModule) -> bool:
+    """Whether a graph of Dynamo may draw random numbers."""
+    for node in gm.graph.nodes:
+        names = (getattr(node.target, "__name__", ""), str(node.target))
+        if node.op in ("call_function", "call_method") and any(
+            word in name for name in names for word in ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
+        ):
+            return True
+    return False
+
+
+def _available(device: str) -> int:
+    """Bytes that are free."""
+    if device == "cuda":
+        return int(torch.cuda.mem_get_info()[0])
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

@@ -1,0 +1,241 @@
+"""Time and workspace of the ops of a graph.
+
+Every distinct call (op, shapes, strides, types, other arguments) is measured once. On a CPU that happens in a process
+of its own where the heap is counted, with as many threads as this process uses; on CUDA in this process. Results are
+kept in memory and in the user's cache folder. What cannot be measured is estimated from its FLOPs and bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+from torch.utils import _pytree as pytree
+
+from .. import _native
+from . import _cache, _measure_child
+from ._effects import is_collective, is_getitem, results
+from ._graph import Cost
+from ._storages import Storages, storage_bytes
+
+_CHILD_SECONDS = 600
+_FLOPS_PER_NS, _BYTES_PER_NS, _CALL_NS = 20.0, 8.0, 5_000
+"""What ops that cannot be measured are assumed to reach; only relations between ops matter."""
+
+_known: dict[str, dict[str, list[int]]] = {}
+"""Measured costs by environment and call."""
+
+
+@dataclass
+class Costs:
+    """What the ops of a graph take, and where the figures come from."""
+
+    by_node: dict[fx.Node, Cost] = field(default_factory=dict)
+    measured: int = 0
+    """How many distinct calls were measured, now or earlier."""
+    estimated: dict[str, str] = field(default_factory=dict)
+    """Why calls were estimated instead, by the first node of each."""
+
+
+class _Opaque(Exception):
+    """An argument that cannot be made up from a description."""
+
+
+def measure(graph: fx.Graph) -> Costs:
+    """Measures the calls of a graph that do not only give views.
+
+    Nothing of the graph runs in this process, except on CUDA. The process that measures holds the arguments and results
+    of one op at a time.
+
+    Args:
+        graph: ATen ops with traced values.
+
+    Returns:
+        Costs of all calls; estimates where an op cannot run on made-up arguments, is no op of PyTorch or of a package
+        that is imported with it, or where no process can be started.
+    """
+    storages, costs = Storages(graph), Costs()
+    calls: dict[str, dict[str, Any]] = {}
+    nodes: dict[str, list[fx.Node]] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or is_getitem(node):
+            continue
+        if storages.is_view(node) and not node.target._schema.is_mutable:
+            costs.by_node[node] = Cost()
+            continue
+        try:
+            call = describe(node)
+        except _Opaque as reason:
+            costs.by_node[node], costs.estimated[node.name] = estimate(node), str(reason)
+            continue
+        key = _cache.key_of(call)
+        calls[key] = call
+        nodes.setdefault(key, []).append(node)
+    found = _measured(calls, _device(graph))
+    for key, several in nodes.items():
+        cost = found[key]
+        if isinstance(cost, str):
+            costs.estimated[several[0].name] = cost
+            costs.by_node |= {node: estimate(node) for node in several}
+        else:
+            costs.measured += 1
+            costs.by_node |= dict.fromkeys(several, Cost(*cost))
+    return costs
+
+
+def describe(node: fx.Node) -> dict[str, Any]:
+    """A call as an object that JSON takes."""
+    if not isinstance(node.target, OpOverload):
+        raise _Opaque(f"`{node.target}` is no op of the dispatcher")
+    if is_collective(node):
+        raise _Opaque("it communicates with other processes")
+
+    def value(one: Any) -> Any:
+        return one.meta["val"] if isinstance(one, fx.Node) else one
+
+    return {
+        "op": str(node.target),
+        "args": [encode(one) for one in fx.node.map_aggregate(node.args, value)],
+        "kwargs": {name: encode(value(one)) for name, one in node.kwargs.items()},
+    }
+
+
+def encode(value: Any) -> Any:
+    """An argument as an object that JSON takes; `_measure_child.decode` makes one up from it."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [encode(one) for one in value]
+    if isinstance(value, torch.Tensor):
+        dtype = str(value.dtype).removeprefix("torch.")
+        return {"tensor": [list(value.shape), list(value.stride()), dtype, value.device.type]}
+    if isinstance(value, torch.device):
+        return {"device": value.type}
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return {"name": str(value).removeprefix("torch.")}
+    raise _Opaque(f"an argument is a {type(value).__name__}")
+
+
+def estimate(node: fx.Node) -> Cost:
+    """What a call takes on a machine of common speed; no workspace is known."""
+    from torch.utils.flop_counter import flop_registry
+
+    moved = sum(storage_bytes(value) for one in (node, *node.all_input_nodes) for _, value in results(one))
+    flops = 0
+    counter = flop_registry.get(getattr(node.target, "overloadpacket", None))
+    if counter is not None:
+        args, kwargs = pytree.tree_map(
+            lambda one: one.meta["val"] if isinstance(one, fx.Node) else one,
+            (node.args, node.kwargs),
+            is_leaf=lambda one: isinstance(one, fx.Node),
+        )
+        try:
+            flops = int(counter(*args, **kwargs, out_val=node.meta.get("val")))
+        except Exception:  # The counters of PyTorch do not know all forms of a call.
+            flops = 0
+    return Cost(int(max(flops / _FLOPS_PER_NS, moved / _BYTES_PER_NS)) + _CALL_NS)
+
+
+def _device(graph: fx.Graph) -> str:
+    kinds = {value.device.type for node in graph.nodes for _, value in results(node)}
+    return "cuda" if "cuda" in kinds else "cpu"
+
+
+def _measured(calls: Mapping[str, dict[str, Any]], device: str) -> dict[str, Any]:
+    """Costs by key; a text where there are none."""
+    environment = _environment(device)
+    known = _known.setdefault(environment, {})
+    if not known:
+        known |= _cache.load("costs", environment) or {}
+    missing = {key: call for key, call in calls.items() if key not in known}
+    failed: dict[str, str] = {}
+    if missing:
+        answers = _in_child(list(missing.values())) if device == "cpu" else _here(missing.values())
+        for key, answer in zip(missing, answers):
+            if isinstance(answer, str):
+                failed[key] = answer
+            else:
+                known[key] = list(answer)
+        _cache.store("costs", environment, (_cache.load("costs", environment) or {}) | known)
+    return {key: failed.get(key) or known[key] for key in calls}
+
+
+def _here(calls: Iterable[dict[str, Any]]) -> list[Any]:
+    """Measures calls on CUDA."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    answers: list[Any] = []
+    with _disable_current_modes(), torch.no_grad(), torch.random.fork_rng():
+        for call in calls:
+            try:
+                answers.append(list(_measure_child.measure_call(call, _measure_child.Cuda())))
+            except Exception as error:  # Whatever an op throws is the reason why it is not measured.
+                answers.append(f"{type(error).__name__}: {error}"[:500])
+    return answers
+
+
+def _in_child(calls: list[dict[str, Any]]) -> list[Any]:
+    """Measures calls in a process whose heap is counted. One that dies loses the call at which it died."""
+    answers: list[Any] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="remat-opt-") as place:
+            meter = pathlib.Path(place) / "libremat_heap_meter.so"
+            meter.write_bytes(_native.heap_meter())
+            while len(answers) < len(calls):
+                lines = _child(calls[len(answers) :], meter)
+                answers += lines
+                if len(answers) < len(calls):
+                    answers.append("the process that measures ended at this op")
+    except (OSError, subprocess.SubprocessError) as error:
+        answers += [f"no process measures: {error}"] * (len(calls) - len(answers))
+    return answers
+
+
+def _child(calls: list[dict[str, Any]], meter: pathlib.Path) -> list[Any]:
+    variables = os.environ | {
+        "LD_PRELOAD": str(meter),
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    process = subprocess.run(
+        [sys.executable, _measure_child.__file__],
+        input=json.dumps({"threads": torch.get_num_threads(), "calls": calls}),
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_CHILD_SECONDS,
+    )
+    if process.returncode != 0 and not process.stdout:
+        last = process.stderr.strip().splitlines()[-1:]
+        raise OSError(f"exit status {process.returncode}: {''.join(last)}")
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
+@functools.cache
+def _processor() -> str:
+    """Name of the processor."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def _environment(device: str) -> str:
+    """What costs depend on besides the call."""
+    name = torch.cuda.get_device_name() if device == "cuda" else f"{_processor()}, {torch.get_num_threads()} threads"
+    return _cache.key_of([torch.__version__, device, name])

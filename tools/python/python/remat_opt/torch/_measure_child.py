@@ -1,0 +1,140 @@
+"""Runs calls of ATen ops on made-up arguments and measures them: the part of `_measure` that a process of its own runs.
+
+As a program, it reads `{"threads": N, "calls": [...]}` from its standard input and prints one line of JSON for each
+call: `[nanoseconds, workspace in bytes]`, or the reason why the call cannot run. The heap is counted by a meter that
+has to be preloaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import torch
+
+_SHORT = 20_000_000
+"""Nanoseconds after which a call is not repeated any more."""
+_REPEATS = (3, 10)
+"""Least and most runs that are counted, after one that fills the caches of the libraries."""
+
+
+class Heap:
+    """The heap of this process, counted by the preloaded meter."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(None)
+        for name in ("remat_heap_live", "remat_heap_peak"):
+            getattr(self._library, name).restype = ctypes.c_int64
+
+    def reset(self) -> None:
+        """Begins a new peak."""
+        self._library.remat_heap_reset()
+
+    def live(self) -> int:
+        """Bytes that are taken now."""
+        return int(self._library.remat_heap_live())
+
+    def peak(self) -> int:
+        """Most bytes since `reset`."""
+        return int(self._library.remat_heap_peak())
+
+    def clock(self) -> int:
+        """Nanoseconds, when everything before is done."""
+        return time.perf_counter_ns()
+
+
+class Cuda:
+    """The memory of the current CUDA device, as PyTorch's allocator counts it."""
+
+    def reset(self) -> None:
+        """Begins a new peak."""
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+
+    def live(self) -> int:
+        """Bytes that are taken now."""
+        return int(torch.cuda.memory_allocated())
+
+    def peak(self) -> int:
+        """Most bytes since `reset`."""
+        return int(torch.cuda.max_memory_allocated())
+
+    def clock(self) -> int:
+        """Nanoseconds, when everything before is done."""
+        torch.cuda.synchronize()
+        return time.perf_counter_ns()
+
+
+def measure_call(call: dict[str, Any], meter: Heap | Cuda) -> tuple[int, int]:
+    """Least time and most workspace of several runs.
+
+    Args:
+        call: `{"op": "aten.mm.default", "args": [...], "kwargs": {...}}`, encoded as by `_measure.encode`.
+        meter: Counts memory.
+
+    Returns:
+        Nanoseconds, and bytes that a run takes besides its arguments and results.
+    """
+    function: Any = torch.ops
+    for part in call["op"].split("."):
+        function = getattr(function, part)
+    args = [decode(one) for one in call["args"]]
+    kwargs = {name: decode(one) for name, one in call["kwargs"].items()}
+    function(*args, **kwargs)
+    times: list[int] = []
+    workspace = 0
+    while len(times) < _REPEATS[0] or (len(times) < _REPEATS[1] and sum(times) < _SHORT):
+        before = meter.live()
+        meter.reset()
+        start = meter.clock()
+        result = function(*args, **kwargs)
+        times.append(meter.clock() - start)
+        held = max(meter.live(), before)
+        workspace = max(workspace, meter.peak() - held)
+        del result
+    return min(times), workspace
+
+
+def decode(value: Any) -> Any:
+    """An argument: numbers as they are, tensors made up. Integers are zeros, which are valid as indices."""
+    if isinstance(value, list):
+        return [decode(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tensor":
+        shape, stride, dtype, device = content
+        return _tensor(shape, stride, getattr(torch, dtype), device)
+    return torch.device(content) if kind == "device" else getattr(torch, content)
+
+
+def _tensor(shape: list[int], stride: list[int], dtype: torch.dtype, device: str) -> torch.Tensor:
+    value = torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    if 0 in stride and value.numel() > 1:  # A broadcast tensor: its memory is written once.
+        value.as_strided((value.untyped_storage().nbytes() // value.element_size(),), (1,)).fill_(1)
+        return value
+    return value.uniform_(0.1, 1.0) if dtype.is_floating_point else value.zero_()
+
+
+def main() -> None:
+    """Answers one request."""
+    request = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # What libraries print is no answer.
+    torch.set_num_threads(request["threads"])
+    meter = Heap()
+    with torch.no_grad():
+        for call in request["calls"]:
+            try:
+                answer: Any = measure_call(call, meter)
+            except Exception as error:  # Whatever an op throws is the reason why it is not measured.
+                answer = f"{type(error).__name__}: {error}"[:500]
+            print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Optimizers of PyTorch as updates in a graph.
+
+The ops and numbers of a step are those that the optimizer itself runs, on a parameter of two elements that has the
+options and the number of steps of the real one. So rules of learning rates, and whatever else changes options between
+steps, need no words of their own. The state is the optimizer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import optim
+
+from ..errors import UsageError
+from ._update import MOST_STATES, Recorder, Update
+
+_SUPPORTED: tuple[type[optim.Optimizer], ...] = (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad)
+"""Elementwise in parameter, gradient and state."""
+
+_COUNTER = "step"
+"""State with the number of steps; only numbers are computed from it."""
+
+_REFUSED = {
+    "fused": "its kernels round in another way than the ops of a graph",
+    "capturable": "its numbers are tensors",
+    "differentiable": "a planned step is not differentiable itself",
+}
+
+
+class Updates:
+    """The updates of the parameters of one optimizer."""
+
+    def __init__(self, optimizer: optim.Optimizer) -> None:
+        """
+        Raises:
+            UsageError: The optimizer is none that is known to be elementwise, or has an option that cannot be kept to.
+        """
+        if type(optimizer) not in _SUPPORTED:
+            names = ", ".join(one.__name__ for one in _SUPPORTED)
+            raise UsageError(f"{type(optimizer).__name__} cannot be part of a planned step; {names} can")
+        self.optimizer = optimizer
+        self._blank: dict[int, torch.Tensor] = {}
+        self._groups: dict[int, int] = {
+            id(parameter): index
+            for index, group in enumerate(optimizer.param_groups)
+            for parameter in group["params"]
+        }
+
+    def has(self, parameter: torch.nn.Parameter) -> bool:
+        """Whether the optimizer updates a parameter."""
+        return id(parameter) in self._groups
+
+    def state(self, parameter: torch.nn.Parameter) -> list[torch.Tensor]:
+        """The tensors of a parameter's state, in the order in which updates take them; made where there are none yet,
+        as the first step of the optimizer would."""
+        state = self.optimizer.state[parameter]
+        names = self._names(parameter)
+        for name in names:
+            if state.get(name) is None:
+                state[name] = self._first(parameter)
+        if _has_counter(self.optimizer) and _COUNTER not in state:
+            state[_COUNTER] = torch.tensor(0.0, dtype=_counter_dtype())
+        return [state[name] for name in names]
+
+    def record(self, parameters: Sequence[torch.nn.Parameter]) -> list[Update]:
+        """What the next step does to parameters that have their state."""
+        known: dict[Any, Update] = {}
+        found = []
+        for parameter in parameters:
+            state = self.optimizer.state[parameter]
+            steps = float(state[_COUNTER]) if _COUNTER in state else 0.0
+            is_first = self._is_blank(parameter)
+            key = (self._groups[id(parameter)], parameter.dtype, steps, is_first)
+            if key not in known:
+                known[key] = self._record(parameter, steps, is_first)
+            found.append(known[key])
+        return found
+
+    def advance(self, parameters: Sequence[torch.nn.Parameter]) -> None:
+        """Counts a step that was made."""
+        for parameter in parameters:
+            state = self.optimizer.state[parameter]
+            if _COUNTER in state:
+                state[_COUNTER] += 1
+        self._blank.clear()
+
+    def _group(self, parameter: torch.nn.Parameter) -> dict[str, Any]:
+        group: dict[str, Any] = self.optimizer.param_groups[self._groups[id(parameter)]]
+        for option, reason in _REFUSED.items():
+            if group.get(option):
+                name = type(self.optimizer).__name__
+                raise UsageError(f"{name}({option}=True) cannot be part of a planned step: {reason}")
+        if parameter.is_complex():
+            raise UsageError("parameters of complex numbers cannot be updated in a planned step")
+        return group
+
+    def _names(self, parameter: torch.nn.Parameter) -> list[str]:
+        group = self._group(parameter)
+        if isinstance(self.optimizer, optim.Adam):  # AdamW is one.
+            return ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
+        if isinstance(self.optimizer, optim.SGD):
+            return ["momentum_buffer"] * (group["momentum"] != 0)
+        if isinstance(self.optimizer, optim.RMSprop):
+            more = ["momentum_buffer"] * (group["momentum"] > 0) + ["grad_avg"] * bool(group["centered"])
+            return ["square_avg", *more]
+        return ["sum"]
+
+    def _first(self, parameter: torch.nn.Parameter) -> torch.Tensor:
+        if not isinstance(self.optimizer, optim.SGD):
+            return torch.zeros_like(parameter, memory_format=torch.preserve_format, requires_grad=False)
+        # The first step takes the gradient itself, and -0.0 is the number that every gradient can be added to.
+        made = torch.full_like(parameter, -0.0, memory_format=torch.preserve_format, requires_grad=False)
+        self._blank[id(parameter)] = made
+        return made
+
+    def _is_blank(self, parameter: torch.nn.Parameter) -> bool:
+        made = self._blank.get(id(parameter))
+        return made is not None and self.optimizer.state[parameter].get("momentum_buffer") is made
+
+    def _record(self, parameter: torch.nn.Parameter, steps: float, is_first: bool) -> Update:
+        # Two elements: a tensor of one may be taken for a number.
+        small = torch.nn.Parameter(torch.ones(2, dtype=parameter.dtype))
+        small.grad = torch.ones_like(small)
+        states = [torch.ones(2, dtype=one.dtype) for one in self.state(parameter)]
+        assert len(states) <= MOST_STATES
+        kind = type(self.optimizer)
+        group = {name: value for name, value in self._group(parameter).items() if name != "params"}
+        shadow = kind([small], lr=1.0)
+        shadow.param_groups[0].update(group, foreach=False)
+        if is_first:
+            shadow.param_groups[0]["dampening"] = 0
+        state: dict[str, Any] = dict(zip(self._names(parameter), states, strict=True))
+        counters = []
+        if _has_counter(self.optimizer):
+            state[_COUNTER] = torch.tensor(steps, dtype=_counter_dtype())
+            counters.append(state[_COUNTER])
+        shadow.state[small] = state
+        recorder = Recorder([small, small.grad, *states], counters, kind.__name__)
+        with torch.no_grad(), recorder:
+            shadow.step()
+        return recorder.update()
+
+
+def _has_counter(optimizer: optim.Optimizer) -> bool:
+    return not isinstance(optimizer, optim.SGD)
+
+
+def _counter_dtype() -> torch.dtype:
+    return torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32

@@ -1,0 +1,42 @@
+"""The peak of memory while something runs in this process."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import torch
+
+from ._measure_child import Cuda, Heap
+
+
+def peak_above(run: Callable[[], object], device: str) -> int:
+    """Most bytes that a call takes above what is taken before it.
+
+    On CUDA PyTorch's allocator counts. On a CPU that is the heap, where `remat_opt`'s meter is preloaded; otherwise the
+    tensors that PyTorch allocates, without what libraries take inside of kernels.
+
+    Args:
+        run: Its result is dropped.
+        device: `"cpu"` or `"cuda"`.
+    """
+    if device != "cuda" and not hasattr(ctypes.CDLL(None), "remat_heap_peak"):
+        return _profiled(run)
+    meter = Cuda() if device == "cuda" else Heap()
+    meter.reset()
+    before = meter.live()
+    run()
+    return max(0, meter.peak() - before)
+
+
+def _profiled(run: Callable[[], object]) -> int:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities, profile_memory=True, acc_events=False) as profile:
+        run()
+    kineto = profile.profiler.kineto_results
+    changes = sorted((one.start_ns(), one.nbytes()) for one in kineto.events() if one.name() == "[memory]")
+    now = peak = 0
+    for _, change in changes:
+        now += change
+        peak = max(peak, now)
+    return peak

@@ -1,0 +1,93 @@
+"""What a compiled model promises, and what became of it."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Report:
+    """One graph that was compiled. Sizes are in bytes; totals contain parameters, buffers and inputs."""
+
+    graph: str = ""
+    """Which one: the name that Dynamo gives to it, such as `0/0`."""
+    inner: str = ""
+    """The compiler behind the plan."""
+    ops: int = 0
+    """Ops of the joint graph."""
+    budget_bytes: int | None = None
+    """The total that was asked for; `None` for a share and `"min"`."""
+    external_bytes: int = 0
+    """Parameters, buffers, inputs and constants, as far as the graph reads them."""
+    baseline_bytes: int = 0
+    """The total without recomputation, in the order in which the graph was traced."""
+    promised_bytes: int | None = None
+    """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used."""
+    measured_bytes: int | None = None
+    """The total that was measured after compiling; `None` where it is not measured."""
+    saved_bytes: int = 0
+    """What the forward saves for the backward, besides inputs and parameters."""
+    recomputes: int = 0
+    """Runs of ops besides the first ones."""
+    overhead: float = 0.0
+    """Time that they add, as a share of the time of all ops."""
+    is_optimal: bool = False
+    """Whether it is proved that no plan within the budget takes less time."""
+    rounds: int = 0
+    """Plans that were made, one after another, until the measured peak kept the budget."""
+    measured_ops: int = 0
+    """Distinct calls whose time and workspace were measured."""
+    estimated_ops: dict[str, str] = field(default_factory=dict)
+    """Nodes whose costs were estimated, and why. Their workspace is not part of the promise."""
+    gradients: str = "unchecked"
+    """`"same bits"` or `"close"`, compared with the model without a plan; `"wrong"` where that led to a fallback."""
+    gradient_error: float | None = None
+    """Largest relative error of a gradient that was found, where bits differ."""
+    fallback: str | None = None
+    """Why PyTorch's own partitioner was used."""
+    notes: list[str] = field(default_factory=list)
+    """What else there is to know."""
+    seconds: float = 0.0
+    """Time of measuring and planning."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as an object that JSON takes."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.fallback is not None:
+            return f"graph {self.graph}: not planned: {self.fallback}"
+        parts = [
+            f"graph {self.graph}: {self.ops} ops",
+            f"promised {_mib(self.promised_bytes)} (without a plan {_mib(self.baseline_bytes)}, "
+            f"of which {_mib(self.external_bytes)} are parameters and inputs)",
+            f"{self.recomputes} recomputes, +{100 * self.overhead:.1f} % time",
+        ]
+        if self.measured_bytes is not None:
+            parts.append(f"measured {_mib(self.measured_bytes)}")
+        return "; ".join([*parts, f"gradients: {self.gradients}", *self.notes])
+
+
+_all: collections.deque[Report] = collections.deque(maxlen=1000)
+
+
+def record(report: Report) -> Report:
+    """Adds a report to those of this process."""
+    _all.append(report)
+    return report
+
+
+def reports() -> list[Report]:
+    """The reports of all graphs that this process compiled, oldest first."""
+    return list(_all)
+
+
+def clear_reports() -> None:
+    """Forgets them."""
+    _all.clear()
+
+
+def _mib(value: int | None) -> str:
+    return "nothing" if value is None else f"{value / (1 << 20):.1f} MiB"

@@ -1,0 +1,50 @@
+"""What differs between versions of PyTorch, from 2.6 on."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+
+try:  # 2.9 and later.
+    from torch._inductor.custom_graph_pass import CustomPartitionerFn as PartitionerBase
+except ImportError:
+
+    class PartitionerBase:  # type: ignore[no-redef]
+        """Stands for `CustomPartitionerFn`, which earlier versions do not have."""
+
+
+def has_partitioner_hook() -> bool:
+    """Whether Inductor takes a partitioner in its configuration (2.9 and later)."""
+    return hasattr(torch._inductor.config, "custom_partitioner_fn")
+
+
+@contextlib.contextmanager
+def inductor_partitions_with(partitioner: Any) -> Iterator[dict[str, Any]]:
+    """While it is open, Inductor splits joint graphs with a partitioner.
+
+    Yields:
+        What belongs into `config_patches` of `compile_fx`. It is empty for versions before 2.9, where the partitioner
+        takes the place of the one that `compile_fx` calls.
+    """
+    # A graph that comes from this cache would not pass the partitioner, and no report could be made.
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        if has_partitioner_hook():
+            yield {"custom_partitioner_fn": partitioner}
+            return
+        from torch._inductor import compile_fx
+
+        with mock.patch.object(compile_fx, "min_cut_rematerialization_partition", partitioner):
+            yield {}
+
+
+def call_known(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """Calls a function of PyTorch with those of the keywords that its version has."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return function(*args, **keywords)
+    return function(*args, **{name: value for name, value in keywords.items() if name in parameters})

@@ -1,0 +1,133 @@
+"""A training step as one graph: forward, backward, updates of parameters and of buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ._graph import Cost, Cut, TrainingGraph
+from ._measure import Costs, estimate, measure
+from ._optimizer import Updates
+from ._storages import storage_bytes
+from ._trace import Trace, trace
+from ._update import MOST_STATES, UPDATE, Update, workspace
+
+_aten = torch.ops.aten
+
+_NS_PER_BYTE = 0.125
+"""Time of an update: it only has to be there, since updates run once in every plan."""
+
+
+@dataclass
+class WholeStep:
+    """A step as a graph, and what its inputs and results are."""
+
+    source: TrainingGraph
+    traced: Trace
+    costs: Costs
+    updated: list[str] = field(default_factory=list)
+    """Names of the parameters that the graph updates; their states and numbers are its last inputs, in this order."""
+    programs: list[str] = field(default_factory=list)
+    """What is done to each of them."""
+    gradients: list[str] = field(default_factory=list)
+    """Names of the parameters whose gradients the graph returns, behind the loss."""
+
+    @property
+    def outputs(self) -> list[fx.Node]:
+        """What the graph returns."""
+        return [self.traced.loss, *(self.traced.gradients[name] for name in self.gradients)]
+
+
+def whole_step(
+    model: torch.nn.Module,
+    args: Sequence[Any],
+    updates: Updates | None,
+    *,
+    cut: bool = False,
+    name: str = "step",
+    estimated: bool = False,
+) -> WholeStep:
+    """Traces and measures a step.
+
+    Args:
+        model: `model(*args)` gives the loss.
+        args: As those to come.
+        updates: Of the optimizer whose work is part of the step; without it, the step gives gradients.
+        cut: Whether forward and backward run as two functions: nothing of the one runs in the other.
+        name: Of the problem.
+        estimated: Whether durations are estimates, the same on every machine. Workspace is measured all the same.
+
+    Raises:
+        ModelError: The model gives no loss, or a part of the step cannot be planned.
+        UsageError: The optimizer cannot be part of a step.
+    """
+    traced = trace(model, args)
+    if not cut:
+        traced.fix_tangent()
+    costs = measure(traced.graph)
+    if estimated:
+        costs.by_node = {
+            node: replace(cost, duration=estimate(node).duration) for node, cost in costs.by_node.items()
+        }
+    step = WholeStep(None, traced, costs)  # type: ignore[arg-type]
+    if updates is None:
+        step.gradients = list(traced.gradients)
+    else:
+        _add_updates(step, model, updates, costs)
+    _add_buffers(traced)
+    output = traced.graph.output((*step.outputs,))
+    traced.graph.eliminate_dead_code()
+    traced.graph.erase_node(output)
+    traced.graph.lint()
+    border = Cut([traced.loss], [traced.tangent]) if cut else None
+    outputs = step.outputs[1:] if cut else step.outputs
+    step.source = TrainingGraph(traced.graph, outputs, costs.by_node, cut=border, name=name)
+    return step
+
+
+def _add_updates(step: WholeStep, model: torch.nn.Module, updates: Updates, costs: Costs) -> None:
+    """Appends the update of every parameter that has a gradient and belongs to the optimizer."""
+    graph, traced = step.traced.graph, step.traced
+    own = dict(model.named_parameters())
+    step.updated = [name for name in traced.gradients if updates.has(own[name])]
+    states = [updates.state(own[name]) for name in step.updated]
+    found: list[Update] = updates.record([own[name] for name in step.updated])
+    for name, state, update in zip(step.updated, states, found, strict=True):
+        parameter = traced.parameters[name]
+        inputs = [_input(graph, f"state_{index}_of_{parameter.name}", one, parameter) for index, one in enumerate(state)]
+        numbers = torch.tensor(update.scalars, dtype=torch.float64)
+        scalars = _input(graph, f"numbers_of_{parameter.name}", numbers, parameter)
+        padding = [None] * (MOST_STATES - len(inputs))
+        node = graph.call_function(
+            UPDATE, (parameter, traced.gradients[name], *inputs, *padding, scalars, update.program)
+        )
+        node._rename(f"update_{name.replace('.', '_')}")
+        node.meta["val"] = None
+        size = storage_bytes(parameter.meta["val"])
+        moved = (2 + len(inputs)) * size
+        costs.by_node[node] = Cost(int(moved * _NS_PER_BYTE) + 1, workspace(update.program, len(inputs), size))
+        step.programs.append(update.program)
+
+
+def _add_buffers(traced: Trace) -> None:
+    """Appends the change of every buffer."""
+    for name, value in traced.new_buffers.items():
+        buffer = traced.buffers[name]
+        node = traced.graph.call_function(_aten.copy_.default, (buffer, value))
+        node.meta["val"] = buffer.meta["val"]
+
+
+def _input(graph: fx.Graph, name: str, value: torch.Tensor, like: fx.Node) -> fx.Node:
+    """A further input of a graph, behind the others."""
+    *_, last = (node for node in graph.nodes if node.op == "placeholder")
+    with graph.inserting_after(last):
+        node = graph.placeholder(name)
+    fake: FakeTensor = like.meta["val"]
+    with fake.fake_mode:
+        node.meta["val"] = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return node
