@@ -53,7 +53,7 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// The same for what is called beside solvers.
+    /// The same for what is called beside solvers; the time begins now.
     pub(crate) fn control(self) -> SolveControl<'static> {
         SolveControl::new()
             .time_limit(self.time)

@@ -148,13 +148,12 @@ fn of_budget(
     solvers: &[&str],
 ) -> anyhow::Result<Vec<Vec<String>>> {
     let path = place.best(budget);
-    let control = args.effort.control();
     let mut known = Known::read(model, &path)?;
     let mut runs = Vec::new();
     for &solver in solvers {
         let mut run = measure(model, budget, solver, args.effort)?;
         if let Ok(found) = &mut run.result {
-            found.place(model, &control)?;
+            found.place(model, &args.effort.control())?;
             known.learn(found, budget);
         }
         runs.push(run);
@@ -177,14 +176,13 @@ fn beside(
     system: &str,
     path: &Path,
 ) -> anyhow::Result<Vec<Vec<String>>> {
-    let control = args.effort.control();
     let mut theirs = known::replayed(model, path)?;
-    theirs.place(model, &control)?;
+    theirs.place(model, &args.effort.control())?;
     let budget = BudgetSpec::Bytes(theirs.replay.peak);
     let mut known = Known::default();
     let mut run = measure(model, budget, "auto", args.effort)?;
     if let Ok(found) = &mut run.result {
-        found.place(model, &control)?;
+        found.place(model, &args.effort.control())?;
         known.learn(found, budget);
     }
     let head = [&place.graph, "as there"];
@@ -298,5 +296,34 @@ mod tests {
         std::fs::write(&theirs, file.to_json()).unwrap();
         let error = run(&args(folder.path(), &["list:peak"])).unwrap_err();
         assert!(format!("{error:#}").contains("a.theirs.json"), "{error:#}");
+    }
+
+    #[test]
+    fn the_plans_of_the_repository_pass_the_checker_and_contradict_no_bound() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/graphs/training");
+        let mut plans = 0;
+        for path in graphs(&folder).unwrap() {
+            let model = Order::Free.open(&path).unwrap();
+            let graph = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let place = Place { folder: &folder, graph };
+            let budgets = ["min", "40%", "50%", "60%", "70%", "80%"];
+            let mut found = Vec::new();
+            for budget in budgets.map(|budget| budget.parse().unwrap()) {
+                let path = place.best(budget);
+                assert!(path.exists(), "`{}` is missing", path.display());
+                found.push(known::replayed(&model, &path).unwrap());
+            }
+            let others = place.others().unwrap();
+            assert_eq!(others.len(), 3, "{others:?}");
+            found.extend(others.iter().map(|(_, path)| known::replayed(&model, path).unwrap()));
+            for (one, other) in found.iter().flat_map(|one| found.iter().map(move |other| (one, other))) {
+                let budget = one.problem.budget.unwrap_or(u64::MAX);
+                if other.replay.peak <= budget {
+                    assert!(one.bound_on_all_plans(one.problem.order) <= other.replay.duration);
+                }
+            }
+            plans += found.len();
+        }
+        assert_eq!(plans, 6 * 9);
     }
 }
