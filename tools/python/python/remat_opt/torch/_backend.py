@@ -101,8 +101,7 @@ class Backend:
             return self._compile(gm, example_inputs, None)
         if (cut := self._cut(gm)) is not None:
             return self._unplanned(gm, example_inputs, cut)
-        compiled = _Compiled(self, gm, example_inputs)
-        return compiled
+        return _Compiled(self, gm, example_inputs)
 
     def _cut(self, gm: fx.GraphModule) -> str | None:
         """Why a graph is only a part of a step."""
@@ -231,7 +230,7 @@ class _Compiled:
         report.measured_bytes = report.external_bytes + self._peak(trial, self._run)
         best, best_run = report, self._run
         reserve = 0
-        while best.measured_bytes > wanted and report.rounds < _ROUNDS:
+        while best.measured_bytes > wanted and report.rounds < _ROUNDS and not partitioner.is_lowest:
             reserve += max(1, report.measured_bytes - wanted)
             number = report.rounds + 1
             partitioner = self._partitioner.with_reserve(reserve)

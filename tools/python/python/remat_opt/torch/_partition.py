@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _native
 from ._budget import Budget, Memory, parse
-from ._effects import UnsupportedGraph, is_once
+from ._effects import UnsupportedGraph, is_once, refuse_unsupported
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
 from ._measure import Costs, measure
@@ -67,9 +67,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self.inner = inner
         self.last: Report | None = None
         """The report of the last graph that was split."""
+        self.is_lowest = False
+        """Whether its plan has the lowest peak that was found, so that a lower budget changes nothing."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self.settings, "inner": self.inner, "last": None}
+        return {"settings": self.settings, "inner": self.inner, "last": None, "is_lowest": False}
 
     def uuid(self) -> str:
         """What the results depend on besides the graph; part of the key of Inductor's caches."""
@@ -104,6 +106,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def _split(
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: dict[str, Any], report: Report
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        refuse_unsupported(gm.graph)
         _clean(gm)
         joint = _Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
@@ -129,6 +132,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if self.settings.reserve:
             budget = max(1, self._bytes(graph, budget) - self.settings.reserve)
         plan, is_kept = plan_within(graph, budget, self.settings.search)
+        self.is_lowest = budget == "min" or not is_kept
         report.ops = len(graph.document["ops"]) - 1
         report.external_bytes = graph.external_bytes
         report.budget_bytes = self.settings.budget.total
