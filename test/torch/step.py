@@ -71,6 +71,7 @@ def _checkpoint(model, memory, keywords):
 
 def _compile(model, memory, keywords):
     import torch
+    import torch._functorch.config
 
     if memory is not None:
         torch._functorch.config.activation_memory_budget = float(memory)

@@ -119,6 +119,57 @@ def test_wrong_gradients_are_found_and_not_used(monkeypatch, caplog):
     assert "takes over" in caplog.text
 
 
+def test_wrong_running_statistics_are_found(monkeypatch):
+    """The gradients of a batch norm do not depend on them."""
+    emit = _partition.emit
+
+    def wrong(graph, plan):
+        emitted = emit(graph, plan)
+        norm = next(node for node in emitted.graph.nodes if "batch_norm_legit_functional" in str(node.target))
+        norm.update_arg(6, 0.5)
+        return emitted
+
+    monkeypatch.setattr(_partition, "emit", wrong)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(1568, 1))
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    torch.compile(model, backend=backend)(torch.randn(4, 3, 16, 16)).sum().backward()
+    assert backend.reports[0].gradients == "wrong"
+
+
+def test_mixed_precision_keeps_its_bits():
+    model, x = small()
+
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.inner(x)
+
+    mine, plain, backend = train(Mixed(), x, strict=True)
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+
+
+def test_autocast_around_a_model_keeps_its_bits():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST)
+    compiled = torch.compile(model, backend=backend)
+
+    def run(function):
+        def step(x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return function(x)
+
+        return step
+
+    mine, plain = gradients(model, run(compiled), (x,)), gradients(model, run(model), (x,))
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+
+
 def test_gradients_are_compared_with_the_planned_graph_where_the_model_does_not_fit(monkeypatch):
     monkeypatch.setattr(_backend, "_available", lambda device: 0)
     model, x = small()

@@ -107,6 +107,19 @@ def test_wrong_gradients_are_found(interpreted, monkeypatch):
     assert "times the tolerance" in backend.reports[0].fallback
 
 
+def test_dropout_draws_what_inductor_draws_without_a_plan():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(32, 1))
+    x = torch.randn(256, 32)
+    backend = remat_opt.torch.backend("min", **FAST)
+    planned = gradients(model, lambda x: torch.compile(model, backend=backend)(x).mean(), (x,))
+    torch._dynamo.reset()
+    plain = gradients(model, lambda x: torch.compile(model)(x).mean(), (x,))
+    assert backend.reports[0].fallback is None
+    assert backend.reports[0].gradients in ("close", "same bits")
+    assert close(planned, plain)
+
+
 def test_partitioners_are_told_apart_by_budget_and_options():
     one, same, other = (remat_opt.torch.partitioner(memory) for memory in ("1GiB", 1 << 30, "2GiB"))
     assert one.uuid() == same.uuid() != other.uuid()

@@ -15,6 +15,7 @@ from torch import fx
 from torch._functorch import compile_utils
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
+from torch.utils._ordered_set import OrderedSet
 
 from .. import _native
 from ._budget import Budget, Memory, parse
@@ -25,7 +26,7 @@ from ._measure import Costs, measure
 from ._plans import Search, plan_within
 from ._report import Report, record
 from ._storages import storage_bytes
-from ._versions import PartitionerBase, call_known
+from ._versions import PartitionerBase, call_known, must_be_in_forward
 
 _log = logging.getLogger("remat_opt")
 
@@ -185,7 +186,7 @@ class _Joint:
         reached = ancestors(self.backward)
         if not any(node in reached for node in tangents):
             raise UnsupportedGraph(None, "no gradient depends on what the forward gives: there is nothing to plan")
-        pinned = [node for node in gm.graph.nodes if node.op == "call_function" and stock._must_be_in_forward(node)]
+        pinned = [node for node in gm.graph.nodes if node.op == "call_function" and must_be_in_forward(node)]
         self.cut = Cut(self.flat[:forward_outputs], tangents, pinned)
 
     def outputs(self, emitted: Emitted) -> list[Any]:
@@ -211,7 +212,7 @@ class _Joint:
             [node for node in saved if node.users],
             saved_sym_nodes=[],
             num_fwd_outputs=len(self.cut.outputs),
-            static_lifetime_input_nodes=torch.utils._ordered_set.OrderedSet(fixed),
+            static_lifetime_input_nodes=OrderedSet(fixed),
         )
         for half in halves:
             drop_unused(half.graph)
