@@ -79,6 +79,8 @@ def measure_call(call: dict[str, Any], meter: Heap | Cuda) -> tuple[int, int]:
     Returns:
         Nanoseconds, and bytes that a run takes besides its arguments and results.
     """
+    if call["op"].startswith("prims."):
+        import torch._inductor.inductor_prims  # Some are defined there.
     function: Any = torch.ops
     for part in call["op"].split("."):
         function = getattr(function, part)
