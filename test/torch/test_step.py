@@ -186,6 +186,19 @@ def test_an_option_that_changes_what_is_done_is_planned_anew():
     assert same(model.state_dict(), other.state_dict())
 
 
+def test_a_group_that_is_added_is_updated():
+    model, args = small()
+    other = copy.deepcopy(model)
+    mine, theirs = (optim.Adam(one.layers[0].parameters(), 0.1) for one in (model, other))
+    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    for _ in range(2):
+        assert torch.equal(step(*args), eager(other, args, theirs))
+        if len(mine.param_groups) == 1:
+            mine.add_param_group({"params": list(model.layers[2].parameters()), "lr": 0.01})
+            theirs.add_param_group({"params": list(other.layers[2].parameters()), "lr": 0.01})
+    assert same(model.state_dict(), other.state_dict())
+
+
 def test_a_checkpoint_goes_on_elsewhere():
     model, args = small()
     optimizer = optim.SGD(model.parameters(), 0.1, momentum=0.9)

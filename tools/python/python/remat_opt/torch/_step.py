@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -105,13 +105,13 @@ class TrainStep:
         """Makes a step and gives the loss, without gradient."""
         if self.optimizer is not None:
             _refuse_hooks(self.optimizer)
-        planned, updates = self._current(args)
+        own = dict(self.model.named_parameters())
+        planned, updates = self._current(args, own)
         step = planned.step
-        inputs = list(self._inputs(step, args, updates))
+        inputs = list(self._inputs(step, args, own, updates))
         with torch.no_grad(), torch._C._DisableAutocast():
             loss, *gradients = planned.module.forward(*inputs)
         del inputs
-        own = dict(self.model.named_parameters())
         for name, gradient in zip(step.gradients, gradients, strict=True):
             _accumulate(own[name], gradient)
         if self._updates is not None and self.optimizer is not None:
@@ -120,39 +120,46 @@ class TrainStep:
         result: torch.Tensor = loss
         return result
 
-    def _current(self, args: Sequence[Any]) -> tuple[_Planned, list[Update]]:
-        """The plan for arguments, and what the optimizer does in this step."""
+    def _current(
+        self, args: Sequence[Any], own: Mapping[str, torch.nn.Parameter]
+    ) -> tuple[_Planned, list[tuple[list[torch.Tensor], Update]]]:
+        """The plan for arguments, and state and update of each parameter in this step."""
         planned = self._last = self._for(args)
-        updates = self._record(planned.step)
-        if [one.program for one in updates] != planned.step.programs:
+        updates = self._record(planned.step, own)
+        if [update.program for _, update in updates] != planned.step.programs:
             # An option changed what is done, not only a number of it.
             del self._planned[self._key(args)]
             planned = self._last = self._for(args)
-            updates = self._record(planned.step)
+            updates = self._record(planned.step, own)
         return planned, updates
 
-    def _record(self, step: WholeStep) -> list[Update]:
+    def _record(
+        self, step: WholeStep, own: Mapping[str, torch.nn.Parameter]
+    ) -> list[tuple[list[torch.Tensor], Update]]:
         if self._updates is None:
             return []
-        own = dict(self.model.named_parameters())
         updated = [own[name] for name in step.updated]
-        for parameter in updated:
-            self._updates.state(parameter)
-        return self._updates.record(updated)
+        states = [self._updates.state(one) for one in updated]
+        return list(zip(states, self._updates.record(updated), strict=True))
 
-    def _inputs(self, step: WholeStep, args: Sequence[Any], updates: Sequence[Update]) -> Iterator[torch.Tensor]:
+    def _inputs(
+        self,
+        step: WholeStep,
+        args: Sequence[Any],
+        own: Mapping[str, torch.nn.Parameter],
+        updates: Sequence[tuple[list[torch.Tensor], Update]],
+    ) -> Iterator[torch.Tensor]:
         """The inputs of the graph, in its order."""
-        parameters, buffers = dict(self.model.named_parameters()), dict(self.model.named_buffers())
+        buffers = dict(self.model.named_buffers())
         for name in step.traced.parameters:
-            yield parameters[name].detach()
+            yield own[name].detach()
         for name in step.traced.buffers:
             yield buffers[name]
         for one in tensors_of(args):
             yield one.detach()
         numbers: dict[Update, torch.Tensor] = {}
-        for name, update in zip(step.updated, updates, strict=True):
-            assert self._updates is not None
-            yield from self._updates.state(parameters[name])
+        for state, update in updates:
+            yield from state
             if update not in numbers:
                 numbers[update] = torch.tensor(update.scalars, dtype=torch.float64)
             yield numbers[update]
@@ -174,7 +181,8 @@ class TrainStep:
         frozen = tuple(one.requires_grad for one in self.model.parameters())
         devices = {one.device.type for one in self.model.parameters()}
         casts = tuple((one, torch.is_autocast_enabled(one), torch.get_autocast_dtype(one)) for one in sorted(devices))
-        return values, str(spec), modes, frozen, casts
+        groups = () if self.optimizer is None else tuple(len(one["params"]) for one in self.optimizer.param_groups)
+        return values, str(spec), modes, frozen, casts, groups
 
     def _make(self, args: Sequence[Any]) -> _Planned:
         start = time.perf_counter()
