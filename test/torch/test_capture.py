@@ -54,7 +54,8 @@ def test_what_reads_a_parameter_stands_before_its_update(small):
     model, args = small
     document = capture(model, args, optim.SGD(model.parameters(), 0.1)).document
     updates = [op for op in document["ops"] if op["name"].startswith("update_")]
-    assert [op["name"] for op in updates] == [f"update_{name.replace('.', '_')}" for name, _ in model.named_parameters()]
+    parameters = [name.replace(".", "_") for name, _ in model.named_parameters()]
+    assert [op["name"] for op in updates] == [f"update_{name}" for name in parameters]
     assert not any(op["recomputable"] for op in updates)
     assert all(op["duration"] > 0 for op in updates)
     pairs = anti(document)

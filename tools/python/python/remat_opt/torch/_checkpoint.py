@@ -102,7 +102,8 @@ class _Planned:
 
     def _difference(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """What a call has that was not planned for."""
-        if not any(one.requires_grad for one in (*self.model.parameters(), *pytree.tree_leaves(args)) if _is_tensor(one)):
+        leaves = (*self.model.parameters(), *pytree.tree_leaves(args))
+        if not any(one.requires_grad for one in leaves if _is_tensor(one)):
             return "nothing requires a gradient"
         names = ("the inputs", "the mode", "what requires gradients", "autocast")
         mine = _key(self.model, args, kwargs)

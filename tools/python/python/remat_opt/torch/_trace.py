@@ -102,7 +102,8 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
             values[index] = next(given)
         loss = torch.func.functional_call(model, own, pytree.tree_unflatten(values, spec))
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.requires_grad:
-            raise ModelError(f"the model has to give the loss, one number that depends on parameters, not {_shown(loss)}")
+            wanted = "one number that depends on parameters"
+            raise ModelError(f"the model has to give the loss, {wanted}, not {_shown(loss)}")
         return (loss, *(own[name] for name in buffers))
 
     flat = [*parameters.values(), *buffers.values(), *(leaves[index].detach() for index in places)]

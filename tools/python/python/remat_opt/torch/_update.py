@@ -163,7 +163,8 @@ def _update(
     program: str,
 ) -> None:
     count, ops = _ops(program)
-    tensors: list[torch.Tensor | None] = [parameter, gradient, *(one for one in (first, second, third) if one is not None)]
+    states = (one for one in (first, second, third) if one is not None)
+    tensors: list[torch.Tensor | None] = [parameter, gradient, *states]
     tensors += [None] * (count - len(tensors))
     numbers = scalars.tolist()
 
