@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -38,6 +38,13 @@ test: setup
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
+	$(MAKE) test-torch
+
+# Training in PyTorch, with the wheel of `test-wheel`; skipped where PyTorch is missing.
+test-torch:
+	rm -rf target/test-torch
+	$(PYTHON) -m pip install --quiet --no-deps --target target/test-torch target/test-wheels/*.whl
+	PYTHONPATH=target/test-torch $(PYTHON) -m pytest -q -rs test/torch
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py

@@ -19,6 +19,7 @@ from torch.utils._ordered_set import OrderedSet
 
 from .. import _native
 from ._budget import Budget, Memory, parse
+from ._dropout import split_dropout
 from ._effects import UnsupportedGraph, is_once, refuse_unsupported
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
@@ -108,6 +109,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: dict[str, Any], report: Report
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
         refuse_unsupported(gm.graph)
+        split_dropout(gm.graph)
         _clean(gm)
         joint = _Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)

@@ -11,6 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from ..errors import ModelError
+from ._dropout import split_dropout
 from ._effects import UnsupportedGraph, refuse_unsupported
 
 _aten = torch.ops.aten
@@ -147,6 +148,7 @@ def _read(captured: _Captured, parameters: list[str], buffers: list[str]) -> Tra
 
     captured.joint.graph.eliminate_dead_code()
     refuse_unsupported(captured.joint.graph)
+    split_dropout(captured.joint.graph)
     graph = fx_graph_cse(captured.joint.graph)
     output = next(iter(graph.find_nodes(op="output")))
     forward, backward = (list(part) for part in _parts(output, captured.outputs))
