@@ -274,6 +274,25 @@ def test_without_an_optimizer_gradients_add_up():
     assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), other.parameters()))
 
 
+def test_gradients_have_memory_of_their_own():
+    class Sums(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = nn.Parameter(torch.ones(4, 3)), nn.Parameter(torch.ones(4, 3))
+            self.wide = nn.Parameter(torch.ones(5, 7))
+
+        def forward(self, x):
+            return (x + self.one + self.other).square().mean() + self.wide.sum()
+
+    model, x = Sums(), torch.randn(4, 3)
+    other, step = copy.deepcopy(model), TrainStep(model, (x,), "min", time_limit=1)
+    for _ in range(2):
+        step(x)
+        other(x).backward()
+    for mine, theirs in zip(model.parameters(), other.parameters()):
+        assert torch.equal(mine.grad, theirs.grad) and mine.grad.stride() == theirs.grad.stride()
+
+
 def test_autocast_is_that_of_the_call():
     model, args = small()
     other = copy.deepcopy(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -112,8 +113,9 @@ class TrainStep:
         with torch.no_grad(), torch._C._DisableAutocast():
             loss, *gradients = planned.module.forward(*inputs)
         del inputs
+        memory = Counter(one.untyped_storage().data_ptr() for one in gradients)
         for name, gradient in zip(step.gradients, gradients, strict=True):
-            _accumulate(own[name], gradient)
+            _accumulate(own[name], gradient, memory[gradient.untyped_storage().data_ptr()] > 1)
         if self._updates is not None and self.optimizer is not None:
             self._updates.advance([own[name] for name in step.updated])
             self.optimizer._opt_called = True  # type: ignore[attr-defined]  # Schedulers ask for it.
@@ -220,17 +222,22 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         measured_ops=step.costs.measured,
         estimated_ops=step.costs.estimated,
     )
+    if report.estimated_ops:
+        number, first = len(report.estimated_ops), next(iter(report.estimated_ops))
+        report.notes.append(f"the workspace of {number} ops is unknown, of `{first}` first")
     if not keeps:
         asked = budget.total if budget.total is not None else budget.share
         report.notes.append(f"no plan within {asked} was found: the step takes up to {report.promised_bytes} bytes")
     return report
 
 
-def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor) -> None:
-    if parameter.grad is None:
-        parameter.grad = gradient
-    else:
+def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor, shared: bool) -> None:
+    if parameter.grad is not None:
         parameter.grad += gradient
+        return
+    whole = gradient.untyped_storage().nbytes() == gradient.nbytes and gradient.stride() == parameter.stride()
+    # As autograd does: a gradient has the layout of its parameter, and memory of its own.
+    parameter.grad = gradient if whole and not shared else torch.empty_like(parameter).detach().copy_(gradient)
 
 
 def _refuse_hooks(optimizer: torch.optim.Optimizer) -> None:
