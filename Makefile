@@ -38,6 +38,13 @@ test: setup
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
+	$(MAKE) test-torch
+
+# Training in PyTorch, with the wheel of `test-wheel`; skipped where PyTorch is missing.
+test-torch:
+	rm -rf target/test-torch
+	$(PYTHON) -m pip install --quiet --no-deps --target target/test-torch target/test-wheels/*.whl
+	PYTHONPATH=target/test-torch $(PYTHON) -m pytest -q -rs test/torch
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py

@@ -3,6 +3,7 @@
 import pytest
 
 pytest.importorskip("torch")
+pytest.importorskip("remat_opt._native")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -176,6 +176,19 @@ class UNet(nn.Module):
         return F.cross_entropy(self.out(x), labels)
 
 
+class Chain(nn.Module):
+    """Layers whose activations are much larger than their parameters."""
+
+    def __init__(self, depth=6, width=32):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x)) * torch.sigmoid(x)
+        return x.square().mean()
+
+
 def _images(batch, classes, size=64):
     return torch.randn(batch, 3, size, size), torch.randint(0, classes, (batch,))
 
@@ -196,6 +209,7 @@ _MODELS = {
     "resnet18": lambda: (ResNet(), _images(32, 100)),
     "convnext": lambda: (ConvNeXt(), _images(32, 100)),
     "unet": lambda: (UNet(), _segments(8)),
+    "chain": lambda: (Chain(5, 64), (torch.randn(8192, 64),)),
     "vit-tiny": lambda: (ViT(96, 2, 4), _images(32, 100)),
     "gpt-tiny": lambda: (Language(128, 2, 4, 64, 256), _tokens(16, 64, 256)),
     "gpt-dropout-tiny": lambda: (Language(128, 2, 4, 64, 256, 0.1), _tokens(16, 64, 256)),

@@ -7,7 +7,8 @@ import pytest
 import remat_opt
 import torch
 from remat_opt.torch import UnsupportedGraph
-from remat_opt.torch._effects import is_once
+from remat_opt.torch._dropout import split_dropout
+from remat_opt.torch._effects import is_once, is_random
 from remat_opt.torch._emit import PlanMismatch, drop_unused, emit
 from remat_opt.torch._graph import Cost, TrainingGraph
 from torch import fx
@@ -230,3 +231,30 @@ def test_parts_that_nobody_reads_are_dropped():
     extra.meta["val"] = split.meta["val"][1]
     drop_unused(graph)
     assert extra not in graph.nodes
+
+
+@pytest.mark.parametrize("share", [0.1, 0.37, 0.5])
+def test_dropout_in_two_ops_has_the_same_bits(share):
+    def step(x):
+        y, mask = torch.ops.aten.native_dropout(torch.tanh(x), share, True)
+        return y + 1, mask, torch.rand(3)
+
+    x = torch.randn(5, 37)
+    gm = traced(step, x)
+    torch.manual_seed(1)
+    expected = gm(x)
+    assert split_dropout(gm.graph) == 1
+    gm.graph.lint()
+    gm.recompile()
+    torch.manual_seed(1)
+    assert all(torch.equal(one, two) for one, two in zip(expected, gm(x)))
+    drawn = [node.name for node in gm.graph.nodes if node.op == "call_function" and is_random(node)]
+    assert len(drawn) == 2
+    graph, _ = planned(gm)
+    assert [name for name, op in ops(graph).items() if not op.get("recomputable", True)] == drawn
+
+
+@pytest.mark.parametrize("x", [torch.randn(4, 4, dtype=torch.bfloat16), torch.randn(4, 6).t()])
+def test_dropout_whose_bits_could_change_stays_whole(x):
+    gm = traced(lambda x: torch.ops.aten.native_dropout(x, 0.1, True)[0] + 1, x)
+    assert split_dropout(gm.graph) == 0

@@ -11,6 +11,7 @@ measured, and what fell back and why.
 
 from ._backend import Backend, backend
 from ._capture import capture
+from ._checkpoint import checkpoint, checkpoint_report
 from ._effects import UnsupportedGraph
 from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
@@ -25,6 +26,8 @@ __all__ = [
     "UnsupportedGraph",
     "backend",
     "capture",
+    "checkpoint",
+    "checkpoint_report",
     "clear_reports",
     "inductor_problem",
     "partitioner",

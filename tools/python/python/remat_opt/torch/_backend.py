@@ -19,7 +19,7 @@ from ._partition import Partitioner, Settings
 from ._peak import peak_above
 from ._plans import Search
 from ._report import Report, record
-from ._versions import inductor_partitions_with
+from ._versions import inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
 
@@ -90,8 +90,6 @@ class Backend:
         self._inner = inner
         self._check = check
         self._options = options
-        self._frame: int | None = None
-        """The frame of the first graph, where Dynamo cut it into several."""
         self.reports: list[Report] = []
         """One for each graph that was compiled, oldest first; the last plan of each."""
 
@@ -99,25 +97,9 @@ class Backend:
         """Compiles a graph of Dynamo."""
         if not _trains(example_inputs):
             return self._compile(gm, example_inputs, None)
-        if (cut := self._cut(gm)) is not None:
+        if (cut := _cut(gm)) is not None:
             return self._unplanned(gm, example_inputs, cut)
-        compiled = _Compiled(self, gm, example_inputs)
-        return compiled
-
-    def _cut(self, gm: fx.GraphModule) -> str | None:
-        """Why a graph is only a part of a step."""
-        from torch._guards import CompileContext
-
-        reason = getattr(gm, "compile_subgraph_reason", None)
-        identity = CompileContext.current_compile_id()
-        frame = getattr(identity, "frame_id", None)
-        if reason is not None and reason.graph_break:
-            self._frame = frame
-            text = str(reason.reason).strip().splitlines()[:1]
-            return f"Dynamo cuts the model into several graphs ({''.join(text)})"
-        if self._frame is not None and frame != self._frame:
-            return "it is one of several graphs of a model"
-        return None
+        return _Compiled(self, gm, example_inputs)
 
     def _unplanned(self, gm: fx.GraphModule, example_inputs: Sequence[Any], reason: str) -> Run:
         from torch._guards import CompileContext
@@ -231,7 +213,7 @@ class _Compiled:
         report.measured_bytes = report.external_bytes + self._peak(trial, self._run)
         best, best_run = report, self._run
         reserve = 0
-        while best.measured_bytes > wanted and report.rounds < _ROUNDS:
+        while best.measured_bytes > wanted and report.rounds < _ROUNDS and not partitioner.is_lowest:
             reserve += max(1, report.measured_bytes - wanted)
             number = report.rounds + 1
             partitioner = self._partitioner.with_reserve(reserve)
@@ -264,6 +246,15 @@ class _Compiled:
 
     def _peak(self, trial: Trial, run: Run) -> int:
         return peak_above(trial.prepared(run), _device(trial.inputs))
+
+
+def _cut(gm: fx.GraphModule) -> str | None:
+    """Why a graph is only a part of a step."""
+    reason = getattr(gm, "compile_subgraph_reason", None)
+    if reason is not None and reason.graph_break:
+        text = "".join(str(reason.reason).strip().splitlines()[:1])
+        return f"Dynamo cuts the model into several graphs ({text})"
+    return "Dynamo cuts the model into several graphs, of which it is a later one" if is_resumed() else None
 
 
 def _op_by_op(gm: fx.GraphModule, inputs: Sequence[Any], partitioner: Partitioner | None) -> Run:

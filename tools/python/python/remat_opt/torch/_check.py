@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,32 +17,39 @@ Run = Callable[..., Any]
 _TOLERANCE = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
 """Relative error of a gradient in the Euclidean norm that another order of sums may bring about, by type."""
 _OF_ALL = 0.05
-"""The share of the tolerance that counts relative to the norm of all gradients: some gradients are rounding errors
+"""The share of the tolerance that counts relative to the largest gradient: some gradients are rounding errors
 around zero, such as that of a bias before a normalization."""
 
 
 @dataclass(frozen=True)
 class Gradients:
-    """What a graph gives for some inputs: its results, then the gradients of those inputs that need one."""
+    """What a graph gives for some inputs."""
 
-    values: tuple[torch.Tensor | None, ...]
+    values: tuple[torch.Tensor, ...]
+    """Its results, and inputs without a gradient as it left them, such as running statistics."""
+    gradients: tuple[torch.Tensor | None, ...]
+    """Those of the inputs that need one."""
 
     def same_bits(self, other: Gradients) -> bool:
-        """Whether all values are equal, `nan` where it is `nan`."""
-        return len(self.values) == len(other.values) and all(
-            _equal(one, two) for one, two in zip(self.values, other.values)
-        )
+        """Whether all is equal, `nan` where it is `nan`."""
+        return self._has_form_of(other) and all(_equal(one, two) for one, two in zip(self._all(), other._all()))
 
     def error(self, other: Gradients) -> float:
-        """The largest error of a value, where 1 is what another order of sums may bring about; infinite where one has
-        a gradient that the other has not."""
-        if len(self.values) != len(other.values):
+        """The largest error of a value or gradient, where 1 is what another order of sums may bring about; infinite
+        where one has a gradient that the other has not."""
+        if not self._has_form_of(other):
             return float("inf")
-        norms = [0.0 if one is None else _norm(one) for one in other.values]
-        largest = max((norm for norm in norms if norm == norm and norm != float("inf")), default=0.0)
-        return max(
-            (_error(one, two, norm, largest) for one, two, norm in zip(self.values, other.values, norms)), default=0.0
-        )
+        norms = [0.0 if one is None else _norm(one) for one in other.gradients]
+        largest = max((norm for norm in norms if math.isfinite(norm)), default=0.0)
+        errors = [_error(one, two, 0.0) for one, two in zip(self.values, other.values)]
+        errors += [_error(one, two, largest) for one, two in zip(self.gradients, other.gradients)]
+        return max(errors, default=0.0)
+
+    def _has_form_of(self, other: Gradients) -> bool:
+        return len(self.values) == len(other.values) and len(self.gradients) == len(other.gradients)
+
+    def _all(self) -> tuple[torch.Tensor | None, ...]:
+        return (*self.values, *self.gradients)
 
 
 class Trial:
@@ -56,17 +65,18 @@ class Trial:
     def gradients(self, run: Run) -> Gradients:
         """Results and gradients, on the CPU. Gradients of results that are no scalars are made up, always the same."""
         arguments = [_argument(one) for one in self.inputs]
-        leaves = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
+        tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
+        leaves = [one for one in tensors if one.requires_grad]
+        others = [one for one in tensors if not one.requires_grad]
         with torch.random.fork_rng(devices=self._devices), torch.enable_grad():
             given = run(*arguments)
-            del arguments
             outputs = [one for one in _flat(given) if isinstance(one, torch.Tensor)]
             roots = [one for one in outputs if one.requires_grad]
-            values = [one.detach().cpu().clone() for one in outputs]
+            values = [one.detach().cpu().clone() for one in (*outputs, *others)]
             seeds = [_tangent(one) for one in roots]
             del given, outputs
-            found = torch.autograd.grad(roots, leaves, seeds, allow_unused=True) if roots and leaves else ()
-        return Gradients((*values, *(None if one is None else one.detach().cpu() for one in found)))
+            found = self._backward(roots, leaves, seeds)
+        return Gradients(tuple(values), tuple(None if one is None else one.detach().cpu() for one in found))
 
     def step(self, run: Run) -> None:
         """One forward and backward, whose results are dropped."""
@@ -84,7 +94,17 @@ class Trial:
             roots = [one for one in _flat(given) if isinstance(one, torch.Tensor) and one.requires_grad]
             seeds = [torch.ones_like(one) for one in roots]
             del given
-            torch.autograd.grad(roots, leaves, seeds, allow_unused=True)
+            self._backward(roots, leaves, seeds)
+
+    def _backward(self, roots: list[Any], leaves: list[Any], seeds: list[Any]) -> tuple[torch.Tensor | None, ...]:
+        """Gradients of the leaves. The backward runs without autocast, as it does in a training step."""
+        if not roots or not leaves:
+            return ()
+        with contextlib.ExitStack() as stack:
+            for kind in {one.device.type for one in leaves}:
+                stack.enter_context(torch.autocast(kind, enabled=False))
+            found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(roots, leaves, seeds, allow_unused=True)
+        return found
 
 
 def _argument(value: Any) -> Any:
@@ -121,16 +141,11 @@ def _norm(value: torch.Tensor) -> float:
     return float(torch.linalg.vector_norm(wide))
 
 
-def _error(one: torch.Tensor | None, two: torch.Tensor | None, norm: float, largest: float) -> float:
-    if one is None or two is None:
-        return 0.0 if one is two else float("inf")
+def _error(one: torch.Tensor | None, two: torch.Tensor | None, largest: float) -> float:
     if _equal(one, two):
         return 0.0
-    if one.shape != two.shape or one.dtype != two.dtype:
+    if one is None or two is None or one.shape != two.shape or one.dtype != two.dtype:
         return float("inf")
-    tolerance = _TOLERANCE.get(two.dtype, 0.0)
-    allowed = tolerance * (norm + _OF_ALL * largest)
+    allowed = _TOLERANCE.get(two.dtype, 0.0) * (_norm(two) + _OF_ALL * largest)
     difference = _norm(one.double() - two.double())
-    if difference != difference:
-        return float("inf")
-    return difference / allowed if allowed else float("inf")
+    return difference / allowed if allowed and math.isfinite(difference) else float("inf")

@@ -96,7 +96,7 @@ class _Emitter:
             copy.name = f"{node.name}_remat{number}"
             if is_training_batch_norm(node):
                 copy.target, copy.args = without_statistics(copy)
-            _trace_again(copy)
+            trace_again(copy)
         self._parts(node, copy, number)
 
     def _parts(self, node: fx.Node, copy: fx.Node, number: int) -> None:
@@ -117,8 +117,8 @@ class _Emitter:
             self.current[node] = copy
 
 
-def _trace_again(node: fx.Node) -> None:
-    """Gives a clone a traced value of its own."""
+def trace_again(node: fx.Node) -> None:
+    """Gives a node a traced value of its own."""
 
     def value(one: Any) -> Any:
         return one.meta["val"] if isinstance(one, fx.Node) else one

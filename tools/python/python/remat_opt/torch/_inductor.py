@@ -54,7 +54,8 @@ class _Reader:
             self._op(_INPUTS, [], inputs, False)
         for node in graph["nodes"]:
             reads = dict.fromkeys(name for one in node["buffer_names"] for name in self._known(one)["deps"])
-            self._op(node["name"], [one for one in reads if one not in node["buffer_names"]], node["buffer_names"], True)
+            own = node["buffer_names"]
+            self._op(node["name"], [one for one in reads if one not in own], own, True)
 
     def _known(self, name: str) -> dict[str, Any]:
         # What a fused node keeps to itself is no buffer.

@@ -8,6 +8,7 @@ has to be preloaded.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import sys
@@ -79,6 +80,8 @@ def measure_call(call: dict[str, Any], meter: Heap | Cuda) -> tuple[int, int]:
     Returns:
         Nanoseconds, and bytes that a run takes besides its arguments and results.
     """
+    if call["op"].startswith("prims."):
+        importlib.import_module("torch._inductor.inductor_prims")  # Some are defined there.
     function: Any = torch.ops
     for part in call["op"].split("."):
         function = getattr(function, part)

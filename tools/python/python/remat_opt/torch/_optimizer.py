@@ -42,14 +42,13 @@ class Updates:
             raise UsageError(f"{type(optimizer).__name__} cannot be part of a planned step; {names} can")
         self.optimizer = optimizer
         self._blank: dict[int, torch.Tensor] = {}
-        self._groups: dict[int, int] = {
-            id(parameter): index
-            for index, group in enumerate(optimizer.param_groups)
-            for parameter in group["params"]
-        }
+        self._groups: dict[int, int] = {}
+        self._find_groups()
 
     def has(self, parameter: torch.nn.Parameter) -> bool:
         """Whether the optimizer updates a parameter."""
+        if id(parameter) not in self._groups:
+            self._find_groups()  # One may have been added.
         return id(parameter) in self._groups
 
     def state(self, parameter: torch.nn.Parameter) -> list[torch.Tensor]:
@@ -85,6 +84,10 @@ class Updates:
             if _COUNTER in state:
                 state[_COUNTER] += 1
         self._blank.clear()
+
+    def _find_groups(self) -> None:
+        for index, group in enumerate(self.optimizer.param_groups):
+            self._groups |= {id(parameter): index for parameter in group["params"]}
 
     def _group(self, parameter: torch.nn.Parameter) -> dict[str, Any]:
         group: dict[str, Any] = self.optimizer.param_groups[self._groups[id(parameter)]]

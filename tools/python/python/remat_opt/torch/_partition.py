@@ -15,17 +15,19 @@ from torch import fx
 from torch._functorch import compile_utils
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
+from torch.utils._ordered_set import OrderedSet
 
 from .. import _native
 from ._budget import Budget, Memory, parse
-from ._effects import UnsupportedGraph, is_once
+from ._dropout import split_dropout
+from ._effects import UnsupportedGraph, is_once, refuse_unsupported
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
 from ._measure import Costs, measure
 from ._plans import Search, plan_within
 from ._report import Report, record
 from ._storages import storage_bytes
-from ._versions import PartitionerBase, call_known
+from ._versions import PartitionerBase, call_known, must_be_in_forward
 
 _log = logging.getLogger("remat_opt")
 
@@ -67,9 +69,11 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self.inner = inner
         self.last: Report | None = None
         """The report of the last graph that was split."""
+        self.is_lowest = False
+        """Whether its plan has the lowest peak that was found, so that a lower budget changes nothing."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self.settings, "inner": self.inner, "last": None}
+        return {"settings": self.settings, "inner": self.inner, "last": None, "is_lowest": False}
 
     def uuid(self) -> str:
         """What the results depend on besides the graph; part of the key of Inductor's caches."""
@@ -104,6 +108,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def _split(
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: dict[str, Any], report: Report
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        refuse_unsupported(gm.graph)
+        split_dropout(gm.graph)
         _clean(gm)
         joint = _Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
@@ -129,6 +135,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if self.settings.reserve:
             budget = max(1, self._bytes(graph, budget) - self.settings.reserve)
         plan, is_kept = plan_within(graph, budget, self.settings.search)
+        self.is_lowest = budget == "min" or not is_kept
         report.ops = len(graph.document["ops"]) - 1
         report.external_bytes = graph.external_bytes
         report.budget_bytes = self.settings.budget.total
@@ -181,7 +188,7 @@ class _Joint:
         reached = ancestors(self.backward)
         if not any(node in reached for node in tangents):
             raise UnsupportedGraph(None, "no gradient depends on what the forward gives: there is nothing to plan")
-        pinned = [node for node in gm.graph.nodes if node.op == "call_function" and stock._must_be_in_forward(node)]
+        pinned = [node for node in gm.graph.nodes if node.op == "call_function" and must_be_in_forward(node)]
         self.cut = Cut(self.flat[:forward_outputs], tangents, pinned)
 
     def outputs(self, emitted: Emitted) -> list[Any]:
@@ -207,7 +214,7 @@ class _Joint:
             [node for node in saved if node.users],
             saved_sym_nodes=[],
             num_fwd_outputs=len(self.cut.outputs),
-            static_lifetime_input_nodes=torch.utils._ordered_set.OrderedSet(fixed),
+            static_lifetime_input_nodes=OrderedSet(fixed),
         )
         for half in halves:
             drop_unused(half.graph)

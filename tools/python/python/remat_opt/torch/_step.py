@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from ..errors import UsageError
 from ._budget import Budget, Memory, parse
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
+from ._partition import _objects
 from ._plans import Search, plan_within
 from ._report import Report, record
 from ._trace import tensors_of
@@ -104,54 +106,62 @@ class TrainStep:
         """Makes a step and gives the loss, without gradient."""
         if self.optimizer is not None:
             _refuse_hooks(self.optimizer)
-        planned, updates = self._current(args)
+        own = dict(self.model.named_parameters())
+        planned, updates = self._current(args, own)
         step = planned.step
-        inputs = list(self._inputs(step, args, updates))
+        inputs = list(self._inputs(step, args, own, updates))
         with torch.no_grad(), torch._C._DisableAutocast():
             loss, *gradients = planned.module.forward(*inputs)
         del inputs
-        own = dict(self.model.named_parameters())
+        memory = Counter(one.untyped_storage().data_ptr() for one in gradients)
         for name, gradient in zip(step.gradients, gradients, strict=True):
-            _accumulate(own[name], gradient)
+            _accumulate(own[name], gradient, memory[gradient.untyped_storage().data_ptr()] > 1)
         if self._updates is not None and self.optimizer is not None:
             self._updates.advance([own[name] for name in step.updated])
             self.optimizer._opt_called = True  # type: ignore[attr-defined]  # Schedulers ask for it.
         result: torch.Tensor = loss
         return result
 
-    def _current(self, args: Sequence[Any]) -> tuple[_Planned, list[Update]]:
-        """The plan for arguments, and what the optimizer does in this step."""
+    def _current(
+        self, args: Sequence[Any], own: Mapping[str, torch.nn.Parameter]
+    ) -> tuple[_Planned, list[tuple[list[torch.Tensor], Update]]]:
+        """The plan for arguments, and state and update of each parameter in this step."""
         planned = self._last = self._for(args)
-        updates = self._record(planned.step)
-        if [one.program for one in updates] != planned.step.programs:
+        updates = self._record(planned.step, own)
+        if [update.program for _, update in updates] != planned.step.programs:
             # An option changed what is done, not only a number of it.
             del self._planned[self._key(args)]
             planned = self._last = self._for(args)
-            updates = self._record(planned.step)
+            updates = self._record(planned.step, own)
         return planned, updates
 
-    def _record(self, step: WholeStep) -> list[Update]:
+    def _record(
+        self, step: WholeStep, own: Mapping[str, torch.nn.Parameter]
+    ) -> list[tuple[list[torch.Tensor], Update]]:
         if self._updates is None:
             return []
-        own = dict(self.model.named_parameters())
         updated = [own[name] for name in step.updated]
-        for parameter in updated:
-            self._updates.state(parameter)
-        return self._updates.record(updated)
+        states = [self._updates.state(one) for one in updated]
+        return list(zip(states, self._updates.record(updated), strict=True))
 
-    def _inputs(self, step: WholeStep, args: Sequence[Any], updates: Sequence[Update]) -> Iterator[torch.Tensor]:
+    def _inputs(
+        self,
+        step: WholeStep,
+        args: Sequence[Any],
+        own: Mapping[str, torch.nn.Parameter],
+        updates: Sequence[tuple[list[torch.Tensor], Update]],
+    ) -> Iterator[torch.Tensor]:
         """The inputs of the graph, in its order."""
-        parameters, buffers = dict(self.model.named_parameters()), dict(self.model.named_buffers())
+        buffers = dict(self.model.named_buffers())
         for name in step.traced.parameters:
-            yield parameters[name].detach()
+            yield own[name].detach()
         for name in step.traced.buffers:
             yield buffers[name]
         for one in tensors_of(args):
             yield one.detach()
         numbers: dict[Update, torch.Tensor] = {}
-        for name, update in zip(step.updated, updates, strict=True):
-            assert self._updates is not None
-            yield from self._updates.state(parameters[name])
+        for state, update in updates:
+            yield from state
             if update not in numbers:
                 numbers[update] = torch.tensor(update.scalars, dtype=torch.float64)
             yield numbers[update]
@@ -173,12 +183,16 @@ class TrainStep:
         frozen = tuple(one.requires_grad for one in self.model.parameters())
         devices = {one.device.type for one in self.model.parameters()}
         casts = tuple((one, torch.is_autocast_enabled(one), torch.get_autocast_dtype(one)) for one in sorted(devices))
-        return values, str(spec), modes, frozen, casts
+        groups = () if self.optimizer is None else tuple(len(one["params"]) for one in self.optimizer.param_groups)
+        return values, str(spec), modes, frozen, casts, groups
 
     def _make(self, args: Sequence[Any]) -> _Planned:
         start = time.perf_counter()
         step = whole_step(self.model, args, self._updates)
-        plan, keeps = plan_within(step.source, self._budget.of_plan(step.source.external_bytes), self._search)
+        budget = self._budget.of_plan(step.source.external_bytes)
+        if isinstance(budget, int):
+            budget = max(1, budget - _objects(budget))
+        plan, keeps = plan_within(step.source, budget, self._search)
         emitted = emit(step.source, plan)
         emitted.graph.output(tuple(emitted.at_end[one] for one in step.outputs))
         drop_unused(emitted.graph)
@@ -200,7 +214,7 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + plan.peak_bytes,
+        promised_bytes=external + plan.peak_bytes + _objects(plan.peak_bytes),
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,
         is_optimal=plan.is_optimal,
@@ -208,17 +222,22 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         measured_ops=step.costs.measured,
         estimated_ops=step.costs.estimated,
     )
+    if report.estimated_ops:
+        number, first = len(report.estimated_ops), next(iter(report.estimated_ops))
+        report.notes.append(f"the workspace of {number} ops is unknown, of `{first}` first")
     if not keeps:
         asked = budget.total if budget.total is not None else budget.share
         report.notes.append(f"no plan within {asked} was found: the step takes up to {report.promised_bytes} bytes")
     return report
 
 
-def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor) -> None:
-    if parameter.grad is None:
-        parameter.grad = gradient
-    else:
+def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor, shared: bool) -> None:
+    if parameter.grad is not None:
         parameter.grad += gradient
+        return
+    whole = gradient.untyped_storage().nbytes() == gradient.nbytes and gradient.stride() == parameter.stride()
+    # As autograd does: a gradient has the layout of its parameter, and memory of its own.
+    parameter.grad = gradient if whole and not shared else torch.empty_like(parameter).detach().copy_(gradient)
 
 
 def _refuse_hooks(optimizer: torch.optim.Optimizer) -> None:

@@ -11,7 +11,8 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from ..errors import ModelError
-from ._effects import UnsupportedGraph
+from ._dropout import split_dropout
+from ._effects import UnsupportedGraph, refuse_unsupported
 
 _aten = torch.ops.aten
 
@@ -85,6 +86,7 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
         UnsupportedGraph: The model does what no plan can be made for.
     """
     from torch._functorch.aot_autograd import aot_function
+    from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
     parameters, buffers = dict(model.named_parameters()), dict(model.named_buffers())
     _refuse_overlaps(parameters)
@@ -101,7 +103,8 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
             values[index] = next(given)
         loss = torch.func.functional_call(model, own, pytree.tree_unflatten(values, spec))
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.requires_grad:
-            raise ModelError(f"the model has to give the loss, one number that depends on parameters, not {_shown(loss)}")
+            wanted = "one number that depends on parameters"
+            raise ModelError(f"the model has to give the loss, {wanted}, not {_shown(loss)}")
         return (loss, *(own[name] for name in buffers))
 
     flat = [*parameters.values(), *buffers.values(), *(leaves[index].detach() for index in places)]
@@ -111,6 +114,8 @@ def trace(model: torch.nn.Module, args: Sequence[Any]) -> Trace:
             function(*flat)
     except _Captured as captured:
         return _read(captured, list(parameters), list(buffers))
+    except (DataDependentOutputException, DynamicOutputShapeException) as error:
+        raise UnsupportedGraph(str(error.func), "what it gives depends on the values of tensors") from error
     raise UnsupportedGraph(None, "the model was not traced as one graph of forward and backward")
 
 
@@ -142,6 +147,8 @@ def _read(captured: _Captured, parameters: list[str], buffers: list[str]) -> Tra
     from torch._functorch.compile_utils import fx_graph_cse
 
     captured.joint.graph.eliminate_dead_code()
+    refuse_unsupported(captured.joint.graph)
+    split_dropout(captured.joint.graph)
     graph = fx_graph_cse(captured.joint.graph)
     output = next(iter(graph.find_nodes(op="output")))
     forward, backward = (list(part) for part in _parts(output, captured.outputs))

@@ -23,6 +23,8 @@ MOST_STATES = 3
 """How many tensors of state a parameter may have."""
 
 _TENSOR, _SCALAR = "tensor", "scalar"
+_GRADIENT = 1
+"""Position of the gradient among the values of a program; the parameter stands before it, states behind."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Recorder(TorchDispatchMode):
             self._encoded(func, value, one.name in numbers) for value, one in zip(args, schema, strict=False)
         ]
         named = {name: self._encoded(func, value, name in numbers) for name, value in kwargs.items()}
+        if result is self._held[_GRADIENT]:
+            raise UnsupportedGraph(None, f"{self._name}: `{func}` overwrites the gradient")
         if id(result) not in self._index:
             self._index[id(result)] = len(self._held)
             self._held.append(result)
@@ -163,7 +167,8 @@ def _update(
     program: str,
 ) -> None:
     count, ops = _ops(program)
-    tensors: list[torch.Tensor | None] = [parameter, gradient, *(one for one in (first, second, third) if one is not None)]
+    states = (one for one in (first, second, third) if one is not None)
+    tensors: list[torch.Tensor | None] = [parameter, gradient, *states]
     tensors += [None] * (count - len(tensors))
     numbers = scalars.tolist()
 

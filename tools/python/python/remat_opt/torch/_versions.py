@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
 import torch
+from torch import fx
+from torch._functorch import partitioners as stock
 
 try:  # 2.9 and later.
     from torch._inductor.custom_graph_pass import CustomPartitionerFn as PartitionerBase
@@ -48,3 +51,21 @@ def call_known(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return function(*args, **keywords)
     return function(*args, **{name: value for name, value in keywords.items() if name in parameters})
+
+
+def must_be_in_forward(node: fx.Node) -> bool:
+    """Whether tracing has tied a node to the forward; before 2.9 only its tag says so."""
+    if hasattr(stock, "_must_be_in_forward"):
+        return bool(stock._must_be_in_forward(node))
+    return node.meta.get("partitioner_tag") == "must_be_in_forward"
+
+
+def is_resumed() -> bool:
+    """Whether the graph that Dynamo compiles just now goes on after another one of the same function."""
+    frame = sys._getframe()
+    while frame is not None:
+        translator = getattr(frame.f_locals.get("self"), "root_tx", None)
+        if translator is not None:
+            return str(translator.f_code.co_name).startswith("torch_dynamo_resume_in")
+        frame = frame.f_back  # type: ignore[assignment]
+    return False

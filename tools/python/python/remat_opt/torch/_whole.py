@@ -99,7 +99,9 @@ def _add_updates(step: WholeStep, model: torch.nn.Module, updates: Updates, cost
     found: list[Update] = updates.record([own[name] for name in step.updated])
     for name, state, update in zip(step.updated, states, found, strict=True):
         parameter = traced.parameters[name]
-        inputs = [_input(graph, f"state_{index}_of_{parameter.name}", one, parameter) for index, one in enumerate(state)]
+        inputs = [
+            _input(graph, f"state_{index}_of_{parameter.name}", one, parameter) for index, one in enumerate(state)
+        ]
         numbers = torch.tensor(update.scalars, dtype=torch.float64)
         scalars = _input(graph, f"numbers_of_{parameter.name}", numbers, parameter)
         padding = [None] * (MOST_STATES - len(inputs))

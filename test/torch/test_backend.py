@@ -1,0 +1,286 @@
+"""Training through `torch.compile`: peaks, gradients, and what happens where no plan can be made."""
+
+import logging
+import pickle
+
+import models
+import pytest
+import remat_opt.torch
+import torch
+from remat_opt.torch import _backend, _partition
+from step import gradients, measure
+from torch import nn
+
+FAST = {"time_limit": 2.0}
+
+
+def small():
+    torch.manual_seed(0)
+    return models.Chain(), torch.randn(512, 32)
+
+
+def train(model, *inputs, memory="min", **keywords):
+    """One step with a plan; loss and gradients, those without a plan, and the backend."""
+    plain = gradients(model, model, inputs)
+    backend = remat_opt.torch.backend(memory, "aot_eager", **(FAST | keywords))
+    return gradients(model, torch.compile(model, backend=backend), inputs), plain, backend
+
+
+def equal(mine, plain):
+    return mine.keys() == plain.keys() and all(torch.equal(mine[name], one) for name, one in plain.items())
+
+
+@pytest.mark.parametrize(
+    ("model", "memory"),
+    [("vit-tiny", "50%"), ("gpt", "50%"), ("gpt-dropout-tiny", "70%"), ("unet", "50%"), ("resnet18", "85%")],
+)
+def test_steps_keep_their_promise_and_their_bits(model, memory):
+    step = measure(model, "aot_eager", memory, time_limit=5.0)
+    (report,) = step["reports"]
+    promised = report["promised_bytes"] - report["external_bytes"]
+    assert 0.99 * promised <= step["peak"] <= promised
+    assert step["bits"]
+    assert report["fallback"] is None
+    assert report["gradients"] == "same bits"
+    assert report["promised_bytes"] < 0.95 * report["baseline_bytes"]
+
+
+def test_a_budget_in_bytes_is_the_total():
+    whole = measure("vit-tiny", "aot_eager", "100%", **FAST)["reports"][0]
+    budget = int(0.7 * whole["baseline_bytes"])
+    step = measure("vit-tiny", "aot_eager", budget, **FAST)
+    (report,) = step["reports"]
+    assert report["budget_bytes"] == budget
+    assert step["peak"] + report["external_bytes"] <= report["promised_bytes"] <= budget
+    assert report["recomputes"] > 0
+
+
+@pytest.mark.parametrize("name", ["bert", "convnext"])
+def test_other_networks_keep_their_bits(name):
+    model, inputs = models.make(name)
+    mine, plain, backend = train(model, *inputs, memory="60%", strict=True)
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+
+
+def test_running_statistics_are_updated_once_for_each_step():
+    torch.manual_seed(0)
+    make = lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
+    plain, planned = make(), make()
+    planned.load_state_dict(plain.state_dict())
+    compiled = torch.compile(planned, backend=remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST))
+    for _ in range(3):
+        x = torch.randn(4, 3, 16, 16)
+        plain(x).square().mean().backward()
+        compiled(x).square().mean().backward()
+    theirs = planned.state_dict()
+    assert all(torch.equal(one, theirs[name]) for name, one in plain.state_dict().items())
+    assert all(torch.equal(a.grad, b.grad) for a, b in zip(plain.parameters(), planned.parameters()))
+
+
+def test_random_numbers_go_on_as_without_a_plan():
+    model, x = nn.Sequential(nn.Linear(32, 32), nn.Dropout(0.5), nn.Tanh(), nn.Linear(32, 32)), torch.randn(64, 32)
+    compiled = torch.compile(model, backend=remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST))
+    torch.manual_seed(3)
+    expected = [model(x).sum().item() for _ in range(3)]
+    torch.manual_seed(3)
+    assert [compiled(x).sum().item() for _ in range(3)] == expected
+
+
+def test_a_budget_that_nothing_keeps_gives_the_lowest_peak_and_says_so(caplog):
+    model, x = small()
+    with caplog.at_level(logging.WARNING, "remat_opt"):
+        mine, plain, backend = train(model, x, memory=1000)
+    assert equal(mine, plain)
+    report = backend.reports[0]
+    assert report.promised_bytes > report.budget_bytes
+    assert any("no plan keeps" in note for note in report.notes)
+    assert "no plan keeps" in caplog.text
+
+
+def test_wrong_gradients_are_found_and_not_used(monkeypatch, caplog):
+    """A plan as a graph that computes something else: one clone reads another value."""
+    emit = _partition.emit
+
+    def wrong(graph, plan):
+        emitted = emit(graph, plan)
+        tanh = [node for node in emitted.graph.nodes if node.target is torch.ops.aten.tanh.default]
+        tanh[1].target = torch.ops.aten.sin.default
+        return emitted
+
+    monkeypatch.setattr(_partition, "emit", wrong)
+    model, x = small()
+    with caplog.at_level(logging.WARNING, "remat_opt"):
+        mine, plain, backend = train(model, x)
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "wrong"
+    assert backend.reports[0].promised_bytes is None
+    assert "bits" in backend.reports[0].fallback
+    assert "takes over" in caplog.text
+
+
+def test_wrong_running_statistics_are_found(monkeypatch):
+    """The gradients of a batch norm do not depend on them."""
+    emit = _partition.emit
+
+    def wrong(graph, plan):
+        emitted = emit(graph, plan)
+        norm = next(node for node in emitted.graph.nodes if "batch_norm_legit_functional" in str(node.target))
+        norm.update_arg(6, 0.5)
+        return emitted
+
+    monkeypatch.setattr(_partition, "emit", wrong)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(1568, 1))
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    torch.compile(model, backend=backend)(torch.randn(4, 3, 16, 16)).sum().backward()
+    assert backend.reports[0].gradients == "wrong"
+
+
+def test_mixed_precision_keeps_its_bits():
+    model, x = small()
+
+    class Mixed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = model
+
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.inner(x)
+
+    mine, plain, backend = train(Mixed(), x, strict=True)
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+
+
+def test_autocast_around_a_model_keeps_its_bits():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST)
+    compiled = torch.compile(model, backend=backend)
+
+    def run(function):
+        def step(x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return function(x)
+
+        return step
+
+    mine, plain = gradients(model, run(compiled), (x,)), gradients(model, run(model), (x,))
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+
+
+def test_gradients_are_compared_with_the_planned_graph_where_the_model_does_not_fit(monkeypatch):
+    monkeypatch.setattr(_backend, "_available", lambda device: 0)
+    model, x = small()
+    mine, plain, backend = train(model, x)
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "same bits"
+    assert any("op by op" in note for note in backend.reports[0].notes)
+
+
+def test_failures_of_planning_do_not_break_training(monkeypatch, caplog):
+    monkeypatch.setattr(_partition, "measure", lambda graph: 1 // 0)
+    model, x = small()
+    with caplog.at_level(logging.WARNING, "remat_opt"):
+        mine, plain, backend = train(model, x)
+    assert equal(mine, plain)
+    assert "ZeroDivisionError" in backend.reports[0].fallback
+    assert "takes over" in caplog.text
+
+
+def test_failures_are_raised_where_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr(_partition, "measure", lambda graph: 1 // 0)
+    model, x = small()
+    with pytest.raises(Exception, match="division"):
+        train(model, x, strict=True)
+
+
+def test_graph_breaks_fall_back_and_say_so():
+    class Broken(models.Chain):
+        def forward(self, x):
+            x = torch.tanh(self.layers[0](x))
+            torch._dynamo.graph_break()
+            return super().forward(x)
+
+    model = Broken()
+    mine, plain, backend = train(model, torch.randn(64, 32))
+    assert equal(mine, plain)
+    assert len(backend.reports) == 2
+    assert all("several graphs" in one.fallback for one in backend.reports)
+
+
+def test_dynamic_shapes_fall_back_and_say_so():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    compiled = torch.compile(model, backend=backend, dynamic=True)
+    mine = gradients(model, compiled, (x,))
+    assert equal(mine, gradients(model, model, (x,)))
+    assert "dynamic shapes" in backend.reports[0].fallback
+
+
+def test_other_shapes_have_plans_of_their_own():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    compiled = torch.compile(model, backend=backend, dynamic=False)
+    for inputs in (x, x[:64]):
+        assert equal(gradients(model, compiled, (inputs,)), gradients(model, model, (inputs,)))
+    one, two = backend.reports
+    assert one.promised_bytes > two.promised_bytes
+
+
+def test_ops_of_other_packages_are_planned_with_estimates():
+    @torch.library.custom_op("remat_test::halve", mutates_args=())
+    def halve(x: torch.Tensor) -> torch.Tensor:
+        return x * 0.5
+
+    halve.register_fake(torch.empty_like)
+    halve.register_autograd(lambda context, grad: grad * 0.5)
+
+    class Custom(models.Chain):
+        def forward(self, x):
+            return super().forward(halve(torch.tanh(x)))
+
+    mine, plain, backend = train(Custom(), torch.randn(512, 32))
+    assert equal(mine, plain)
+    assert backend.reports[0].fallback is None
+    assert any("halve" in name for name in backend.reports[0].estimated_ops)
+
+
+def test_inference_is_left_alone():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    with torch.no_grad():
+        assert torch.equal(torch.compile(model, backend=backend)(x), model(x))
+    assert backend.reports == []
+
+
+def test_results_that_are_no_scalars_have_gradients_too():
+    model, x = nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 32), nn.Tanh()), torch.randn(128, 32)
+    backend = remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST)
+    compiled = torch.compile(model, backend=backend)
+    x = x.requires_grad_()
+    (mine,) = torch.autograd.grad(compiled(x).cos().sum(), (x,))
+    (plain,) = torch.autograd.grad(model(x).cos().sum(), (x,))
+    assert torch.equal(mine, plain)
+
+
+def test_the_second_process_finds_the_plan(monkeypatch):
+    from remat_opt.torch import _plans
+
+    model, x = small()
+    train(model, x, strict=True)
+    torch._dynamo.reset()
+    monkeypatch.setattr(_plans, "solve", lambda *_, **__: pytest.fail("it was planned already"))
+    mine, plain, _ = train(model, x, strict=True)
+    assert equal(mine, plain)
+
+
+def test_reports_say_what_is_promised():
+    model, x = small()
+    _, _, backend = train(model, x, memory="70%")
+    (report,) = backend.reports
+    assert remat_opt.torch.reports() == [report]
+    assert report.external_bytes < report.promised_bytes < report.baseline_bytes
+    assert "promised" in str(report) and "same bits" in str(report)
+    assert pickle.loads(pickle.dumps(report)) == report

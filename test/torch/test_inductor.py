@@ -1,0 +1,139 @@
+"""Plans behind Inductor. Its compiler takes some ten seconds for each graph, so the models are tiny."""
+
+import pickle
+
+import models
+import pytest
+import remat_opt.torch
+import torch
+from remat_opt.torch import _backend, _partition, _versions
+from step import gradients, measure
+from test_backend import FAST, equal
+
+CLOSE = 1e-4
+
+
+def make():
+    torch.manual_seed(0)
+    return models.Chain(4), torch.randn(2048, 32)
+
+
+def close(mine, plain):
+    whole = torch.stack([one.norm() for one in plain.values()]).norm()
+    return all((mine[name] - one).norm() <= CLOSE * whole for name, one in plain.items())
+
+
+def train(memory="min", **keywords):
+    model, x = make()
+    backend = remat_opt.torch.backend(memory, "inductor", **(FAST | keywords))
+    mine = gradients(model, torch.compile(model, backend=backend), (x,))
+    return mine, gradients(model, model, (x,)), backend
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Stands for Inductor: graphs are run op by op, so that nothing is compiled."""
+    monkeypatch.setattr(_backend.Backend, "_compile", lambda self, *arguments: _backend._op_by_op(*arguments))
+
+
+def test_steps_take_what_is_promised():
+    step = measure("chain", "inductor", "60%", **FAST)
+    (report,) = step["reports"]
+    promised = report["promised_bytes"] - report["external_bytes"]
+    assert step["peak"] <= 1.05 * promised
+    assert step["error"] <= CLOSE
+    assert report["fallback"] is None
+    assert report["gradients"] in ("close", "same bits")
+
+
+def test_without_a_meter_the_tensors_are_counted():
+    mine, plain, backend = train(strict=True)
+    (report,) = backend.reports
+    assert close(mine, plain)
+    assert report.fallback is None
+    assert report.external_bytes < report.measured_bytes <= report.promised_bytes
+
+
+@pytest.mark.parametrize("has_hook", [True, False])
+def test_both_ways_into_inductor_lead_to_the_plan(has_hook, monkeypatch):
+    """2.9 and later take the partitioner from the configuration; before, it stands where `compile_fx` looks."""
+    if has_hook and not _versions.has_partitioner_hook():
+        pytest.skip("this version has no hook")
+    monkeypatch.setattr(_versions, "has_partitioner_hook", lambda: has_hook)
+    called = []
+    split = _partition.Partitioner._split
+    monkeypatch.setattr(
+        _partition.Partitioner, "_split", lambda self, *rest: (called.append(has_hook), split(self, *rest))[1]
+    )
+    with _versions.inductor_partitions_with(
+        _partition.Partitioner(_partition.Settings(remat_opt.torch._budget.parse("min")), "inductor")
+    ) as patches:
+        assert bool(patches) == has_hook
+    mine, plain, backend = train(check=False, strict=True)
+    assert called == [has_hook]
+    assert backend.reports[0].fallback is None
+    assert close(mine, plain)
+
+
+def test_a_peak_above_the_budget_is_planned_again(interpreted, monkeypatch):
+    peaks = iter([2_600_000, 2_500_000, 1_000_000])
+    monkeypatch.setattr(_backend, "peak_above", lambda run, device: next(peaks))
+    mine, plain, backend = train("70%")
+    (report,) = backend.reports
+    assert report.rounds == 3
+    assert report.measured_bytes <= report.promised_bytes
+    assert equal(mine, plain)
+
+
+def test_what_stays_above_the_budget_is_promised_as_measured(interpreted, monkeypatch):
+    monkeypatch.setattr(_backend, "peak_above", lambda run, device: 1 << 40)
+    _, _, backend = train("70%")
+    (report,) = backend.reports
+    assert report.promised_bytes == report.measured_bytes > 1 << 40
+    assert any("above" in note for note in report.notes)
+
+
+def test_wrong_gradients_are_found(interpreted, monkeypatch):
+    tag = _partition._tag
+
+    def wrong(graph, cut, saved):
+        next(node for node in graph.nodes if node.target is torch.ops.aten.tanh.default).target = torch.ops.aten.sin.default
+        tag(graph, cut, saved)
+
+    monkeypatch.setattr(_partition, "_tag", wrong)
+    mine, plain, backend = train()
+    assert equal(mine, plain)
+    assert backend.reports[0].gradients == "wrong"
+    assert "times the tolerance" in backend.reports[0].fallback
+
+
+def test_dropout_draws_what_inductor_draws_without_a_plan():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5), torch.nn.Tanh(), torch.nn.Linear(32, 1))
+    x = torch.randn(256, 32)
+    backend = remat_opt.torch.backend("min", **FAST)
+    planned = gradients(model, lambda x: torch.compile(model, backend=backend)(x).mean(), (x,))
+    torch._dynamo.reset()
+    plain = gradients(model, lambda x: torch.compile(model)(x).mean(), (x,))
+    assert backend.reports[0].fallback is None
+    assert backend.reports[0].gradients in ("close", "same bits")
+    assert close(planned, plain)
+
+
+def test_partitioners_are_told_apart_by_budget_and_options():
+    one, same, other = (remat_opt.torch.partitioner(memory) for memory in ("1GiB", 1 << 30, "2GiB"))
+    assert one.uuid() == same.uuid() != other.uuid()
+    assert one.uuid() != remat_opt.torch.partitioner("1GiB", time_limit=3).uuid()
+    assert pickle.loads(pickle.dumps(one)).uuid() == one.uuid()
+
+
+@pytest.mark.skipif(not _versions.has_partitioner_hook(), reason="this version has no hook")
+def test_the_partitioner_works_from_the_configuration():
+    model, x = make()
+    planned = remat_opt.torch.partitioner("min", time_limit=2)
+    with torch._inductor.config.patch(custom_partitioner_fn=planned):
+        with torch._functorch.config.patch(enable_autograd_cache=False):
+            mine = gradients(model, torch.compile(model), (x,))
+    assert close(mine, gradients(model, model, (x,)))
+    assert planned.last is not None
+    assert planned.last.fallback is None

@@ -1,0 +1,96 @@
+"""Measures whole steps and planned modules in a process whose heap is counted.
+
+    python test/torch/whole.py MODEL (step|checkpoint) MEMORY [OPTIMIZER]
+
+The peak is the worst of later steps, above parameters, state and inputs, and with that of forward and backward alone
+for `checkpoint`.
+"""
+
+import gc
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import models
+import step
+
+STEPS = 5
+
+
+def optimizer_of(name, parameters):
+    """An optimizer of PyTorch by a short name."""
+    import torch
+
+    if name == "sgd":
+        return torch.optim.SGD(parameters, 0.05, momentum=0.9, weight_decay=1e-3)
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name](parameters, 1e-3)
+
+
+def measure(model, kind, memory, optimizer="sgd", **keywords):
+    """Peaks of a model, `kind` `"eager"`, `"step"` or `"checkpoint"`: `peak`, `first_peak`, `promised` and `external`
+    in bytes, and `seconds` of processor time of the fastest step."""
+    order = {"model": model, "kind": kind, "memory": memory, "optimizer": optimizer, "keywords": keywords}
+    path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
+    env = os.environ | {"LD_PRELOAD": str(step.meter()), "PYTHONPATH": os.pathsep.join(path)}
+    command = [sys.executable, __file__, "--child", json.dumps(order)]
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise RuntimeError(f"{model}, {kind}, {memory}: {run.stderr[-2000:]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def child(order):
+    """Measures in this process."""
+    import torch
+    from remat_opt import torch as remat
+    from remat_opt.torch._measure_child import Heap
+
+    torch.set_num_threads(1)
+    model, args = models.make(order["model"])
+    heap, report = Heap(), None
+    if order["kind"] == "checkpoint":
+        planned = remat.checkpoint(model, args, order["memory"], **order["keywords"])
+
+        def run():
+            planned(*args).backward()
+
+    elif order["kind"] == "step":
+        optimizer = optimizer_of(order["optimizer"], model.parameters())
+        train = remat.TrainStep(model, args, order["memory"], optimizer=optimizer, **order["keywords"])
+
+        def run():
+            train(*args)
+
+    else:
+        optimizer = optimizer_of(order["optimizer"], model.parameters())
+
+        def run():
+            model(*args).backward()
+            optimizer.step()
+
+    peaks, times = [], []
+    for _ in range(STEPS):
+        model.zero_grad(set_to_none=True)
+        gc.collect()
+        before = heap.live()
+        heap.reset()
+        start = time.process_time()
+        run()
+        times.append(time.process_time() - start)
+        peaks.append(heap.peak() - before)
+    result = {"peak": max(peaks[1:]), "first_peak": peaks[0], "seconds": min(times[1:])}
+    if order["kind"] != "eager":
+        report = remat.checkpoint_report(planned) if order["kind"] == "checkpoint" else train.report
+        result |= {"promised": report.promised_bytes - report.external_bytes, "external": report.external_bytes}
+        result |= {"ops": report.ops, "recomputes": report.recomputes, "planning_seconds": report.seconds}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        child(json.loads(sys.argv[2]))
+    else:
+        print(json.dumps(measure(*sys.argv[1:]), indent=2))
