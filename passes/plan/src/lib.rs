@@ -50,6 +50,7 @@
 //! The *load* is the largest sum of bytes at one step. It is the peak where nothing moves by DMA, and no block is smaller.
 
 mod block;
+mod body;
 mod budget;
 mod certificate;
 mod deadline;
@@ -69,6 +70,7 @@ mod tiling;
 mod validate;
 
 pub use block::{Block, BlockPlacement, Bound, PlacedInterval, Resident};
+pub use body::BodyPlan;
 pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
 pub use deadline::Deadline;

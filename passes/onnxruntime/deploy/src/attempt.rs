@@ -105,6 +105,14 @@ impl Attempt {
         }
     }
 
+    /// What the model is predicted to take `without` a plan, where that is not what its own nodes are predicted to take.
+    pub(crate) fn beside(mut self, without: Option<Prediction>) -> Self {
+        if let Some(without) = without {
+            self.without_plan = OnceCell::from(without);
+        }
+        self
+    }
+
     /// A strategy with tiles. What the model is predicted to take without a plan and without tiles is `whole`.
     pub(crate) fn in_tiles(
         strategy: Strategy,

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::attempt::{Attempt, Tiles};
 use crate::baseline::simulated;
+use crate::bodies::BodyTask;
 use crate::clock::{Clock, LeftOut};
 use crate::error::{Rejected, Rejection};
 use crate::file::{Loader, Planned, Task};
@@ -19,7 +20,10 @@ use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
-use crate::{DeployError, DeployRequest, Deployment, Strategy};
+use crate::{DeployError, DeployRequest, Deployment, Prediction, Strategy};
+
+/// Share of the time for plans of subgraphs.
+const BODIES: f64 = 0.4;
 
 /// Another strategy is tried for a better file if there is time to measure the model so often.
 const LEFT_FOR_ANOTHER: u32 = 8;
@@ -191,6 +195,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let model = model.ordered_for(self.request.order.name());
             (model.with_baseline_peak(self.peak), portable)
         });
+        let mut whole = None;
+        let opened = match opened {
+            Ok((model, None)) if recipe.rewrites => self.with_bodies(model).map(|(model, before)| {
+                whole = before;
+                (model, None)
+            }),
+            opened => opened,
+        };
         let opened = match opened {
             Ok((model, None)) if recipe.tiles => {
                 match Tilings::of(self.request, &model, self.baseline.is_some(), self.clock) {
@@ -215,12 +227,15 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 let (solve, opening) = (self.request.solve, started.elapsed());
                 let mut attempt = match tiles {
                     Some(tiles) => {
-                        let whole = simulated(&model, self.request.order)?;
+                        let whole = match whole {
+                            Some(whole) => whole,
+                            None => simulated(&model, self.request.order)?,
+                        };
                         self.lays_out |= tiles.portable.is_some();
                         self.opened = Some(model);
                         Attempt::in_tiles(strategy, tiles, solve, whole, opening)
                     }
-                    None => Attempt::new(strategy, model, solve, opening),
+                    None => Attempt::new(strategy, model, solve, opening).beside(whole),
                 };
                 if portable.is_some() {
                     self.lays_out = true;
@@ -234,6 +249,31 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 Ok(State::Open)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// The model with plans for its subgraphs where it has to take less: those of the plan that is given. Beside it, what it is predicted to take
+    /// without any.
+    fn with_bodies(&self, model: remat::Model) -> Result<(remat::Model, Option<Prediction>), DeployError> {
+        let request = self.request;
+        let task = BodyTask {
+            load: request.load,
+            order: request.order,
+            solve: request.solve,
+        };
+        let given = request.plan.and_then(|plan| plan.setup.as_ref());
+        let planned = match (request.plan, given.filter(|setup| !setup.bodies.is_empty())) {
+            _ if !model.bodies().is_empty() => None,
+            (_, Some(setup)) => Some(task.apply(&model, setup.bodies.clone())?),
+            (Some(_), None) => None,
+            (None, None) => {
+                self.clock.begins(Activity::Plan, "subgraphs");
+                task.plan(&model, &self.clock.search(self.clock.left(), BODIES))?
+            }
+        };
+        match planned {
+            Some(planned) => Ok((planned, Some(simulated(&model, request.order)?))),
+            None => Ok((model, None)),
         }
     }
 

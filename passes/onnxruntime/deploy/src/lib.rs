@@ -55,6 +55,7 @@ mod arena_off;
 mod arena_plan;
 mod attempt;
 mod baseline;
+mod bodies;
 mod carry;
 mod clock;
 mod deploy;

@@ -7,13 +7,14 @@ use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
-use remat_plan::Tiling;
+use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
+use crate::given::with_bodies_of;
 use crate::lasting::make_lasting;
 use crate::layout::Portable;
 use crate::measure::Bench;
@@ -53,7 +54,7 @@ pub(crate) fn open(
     }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, with the stretches of `tiling` tile by tile, and laid out if the plan for
+/// The model at `input` after the runtime fused its nodes within `limits`, with subgraphs and tiles as `plan` has them, and laid out if the plan for
 /// it was made `by` a deployment that did, as a deployment plans on it.
 ///
 /// # Errors
@@ -63,15 +64,16 @@ pub(crate) fn open_fused(
     input: &Path,
     load: &LoadOptions,
     by: &str,
-    tiling: Option<&Tiling>,
+    plan: &PlanFile,
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let runner = host.runner(limits);
     let (path, runtime) = (fuse(&runner, input, input, scratch.path())?, Some((host, limits)));
     let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, runtime);
     let name = runtime_name(host);
+    let tiling = plan.setup.as_ref().and_then(|setup| setup.tiling.as_ref());
     if !is_laid_out(by) {
-        let model = open(&path)?.fused_by(name);
+        let model = with_bodies_of(open(&path)?.fused_by(name), &carried(input, &path, load.clone())?, plan)?;
         return Ok(match tiling {
             Some(tiling) => model.tiled(tiling, load)?,
             None => model,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use remat_files::shown;
 use remat_plan::PlanFileError;
 use remat_schedule::{FormatError, WriteError};
 use remat_verify::Rejection;
@@ -54,6 +55,14 @@ pub enum PlanError {
     Pages {
         /// Its steps that move something.
         moves: usize,
+    },
+    /// A part of the plan is for a subgraph that the model does not have.
+    #[error("the plan has one for subgraph `{body}` of node `{node}`, and the model has no such subgraph", node = shown(.node), body = shown(.body))]
+    NoBody {
+        /// The node.
+        node: String,
+        /// The attribute that should hold the subgraph.
+        body: String,
     },
 }
 

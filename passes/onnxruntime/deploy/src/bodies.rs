@@ -1,0 +1,366 @@
+//! Subgraphs of If, Loop and Scan, each a problem of its own within what its place leaves.
+//!
+//! A subgraph is opened as a model, planned by the solver that plans the model around it, checked, rewritten and written like that, and goes back
+//! into its node. The result is a model like any other, whose nodes take less: everything after it works as on the model as it came.
+//!
+//! First every subgraph is planned for the lowest peak, those inside it before it. The plan around them says what their places leave: what fits as it
+//! came stays so, for all others the plan of least time is sought that fits.
+
+use std::collections::HashMap;
+
+use remat::verify::StepTrace;
+use remat::{BodyCost, LoadOptions, Model, PlanError, Solution, SolveRequest};
+use remat_ir::{Op, OpId};
+use remat_onnx::{ImportOptions, OnnxModel};
+use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes};
+use remat_plan::{BodyPlan, BudgetSpec, Step};
+use remat_solve::SolveControl;
+
+use crate::DeployError;
+use crate::baseline::simulated;
+use crate::simulate::bytes_by_body;
+
+/// Subgraphs that take less than this share of the model's peak, as a divisor, stay as they are.
+const LITTLE: u64 = 50;
+
+/// What a node must take less with plans, in thousandths, for them to be worth it.
+const GAIN_PERMILLE: u64 = 980;
+
+/// Share of the budget, as a divisor, that the runtime's own tables may take beside a plan.
+const TABLES: u64 = 50;
+
+/// Share of the time for the lowest peaks of all subgraphs, and for the plan around them.
+const LOWEST: f64 = 0.5;
+const AROUND: f64 = 0.5;
+
+/// How often a plan is sought for what a place leaves: what is written may take a little more than its plan.
+const SEARCHES: usize = 3;
+
+/// How subgraphs are read, planned and written.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyTask<'t> {
+    pub(crate) load: &'t LoadOptions,
+    pub(crate) order: OrderHint,
+    pub(crate) solve: &'t SolveRequest,
+}
+
+/// A subgraph that takes much as it is.
+struct Site {
+    op: OpId,
+    place: usize,
+    node: String,
+    body: String,
+    /// Bytes that the node takes for it.
+    bytes: u64,
+}
+
+impl Site {
+    fn is_of(&self, plan: &BodyPlan) -> bool {
+        (&self.node, &self.body) == (&plan.node, &plan.body)
+    }
+
+    /// The plan of the subgraph; what the node takes with it is not known yet.
+    fn plan(&self, inner: &Model, solution: &Solution) -> BodyPlan {
+        BodyPlan {
+            node: self.node.clone(),
+            body: self.body.clone(),
+            bytes_before: self.bytes,
+            bytes: self.bytes,
+            plan: solution.plan_file(inner),
+        }
+    }
+}
+
+impl BodyTask<'_> {
+    /// The model with plans for those of its subgraphs that have to take less for what is asked; `None` where it stays as it is.
+    ///
+    /// # Errors
+    /// If what was planned cannot be applied, which would be a bug.
+    pub(crate) fn plan(&self, model: &Model, control: &SolveControl<'_>) -> Result<Option<Model>, DeployError> {
+        if self.solve.budget == BudgetSpec::None || !model.bodies().is_empty() || !model.is_for_runtime() {
+            return Ok(None);
+        }
+        let onnx = onnx_of(model)?;
+        let sites = self.sites(model, onnx)?;
+        let asked = SolveRequest {
+            budget: match self.solve.budget {
+                BudgetSpec::Auto => BudgetSpec::Auto,
+                _ => BudgetSpec::Min,
+            },
+            ..self.solve.clone()
+        };
+        let mut lowest = Vec::new();
+        for (place, site) in sites.iter().enumerate() {
+            let control = control.share_of_time(LOWEST / (sites.len() - place) as f64);
+            match self.lowest(onnx, site, &asked, &control) {
+                Ok(plan) => lowest.extend(plan),
+                // It stays as it is.
+                Err(why) => tracing::info!(node = site.node, body = site.body, "a subgraph was not planned: {why}"),
+            }
+        }
+        if lowest.is_empty() {
+            return Ok(None);
+        }
+        let lowered = self.apply(model, lowest)?;
+        match self.that_gain(model, lowered)? {
+            Some(lowered) => self.fit(model, lowered, &sites, control),
+            None => Ok(None),
+        }
+    }
+
+    /// The subgraphs that take much.
+    fn sites(&self, model: &Model, onnx: &OnnxModel) -> Result<Vec<Site>, DeployError> {
+        let graph = onnx.graph();
+        if graph.ops.iter().all(|op| op.bodies.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let bytes = bytes_by_body(onnx, self.order)?;
+        let least = model.baseline_peak().bytes / LITTLE;
+        let mut sites = Vec::new();
+        for (op, entry) in graph.ops.iter_enumerated() {
+            let known = bytes.get(&entry.name).filter(|known| known.len() == entry.bodies.len());
+            for (place, (body, &bytes)) in entry.bodies.iter().zip(known.into_iter().flatten()).enumerate() {
+                if bytes > least {
+                    sites.push(Site {
+                        op,
+                        place,
+                        node: entry.name.clone(),
+                        body: body.name.clone(),
+                        bytes,
+                    });
+                }
+            }
+        }
+        Ok(sites)
+    }
+
+    /// The plan of a subgraph for `asked`, with plans of its own subgraphs; `None` where it takes no less than without.
+    fn lowest(
+        &self,
+        onnx: &OnnxModel,
+        site: &Site,
+        asked: &SolveRequest,
+        control: &SolveControl<'_>,
+    ) -> Result<Option<BodyPlan>, DeployError> {
+        let (inner, solution) = self.solved(onnx, site, asked, control)?;
+        let is_lower = solution.replay.peak < inner.baseline().peak || !inner.bodies().is_empty();
+        Ok(is_lower.then(|| site.plan(&inner, &solution)))
+    }
+
+    /// A subgraph as a model, with plans of its own subgraphs, and its plan.
+    fn solved(
+        &self,
+        onnx: &OnnxModel,
+        site: &Site,
+        asked: &SolveRequest,
+        control: &SolveControl<'_>,
+    ) -> Result<(Model, Solution), DeployError> {
+        let inner = Model::of_body(onnx, site.op, site.place, self.load)?;
+        let task = BodyTask { solve: asked, ..*self };
+        let inner = task.plan(&inner, &control.share_of_time(LOWEST))?.unwrap_or(inner);
+        let solution = remat::solve(&inner, asked, control)?;
+        Ok((inner, solution))
+    }
+
+    /// `lowered` without plans of nodes that take no less with them than in `model`; `None` where no plan is left.
+    fn that_gain(&self, model: &Model, lowered: Model) -> Result<Option<Model>, DeployError> {
+        let bytes = |model: &Model| Ok::<_, DeployError>(most(&bytes_by_body(onnx_of(model)?, self.order)?));
+        let (before, after) = (bytes(model)?, bytes(&lowered)?);
+        let of = |bytes: &HashMap<String, u64>, node: &str| bytes.get(node).copied().unwrap_or(0);
+        let gains = |plan: &&BodyPlan| of(&after, &plan.node) < of(&before, &plan.node) / 1_000 * GAIN_PERMILLE;
+        let good: Vec<BodyPlan> = lowered.bodies().iter().filter(gains).cloned().collect();
+        match good.len() {
+            0 => Ok(None),
+            all if all == lowered.bodies().len() => Ok(Some(lowered)),
+            _ => self.apply(model, good).map(Some),
+        }
+    }
+
+    /// The model with plans of least time within what the places leave in a plan around those of `lowered`; `None` where all subgraphs fit as
+    /// they came.
+    fn fit(
+        &self,
+        model: &Model,
+        lowered: Model,
+        sites: &[Site],
+        control: &SolveControl<'_>,
+    ) -> Result<Option<Model>, DeployError> {
+        let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
+        let simulated = simulated(model, self.order)?.peak_bytes;
+        let beside = simulated.saturating_sub(model.baseline().peak);
+        let within = budget.map(|budget| budget.saturating_sub(beside.min(budget / TABLES)));
+        let asked = SolveRequest {
+            budget: within.map_or(self.solve.budget, BudgetSpec::Bytes),
+            ..self.solve.clone()
+        };
+        let Ok(around) = remat::solve(&lowered, &asked, &control.share_of_time(AROUND)) else {
+            // Why not is told where the model is planned.
+            return Ok(Some(lowered));
+        };
+        let budget = within.unwrap_or(around.replay.peak);
+        let count = lowered.bodies().len();
+        let mut plans = Vec::new();
+        for (place, plan) in lowered.bodies().iter().enumerate() {
+            let Some(site) = sites.iter().find(|site| site.is_of(plan)) else {
+                continue;
+            };
+            let left = budget.saturating_sub(live_around(&around, &plan.node));
+            if site.bytes > left {
+                let control = control.share_of_time(1.0 / (count - place) as f64);
+                plans.push(self.within(model, site, plan, left, &control)?);
+            }
+        }
+        if plans.is_empty() {
+            return Ok(None);
+        }
+        self.apply(model, plans).map(Some)
+    }
+
+    /// A plan of less time than the `lowest` one with which the node takes no more than `left` bytes; else that one.
+    fn within(
+        &self,
+        model: &Model,
+        site: &Site,
+        lowest: &BodyPlan,
+        left: u64,
+        control: &SolveControl<'_>,
+    ) -> Result<BodyPlan, DeployError> {
+        // What the node takes beside the plan of its subgraph: what is carried, and tables.
+        let beside = lowest.bytes.saturating_sub(lowest.plan.peak_bytes);
+        let mut budget = left.saturating_sub(beside);
+        for search in 0..SEARCHES {
+            let asked = SolveRequest {
+                budget: BudgetSpec::Bytes(budget),
+                max_overhead: None,
+                ..self.solve.clone()
+            };
+            let control = control.share_of_time(1.0 / (SEARCHES - search) as f64);
+            let Ok((inner, solution)) = self.solved(onnx_of(model)?, site, &asked, &control) else {
+                break;
+            };
+            if solution.replay.duration >= lowest.plan.duration {
+                break;
+            }
+            let applied = self.apply(model, vec![site.plan(&inner, &solution)])?;
+            let Some(plan) = applied.bodies().first() else { break };
+            if plan.bytes <= left {
+                return Ok(plan.clone());
+            }
+            budget = budget.saturating_sub(plan.bytes - left);
+        }
+        Ok(lowest.clone())
+    }
+
+    /// The model with subgraphs as `plans` have them, each of which the checker replays first. What nodes take is simulated on the
+    /// subgraphs as they are written.
+    ///
+    /// # Errors
+    /// [`PlanError`] for a plan that is wrong, or for no subgraph of the model.
+    pub(crate) fn apply(&self, model: &Model, plans: Vec<BodyPlan>) -> Result<Model, DeployError> {
+        let before = onnx_of(model)?;
+        let options = model.import_options();
+        let mut written: Option<(OnnxModel, HashMap<String, Vec<u64>>)> = None;
+        let mut done = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let current = written.as_ref().map_or(before, |(onnx, _)| onnx);
+            let (op, place) = found(current, &plan)?;
+            let inner = Model::of_body(current, op, place, self.load)?;
+            let nested = plan.plan.setup.as_ref().map(|setup| setup.bodies.clone());
+            let inner = match nested.filter(|nested| !nested.is_empty()) {
+                Some(nested) => self.apply(&inner, nested)?,
+                None => inner,
+            };
+            let solution = remat::check_plan(&inner, &plan.plan)?;
+            let (onnx, bytes) = self.written(current, (op, place), &inner, &solution, &options)?;
+            let of_body = bytes.get(&plan.node).and_then(|bytes| bytes.get(place)).copied();
+            done.push(BodyPlan {
+                bytes: of_body.unwrap_or(plan.bytes_before),
+                ..plan
+            });
+            written = Some((onnx, bytes));
+        }
+        let (onnx, bytes) = written.ok_or(DeployError::NoRuntime)?;
+        let bytes = most(&bytes);
+        let cost = |plan: &BodyPlan| BodyCost {
+            node: plan.node.clone(),
+            bytes: bytes.get(&plan.node).copied().unwrap_or(0),
+        };
+        let costs: Vec<BodyCost> = done.iter().map(cost).collect();
+        Ok(model.with_bodies(onnx, done, &costs, self.load)?)
+    }
+
+    /// `onnx` with a subgraph as `solution` has it, in the form with which its node takes least, and what all nodes take then.
+    fn written(
+        &self,
+        onnx: &OnnxModel,
+        (op, place): (OpId, usize),
+        inner: &Model,
+        solution: &Solution,
+        options: &ImportOptions,
+    ) -> Result<(OnnxModel, HashMap<String, Vec<u64>>), DeployError> {
+        let graph = remat::rewrite(inner, solution)?.ok_or(DeployError::NoRuntime)?;
+        let name = &onnx.graph().ops[op].name;
+        let mut best: Option<(u64, OnnxModel, HashMap<String, Vec<u64>>)> = None;
+        for shapes in [Shapes::Static, Shapes::StaticInPlace, Shapes::Dynamic] {
+            let lowering = LoweringOptions {
+                order: self.order,
+                shapes,
+                reserve: 0,
+            };
+            let lowered = remat_onnxruntime_lower::lower(onnx_of(inner)?, &graph, &lowering, &Layout::default())?;
+            let tried = onnx.with_body(op, place, lowered.proto.graph.get_or_default(), options)?;
+            let bytes = bytes_by_body(&tried, self.order)?;
+            let taken = bytes.get(name).and_then(|bytes| bytes.get(place)).copied();
+            tracing::debug!(
+                node = name,
+                ?shapes,
+                taken,
+                plan = solution.replay.peak,
+                "a subgraph was written"
+            );
+            let taken = taken.unwrap_or(u64::MAX);
+            if best.as_ref().is_none_or(|(least, ..)| taken < *least) {
+                best = Some((taken, tried, bytes));
+            }
+        }
+        let (_, onnx, bytes) = best.ok_or(DeployError::NoRuntime)?;
+        Ok((onnx, bytes))
+    }
+}
+
+fn onnx_of(model: &Model) -> Result<&OnnxModel, DeployError> {
+    model.onnx().ok_or(DeployError::NoRuntime)
+}
+
+/// What each node takes, whichever subgraph runs.
+fn most(bytes: &HashMap<String, Vec<u64>>) -> HashMap<String, u64> {
+    let most = |of_bodies: &Vec<u64>| of_bodies.iter().copied().max().unwrap_or(0);
+    bytes.iter().map(|(node, bytes)| (node.clone(), most(bytes))).collect()
+}
+
+/// The subgraph that a plan is for.
+fn found(onnx: &OnnxModel, plan: &BodyPlan) -> Result<(OpId, usize), DeployError> {
+    let mut ops = onnx
+        .graph()
+        .ops
+        .iter_enumerated()
+        .filter(|(_, op)| op.name == plan.node);
+    let place = |(id, op): (OpId, &Op)| Some((id, op.bodies.iter().position(|body| body.name == plan.body)?));
+    ops.find_map(place).ok_or_else(|| {
+        let (node, body) = (plan.node.clone(), plan.body.clone());
+        remat::Error::from(PlanError::NoBody { node, body }).into()
+    })
+}
+
+/// Bytes that count beside the workspace of a node while it runs.
+fn live_around(around: &Solution, node: &str) -> u64 {
+    let problem = &around.problem;
+    let of_step = |(step, trace): (&Step, &StepTrace)| match *step {
+        Step::Compute(op) | Step::Recompute(op) if problem.ops[op].name == node => {
+            Some(trace.during.saturating_sub(problem.ops[op].workspace))
+        }
+        _ => None,
+    };
+    let steps = around.plan.steps.iter().zip(&around.replay.trace);
+    steps.filter_map(of_step).max().unwrap_or(0)
+}
