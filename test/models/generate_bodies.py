@@ -111,6 +111,15 @@ def loop():
     )
 
 
+def is_small(name):
+    """Whether the squares of `x` are small on average, as those of made-up inputs are: data decides."""
+    return [
+        helper.make_node("Mul", ["x", "x"], ["squares"], name="squares"),
+        helper.make_node("ReduceMean", ["squares"], ["size"], name="size", keepdims=0),
+        helper.make_node("Less", ["size", "limit"], [name], name=name),
+    ]
+
+
 def conditional():
     """Branches of eight and of three layers."""
     node = helper.make_node(
@@ -121,8 +130,8 @@ def conditional():
         then_branch=branch("t.", 8, "deep"),
         else_branch=branch("e.", 3, "shallow"),
     )
-    taken = [*inputs(), tensor("is_deep", element=TensorProto.BOOL)]
-    return model("conditional", [node], taken, [tensor("trained", WIDTH, WIDTH), tensor("loss")])
+    outputs = [tensor("trained", WIDTH, WIDTH), tensor("loss")]
+    return model("conditional", [*is_small("is_deep"), node], inputs(), outputs, [constant("limit", 100)])
 
 
 def scan():
@@ -160,6 +169,7 @@ def nested():
         [tensor("e.w", WIDTH, WIDTH), tensor("e.all", 2)],
     )
     nodes = [
+        *is_small("trains"),
         helper.make_node("Sigmoid", ["x"], ["early"], name="early"),
         helper.make_node("If", ["trains"], ["trained", "losses"], name="if", then_branch=then, else_branch=other),
         helper.make_node("MatMul", ["early", "trained"], ["late"], name="late"),
@@ -168,9 +178,9 @@ def nested():
     return model(
         "nested",
         nodes,
-        [*inputs(), tensor("trains", element=TensorProto.BOOL)],
+        inputs(),
         [tensor("trained", WIDTH, WIDTH), tensor("losses", 2), tensor("mean")],
-        [constant("count", 2, np.int64), constant("two", [2], np.int64)],
+        [constant("limit", 100), constant("count", 2, np.int64), constant("two", [2], np.int64)],
     )
 
 

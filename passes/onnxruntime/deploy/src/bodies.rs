@@ -8,9 +8,9 @@
 
 use std::collections::HashMap;
 
-use remat::verify::StepTrace;
+use remat::verify::{StepTrace, check_body_bytes};
 use remat::{BodyCost, LoadOptions, Model, PlanError, Solution, SolveRequest};
-use remat_ir::{Op, OpId};
+use remat_ir::{Graph, Op, OpId, TensorId};
 use remat_onnx::{ImportOptions, OnnxModel};
 use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes};
 use remat_plan::{BodyPlan, BudgetSpec, Step};
@@ -36,12 +36,37 @@ const AROUND: f64 = 0.5;
 /// How often a plan is sought for what a place leaves: what is written may take a little more than its plan.
 const SEARCHES: usize = 3;
 
+/// An ONNX model with plans for those of its subgraphs that have to take less for what is asked, for files that are made for `order`; the model itself
+/// where it stays as it is.
+///
+/// # Errors
+/// If what was planned cannot be applied, which would be a bug.
+pub fn with_planned_bodies(
+    model: Model,
+    load: &LoadOptions,
+    order: OrderHint,
+    solve: &SolveRequest,
+    control: &SolveControl<'_>,
+) -> Result<Model, DeployError> {
+    let task = BodyTask { load, order, solve };
+    Ok(task.plan(&model, control)?.unwrap_or(model))
+}
+
 /// How subgraphs are read, planned and written.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyTask<'t> {
     pub(crate) load: &'t LoadOptions,
     pub(crate) order: OrderHint,
     pub(crate) solve: &'t SolveRequest,
+}
+
+/// What plans say that nodes take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Claims {
+    /// Nothing yet.
+    Open,
+    /// What has to be found.
+    Checked,
 }
 
 /// A subgraph that takes much as it is.
@@ -80,6 +105,9 @@ impl BodyTask<'_> {
         if self.solve.budget == BudgetSpec::None || !model.bodies().is_empty() || !model.is_for_runtime() {
             return Ok(None);
         }
+        let mut control = *control;
+        // What is told of plans is about the model.
+        control.observer = None;
         let onnx = onnx_of(model)?;
         let sites = self.sites(model, onnx)?;
         let asked = SolveRequest {
@@ -101,9 +129,9 @@ impl BodyTask<'_> {
         if lowest.is_empty() {
             return Ok(None);
         }
-        let lowered = self.apply(model, lowest)?;
+        let lowered = self.applied(model, lowest, Claims::Open)?;
         match self.that_gain(model, lowered)? {
-            Some(lowered) => self.fit(model, lowered, &sites, control),
+            Some(lowered) => self.fit(model, lowered, &sites, &control),
             None => Ok(None),
         }
     }
@@ -172,7 +200,7 @@ impl BodyTask<'_> {
         match good.len() {
             0 => Ok(None),
             all if all == lowered.bodies().len() => Ok(Some(lowered)),
-            _ => self.apply(model, good).map(Some),
+            _ => self.applied(model, good, Claims::Open).map(Some),
         }
     }
 
@@ -213,7 +241,7 @@ impl BodyTask<'_> {
         if plans.is_empty() {
             return Ok(None);
         }
-        self.apply(model, plans).map(Some)
+        self.applied(model, plans, Claims::Open).map(Some)
     }
 
     /// A plan of less time than the `lowest` one with which the node takes no more than `left` bytes; else that one.
@@ -241,7 +269,7 @@ impl BodyTask<'_> {
             if solution.replay.duration >= lowest.plan.duration {
                 break;
             }
-            let applied = self.apply(model, vec![site.plan(&inner, &solution)])?;
+            let applied = self.applied(model, vec![site.plan(&inner, &solution)], Claims::Open)?;
             let Some(plan) = applied.bodies().first() else { break };
             if plan.bytes <= left {
                 return Ok(plan.clone());
@@ -257,6 +285,11 @@ impl BodyTask<'_> {
     /// # Errors
     /// [`PlanError`] for a plan that is wrong, or for no subgraph of the model.
     pub(crate) fn apply(&self, model: &Model, plans: Vec<BodyPlan>) -> Result<Model, DeployError> {
+        self.applied(model, plans, Claims::Checked)
+    }
+
+    /// The same; what nodes take is compared with what the plans say, or put into them.
+    fn applied(&self, model: &Model, plans: Vec<BodyPlan>, claims: Claims) -> Result<Model, DeployError> {
         let before = onnx_of(model)?;
         let options = model.import_options();
         let mut written: Option<(OnnxModel, HashMap<String, Vec<u64>>)> = None;
@@ -267,16 +300,29 @@ impl BodyTask<'_> {
             let inner = Model::of_body(current, op, place, self.load)?;
             let nested = plan.plan.setup.as_ref().map(|setup| setup.bodies.clone());
             let inner = match nested.filter(|nested| !nested.is_empty()) {
-                Some(nested) => self.apply(&inner, nested)?,
+                Some(nested) => self.applied(&inner, nested, claims).map_err(|error| match error {
+                    DeployError::Pipeline(remat::Error::Plan(error)) => refused(&plan, error),
+                    other => other,
+                })?,
                 None => inner,
             };
-            let solution = remat::check_plan(&inner, &plan.plan)?;
-            let (onnx, bytes) = self.written(current, (op, place), &inner, &solution, &options)?;
-            let of_body = bytes.get(&plan.node).and_then(|bytes| bytes.get(place)).copied();
-            done.push(BodyPlan {
-                bytes: of_body.unwrap_or(plan.bytes_before),
-                ..plan
+            let solution = match remat::check_plan(&inner, &plan.plan) {
+                Err(remat::Error::Plan(error)) => return Err(refused(&plan, error)),
+                other => other?,
+            };
+            let least = solution.replay.peak.saturating_sub(result_bytes(current.graph(), op));
+            let (onnx, mut bytes) = self.written(current, (op, place), &inner, &solution, &options)?;
+            let of_body = bytes.get_mut(&plan.node).and_then(|bytes| bytes.get_mut(place));
+            // No less than the checker says, whatever is simulated.
+            let found = of_body.map_or(plan.bytes_before, |bytes| {
+                *bytes = least.max(*bytes);
+                *bytes
             });
+            if claims == Claims::Checked {
+                check_body_bytes(plan.bytes, found)
+                    .map_err(|rejection| refused(&plan, PlanError::Rejected(rejection)))?;
+            }
+            done.push(BodyPlan { bytes: found, ..plan });
             written = Some((onnx, bytes));
         }
         let (onnx, bytes) = written.ok_or(DeployError::NoRuntime)?;
@@ -332,6 +378,16 @@ fn onnx_of(model: &Model) -> Result<&OnnxModel, DeployError> {
     model.onnx().ok_or(DeployError::NoRuntime)
 }
 
+fn refused(plan: &BodyPlan, error: PlanError) -> DeployError {
+    remat::Error::from(error.in_body(&plan.node, &plan.body)).into()
+}
+
+/// Bytes of an op's results, which count beside its workspace: subgraphs hand theirs over.
+fn result_bytes(graph: &Graph, op: OpId) -> u64 {
+    let bytes = |result: TensorId| graph.tensors[result].ty.bytes().ok().flatten().unwrap_or(0);
+    graph.ops[op].results().map(bytes).fold(0, u64::saturating_add)
+}
+
 /// What each node takes, whichever subgraph runs.
 fn most(bytes: &HashMap<String, Vec<u64>>) -> HashMap<String, u64> {
     let most = |of_bodies: &Vec<u64>| of_bodies.iter().copied().max().unwrap_or(0);
@@ -364,3 +420,7 @@ fn live_around(around: &Solution, node: &str) -> u64 {
     let steps = around.plan.steps.iter().zip(&around.replay.trace);
     steps.filter_map(of_step).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "bodies_tests.rs"]
+mod tests;

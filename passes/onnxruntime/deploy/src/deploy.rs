@@ -75,6 +75,10 @@ struct Machine<'c, 'a, S> {
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
+    /// What a model whose subgraphs have plans is predicted to take without any: as it came, and as the runtime fused it.
+    without_bodies: [Option<Prediction>; 2],
+    /// Whether subgraphs stay as they are, because a file had other bits.
+    leaves_bodies: bool,
 }
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
@@ -140,6 +144,8 @@ pub fn deploy(
         in_tiles: None,
         opened,
         lays_out: false,
+        without_bodies: [None, None],
+        leaves_bodies: false,
     };
     let mut state = State::Open;
     loop {
@@ -176,7 +182,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let started = Instant::now();
         let bench = self.bench.as_ref();
         let mut tiles = None;
-        let opened = match self.opened.take().filter(|opened| opened.is_fused() == recipe.fuses) {
+        let is_left = |opened: &remat::Model| !self.leaves_bodies || opened.bodies().is_empty();
+        let is_same = |opened: &remat::Model| opened.is_fused() == recipe.fuses && is_left(opened);
+        let opened = match self.opened.take().filter(is_same) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
         };
@@ -195,13 +203,13 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let model = model.ordered_for(self.request.order.name());
             (model.with_baseline_peak(self.peak), portable)
         });
-        let mut whole = None;
         let opened = match opened {
-            Ok((model, None)) if recipe.rewrites => self.with_bodies(model).map(|(model, before)| {
-                whole = before;
-                (model, None)
-            }),
+            Ok((model, None)) if recipe.rewrites => self.with_bodies(model).map(|model| (model, None)),
             opened => opened,
+        };
+        let whole = match &opened {
+            Ok((model, _)) if !model.bodies().is_empty() => self.without_bodies[usize::from(recipe.fuses)].clone(),
+            _ => None,
         };
         let opened = match opened {
             Ok((model, None)) if recipe.tiles => {
@@ -252,29 +260,31 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
     }
 
-    /// The model with plans for its subgraphs where it has to take less: those of the plan that is given. Beside it, what it is predicted to take
-    /// without any.
-    fn with_bodies(&self, model: remat::Model) -> Result<(remat::Model, Option<Prediction>), DeployError> {
+    /// The model with plans for its subgraphs where it has to take less: those of the plan that is given.
+    fn with_bodies(&mut self, model: remat::Model) -> Result<remat::Model, DeployError> {
         let request = self.request;
+        if self.leaves_bodies || !model.bodies().is_empty() {
+            return Ok(model);
+        }
         let task = BodyTask {
             load: request.load,
             order: request.order,
             solve: request.solve,
         };
-        let given = request.plan.and_then(|plan| plan.setup.as_ref());
-        let planned = match (request.plan, given.filter(|setup| !setup.bodies.is_empty())) {
-            _ if !model.bodies().is_empty() => None,
-            (_, Some(setup)) => Some(task.apply(&model, setup.bodies.clone())?),
-            (Some(_), None) => None,
-            (None, None) => {
+        let planned = match request.plan {
+            Some(plan) => {
+                let given = plan.setup.as_ref().map(|setup| setup.bodies.clone());
+                let given = given.filter(|bodies| !bodies.is_empty());
+                given.map(|bodies| task.apply(&model, bodies)).transpose()?
+            }
+            None => {
                 self.clock.begins(Activity::Plan, "subgraphs");
                 task.plan(&model, &self.clock.search(self.clock.left(), BODIES))?
             }
         };
-        match planned {
-            Some(planned) => Ok((planned, Some(simulated(&model, request.order)?))),
-            None => Ok((model, None)),
-        }
+        let Some(planned) = planned else { return Ok(model) };
+        self.without_bodies[usize::from(model.is_fused())] = Some(simulated(&model, request.order)?);
+        Ok(planned)
     }
 
     /// What it means that no strategy is left: the file that is closest to the budget is the result, else why there is none.
@@ -644,6 +654,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return State::Done(attempt, planned, Some(check));
         }
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
+        self.leaves_bodies |= matches!(reason, Rejection::OutputDiffers { .. })
+            && !attempt.model.bodies().is_empty()
+            && self.request.plan.is_none();
         self.rejected.push(Rejected { strategy, reason });
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {
             return settled(attempt, planned, check);

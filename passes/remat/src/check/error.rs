@@ -64,15 +64,36 @@ pub enum PlanError {
         /// The attribute that should hold the subgraph.
         body: String,
     },
+    /// The plan of a subgraph is refused.
+    #[error("in the plan of subgraph `{body}` of node `{node}`: {error}", node = shown(.node), body = shown(.body))]
+    InBody {
+        /// The node.
+        node: String,
+        /// The attribute that holds the subgraph.
+        body: String,
+        /// Why.
+        error: Box<PlanError>,
+    },
 }
 
 impl PlanError {
+    /// The error of the plan around, whose part for subgraph `body` of `node` has this one.
+    #[must_use]
+    pub fn in_body(self, node: &str, body: &str) -> Self {
+        Self::InBody {
+            node: node.to_owned(),
+            body: body.to_owned(),
+            error: Box::new(self),
+        }
+    }
+
     /// The rules that the plan breaks.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::OtherModel { rejection, .. } => Some(rejection),
+            Self::InBody { error, .. } => error.rejection(),
             _ => None,
         }
     }
