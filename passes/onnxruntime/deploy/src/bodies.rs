@@ -110,6 +110,9 @@ impl BodyTask<'_> {
         control.observer = None;
         let onnx = onnx_of(model)?;
         let sites = self.sites(model, onnx)?;
+        if sites.is_empty() || self.fits(model)? {
+            return Ok(None);
+        }
         let asked = SolveRequest {
             budget: match self.solve.budget {
                 BudgetSpec::Auto => BudgetSpec::Auto,
@@ -134,6 +137,15 @@ impl BodyTask<'_> {
             Some(lowered) => self.fit(model, lowered, &sites, &control),
             None => Ok(None),
         }
+    }
+
+    /// Whether the model keeps the budget as it is.
+    fn fits(&self, model: &Model) -> Result<bool, DeployError> {
+        let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
+        Ok(match budget {
+            Some(budget) => simulated(model, self.order)?.peak_bytes <= budget,
+            None => false,
+        })
     }
 
     /// The subgraphs that take much.
@@ -384,7 +396,7 @@ fn refused(plan: &BodyPlan, error: PlanError) -> DeployError {
 
 /// Bytes of an op's results, which count beside its workspace: subgraphs hand theirs over.
 fn result_bytes(graph: &Graph, op: OpId) -> u64 {
-    let bytes = |result: TensorId| graph.tensors[result].ty.bytes().ok().flatten().unwrap_or(0);
+    let bytes = |result: TensorId| graph.storages[graph.tensors[result].storage].bytes.unwrap_or(0);
     graph.ops[op].results().map(bytes).fold(0, u64::saturating_add)
 }
 

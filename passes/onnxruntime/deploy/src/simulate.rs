@@ -148,6 +148,15 @@ pub(crate) fn bytes_by_body(model: &OnnxModel, order: OrderHint) -> Result<HashM
     let seen = OnnxModel::from_proto(model.proto().clone(), &looked_at())?;
     let mut program = program(seen.graph(), &HashMap::new());
     state_the_truth(&mut program, model.graph(), &Lowered::as_it_is(ModelProto::default()));
+    let graph = model.graph();
+    let roots = graph
+        .storages
+        .iter()
+        .map(|storage| (graph.tensors[storage.root].name.as_str(), storage.bytes));
+    let stated: HashMap<&str, Option<u64>> = roots.collect();
+    for value in program.values.iter_mut().filter(|value| value.bytes.is_none()) {
+        value.bytes = stated.get(value.name.as_str()).copied().flatten();
+    }
     if order == OrderHint::Priority {
         program.run_bodies_by_priority();
     }

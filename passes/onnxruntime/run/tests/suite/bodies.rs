@@ -6,7 +6,7 @@ use std::time::Duration;
 use remat::plan::{BodyPlan, PlanFile, StepKind};
 use remat::solver::{SolveControl, least_peak};
 use remat::{LoadOptions, Model, SolveRequest};
-use remat_onnxruntime_deploy::{Deployment, OrderHint, open_for_plan, with_planned_bodies};
+use remat_onnxruntime_deploy::{Deployment, OrderHint, open_for_plan, with_planned_bodies, with_simulated_baseline};
 
 use remat_testing::workspace;
 
@@ -81,7 +81,7 @@ pub(crate) fn subgraphs_take_what_is_predicted_and_keep_their_bits() {
 
 fn planned(name: &str, budget: &str) -> Model {
     let load = LoadOptions::default();
-    let model = Model::open(&model(name), &load).expect("it opens");
+    let model = with_simulated_baseline(Model::open(&model(name), &load).expect("it opens"));
     let solve = SolveRequest {
         budget: budget.parse().expect("a budget"),
         max_overhead: None,
