@@ -105,12 +105,12 @@ impl Attempt {
         }
     }
 
-    /// What the model is predicted to take `without` a plan, where that is not what its own nodes are predicted to take.
-    pub(crate) fn beside(mut self, without: Option<Prediction>) -> Self {
-        if let Some(without) = without {
-            self.without_plan = OnceCell::from(without);
+    /// The same for a model that is predicted to take this `without` a plan, other than its own nodes say.
+    pub(crate) fn beside(self, without: Prediction) -> Self {
+        Self {
+            without_plan: OnceCell::from(without),
+            ..self
         }
-        self
     }
 
     /// A strategy with tiles. What the model is predicted to take without a plan and without tiles is `whole`.

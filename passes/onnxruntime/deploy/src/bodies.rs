@@ -6,19 +6,24 @@
 //! First every subgraph is planned for the lowest peak, those inside it before it. The plan around them says what their places leave: what fits as it
 //! came stays so, for all others the plan of least time is sought that fits.
 
+pub(crate) mod apply;
+
 use std::collections::HashMap;
 
-use remat::verify::{StepTrace, check_body_bytes};
-use remat::{BodyCost, LoadOptions, Model, PlanError, Solution, SolveRequest};
-use remat_ir::{Graph, Op, OpId, TensorId};
-use remat_onnx::{ImportOptions, OnnxModel};
-use remat_onnxruntime_lower::{Layout, LoweringOptions, OrderHint, Shapes};
+use remat::verify::StepTrace;
+use remat::{LoadOptions, Model, Solution, SolveRequest};
+use remat_ir::OpId;
+use remat_onnx::OnnxModel;
+use remat_onnxruntime_lower::OrderHint;
 use remat_plan::{BodyPlan, BudgetSpec, Step};
-use remat_solve::SolveControl;
+use remat_solve::{Activity, SolveControl};
 
-use crate::DeployError;
+use self::apply::{BodyWriter, Claims, most, onnx_of};
 use crate::baseline::simulated;
+use crate::clock::Clock;
+use crate::error::Rejection;
 use crate::simulate::bytes_by_body;
+use crate::{DeployError, DeployRequest, Prediction};
 
 /// Subgraphs that take less than this share of the model's peak, as a divisor, stay as they are.
 const LITTLE: u64 = 50;
@@ -28,6 +33,9 @@ const GAIN_PERMILLE: u64 = 980;
 
 /// Share of the budget, as a divisor, that the runtime's own tables may take beside a plan.
 const TABLES: u64 = 50;
+
+/// Share of a deployment's time for plans of subgraphs.
+const BODIES: f64 = 0.4;
 
 /// Share of the time for the lowest peaks of all subgraphs, and for the plan around them.
 const LOWEST: f64 = 0.5;
@@ -48,25 +56,71 @@ pub fn with_planned_bodies(
     solve: &SolveRequest,
     control: &SolveControl<'_>,
 ) -> Result<Model, DeployError> {
-    let task = BodyTask { load, order, solve };
+    let writer = BodyWriter { load, order };
+    let task = BodyTask { writer, solve };
     Ok(task.plan(&model, control)?.unwrap_or(model))
+}
+
+/// The plans of subgraphs in one deployment.
+#[derive(Default)]
+pub(crate) struct Bodies {
+    /// What the model is predicted to take without any, where it has some: as it came, and as the runtime fused it.
+    without: [Option<Prediction>; 2],
+    /// Whether subgraphs stay as they are, because a file had other bits.
+    stay: bool,
+}
+
+impl Bodies {
+    /// Whether a model may have such plans as it has.
+    pub(crate) fn may_be_in(&self, model: &Model) -> bool {
+        !self.stay || model.bodies().is_empty()
+    }
+
+    /// The model with plans for its subgraphs: those of the plan that is given, or where it has to take less for what is asked.
+    pub(crate) fn plan(
+        &mut self,
+        request: &DeployRequest<'_>,
+        model: Model,
+        clock: &Clock<'_>,
+    ) -> Result<Model, DeployError> {
+        if self.stay || !model.bodies().is_empty() {
+            return Ok(model);
+        }
+        let DeployRequest { load, order, solve, .. } = *request;
+        let writer = BodyWriter { load, order };
+        let planned = match request.plan {
+            Some(plan) => writer.bodies_of(&model, plan)?,
+            None => {
+                clock.begins(Activity::Plan, "subgraphs");
+                BodyTask { writer, solve }.plan(&model, &clock.search(clock.left(), BODIES))?
+            }
+        };
+        let Some(planned) = planned else { return Ok(model) };
+        self.without[usize::from(model.is_fused())] = Some(simulated(&model, order)?);
+        Ok(planned)
+    }
+
+    /// What a model is predicted to take without a plan, those of its subgraphs among them.
+    pub(crate) fn without(&self, model: &Model, order: OrderHint) -> Result<Prediction, DeployError> {
+        let known = self.without[usize::from(model.is_fused())].as_ref();
+        match known.filter(|_| !model.bodies().is_empty()) {
+            Some(known) => Ok(known.clone()),
+            None => simulated(model, order),
+        }
+    }
+
+    /// Leaves subgraphs as they are where a file of `model` had other bits, unless its plan is given.
+    pub(crate) fn reject(&mut self, model: &Model, reason: &Rejection, request: &DeployRequest<'_>) {
+        let has_other_bits = matches!(reason, Rejection::OutputDiffers { .. });
+        self.stay |= has_other_bits && !model.bodies().is_empty() && request.plan.is_none();
+    }
 }
 
 /// How subgraphs are read, planned and written.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyTask<'t> {
-    pub(crate) load: &'t LoadOptions,
-    pub(crate) order: OrderHint,
+    pub(crate) writer: BodyWriter<'t>,
     pub(crate) solve: &'t SolveRequest,
-}
-
-/// What plans say that nodes take.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Claims {
-    /// Nothing yet.
-    Open,
-    /// What has to be found.
-    Checked,
 }
 
 /// A subgraph that takes much as it is.
@@ -132,7 +186,7 @@ impl BodyTask<'_> {
         if lowest.is_empty() {
             return Ok(None);
         }
-        let lowered = self.applied(model, lowest, Claims::Open)?;
+        let lowered = self.writer.apply(model, lowest, Claims::Open)?;
         match self.that_gain(model, lowered)? {
             Some(lowered) => self.fit(model, lowered, &sites, &control),
             None => Ok(None),
@@ -143,7 +197,7 @@ impl BodyTask<'_> {
     fn fits(&self, model: &Model) -> Result<bool, DeployError> {
         let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
         Ok(match budget {
-            Some(budget) => simulated(model, self.order)?.peak_bytes <= budget,
+            Some(budget) => simulated(model, self.writer.order)?.peak_bytes <= budget,
             None => false,
         })
     }
@@ -154,7 +208,7 @@ impl BodyTask<'_> {
         if graph.ops.iter().all(|op| op.bodies.is_empty()) {
             return Ok(Vec::new());
         }
-        let bytes = bytes_by_body(onnx, self.order)?;
+        let bytes = bytes_by_body(onnx, self.writer.order)?;
         let least = model.baseline_peak().bytes / LITTLE;
         let mut sites = Vec::new();
         for (op, entry) in graph.ops.iter_enumerated() {
@@ -195,7 +249,7 @@ impl BodyTask<'_> {
         asked: &SolveRequest,
         control: &SolveControl<'_>,
     ) -> Result<(Model, Solution), DeployError> {
-        let inner = Model::of_body(onnx, site.op, site.place, self.load)?;
+        let inner = Model::of_body(onnx, site.op, site.place, self.writer.load)?;
         let task = BodyTask { solve: asked, ..*self };
         let inner = task.plan(&inner, &control.share_of_time(LOWEST))?.unwrap_or(inner);
         let solution = remat::solve(&inner, asked, control)?;
@@ -204,7 +258,7 @@ impl BodyTask<'_> {
 
     /// `lowered` without plans of nodes that take no less with them than in `model`; `None` where no plan is left.
     fn that_gain(&self, model: &Model, lowered: Model) -> Result<Option<Model>, DeployError> {
-        let bytes = |model: &Model| Ok::<_, DeployError>(most(&bytes_by_body(onnx_of(model)?, self.order)?));
+        let bytes = |model: &Model| Ok::<_, DeployError>(most(&bytes_by_body(onnx_of(model)?, self.writer.order)?));
         let (before, after) = (bytes(model)?, bytes(&lowered)?);
         let of = |bytes: &HashMap<String, u64>, node: &str| bytes.get(node).copied().unwrap_or(0);
         let gains = |plan: &&BodyPlan| of(&after, &plan.node) < of(&before, &plan.node) / 1_000 * GAIN_PERMILLE;
@@ -212,7 +266,7 @@ impl BodyTask<'_> {
         match good.len() {
             0 => Ok(None),
             all if all == lowered.bodies().len() => Ok(Some(lowered)),
-            _ => self.applied(model, good, Claims::Open).map(Some),
+            _ => self.writer.apply(model, good, Claims::Open).map(Some),
         }
     }
 
@@ -226,7 +280,7 @@ impl BodyTask<'_> {
         control: &SolveControl<'_>,
     ) -> Result<Option<Model>, DeployError> {
         let budget = self.solve.budget.bytes(model.baseline_peak().bytes);
-        let simulated = simulated(model, self.order)?.peak_bytes;
+        let simulated = simulated(model, self.writer.order)?.peak_bytes;
         let beside = simulated.saturating_sub(model.baseline().peak);
         let within = budget.map(|budget| budget.saturating_sub(beside.min(budget / TABLES)));
         let asked = SolveRequest {
@@ -253,7 +307,7 @@ impl BodyTask<'_> {
         if plans.is_empty() {
             return Ok(None);
         }
-        self.applied(model, plans, Claims::Open).map(Some)
+        self.writer.apply(model, plans, Claims::Open).map(Some)
     }
 
     /// A plan of less time than the `lowest` one with which the node takes no more than `left` bytes; else that one.
@@ -281,7 +335,9 @@ impl BodyTask<'_> {
             if solution.replay.duration >= lowest.plan.duration {
                 break;
             }
-            let applied = self.applied(model, vec![site.plan(&inner, &solution)], Claims::Open)?;
+            let applied = self
+                .writer
+                .apply(model, vec![site.plan(&inner, &solution)], Claims::Open)?;
             let Some(plan) = applied.bodies().first() else { break };
             if plan.bytes <= left {
                 return Ok(plan.clone());
@@ -290,134 +346,6 @@ impl BodyTask<'_> {
         }
         Ok(lowest.clone())
     }
-
-    /// The model with subgraphs as `plans` have them, each of which the checker replays first. What nodes take is simulated on the
-    /// subgraphs as they are written.
-    ///
-    /// # Errors
-    /// [`PlanError`] for a plan that is wrong, or for no subgraph of the model.
-    pub(crate) fn apply(&self, model: &Model, plans: Vec<BodyPlan>) -> Result<Model, DeployError> {
-        self.applied(model, plans, Claims::Checked)
-    }
-
-    /// The same; what nodes take is compared with what the plans say, or put into them.
-    fn applied(&self, model: &Model, plans: Vec<BodyPlan>, claims: Claims) -> Result<Model, DeployError> {
-        let before = onnx_of(model)?;
-        let options = model.import_options();
-        let mut written: Option<(OnnxModel, HashMap<String, Vec<u64>>)> = None;
-        let mut done = Vec::with_capacity(plans.len());
-        for plan in plans {
-            let current = written.as_ref().map_or(before, |(onnx, _)| onnx);
-            let (op, place) = found(current, &plan)?;
-            let inner = Model::of_body(current, op, place, self.load)?;
-            let nested = plan.plan.setup.as_ref().map(|setup| setup.bodies.clone());
-            let inner = match nested.filter(|nested| !nested.is_empty()) {
-                Some(nested) => self.applied(&inner, nested, claims).map_err(|error| match error {
-                    DeployError::Pipeline(remat::Error::Plan(error)) => refused(&plan, error),
-                    other => other,
-                })?,
-                None => inner,
-            };
-            let solution = match remat::check_plan(&inner, &plan.plan) {
-                Err(remat::Error::Plan(error)) => return Err(refused(&plan, error)),
-                other => other?,
-            };
-            let least = solution.replay.peak.saturating_sub(result_bytes(current.graph(), op));
-            let (onnx, mut bytes) = self.written(current, (op, place), &inner, &solution, &options)?;
-            let of_body = bytes.get_mut(&plan.node).and_then(|bytes| bytes.get_mut(place));
-            // No less than the checker says, whatever is simulated.
-            let found = of_body.map_or(plan.bytes_before, |bytes| {
-                *bytes = least.max(*bytes);
-                *bytes
-            });
-            if claims == Claims::Checked {
-                check_body_bytes(plan.bytes, found)
-                    .map_err(|rejection| refused(&plan, PlanError::Rejected(rejection)))?;
-            }
-            done.push(BodyPlan { bytes: found, ..plan });
-            written = Some((onnx, bytes));
-        }
-        let (onnx, bytes) = written.ok_or(DeployError::NoRuntime)?;
-        let bytes = most(&bytes);
-        let cost = |plan: &BodyPlan| BodyCost {
-            node: plan.node.clone(),
-            bytes: bytes.get(&plan.node).copied().unwrap_or(0),
-        };
-        let costs: Vec<BodyCost> = done.iter().map(cost).collect();
-        Ok(model.with_bodies(onnx, done, &costs, self.load)?)
-    }
-
-    /// `onnx` with a subgraph as `solution` has it, in the form with which its node takes least, and what all nodes take then.
-    fn written(
-        &self,
-        onnx: &OnnxModel,
-        (op, place): (OpId, usize),
-        inner: &Model,
-        solution: &Solution,
-        options: &ImportOptions,
-    ) -> Result<(OnnxModel, HashMap<String, Vec<u64>>), DeployError> {
-        let graph = remat::rewrite(inner, solution)?.ok_or(DeployError::NoRuntime)?;
-        let name = &onnx.graph().ops[op].name;
-        let mut best: Option<(u64, OnnxModel, HashMap<String, Vec<u64>>)> = None;
-        for shapes in [Shapes::Static, Shapes::StaticInPlace, Shapes::Dynamic] {
-            let lowering = LoweringOptions {
-                order: self.order,
-                shapes,
-                reserve: 0,
-            };
-            let lowered = remat_onnxruntime_lower::lower(onnx_of(inner)?, &graph, &lowering, &Layout::default())?;
-            let tried = onnx.with_body(op, place, lowered.proto.graph.get_or_default(), options)?;
-            let bytes = bytes_by_body(&tried, self.order)?;
-            let taken = bytes.get(name).and_then(|bytes| bytes.get(place)).copied();
-            tracing::debug!(
-                node = name,
-                ?shapes,
-                taken,
-                plan = solution.replay.peak,
-                "a subgraph was written"
-            );
-            let taken = taken.unwrap_or(u64::MAX);
-            if best.as_ref().is_none_or(|(least, ..)| taken < *least) {
-                best = Some((taken, tried, bytes));
-            }
-        }
-        let (_, onnx, bytes) = best.ok_or(DeployError::NoRuntime)?;
-        Ok((onnx, bytes))
-    }
-}
-
-fn onnx_of(model: &Model) -> Result<&OnnxModel, DeployError> {
-    model.onnx().ok_or(DeployError::NoRuntime)
-}
-
-fn refused(plan: &BodyPlan, error: PlanError) -> DeployError {
-    remat::Error::from(error.in_body(&plan.node, &plan.body)).into()
-}
-
-/// Bytes of an op's results, which count beside its workspace: subgraphs hand theirs over.
-fn result_bytes(graph: &Graph, op: OpId) -> u64 {
-    let bytes = |result: TensorId| graph.storages[graph.tensors[result].storage].bytes.unwrap_or(0);
-    graph.ops[op].results().map(bytes).fold(0, u64::saturating_add)
-}
-
-/// What each node takes, whichever subgraph runs.
-fn most(bytes: &HashMap<String, Vec<u64>>) -> HashMap<String, u64> {
-    let most = |of_bodies: &Vec<u64>| of_bodies.iter().copied().max().unwrap_or(0);
-    bytes.iter().map(|(node, bytes)| (node.clone(), most(bytes))).collect()
-}
-
-/// The subgraph that a plan is for.
-fn found(onnx: &OnnxModel, plan: &BodyPlan) -> Result<(OpId, usize), DeployError> {
-    let mut ops = onnx
-        .graph()
-        .ops
-        .iter_enumerated()
-        .filter(|(_, op)| op.name == plan.node);
-    let place = |(id, op): (OpId, &Op)| Some((id, op.bodies.iter().position(|body| body.name == plan.body)?));
-    ops.find_map(place).ok_or_else(|| {
-        let (node, body) = (plan.node.clone(), plan.body.clone());
-        remat::Error::from(PlanError::NoBody { node, body }).into()
-    })
 }
 
 /// Bytes that count beside the workspace of a node while it runs.

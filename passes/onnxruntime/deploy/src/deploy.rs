@@ -11,19 +11,16 @@ use tempfile::TempDir;
 
 use crate::attempt::{Attempt, Tiles};
 use crate::baseline::simulated;
-use crate::bodies::BodyTask;
+use crate::bodies::Bodies;
 use crate::clock::{Clock, LeftOut};
-use crate::error::{Rejected, Rejection};
+use crate::error::{Rejected, Rejection, least_refusal};
 use crate::file::{Loader, Planned, Task};
 use crate::fission::Tilings;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
 use crate::open::{lay_out, open, scratch_folder};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::round::{Round, without_search};
-use crate::{DeployError, DeployRequest, Deployment, Prediction, Strategy};
-
-/// Share of the time for plans of subgraphs.
-const BODIES: f64 = 0.4;
+use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
 /// Another strategy is tried for a better file if there is time to measure the model so often.
 const LEFT_FOR_ANOTHER: u32 = 8;
@@ -75,10 +72,8 @@ struct Machine<'c, 'a, S> {
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
-    /// What a model whose subgraphs have plans is predicted to take without any: as it came, and as the runtime fused it.
-    without_bodies: [Option<Prediction>; 2],
-    /// Whether subgraphs stay as they are, because a file had other bits.
-    leaves_bodies: bool,
+    /// Plans of subgraphs.
+    bodies: Bodies,
 }
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
@@ -144,8 +139,7 @@ pub fn deploy(
         in_tiles: None,
         opened,
         lays_out: false,
-        without_bodies: [None, None],
-        leaves_bodies: false,
+        bodies: Bodies::default(),
     };
     let mut state = State::Open;
     loop {
@@ -182,8 +176,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let started = Instant::now();
         let bench = self.bench.as_ref();
         let mut tiles = None;
-        let is_left = |opened: &remat::Model| !self.leaves_bodies || opened.bodies().is_empty();
-        let is_same = |opened: &remat::Model| opened.is_fused() == recipe.fuses && is_left(opened);
+        let is_same = |opened: &remat::Model| opened.is_fused() == recipe.fuses && self.bodies.may_be_in(opened);
         let opened = match self.opened.take().filter(is_same) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
@@ -204,12 +197,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             (model.with_baseline_peak(self.peak), portable)
         });
         let opened = match opened {
-            Ok((model, None)) if recipe.rewrites => self.with_bodies(model).map(|model| (model, None)),
+            Ok((model, None)) if recipe.rewrites => {
+                let planned = self.bodies.plan(self.request, model, self.clock);
+                planned.map(|model| (model, None))
+            }
             opened => opened,
-        };
-        let whole = match &opened {
-            Ok((model, _)) if !model.bodies().is_empty() => self.without_bodies[usize::from(recipe.fuses)].clone(),
-            _ => None,
         };
         let opened = match opened {
             Ok((model, None)) if recipe.tiles => {
@@ -235,15 +227,16 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 let (solve, opening) = (self.request.solve, started.elapsed());
                 let mut attempt = match tiles {
                     Some(tiles) => {
-                        let whole = match whole {
-                            Some(whole) => whole,
-                            None => simulated(&model, self.request.order)?,
-                        };
+                        let whole = self.bodies.without(&model, self.request.order)?;
                         self.lays_out |= tiles.portable.is_some();
                         self.opened = Some(model);
                         Attempt::in_tiles(strategy, tiles, solve, whole, opening)
                     }
-                    None => Attempt::new(strategy, model, solve, opening).beside(whole),
+                    None if model.bodies().is_empty() => Attempt::new(strategy, model, solve, opening),
+                    None => {
+                        let whole = self.bodies.without(&model, self.request.order)?;
+                        Attempt::new(strategy, model, solve, opening).beside(whole)
+                    }
                 };
                 if portable.is_some() {
                     self.lays_out = true;
@@ -260,33 +253,6 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
     }
 
-    /// The model with plans for its subgraphs where it has to take less: those of the plan that is given.
-    fn with_bodies(&mut self, model: remat::Model) -> Result<remat::Model, DeployError> {
-        let request = self.request;
-        if self.leaves_bodies || !model.bodies().is_empty() {
-            return Ok(model);
-        }
-        let task = BodyTask {
-            load: request.load,
-            order: request.order,
-            solve: request.solve,
-        };
-        let planned = match request.plan {
-            Some(plan) => {
-                let given = plan.setup.as_ref().map(|setup| setup.bodies.clone());
-                let given = given.filter(|bodies| !bodies.is_empty());
-                given.map(|bodies| task.apply(&model, bodies)).transpose()?
-            }
-            None => {
-                self.clock.begins(Activity::Plan, "subgraphs");
-                task.plan(&model, &self.clock.search(self.clock.left(), BODIES))?
-            }
-        };
-        let Some(planned) = planned else { return Ok(model) };
-        self.without_bodies[usize::from(model.is_fused())] = Some(simulated(&model, request.order)?);
-        Ok(planned)
-    }
-
     /// What it means that no strategy is left: the file that is closest to the budget is the result, else why there is none.
     fn exhausted(&mut self) -> Result<State<'c, 'a>, DeployError> {
         if let Some((_, attempt, planned, check)) = self.closest.take() {
@@ -294,17 +260,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return Ok(settled(attempt, planned, check));
         }
         let mut rejected = std::mem::take(&mut self.rejected);
-        let refusals = rejected
-            .iter()
-            .enumerate()
-            .filter_map(|(place, one)| match &one.reason {
-                Rejection::Refused(error) => Some((error.lowest_known(), place)),
-                _ => None,
-            });
-        if let Some((_, place)) = refusals.min()
-            && let Rejection::Refused(error) = rejected.swap_remove(place).reason
-        {
-            return Err(*error);
+        if let Some(refusal) = least_refusal(&mut rejected) {
+            return Err(refusal);
         }
         Err(if self.clock.left_out().contains(&LeftOut::Strategies) {
             DeployError::NoTime { rejected }
@@ -654,9 +611,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return State::Done(attempt, planned, Some(check));
         }
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
-        self.leaves_bodies |= matches!(reason, Rejection::OutputDiffers { .. })
-            && !attempt.model.bodies().is_empty()
-            && self.request.plan.is_none();
+        self.bodies.reject(&attempt.model, &reason, self.request);
         self.rejected.push(Rejected { strategy, reason });
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {
             return settled(attempt, planned, check);

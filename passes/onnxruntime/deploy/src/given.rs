@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use remat::{LoadOptions, Model, Setting, SolveRequest, contradiction};
+use remat::{LoadOptions, Model, Setting, contradiction};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{ChildLimits, Host};
-use remat_plan::{BudgetSpec, PlanFile};
+use remat_plan::PlanFile;
 
 use crate::DeployError;
-use crate::bodies::BodyTask;
+use crate::bodies::apply::BodyWriter;
 use crate::open::open_fused;
 use crate::sizes::open_model;
 
@@ -24,34 +24,20 @@ pub fn open_for_plan(
     runtime: Option<(&Host, ChildLimits<'_>)>,
 ) -> Result<Model, DeployError> {
     let load = options.for_plan(plan)?;
+    let order = order_for_plan(None, Some(plan))?;
     let setup = plan.setup.as_ref();
     let tiling = setup.and_then(|setup| setup.tiling.as_ref());
     if let Some(by) = setup.and_then(|setup| setup.fused_by.as_ref()) {
         let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
-        return open_fused(runtime, path, &load, by, plan);
+        return open_fused(runtime, path, (&load, order), by, plan);
     }
-    let model = with_bodies_of(open_model(path, &load, runtime)?, &load, plan)?;
+    let writer = BodyWriter { load: &load, order };
+    let model = open_model(path, &load, runtime)?;
+    let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
     match tiling {
         Some(tiling) => Ok(model.tiled(tiling, &load)?),
         None => Ok(model),
     }
-}
-
-/// The model with its subgraphs as the plan has them.
-pub(crate) fn with_bodies_of(model: Model, load: &LoadOptions, plan: &PlanFile) -> Result<Model, DeployError> {
-    let Some(setup) = plan.setup.as_ref().filter(|setup| !setup.bodies.is_empty()) else {
-        return Ok(model);
-    };
-    let task = BodyTask {
-        load,
-        order: order_for_plan(None, Some(plan))?,
-        solve: &SolveRequest {
-            budget: BudgetSpec::None,
-            max_overhead: None,
-            solver: String::new(),
-        },
-    };
-    task.apply(&model, setup.bodies.clone())
 }
 
 /// The execution orders that a file is made for: what is given, else what the file of the plan was made for, else any.
@@ -72,8 +58,9 @@ pub fn order_for_plan(given: Option<OrderHint>, plan: Option<&PlanFile>) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use remat::ErrorKind;
     use remat::solver::SolveControl;
+    use remat::{ErrorKind, SolveRequest};
+    use remat_plan::BudgetSpec;
 
     use super::*;
 

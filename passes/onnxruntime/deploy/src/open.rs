@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
+use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
 use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
+use crate::bodies::apply::BodyWriter;
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
-use crate::given::with_bodies_of;
 use crate::lasting::make_lasting;
 use crate::layout::Portable;
 use crate::measure::Bench;
@@ -62,7 +63,7 @@ pub(crate) fn open(
 pub(crate) fn open_fused(
     (host, limits): (&Host, ChildLimits<'_>),
     input: &Path,
-    load: &LoadOptions,
+    (load, order): (&LoadOptions, OrderHint),
     by: &str,
     plan: &PlanFile,
 ) -> Result<Model, DeployError> {
@@ -73,7 +74,9 @@ pub(crate) fn open_fused(
     let name = runtime_name(host);
     let tiling = plan.setup.as_ref().and_then(|setup| setup.tiling.as_ref());
     if !is_laid_out(by) {
-        let model = with_bodies_of(open(&path)?.fused_by(name), &carried(input, &path, load.clone())?, plan)?;
+        let writer = BodyWriter { load, order };
+        let model = open(&path)?.fused_by(name);
+        let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
         return Ok(match tiling {
             Some(tiling) => model.tiled(tiling, load)?,
             None => model,
