@@ -49,4 +49,4 @@ def test_a_plan_of_a_subgraph_that_is_wrong_is_rejected_by_its_rule(remat_opt, t
     checked = remat_opt("verify", path, plan, "--format", "json")
     assert checked.returncode == 1
     codes = {violation["code"] for violation in json.loads(checked.stdout)["violations"]}
-    assert codes & {"V001", "V002"}, codes
+    assert "V003" in codes, codes
