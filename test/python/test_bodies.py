@@ -43,7 +43,7 @@ def test_a_plan_of_a_subgraph_that_is_wrong_is_rejected_by_its_rule(remat_opt, t
     run = remat_opt(path, "-o", plan, "--budget", "min")
     assert run.returncode == 0, run.stderr
     document = json.loads(plan.read_text())
-    steps = document["setup"]["bodies"][0]["plan"]["steps"]
+    steps = document["bodies"][0]["plan"]["steps"]
     steps.remove(next(step for step in steps if step["op"] == "recompute"))
     plan.write_text(json.dumps(document))
     checked = remat_opt("verify", path, plan, "--format", "json")

@@ -50,7 +50,6 @@
 //! The *load* is the largest sum of bytes at one step. It is the peak where nothing moves by DMA, and no block is smaller.
 
 mod block;
-mod body;
 mod budget;
 mod certificate;
 mod deadline;
@@ -70,12 +69,11 @@ mod tiling;
 mod validate;
 
 pub use block::{Block, BlockPlacement, Bound, PlacedInterval, Resident};
-pub use body::BodyPlan;
 pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
 pub use deadline::Deadline;
 pub use feasibility::{Bottleneck, Infeasible};
-pub use file::{PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, StepRecord};
+pub use file::{BodyPlan, PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, StepRecord};
 pub use instance::{Instance, NodeId, ValueId, gcd};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};

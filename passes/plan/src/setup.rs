@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BodyPlan, Paging, Tiling};
+use crate::{Paging, Tiling};
 
 /// A device that a plan was made for.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct DeviceRecord {
 }
 
 /// What a model was read with. Accounting and order stand in the plan itself.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
     /// [`crate::Problem::graph_digest`] of the problem: which model it is.
@@ -53,9 +53,6 @@ pub struct Setup {
     /// The stretches of the graph that run tile by tile: the plan is one for the tiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tiling: Option<Tiling>,
-    /// The plans of subgraphs, applied in this order: the plan is one for the graph with these.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bodies: Vec<BodyPlan>,
     /// The second memory; absent: nothing moves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,

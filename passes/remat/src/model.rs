@@ -42,6 +42,7 @@ pub struct Model {
     /// Whether plans count memory as ONNX Runtime on a CPU takes it.
     is_for_runtime: bool,
     setup: Option<Setup>,
+    bodies: Vec<BodyPlan>,
     room: Option<Room>,
     measured_sizes: BTreeMap<String, u64>,
 }
@@ -162,6 +163,7 @@ impl Model {
                 untiled_duration: None,
                 is_for_runtime: false,
                 setup: None,
+                bodies: Vec::new(),
                 measured_sizes: BTreeMap::new(),
                 room: None,
             }),
@@ -209,11 +211,11 @@ impl Model {
     /// Notes that the model is another one with stretches that run tile by tile: what it takes as it is, and how it was read, are that one's.
     #[must_use]
     pub(crate) fn tiled_from(mut self, whole: &Self, tiling: Tiling) -> Self {
+        self.bodies.clone_from(&whole.bodies);
         self.baseline_peak = whole.baseline_peak;
         self.untiled_duration = Some(whole.baseline_duration());
         if let (Some(setup), Some(before)) = (&mut self.setup, &whole.setup) {
             setup.fused_by.clone_from(&before.fused_by);
-            setup.bodies.clone_from(&before.bodies);
             setup.order_hint.clone_from(&before.order_hint);
             setup.durations_ns.clone_from(&before.durations_ns);
             setup.workspace_bytes.clone_from(&before.workspace_bytes);
@@ -228,12 +230,12 @@ impl Model {
         self.baseline_peak = before.baseline_peak;
         self.untiled_duration = Some(before.baseline_duration());
         self.measured_sizes.clone_from(&before.measured_sizes);
+        self.bodies = bodies;
         if let (Some(setup), Some(before)) = (&mut self.setup, &before.setup) {
             let (graph, problem) = (setup.graph.clone(), setup.problem.clone());
             *setup = Setup {
                 graph,
                 problem,
-                bodies,
                 ..before.clone()
             };
         }
@@ -243,7 +245,7 @@ impl Model {
     /// The plans of subgraphs of the model, where it has any.
     #[must_use]
     pub fn bodies(&self) -> &[BodyPlan] {
-        self.setup.as_ref().map_or(&[], |setup| &setup.bodies)
+        &self.bodies
     }
 
     /// Notes that the model is what a runtime made of `tiled`, whose stretches run tile by tile. Time beyond that of the model without tiles is what
@@ -251,11 +253,11 @@ impl Model {
     #[must_use]
     pub fn laid_out_from(mut self, tiled: &Self) -> Self {
         let by_tiles = tiled.baseline.duration.saturating_sub(tiled.baseline_duration());
+        self.bodies.clone_from(&tiled.bodies);
         self.baseline_peak = tiled.baseline_peak;
         self.untiled_duration = Some(self.baseline.duration.saturating_sub(by_tiles));
         if let Some(setup) = &mut self.setup {
             setup.tiling = tiled.tiling().cloned();
-            setup.bodies = tiled.bodies().to_vec();
         }
         self
     }

@@ -16,7 +16,6 @@ pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: 
         problem: problem.digest(),
         fused_by: None,
         tiling: None,
-        bodies: Vec::new(),
         order_hint: None,
         dims: options.dims.clone(),
         sizes: options.stated_sizes(),

@@ -36,7 +36,6 @@ fn list(plans: &[BodyPlan], around: &str, records: &mut Vec<BodyRecord>) {
         let name = format!("{around}{}/{}", plan.node, plan.body);
         let count = |kind: StepKind| plan.plan.steps.iter().filter(|step| step.op == kind).count();
         let recomputes = count(StepKind::Recompute);
-        let inside = plan.plan.setup.as_ref().map_or(&[][..], |setup| &setup.bodies);
         let before_those = format!("{name}/");
         records.push(BodyRecord {
             name,
@@ -45,7 +44,7 @@ fn list(plans: &[BodyPlan], around: &str, records: &mut Vec<BodyRecord>) {
             recomputes,
             runs: count(StepKind::Compute) + recomputes,
         });
-        list(inside, &before_those, records);
+        list(&plan.plan.bodies, &before_those, records);
     }
 }
 

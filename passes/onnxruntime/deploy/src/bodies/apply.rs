@@ -36,14 +36,9 @@ impl BodyWriter<'_> {
     /// # Errors
     /// As [`BodyWriter::apply`].
     pub(crate) fn bodies_of(&self, model: &Model, plan: &PlanFile) -> Result<Option<Model>, DeployError> {
-        let bodies = plan
-            .setup
-            .as_ref()
-            .map(|setup| setup.bodies.clone())
-            .unwrap_or_default();
-        match bodies.is_empty() {
+        match plan.bodies.is_empty() {
             true => Ok(None),
-            false => self.apply(model, bodies, Claims::Checked).map(Some),
+            false => self.apply(model, plan.bodies.clone(), Claims::Checked).map(Some),
         }
     }
 
@@ -61,13 +56,14 @@ impl BodyWriter<'_> {
             let current = written.as_ref().map_or(before, |(onnx, _)| onnx);
             let (op, place) = found(current, &plan)?;
             let inner = Model::of_body(current, op, place, self.load)?;
-            let nested = plan.plan.setup.as_ref().map(|setup| setup.bodies.clone());
-            let inner = match nested.filter(|nested| !nested.is_empty()) {
-                Some(nested) => self.apply(&inner, nested, claims).map_err(|error| match error {
+            let nested = plan.plan.bodies.clone();
+            let inner = if nested.is_empty() {
+                inner
+            } else {
+                self.apply(&inner, nested, claims).map_err(|error| match error {
                     DeployError::Pipeline(remat::Error::Plan(error)) => refused(&plan, error),
                     other => other,
-                })?,
-                None => inner,
+                })?
             };
             let solution = match remat::check_plan(&inner, &plan.plan) {
                 Err(remat::Error::Plan(error)) => return Err(refused(&plan, error)),

@@ -28,8 +28,7 @@ fn names(plans: &[BodyPlan]) -> (Vec<String>, bool) {
     for plan in plans {
         found.push(format!("{}/{}", plan.node, plan.body));
         runs_again |= plan.plan.steps.iter().any(|step| step.op == StepKind::Recompute);
-        let setup = plan.plan.setup.as_ref().expect("it was made here");
-        let (inside, again) = names(&setup.bodies);
+        let (inside, again) = names(&plan.plan.bodies);
         found.extend(inside);
         runs_again |= again;
     }
@@ -120,12 +119,10 @@ pub(crate) fn plans_of_subgraphs_replay_and_wrong_ones_are_rejected() {
 
     let changed = |change: &dyn Fn(&mut BodyPlan)| {
         let mut file = file.clone();
-        change(&mut file.setup.as_mut().expect("it has one").bodies[0]);
+        change(&mut file.bodies[0]);
         replayed(&file).expect_err("it is wrong")
     };
-    let innermost = |change: &dyn Fn(&mut BodyPlan)| {
-        changed(&|plan| change(&mut plan.plan.setup.as_mut().expect("it has one").bodies[0]))
-    };
+    let innermost = |change: &dyn Fn(&mut BodyPlan)| changed(&|plan| change(&mut plan.plan.bodies[0]));
     let missing = innermost(&|plan| plan.body = "nowhere".to_owned());
     assert!(missing.contains("no such subgraph"), "{missing}");
     // A result is freed before its last reader: the rule of the checker says so.
@@ -145,7 +142,7 @@ pub(crate) fn plans_of_subgraphs_replay_and_wrong_ones_are_rejected() {
     assert!(claimed.contains("V014"), "{claimed}");
     // Without the plans of its subgraphs, the plan around them does not keep its peak.
     let mut bare = file.clone();
-    bare.setup.as_mut().expect("it has one").bodies.clear();
+    bare.bodies.clear();
     bare.budget_bytes = Some(file.peak_bytes);
     let bare = replayed(&bare).expect_err("it takes more");
     assert!(bare.contains("V006"), "{bare}");
