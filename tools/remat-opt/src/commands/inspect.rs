@@ -80,7 +80,7 @@ pub(crate) struct Report {
     /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
     /// The subgraphs that have plans of their own, where there are any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bodies: Vec<BodyRecord>,
     /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,

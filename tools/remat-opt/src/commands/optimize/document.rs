@@ -52,7 +52,7 @@ pub(crate) struct Report {
     /// Most bytes in the second memory at once.
     second_memory_bytes: u64,
     /// The subgraphs that have plans of their own, where there are any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bodies: Vec<BodyRecord>,
     /// The stretches that run tile by tile, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
