@@ -15,6 +15,7 @@
 
 mod alias;
 mod attributes;
+mod bodies;
 mod effects;
 mod error;
 mod export;

@@ -38,6 +38,8 @@ pub struct OnnxModel {
     pub(crate) graph: Graph,
     pub(crate) names: Vec<String>,
     pub(crate) captures: Vec<Vec<String>>,
+    /// Names of the model that this one is a subgraph of.
+    pub(crate) outer_names: BTreeSet<String>,
 }
 
 impl OnnxModel {
@@ -117,7 +119,7 @@ impl OnnxModel {
         Self::finish(proto, folder, self.path.as_deref(), Follows::All, options)
     }
 
-    fn finish(
+    pub(crate) fn finish(
         proto: ModelProto,
         folder: Option<Folder>,
         path: Option<&Path>,
@@ -132,6 +134,7 @@ impl OnnxModel {
             graph,
             names,
             captures,
+            outer_names: BTreeSet::new(),
         })
     }
 
@@ -175,6 +178,7 @@ impl OnnxModel {
     pub fn reserved_names(&self) -> BTreeSet<&str> {
         let mut names = scope::all_names(&self.proto);
         names.extend(self.names.iter().map(String::as_str));
+        names.extend(self.outer_names.iter().map(String::as_str));
         names
     }
 

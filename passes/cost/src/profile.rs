@@ -1,6 +1,6 @@
 //! Costs per op.
 
-use remat_ir::{Graph, OpId, StorageClass, TensorId};
+use remat_ir::{Body, Graph, OpId, StorageClass, TensorId};
 use serde::Serialize;
 use typed_index_collections::TiVec;
 
@@ -73,11 +73,7 @@ pub fn analytic(graph: &Graph, device: &Device) -> Profile {
 #[must_use]
 pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
     let op = &graph.ops[id];
-    let work = if only_constants(graph, id) {
-        Work::none(KernelClass::Constant)
-    } else {
-        work(graph, op)
-    };
+    let work = work_of(graph, id);
     let kernel = if device.cpu_kernels {
         workspace::bytes(graph, id)
     } else {
@@ -86,7 +82,7 @@ pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
     OpCost {
         node: op.name.clone(),
         class: work.class,
-        duration_ns: time::duration_ns(&work, device),
+        duration_ns: time::duration_ns(&work, device).saturating_add(bodies_ns(graph, id, device)),
         energy_pj: device.energy_pj(
             saturate(work.flops),
             saturate(work.read_bytes.saturating_add(work.written_bytes)),
@@ -97,6 +93,28 @@ pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
         written_bytes: saturate(work.written_bytes),
         provenance: Provenance::Analytic,
     }
+}
+
+fn work_of(graph: &Graph, id: OpId) -> Work {
+    if only_constants(graph, id) {
+        Work::none(KernelClass::Constant)
+    } else {
+        work(graph, &graph.ops[id])
+    }
+}
+
+/// Time that an op takes for its subgraphs: for what it repeats, as often as is known, of branches that of the longest one.
+fn bodies_ns(graph: &Graph, id: OpId, device: &Device) -> u64 {
+    let of_op = |graph: &Graph, id: OpId| {
+        let own = time::duration_ns(&work_of(graph, id), device);
+        own.saturating_add(bodies_ns(graph, id, device))
+    };
+    let of_body = |body: &Body| {
+        let times = body.graph.ops.keys().map(|id| of_op(&body.graph, id));
+        let once = times.fold(0, u64::saturating_add);
+        once.saturating_mul(body.trips.unwrap_or(1))
+    };
+    graph.ops[id].bodies.iter().map(of_body).max().unwrap_or(0)
 }
 
 fn saturate(value: u128) -> u64 {

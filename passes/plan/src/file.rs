@@ -95,6 +95,9 @@ pub struct PlanFile {
     /// How the model was read; absent in plans written by hand and in those of the first format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
+    /// The plans of subgraphs, applied in this order: the plan is one for the model with these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyPlan>,
     /// What the solver claims; absent in plans written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
@@ -103,6 +106,25 @@ pub struct PlanFile {
     pub block: Option<Block>,
     /// The steps, in order.
     pub steps: Vec<StepRecord>,
+}
+
+/// The plan of one subgraph of a node: of a branch of If, of what Loop and Scan repeat.
+///
+/// The subgraph is a problem of its own: what it reads from outside and what its node gives it counts as nothing. What the node takes while it runs
+/// this subgraph is its workspace in the plan around it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BodyPlan {
+    /// The node.
+    pub node: String,
+    /// The attribute that holds the subgraph, `then_branch` say.
+    pub body: String,
+    /// Bytes that the node takes for the subgraph as it came, on top of operands and results.
+    pub bytes_before: u64,
+    /// Bytes that it takes with the plan.
+    pub bytes: u64,
+    /// The plan, with those of subgraphs of its own.
+    pub plan: PlanFile,
 }
 
 fn free_order() -> OrderMode {

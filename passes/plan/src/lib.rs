@@ -73,7 +73,7 @@ pub use budget::BudgetSpec;
 pub use certificate::{BoundCovers, Certificate, Evidence, Status, StopReason};
 pub use deadline::Deadline;
 pub use feasibility::{Bottleneck, Infeasible};
-pub use file::{PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, StepRecord};
+pub use file::{BodyPlan, PLAN_FORMAT, PLAN_FORMAT_1, PlanFile, PlanFileError, StepKind, StepRecord};
 pub use instance::{Instance, NodeId, ValueId, gcd};
 pub use lower::{Event, LowerError, baseline, lower_events, lower_sequence};
 pub use paging::{Objective, Paging, PagingMode, Transfer};

@@ -62,8 +62,8 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Plan(PlanError::Rejected(_) | PlanError::OtherModel { .. })
-            | Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
+            Self::Batch(NoBatch { proved: true, .. }) => ErrorKind::Negative,
+            Self::Plan(error) if error.rejection().is_some() => ErrorKind::Negative,
             Self::Solve(error) => error.kind(),
             Self::Placement(error) => error.kind(),
             Self::Fission(error) => error.kind(),

@@ -34,6 +34,7 @@
 mod auto;
 mod baseline;
 mod batch;
+mod bodies;
 mod check;
 mod claims;
 mod compare;
@@ -59,6 +60,7 @@ mod watch;
 pub use auto::Auto;
 pub use baseline::{BaselineOf, BaselinePeak};
 pub use batch::{BatchFinding, BatchRequest, BatchTrial, InTiles, MaxBatch, NoBatch, max_batch};
+pub use bodies::BodyCost;
 pub use check::{PlanError, Setting, check_plan};
 pub use compare::{
     Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,

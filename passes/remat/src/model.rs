@@ -6,7 +6,9 @@ use std::path::Path;
 use remat_cost::{Device, ProblemOptions, Profile};
 use remat_ir::{Graph, StorageClass};
 use remat_onnx::OnnxModel;
-use remat_plan::{Accounting, AntiDependence, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline};
+use remat_plan::{
+    Accounting, AntiDependence, BodyPlan, OrderMode, Plan, Problem, Setup, StorageRole, Tiling, baseline,
+};
 use remat_verify::{Replay, replay};
 
 use crate::input::{read, read_text};
@@ -40,6 +42,7 @@ pub struct Model {
     /// Whether plans count memory as ONNX Runtime on a CPU takes it.
     is_for_runtime: bool,
     setup: Option<Setup>,
+    bodies: Vec<BodyPlan>,
     room: Option<Room>,
     measured_sizes: BTreeMap<String, u64>,
 }
@@ -76,6 +79,15 @@ impl Model {
     }
 
     pub(crate) fn from_onnx(model: OnnxModel, options: &LoadOptions) -> Result<Self, Error> {
+        Self::from_onnx_with(model, options, |_, _| ())
+    }
+
+    /// The same, where `adjust` changes what counts in the problem of the graph.
+    pub(crate) fn from_onnx_with(
+        model: OnnxModel,
+        options: &LoadOptions,
+        adjust: impl FnOnce(&Graph, &mut Problem),
+    ) -> Result<Self, Error> {
         let device = options.device()?;
         let is_for_runtime = device.cpu_kernels
             && options.accounting.unwrap_or(Accounting::Runtime) == Accounting::Runtime
@@ -86,7 +98,8 @@ impl Model {
         } else {
             model
         };
-        let (problem, profile) = problem_of(model.graph(), options, &device)?;
+        let (mut problem, profile) = problem_of(model.graph(), options, &device)?;
+        adjust(model.graph(), &mut problem);
         let mut model = Self::finish(Source::Onnx(Box::new(model)), Some(profile), problem)?;
         model.is_for_runtime = is_for_runtime;
         Ok(model.read_with(options, Some(&device)))
@@ -150,6 +163,7 @@ impl Model {
                 untiled_duration: None,
                 is_for_runtime: false,
                 setup: None,
+                bodies: Vec::new(),
                 measured_sizes: BTreeMap::new(),
                 room: None,
             }),
@@ -197,6 +211,7 @@ impl Model {
     /// Notes that the model is another one with stretches that run tile by tile: what it takes as it is, and how it was read, are that one's.
     #[must_use]
     pub(crate) fn tiled_from(mut self, whole: &Self, tiling: Tiling) -> Self {
+        self.bodies.clone_from(&whole.bodies);
         self.baseline_peak = whole.baseline_peak;
         self.untiled_duration = Some(whole.baseline_duration());
         if let (Some(setup), Some(before)) = (&mut self.setup, &whole.setup) {
@@ -209,11 +224,36 @@ impl Model {
         self
     }
 
+    /// Notes that the model is another one with subgraphs that have plans: what it takes as it is, and how it was read, are that one's.
+    #[must_use]
+    pub(crate) fn with_bodies_of(mut self, before: &Self, bodies: Vec<BodyPlan>) -> Self {
+        self.baseline_peak = before.baseline_peak;
+        self.untiled_duration = Some(before.baseline_duration());
+        self.measured_sizes.clone_from(&before.measured_sizes);
+        self.bodies = bodies;
+        if let (Some(setup), Some(before)) = (&mut self.setup, &before.setup) {
+            let (graph, problem) = (setup.graph.clone(), setup.problem.clone());
+            *setup = Setup {
+                graph,
+                problem,
+                ..before.clone()
+            };
+        }
+        self
+    }
+
+    /// The plans of subgraphs of the model, where it has any.
+    #[must_use]
+    pub fn bodies(&self) -> &[BodyPlan] {
+        &self.bodies
+    }
+
     /// Notes that the model is what a runtime made of `tiled`, whose stretches run tile by tile. Time beyond that of the model without tiles is what
     /// it is for `tiled`.
     #[must_use]
     pub fn laid_out_from(mut self, tiled: &Self) -> Self {
         let by_tiles = tiled.baseline.duration.saturating_sub(tiled.baseline_duration());
+        self.bodies.clone_from(&tiled.bodies);
         self.baseline_peak = tiled.baseline_peak;
         self.untiled_duration = Some(self.baseline.duration.saturating_sub(by_tiles));
         if let Some(setup) = &mut self.setup {

@@ -52,6 +52,20 @@ pub fn check_file(problem: &Problem, file: &PlanFile) -> Result<Replay, CheckErr
     Ok(findings.judge(replay)?)
 }
 
+/// Compares what a plan claims that its node takes for a subgraph with what was found.
+///
+/// # Errors
+/// [`Code::V014`] if it is something else.
+pub fn check_body_bytes(claimed: u64, found: u64) -> Result<(), Rejection> {
+    let mut findings = Findings::default();
+    if claimed != found {
+        findings.add(Code::V014, None, || {
+            format!("the bytes that the node takes for the subgraph are claimed as {claimed}, it takes {found}")
+        });
+    }
+    findings.judge(())
+}
+
 /// The rules of the block, and that it keeps a budget that bounds it.
 fn block(
     problem: &Problem,

@@ -59,7 +59,7 @@ pub use block::check_block;
 pub use certificate::{check_against, check_certificate, is_covered};
 pub use clock::Span;
 pub use code::{Code, UnknownCode};
-pub use file::{CheckError, check_file};
+pub use file::{CheckError, check_body_bytes, check_file};
 pub use fission::check_fission;
 pub use inspect::resident_at;
 pub use intervals::{Interval, intervals};

@@ -7,6 +7,7 @@
 mod again;
 mod args;
 mod block;
+mod bodies;
 mod call;
 mod chart;
 mod cli;

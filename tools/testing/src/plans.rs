@@ -52,6 +52,7 @@ pub fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u64) -> P
         baseline_duration: problem.total_duration(),
         setup: None,
         certificate: None,
+        bodies: Vec::new(),
         block: None,
         steps: PlanFile::records(problem, plan),
     }

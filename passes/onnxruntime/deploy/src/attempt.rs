@@ -105,6 +105,14 @@ impl Attempt {
         }
     }
 
+    /// The same for a model that is predicted to take this `without` a plan, other than its own nodes say.
+    pub(crate) fn beside(self, without: Prediction) -> Self {
+        Self {
+            without_plan: OnceCell::from(without),
+            ..self
+        }
+    }
+
     /// A strategy with tiles. What the model is predicted to take without a plan and without tiles is `whole`.
     pub(crate) fn in_tiles(
         strategy: Strategy,

@@ -11,8 +11,9 @@ use tempfile::TempDir;
 
 use crate::attempt::{Attempt, Tiles};
 use crate::baseline::simulated;
+use crate::bodies::Bodies;
 use crate::clock::{Clock, LeftOut};
-use crate::error::{Rejected, Rejection};
+use crate::error::{Rejected, Rejection, least_refusal};
 use crate::file::{Loader, Planned, Task};
 use crate::fission::Tilings;
 use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
@@ -71,6 +72,8 @@ struct Machine<'c, 'a, S> {
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
+    /// Plans of subgraphs.
+    bodies: Bodies,
 }
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
@@ -136,6 +139,7 @@ pub fn deploy(
         in_tiles: None,
         opened,
         lays_out: false,
+        bodies: Bodies::default(),
     };
     let mut state = State::Open;
     loop {
@@ -172,7 +176,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let started = Instant::now();
         let bench = self.bench.as_ref();
         let mut tiles = None;
-        let opened = match self.opened.take().filter(|opened| opened.is_fused() == recipe.fuses) {
+        let is_same = |opened: &remat::Model| opened.is_fused() == recipe.fuses && self.bodies.may_be_in(opened);
+        let opened = match self.opened.take().filter(is_same) {
             Some(model) => Ok(model),
             None => open(self.request, bench, recipe.fuses, self.clock, self.scratch.path()),
         };
@@ -191,6 +196,13 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             let model = model.ordered_for(self.request.order.name());
             (model.with_baseline_peak(self.peak), portable)
         });
+        let opened = match opened {
+            Ok((model, None)) if recipe.rewrites => {
+                let planned = self.bodies.plan(self.request, model, self.clock);
+                planned.map(|model| (model, None))
+            }
+            opened => opened,
+        };
         let opened = match opened {
             Ok((model, None)) if recipe.tiles => {
                 match Tilings::of(self.request, &model, self.baseline.is_some(), self.clock) {
@@ -215,12 +227,16 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 let (solve, opening) = (self.request.solve, started.elapsed());
                 let mut attempt = match tiles {
                     Some(tiles) => {
-                        let whole = simulated(&model, self.request.order)?;
+                        let whole = self.bodies.without(&model, self.request.order)?;
                         self.lays_out |= tiles.portable.is_some();
                         self.opened = Some(model);
                         Attempt::in_tiles(strategy, tiles, solve, whole, opening)
                     }
-                    None => Attempt::new(strategy, model, solve, opening),
+                    None if model.bodies().is_empty() => Attempt::new(strategy, model, solve, opening),
+                    None => {
+                        let whole = self.bodies.without(&model, self.request.order)?;
+                        Attempt::new(strategy, model, solve, opening).beside(whole)
+                    }
                 };
                 if portable.is_some() {
                     self.lays_out = true;
@@ -244,17 +260,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return Ok(settled(attempt, planned, check));
         }
         let mut rejected = std::mem::take(&mut self.rejected);
-        let refusals = rejected
-            .iter()
-            .enumerate()
-            .filter_map(|(place, one)| match &one.reason {
-                Rejection::Refused(error) => Some((error.lowest_known(), place)),
-                _ => None,
-            });
-        if let Some((_, place)) = refusals.min()
-            && let Rejection::Refused(error) = rejected.swap_remove(place).reason
-        {
-            return Err(*error);
+        if let Some(refusal) = least_refusal(&mut rejected) {
+            return Err(refusal);
         }
         Err(if self.clock.left_out().contains(&LeftOut::Strategies) {
             DeployError::NoTime { rejected }
@@ -604,6 +611,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             return State::Done(attempt, planned, Some(check));
         }
         tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
+        self.bodies.reject(&attempt.model, &reason, self.request);
         self.rejected.push(Rejected { strategy, reason });
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {
             return settled(attempt, planned, check);

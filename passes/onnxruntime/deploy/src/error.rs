@@ -239,3 +239,19 @@ pub struct Rejected {
     /// What was wrong with it.
     pub reason: Rejection,
 }
+
+/// Of the budgets that were refused, the refusal with the lowest peak that is known, taken out of what was rejected.
+pub(crate) fn least_refusal(rejected: &mut Vec<Rejected>) -> Option<DeployError> {
+    let refusals = rejected
+        .iter()
+        .enumerate()
+        .filter_map(|(place, one)| match &one.reason {
+            Rejection::Refused(error) => Some((error.lowest_known(), place)),
+            _ => None,
+        });
+    let (_, place) = refusals.min()?;
+    match rejected.swap_remove(place).reason {
+        Rejection::Refused(error) => Some(*error),
+        _ => None,
+    }
+}

@@ -8,6 +8,7 @@ use remat_onnxruntime_run::{ChildLimits, Host};
 use remat_plan::PlanFile;
 
 use crate::DeployError;
+use crate::bodies::apply::BodyWriter;
 use crate::open::open_fused;
 use crate::sizes::open_model;
 
@@ -23,13 +24,16 @@ pub fn open_for_plan(
     runtime: Option<(&Host, ChildLimits<'_>)>,
 ) -> Result<Model, DeployError> {
     let load = options.for_plan(plan)?;
+    let order = order_for_plan(None, Some(plan))?;
     let setup = plan.setup.as_ref();
     let tiling = setup.and_then(|setup| setup.tiling.as_ref());
     if let Some(by) = setup.and_then(|setup| setup.fused_by.as_ref()) {
         let runtime = runtime.ok_or_else(|| DeployError::FusedPlan { by: by.clone() })?;
-        return open_fused(runtime, path, &load, by, tiling);
+        return open_fused(runtime, path, (&load, order), by, plan);
     }
+    let writer = BodyWriter { load: &load, order };
     let model = open_model(path, &load, runtime)?;
+    let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
     match tiling {
         Some(tiling) => Ok(model.tiled(tiling, &load)?),
         None => Ok(model),

@@ -55,6 +55,7 @@ mod arena_off;
 mod arena_plan;
 mod attempt;
 mod baseline;
+mod bodies;
 mod carry;
 mod clock;
 mod deploy;
@@ -84,6 +85,7 @@ pub use arena_plan::{
     ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
 };
 pub use baseline::{with_baseline, with_simulated_baseline};
+pub use bodies::with_planned_bodies;
 pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use remat::{LoadOptions, Model, ReadError, SaveError};
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
+use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, RuntimeError};
-use remat_plan::Tiling;
+use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
+use crate::bodies::apply::BodyWriter;
 use crate::carry::{carried, open_carried};
 use crate::clock::Clock;
 use crate::lasting::make_lasting;
@@ -53,7 +55,7 @@ pub(crate) fn open(
     }
 }
 
-/// The model at `input` after the runtime fused its nodes within `limits`, with the stretches of `tiling` tile by tile, and laid out if the plan for
+/// The model at `input` after the runtime fused its nodes within `limits`, with subgraphs and tiles as `plan` has them, and laid out if the plan for
 /// it was made `by` a deployment that did, as a deployment plans on it.
 ///
 /// # Errors
@@ -61,17 +63,20 @@ pub(crate) fn open(
 pub(crate) fn open_fused(
     (host, limits): (&Host, ChildLimits<'_>),
     input: &Path,
-    load: &LoadOptions,
+    (load, order): (&LoadOptions, OrderHint),
     by: &str,
-    tiling: Option<&Tiling>,
+    plan: &PlanFile,
 ) -> Result<Model, DeployError> {
     let scratch = scratch_folder()?;
     let runner = host.runner(limits);
     let (path, runtime) = (fuse(&runner, input, input, scratch.path())?, Some((host, limits)));
     let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, runtime);
     let name = runtime_name(host);
+    let tiling = plan.setup.as_ref().and_then(|setup| setup.tiling.as_ref());
     if !is_laid_out(by) {
+        let writer = BodyWriter { load, order };
         let model = open(&path)?.fused_by(name);
+        let model = writer.bodies_of(&model, plan)?.unwrap_or(model);
         return Ok(match tiling {
             Some(tiling) => model.tiled(tiling, load)?,
             None => model,

@@ -140,6 +140,34 @@ pub(crate) fn simulate_loaded(
     Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
 }
 
+/// Bytes that each node of a model takes for each of its subgraphs, on top of operands and results, by name; nodes are left out where that is not known.
+///
+/// # Errors
+/// As [`simulate`].
+pub(crate) fn bytes_by_body(model: &OnnxModel, order: OrderHint) -> Result<HashMap<String, Vec<u64>>, DeployError> {
+    let seen = OnnxModel::from_proto(model.proto().clone(), &looked_at())?;
+    let mut program = program(seen.graph(), &HashMap::new());
+    state_the_truth(&mut program, model.graph(), &Lowered::as_it_is(ModelProto::default()));
+    let graph = model.graph();
+    let roots = graph
+        .storages
+        .iter()
+        .map(|storage| (graph.tensors[storage.root].name.as_str(), storage.bytes));
+    let stated: HashMap<&str, Option<u64>> = roots.collect();
+    for value in program.values.iter_mut().filter(|value| value.bytes.is_none()) {
+        value.bytes = stated.get(value.name.as_str()).copied().flatten();
+    }
+    if order == OrderHint::Priority {
+        program.run_bodies_by_priority();
+    }
+    let nodes = program.nodes.iter();
+    let known = nodes.filter_map(|node| {
+        let bytes = remat_onnxruntime_sim::bytes_by_body(&program, node)?;
+        Some((node.name.clone(), bytes))
+    });
+    Ok(known.collect())
+}
+
 /// A file that is looked at, not planned on.
 fn looked_at() -> ImportOptions {
     ImportOptions {

@@ -28,12 +28,23 @@ use crate::{allocate, default_order, priority_order};
 #[must_use]
 pub fn body_bytes(graph: &Graph, op: OpId, workspace: &dyn Fn(&Graph, OpId) -> u64) -> Option<u64> {
     let program = Program::of_op(graph, op, workspace);
-    let node = program.nodes.first()?;
+    let of_bodies = bytes_by_body(&program, program.nodes.first()?)?;
+    of_bodies.into_iter().max()
+}
+
+/// Bytes that `node` of `program` takes for each of its subgraphs, on top of operands and results; `None` if it runs none that are known, or if
+/// one unfolds to too much.
+#[must_use]
+pub fn bytes_by_body(program: &Program, node: &Node) -> Option<Vec<u64>> {
     let results: Vec<ValueId> = node.results().collect();
-    let inner = inner(&program, node, &results, Patterns::Off)?;
-    let of_value = |&value: &ValueId| result_bytes(&program, value);
+    let of_value = |&value: &ValueId| result_bytes(program, value);
     let held = results.iter().map(of_value).fold(0, u64::saturating_add);
-    Some(most(&inner, 0, |value| result_bytes(&program, value)).saturating_sub(held))
+    let tapes = tapes(program, node, &results, Patterns::Off)?.into_iter();
+    let bytes = tapes.map(|tape| {
+        let peak = most(&tape.inner, 0, |value| result_bytes(program, value));
+        (!tape.is_too_long).then(|| peak.saturating_sub(held))
+    });
+    bytes.collect()
 }
 
 /// Whether subgraphs take one block for all that they record. The runtime records what a subgraph takes when it runs it first.
@@ -67,35 +78,31 @@ pub(crate) fn steps_within(
 
 /// What `node` does to memory, whose results create the buffers `created`; `None` if it runs no subgraphs, or if they unfold to too much.
 fn inner(program: &Program, node: &Node, created: &[ValueId], patterns: Patterns) -> Option<Inner> {
+    let tapes = tapes(program, node, created, patterns)?;
+    let peak = |tape: &Tape| most(&tape.inner, 0, |value| result_bytes(program, value));
+    // Of branches that take the same, the first.
+    let highest = tapes.into_iter().rev().max_by_key(peak)?;
+    (!highest.is_too_long).then_some(highest.inner)
+}
+
+/// The same for each of its subgraphs, as if it were the one that runs.
+fn tapes(program: &Program, node: &Node, created: &[ValueId], patterns: Patterns) -> Option<Vec<Tape>> {
     let control = node.control.as_ref()?;
-    let tape = match control {
-        Control::If(branches) => {
-            let mut highest: Option<(u64, Tape)> = None;
-            for branch in branches {
-                let mut tape = Tape::default();
-                tape.branch(node, branch, patterns);
-                tape.finish(created);
-                let peak = most(&tape.inner, 0, |value| result_bytes(program, value));
-                if highest.as_ref().is_none_or(|(highest, _)| peak > *highest) {
-                    highest = Some((peak, tape));
-                }
-            }
-            highest?.1
-        }
-        Control::Loop(body) => {
-            let mut tape = Tape::default();
-            tape.repeat(program, node, body, patterns);
-            tape.finish(created);
-            tape
-        }
-        Control::Scan { body, .. } => {
-            let mut tape = Tape::default();
-            tape.scan(program, node, control, body, patterns);
-            tape.finish(created);
-            tape
-        }
+    let bodies = match control {
+        Control::If(branches) => branches.as_slice(),
+        Control::Loop(body) | Control::Scan { body, .. } => std::slice::from_ref(body),
     };
-    (!tape.is_too_long).then_some(tape.inner)
+    let tape = |body: &Body| {
+        let mut tape = Tape::default();
+        match control {
+            Control::If(_) => tape.branch(node, body, patterns),
+            Control::Loop(_) => tape.repeat(program, node, body, patterns),
+            Control::Scan { .. } => tape.scan(program, node, control, body, patterns),
+        }
+        tape.finish(created);
+        tape
+    };
+    Some(bodies.iter().map(tape).collect())
 }
 
 fn result_bytes(program: &Program, value: ValueId) -> u64 {

@@ -39,7 +39,7 @@ pub use arena::{
     ArenaSettings, ArenaTrace, BufferLife, Growth, RegionOrder, Replayed, arena, arena_anywhere, lowest_first_region,
     most_bytes, replay,
 };
-pub use control::body_bytes;
+pub use control::{body_bytes, bytes_by_body};
 pub use events::heap_bytes;
 pub use heap::{Trace, heap};
 pub use ids::{NodeIndex, ValueId};

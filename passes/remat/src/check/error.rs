@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use remat_files::shown;
 use remat_plan::PlanFileError;
 use remat_schedule::{FormatError, WriteError};
 use remat_verify::Rejection;
@@ -55,15 +56,44 @@ pub enum PlanError {
         /// Its steps that move something.
         moves: usize,
     },
+    /// A part of the plan is for a subgraph that the model does not have.
+    #[error("the plan has one for subgraph `{body}` of node `{node}`, and the model has no such subgraph", node = shown(.node), body = shown(.body))]
+    NoBody {
+        /// The node.
+        node: String,
+        /// The attribute that should hold the subgraph.
+        body: String,
+    },
+    /// The plan of a subgraph is refused.
+    #[error("in the plan of subgraph `{body}` of node `{node}`: {error}", node = shown(.node), body = shown(.body))]
+    InBody {
+        /// The node.
+        node: String,
+        /// The attribute that holds the subgraph.
+        body: String,
+        /// Why.
+        error: Box<PlanError>,
+    },
 }
 
 impl PlanError {
+    /// The error of the plan around, whose part for subgraph `body` of `node` has this one.
+    #[must_use]
+    pub fn in_body(self, node: &str, body: &str) -> Self {
+        Self::InBody {
+            node: node.to_owned(),
+            body: body.to_owned(),
+            error: Box::new(self),
+        }
+    }
+
     /// The rules that the plan breaks.
     #[must_use]
     pub fn rejection(&self) -> Option<&Rejection> {
         match self {
             Self::Rejected(rejection) => Some(rejection),
             Self::OtherModel { rejection, .. } => Some(rejection),
+            Self::InBody { error, .. } => error.rejection(),
             _ => None,
         }
     }

@@ -104,6 +104,7 @@ impl Solution {
             baseline_duration: model.baseline().duration,
             setup: model.setup().cloned(),
             certificate: self.certificate.clone(),
+            bodies: model.bodies().to_vec(),
             block: None,
             steps: PlanFile::records(&self.problem, &self.plan),
         };

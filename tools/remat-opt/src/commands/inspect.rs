@@ -14,9 +14,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
+use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::job::Job;
-use crate::{chart, console, floor, interrupt, tiles, units};
+use crate::{bodies, chart, console, floor, interrupt, tiles, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
@@ -78,6 +79,9 @@ pub(crate) struct Report {
     lower_bound_bytes: Option<u64>,
     /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
+    /// The subgraphs that have plans of their own, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bodies: Vec<BodyRecord>,
     /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,
     /// What is resident at the peak, the largest first.
@@ -269,6 +273,8 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             units::percent(least.bytes, baseline.bytes),
         ));
     }
+    let planned = bodies::lines(model.bodies()).into_iter();
+    lines.extend(planned.map(|line| format!("with a plan for subgraph {line}")));
     lines.extend(outlook.into_iter().flat_map(in_tiles));
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
     lines.push(String::new());
@@ -393,6 +399,7 @@ impl Report {
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
             lower_bound_bytes: (!problem.ops.is_empty()).then_some(least.bytes),
             lower_bound_node: least.op.map(|op| problem.ops[op].name.clone()),
+            bodies: BodyRecord::all(model.bodies()),
             in_tiles: inspected.outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),

@@ -27,7 +27,7 @@ pub(super) fn help(error: &anyhow::Error) -> Option<String> {
         Error::Plan(PlanError::Schedule(_)) => {
             "name the model that the device program was made for; where that runs in tiles, `--tiles-from PLAN` says in which".to_owned()
         }
-        Error::Plan(PlanError::Rejected(_)) => "`remat-opt explain CODE` explains a rule".to_owned(),
+        Error::Plan(error) if error.rejection().is_some() => "`remat-opt explain CODE` explains a rule".to_owned(),
         Error::Plan(PlanError::Pages { .. }) => {
             "name the device and how it moves them, `--device NAME --paging sync|dma`".to_owned()
         }

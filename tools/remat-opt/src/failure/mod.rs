@@ -21,7 +21,7 @@ pub(crate) use details::{Details, UnknownName, ViolationRecord};
 pub(crate) use similar::similar;
 pub(crate) use usage::report_usage;
 
-use self::pipeline::pipeline;
+pub(crate) use self::pipeline::pipeline;
 use crate::args::ReportFormat;
 use crate::console;
 
@@ -59,7 +59,10 @@ fn has_lines(error: &anyhow::Error) -> bool {
     if error.is::<Lines>() {
         return true;
     }
-    matches!(pipeline(error), Some(Error::Plan(PlanError::Rejected(_))))
+    matches!(
+        pipeline(error),
+        Some(Error::Plan(PlanError::Rejected(_) | PlanError::InBody { .. }))
+    )
 }
 
 /// The documented outcome of an error of a library, and its message, which is whole.

@@ -4,7 +4,7 @@ use remat::Error;
 use remat_onnxruntime_deploy::DeployError;
 
 /// The error of the pipeline that it is, also where a deployment met it.
-pub(super) fn pipeline(error: &anyhow::Error) -> Option<&Error> {
+pub(crate) fn pipeline(error: &anyhow::Error) -> Option<&Error> {
     match error.downcast_ref() {
         Some(DeployError::Pipeline(error)) => Some(error),
         _ => error.downcast_ref(),

@@ -3,6 +3,7 @@
 
 mod arena;
 mod bits;
+mod bodies;
 mod branch;
 mod common;
 mod deploy;
@@ -37,6 +38,12 @@ fn main() -> ExitCode {
             Need::OnnxRuntime,
             Need::Models
         ),
+        trial!(
+            bodies::subgraphs_take_what_is_predicted_and_keep_their_bits,
+            Need::OnnxRuntime
+        ),
+        trial!(bodies::a_subgraph_that_fits_stays_as_it_came),
+        trial!(bodies::plans_of_subgraphs_replay_and_wrong_ones_are_rejected),
         trial!(bits::different_inputs_give_different_bits, Need::OnnxRuntime),
         trial!(bits::a_missing_library_is_an_error),
         trial!(bits::a_missing_model_is_an_error, Need::OnnxRuntime),

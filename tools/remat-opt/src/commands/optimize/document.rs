@@ -15,6 +15,7 @@ use super::args::{OptimizeArgs, is_model};
 use super::deployed::Deployed;
 use super::session::SessionRecord;
 use crate::block::BlockRecord;
+use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
 
 /// A plan: what it gains and costs, and how good it is.
@@ -50,6 +51,9 @@ pub(crate) struct Report {
     energy_pj: u64,
     /// Most bytes in the second memory at once.
     second_memory_bytes: u64,
+    /// The subgraphs that have plans of their own, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    bodies: Vec<BodyRecord>,
     /// The stretches that run tile by tile, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     tiling: Option<Tiling>,
@@ -168,6 +172,7 @@ impl Report {
             recomputes: solution.plan.recomputes(),
             energy_pj: solution.replay.energy,
             second_memory_bytes: solution.replay.second_peak,
+            bodies: BodyRecord::all(model.bodies()),
             tiling: model.tiling().cloned(),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),

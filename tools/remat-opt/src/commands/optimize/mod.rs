@@ -18,7 +18,8 @@ use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
 use remat_onnxruntime_deploy::{
-    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, SettingsRequest, open_model, plan_arena, try_settings,
+    ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, OrderHint, SettingsRequest, open_model, plan_arena,
+    try_settings, with_planned_bodies,
 };
 use remat_onnxruntime_run::{ChildLimits, Host, Provider};
 
@@ -117,6 +118,10 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     let line = Line::start(quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
     let before = args.page.page.as_ref().map(|path| (path, AsItCame::of(&model)));
+    let model = match plan.is_none() && has_bodies(args, format) {
+        true => in_bodies(args, &job, model, &line)?,
+        false => model,
+    };
     let model = match args.fission.request(false).filter(|_| plan.is_none()) {
         Some(fission) => in_tiles(args, &job, model, &fission, &line)?,
         None => model,
@@ -154,6 +159,27 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
 
 /// Share of the time for finding stretches that run tile by tile.
 const TILING: f64 = 0.4;
+
+/// Share of the time for plans of subgraphs.
+const BODIES: f64 = 0.4;
+
+/// Whether what is written says how subgraphs run: models and plans do, device programs and MLIR leave them as they are.
+fn has_bodies(args: &OptimizeArgs, format: Format) -> bool {
+    let output = args.output.as_ref().map(|output| Output::of(output, format));
+    format == Format::Onnx && matches!(output, None | Some(Ok(Output::Onnx | Output::Plan)))
+}
+
+/// The model with plans for those of its subgraphs that have to take less.
+fn in_bodies(args: &OptimizeArgs, job: &Job<'_>, model: Model, line: &Line) -> anyhow::Result<Model> {
+    let control = args.control(line).share_of_time(BODIES);
+    Ok(with_planned_bodies(
+        model,
+        &job.load,
+        OrderHint::Any,
+        &args.request(),
+        &control,
+    )?)
+}
 
 /// The model with those stretches tile by tile that pay.
 fn in_tiles(

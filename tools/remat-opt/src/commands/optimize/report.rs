@@ -7,7 +7,7 @@ use remat_files::shown;
 
 use super::args::OptimizeArgs;
 use super::proof;
-use crate::{block, floor, tiles, units};
+use crate::{block, bodies, floor, tiles, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
 pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with this file: no runtime was found to make it for; install one (`pip install onnxruntime`, in a \
@@ -41,13 +41,16 @@ pub(super) fn text(
     lines.join("\n") + "\n"
 }
 
-/// Which stretches run tile by tile.
-fn tile_lines(model: &Model) -> Vec<String> {
-    let lines = model.tiling().map(tiles::lines).unwrap_or_default();
-    let lines = lines.into_iter().enumerate();
-    lines
-        .map(|(place, line)| format!("{} {line}", if place == 0 { "tiles    " } else { "         " }))
-        .collect()
+/// Which subgraphs have plans of their own, and which stretches run tile by tile.
+fn part_lines(model: &Model) -> Vec<String> {
+    let tiles = model.tiling().map(tiles::lines).unwrap_or_default();
+    let parts = [("bodies", bodies::lines(model.bodies())), ("tiles", tiles)];
+    let named = |(name, lines): (&str, Vec<String>)| {
+        let lines = lines.into_iter().enumerate();
+        let line = |(place, line)| format!("{:9} {line}", if place == 0 { name } else { "" });
+        lines.map(line).collect::<Vec<_>>()
+    };
+    parts.into_iter().flat_map(named).collect()
 }
 
 /// What the plan gains and costs, and how good it is.
@@ -81,7 +84,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             units::count(solution.problem.ops.len(), "op"),
         ),
     ];
-    lines.extend(tile_lines(model));
+    lines.extend(part_lines(model));
     let measured = model.measured_sizes();
     if let Some(first) = measured.keys().next() {
         lines.push(format!(

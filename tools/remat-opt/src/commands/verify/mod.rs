@@ -20,7 +20,7 @@ use crate::document::Body;
 use crate::failure::ViolationRecord;
 use crate::job::Job;
 use crate::page::{self, AsItCame};
-use crate::{block, console, files, units};
+use crate::{block, console, failure, files, units};
 
 /// What the checker found.
 #[derive(Default, Serialize, JsonSchema)]
@@ -112,26 +112,17 @@ impl Arguments for VerifyArgs {
             (model, result)
         } else {
             let file = super::read_plan(&self.plan)?;
-            let model = job.open(Some(&file))?;
+            let model = match job.open(Some(&file)) {
+                Ok(model) => model,
+                // Plans of subgraphs are checked first.
+                Err(finding) => return self.refused(finding),
+            };
             let result = remat::check_plan(&model, &file);
             (model, result)
         };
         let solution = match result {
             Ok(solution) => solution,
-            Err(finding) => {
-                let rejection = match &finding {
-                    remat::Error::Plan(error) => error.rejection().cloned(),
-                    _ => None,
-                };
-                let Some(rejection) = rejection else {
-                    return Err(finding.into());
-                };
-                let report = || Report::rejected(&rejection);
-                let finding = Err(finding.into());
-                self.save_report(report(), &finding)?;
-                // In words, the error says it all.
-                return console::report(&self.report, String::new, report, finding);
-            }
+            Err(finding) => return self.refused(finding.into()),
         };
         self.save_report(Report::valid(&solution), &Ok(()))?;
         if let Some(path) = &self.svg {
@@ -148,6 +139,24 @@ impl Arguments for VerifyArgs {
             page::write(path, &AsItCame::of(&model), &model, &solution, summary)?;
         }
         console::report(&self.report, || text(&solution), || Report::valid(&solution), Ok(()))
+    }
+}
+
+impl VerifyArgs {
+    /// Reports the rules that a plan breaks; every other error is that of the command.
+    fn refused(&self, finding: anyhow::Error) -> anyhow::Result<()> {
+        let rejection = match failure::pipeline(&finding) {
+            Some(remat::Error::Plan(error)) => error.rejection().cloned(),
+            _ => None,
+        };
+        let Some(rejection) = rejection else {
+            return Err(finding);
+        };
+        let report = || Report::rejected(&rejection);
+        let finding = Err(finding);
+        self.save_report(report(), &finding)?;
+        // In words, the error says it all.
+        console::report(&self.report, String::new, report, finding)
     }
 }
 
