@@ -1,7 +1,7 @@
 //! From the body of a function to a graph.
 
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, ValueLike};
 use remat_ir::{
     Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, TensorId, ValueType,
 };
@@ -9,8 +9,9 @@ use remat_ir::{
 use typed_index_collections::TiVec;
 
 use crate::attributes::attributes;
+use crate::body::Body;
 use crate::error::{Diagnosed, ImportError};
-use crate::function::{Function, set_integer};
+use crate::function::set_integer;
 use crate::fusion::{self, FUSION};
 use crate::indexing::indexing;
 use crate::regions;
@@ -27,9 +28,9 @@ pub struct ImportOptions {
     pub scheduled: bool,
 }
 
-/// A function that was read.
+/// A block that was read.
 pub struct Imported<'c> {
-    pub(crate) function: Function<'c>,
+    pub(crate) body: Body<'c>,
     pub(crate) graph: Graph,
     pub(crate) table: Table<'c>,
     /// The tensor that stands for each value.
@@ -69,20 +70,27 @@ impl<'c> Imported<'c> {
         }
     }
 
-    /// The function.
+    /// The block that was read.
     #[must_use]
-    pub fn function(&self) -> Function<'c> {
-        self.function
+    pub fn body(&self) -> &Body<'c> {
+        &self.body
+    }
+
+    /// Whether the block writes into empty tensors that are made outside of it, whose buffers would be there from then on.
+    #[must_use]
+    pub fn reads_outer_empty(&self) -> bool {
+        self.table.reads_outer_empty()
     }
 }
 
-impl<'c> Function<'c> {
-    /// Reads the body of the function.
+impl<'c> Body<'c> {
+    /// Reads the block. What it reads from outside are inputs of the graph, and what other blocks read of it are outputs.
     ///
     /// # Errors
     /// [`ImportError`] with the operation that causes it.
-    pub fn import(self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
-        let table = Table::of(self.block()?).ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
+    pub fn import(&self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
+        let table =
+            Table::of(self.block()).ok_or_else(|| Diagnosed::at(self.holder(), ImportError::NoTerminator))?;
         let mut importer = Importer {
             options: *options,
             builder: GraphBuilder::new(self.name()),
@@ -91,7 +99,7 @@ impl<'c> Function<'c> {
             order: None,
             returns: returns(&table),
         };
-        importer.arguments(self)?;
+        importer.inputs(self.holder())?;
         for position in 0..table.entries.len() {
             importer.entry(position)?;
         }
@@ -102,7 +110,7 @@ impl<'c> Function<'c> {
         }
         let Importer { builder, tensors, .. } = importer;
         Ok(Imported {
-            function: self,
+            body: self.clone(),
             graph: builder.finish(),
             table,
             tensors,
@@ -131,16 +139,20 @@ fn returns(table: &Table<'_>) -> Vec<(usize, ValueIndex)> {
 }
 
 impl<'c> Importer<'_, 'c> {
-    fn arguments(&mut self, function: Function<'c>) -> Result<(), Diagnosed<'c, ImportError>> {
-        for argument in 0..self.table.arguments {
+    fn inputs(&mut self, holder: OperationRef<'c, 'c>) -> Result<(), Diagnosed<'c, ImportError>> {
+        for argument in 0..self.table.arguments + self.table.outer {
             let ty = self.ty(argument);
-            let tensor = self.builder.input(format!("arg{argument}"), ty.clone());
-            let tensor = tensor.or_else(|_| self.builder.input(format!("arg{argument}"), ValueType::Unknown));
+            let name = match argument.checked_sub(self.table.arguments) {
+                None => format!("arg{argument}"),
+                Some(outer) => format!("outer{outer}"),
+            };
+            let tensor = self.builder.input(name.clone(), ty.clone());
+            let tensor = tensor.or_else(|_| self.builder.input(name, ValueType::Unknown));
             self.tensors.push(tensor.map_err(|source| {
                 let ty = self.table.values[argument].value.r#type().to_string();
                 let op = "argument".to_owned();
                 Diagnosed::at(
-                    function.op(),
+                    holder,
                     ImportError::Size {
                         op,
                         result: argument,
@@ -390,11 +402,8 @@ impl Table<'_> {
     /// get none either.
     pub(crate) fn can_carry_barrier(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
-        let is_resident = known
-            .maker
-            .is_some_and(|maker| self.entries[maker].role == Role::Resident);
         let text = || known.value.r#type().to_string();
-        !is_resident && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
+        !self.is_resident(value) && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
     }
 }
 

@@ -28,6 +28,8 @@ mod blocks;
 #[cfg(feature = "llvm")]
 mod bodies;
 #[cfg(feature = "llvm")]
+mod body;
+#[cfg(feature = "llvm")]
 mod buffers;
 #[cfg(feature = "llvm")]
 mod effects;
@@ -44,6 +46,8 @@ mod import;
 #[cfg(feature = "llvm")]
 mod indexing;
 #[cfg(feature = "llvm")]
+mod live;
+#[cfg(feature = "llvm")]
 mod positions;
 #[cfg(feature = "llvm")]
 mod regions;
@@ -59,6 +63,8 @@ pub use apply::ApplyOptions;
 #[cfg(feature = "llvm")]
 pub use blocks::{BlockError, BlockViews, ViewOfBlock};
 #[cfg(feature = "llvm")]
+pub use body::{Body, RegionKind, Regions};
+#[cfg(feature = "llvm")]
 pub use buffers::{BlockSource, Buffers, Obstacle, OtherBuffer, StaticBuffer};
 #[cfg(feature = "llvm")]
 pub use error::{ApplyError, Diagnosed, ImportError};
@@ -66,5 +72,7 @@ pub use error::{ApplyError, Diagnosed, ImportError};
 pub use function::{Function, Severity};
 #[cfg(feature = "llvm")]
 pub use import::{ImportOptions, Imported};
+#[cfg(feature = "llvm")]
+pub use live::{Outside, outside};
 #[cfg(feature = "llvm")]
 pub use session::{Message, Parsed, Session, SessionError};

@@ -11,7 +11,8 @@ pub(crate) fn meaning(function: Function<'_>) -> Vec<u64> {
         scheduled: true,
         ..ImportOptions::default()
     };
-    let mut imported = function.import(&options).expect("the function is read");
+    let bodies = function.bodies().expect("it is a function");
+    let mut imported = bodies[0].import(&options).expect("the function is read");
     imported.drop_memory_ops();
     let graph = imported.graph();
     let mut digests: BTreeMap<usize, u64> = BTreeMap::new();
