@@ -20,6 +20,8 @@ SCHEDULES = [
     *((function, "linalg", budget) for function, budgets in BUDGETS.items() for budget in budgets),
     *((function, "tosa", "60%") for function in BUDGETS),
 ]
+CONTROL_FLOW = ["branches", "loop", "choice"]
+"""Functions of several blocks, or with regions, that hold more in one of them than they have to."""
 TILED = {"mobile": "50%", "perceptron": "25%"}
 """Their peaks are single operations, and the budgets at most half of what they take without `remat`."""
 DETERMINISTIC = "step-limit=100000 time-limit=60s"
@@ -85,6 +87,20 @@ def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits
     assert_kept(planned.promised, after["peak_bytes"])
     share = float(budget.removesuffix("%")) / 100
     assert after["peak_bytes"] <= before["peak_bytes"] * (share + TOLERANCE)
+
+
+@pytest.mark.parametrize("level", native.LEVELS)
+@pytest.mark.parametrize("function", CONTROL_FLOW)
+def test_blocks_and_regions_take_what_was_promised_and_compute_the_same_bits(built, function, level):
+    before = unmodified(function)
+    assert before["peak_bytes"] > SMALLEST
+    as_it_is = native.schedule(source(function), built.plugin, level, "none")
+    assert_kept(as_it_is.promised, native.run(as_it_is, built)["peak_bytes"])
+    planned = native.schedule(source(function), built.plugin, level, "80%", DETERMINISTIC)
+    after = native.run(planned, built)
+    assert after["bits"] == before["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (0.8 + TOLERANCE)
 
 
 @pytest.mark.parametrize(("function", "budget"), TILED.items())

@@ -115,7 +115,10 @@ impl<'c> Imported<'c> {
             let Some((entry, kind)) = entry.and_then(|entry| Some((entry, RegionKind::of(entry.op)?))) else {
                 continue;
             };
-            let regions = entry.op.regions().map(|region| Body::of_region(entry.op, region, &op.name));
+            let regions = entry
+                .op
+                .regions()
+                .map(|region| Body::of_region(entry.op, region, &op.name));
             let regions: Vec<Vec<Body<'c>>> = regions.filter(|bodies| !bodies.is_empty()).collect();
             if !regions.is_empty() && regions.iter().all(|bodies| bodies.len() == 1) {
                 let bodies = regions.into_iter().flatten().collect();

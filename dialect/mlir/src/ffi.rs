@@ -202,9 +202,7 @@ pub(crate) fn is_used(op: OperationRef<'_, '_>) -> bool {
 pub(crate) fn maker<'c>(value: Value<'c, 'c>) -> Option<OperationRef<'c, 'c>> {
     let raw = value.to_raw();
     // SAFETY: the value lives, and so does the operation that it is a result of.
-    unsafe {
-        mlir_sys::mlirValueIsAOpResult(raw).then(|| OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(raw)))
-    }
+    unsafe { mlir_sys::mlirValueIsAOpResult(raw).then(|| OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(raw))) }
 }
 
 /// The block that makes the value, or has it as an argument.

@@ -3,7 +3,8 @@
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, ValueLike};
 use remat_ir::{
-    Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, TensorId, ValueType,
+    Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, StorageClass, TensorId,
+    ValueType,
 };
 
 use typed_index_collections::TiVec;
@@ -13,6 +14,7 @@ use crate::body::Body;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::set_integer;
 use crate::fusion::{self, FUSION};
+use crate::held::held;
 use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
@@ -76,10 +78,11 @@ impl<'c> Imported<'c> {
         &self.body
     }
 
-    /// Whether the block writes into empty tensors that are made outside of it, whose buffers would be there from then on.
+    /// Whether an operation writes into an empty tensor. Where equal ones are merged, results come to share buffers although they are not
+    /// related, unless [`Imported::apply`] puts allocations in their place.
     #[must_use]
-    pub fn reads_outer_empty(&self) -> bool {
-        self.table.reads_outer_empty()
+    pub fn writes_into_empties(&self) -> bool {
+        self.table.writes_into_empties()
     }
 }
 
@@ -89,14 +92,14 @@ impl<'c> Body<'c> {
     /// # Errors
     /// [`ImportError`] with the operation that causes it.
     pub fn import(&self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
-        let table =
-            Table::of(self.block()).ok_or_else(|| Diagnosed::at(self.holder(), ImportError::NoTerminator))?;
+        let table = Table::of(self.block()).ok_or_else(|| Diagnosed::at(self.holder(), ImportError::NoTerminator))?;
         let mut importer = Importer {
             options: *options,
             builder: GraphBuilder::new(self.name()),
             tensors: Vec::with_capacity(table.values.len()),
             table: &table,
             order: None,
+            held: Vec::new(),
             returns: returns(&table),
         };
         importer.inputs(self.holder())?;
@@ -107,6 +110,9 @@ impl<'c> Body<'c> {
             if is_tensor(&importer.ty(value)) {
                 importer.builder.output(importer.tensors[value]);
             }
+        }
+        for &tensor in &importer.held {
+            importer.builder.output(tensor);
         }
         let Importer { builder, tensors, .. } = importer;
         Ok(Imported {
@@ -126,6 +132,8 @@ struct Importer<'t, 'c> {
     table: &'t Table<'c>,
     /// What the next operation with side effects reads to come after the last one.
     order: Option<TensorId>,
+    /// What MLIR frees at the end of the block.
+    held: Vec<TensorId>,
     /// The positions of all `remat.page_in`, and the page that each reads.
     returns: Vec<(usize, ValueIndex)>,
 }
@@ -307,7 +315,24 @@ impl<'c> Importer<'_, 'c> {
         if ordered {
             self.order = results.next();
         }
+        self.hold(position);
         Ok(())
+    }
+
+    /// Notes what the operation makes MLIR hold to the end of the block.
+    fn hold(&mut self, position: usize) {
+        let entry = &self.table.entries[position];
+        let held = held(entry.op);
+        let results = held.results.into_iter().map(|result| entry.first_result + result);
+        let operands = held.operands.into_iter();
+        let operands = operands.filter_map(|operand| entry.operands.get(operand).copied().flatten());
+        let values = results.chain(operands).filter(|&value| is_tensor(&self.ty(value)));
+        let tensors: Vec<TensorId> = values.map(|value| self.tensors[value]).collect();
+        let graph = self.builder.graph();
+        let is_own =
+            |tensor: &TensorId| graph.storages[graph.tensors[*tensor].storage].class == StorageClass::Intermediate;
+        let own: Vec<TensorId> = tensors.into_iter().filter(is_own).collect();
+        self.held.extend(own);
     }
 
     /// What the op that ends with this operation reads: the operands of the operation first, in their positions, then those of the parts.

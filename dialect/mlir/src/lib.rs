@@ -42,6 +42,8 @@ mod function;
 #[cfg(feature = "llvm")]
 mod fusion;
 #[cfg(feature = "llvm")]
+mod held;
+#[cfg(feature = "llvm")]
 mod import;
 #[cfg(feature = "llvm")]
 mod indexing;

@@ -70,7 +70,11 @@ pub fn outside(blocks: &[&Imported<'_>]) -> Vec<Outside> {
         .map(|(number, (imported, mut live))| {
             if number > 0 {
                 let arguments = &imported.tensors[..imported.table.arguments];
-                live.extend(arguments.iter().map(|&argument| (number, imported.graph.tensors[argument].storage)));
+                live.extend(
+                    arguments
+                        .iter()
+                        .map(|&argument| (number, imported.graph.tensors[argument].storage)),
+                );
             }
             let copies = copies(imported);
             Outside { live, copies }

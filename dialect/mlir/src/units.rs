@@ -106,7 +106,12 @@ impl<'c> Table<'c> {
         }
         let (operands, captures) = table.reads(table.terminator);
         let elsewhere = (0..table.values.len()).filter(|&value| table.is_read_elsewhere(value, block));
-        table.returned = operands.into_iter().flatten().chain(captures).chain(elsewhere).collect();
+        table.returned = operands
+            .into_iter()
+            .flatten()
+            .chain(captures)
+            .chain(elsewhere)
+            .collect();
         for &value in &table.returned {
             table.values[value].uses += 1;
         }
@@ -143,10 +148,9 @@ impl<'c> Table<'c> {
         operands.filter_map(|(index, &value)| Some((index, self.empty(value?)?)))
     }
 
-    /// Whether operations of the block, or inside of them, read an empty tensor from outside of the block.
-    pub(crate) fn reads_outer_empty(&self) -> bool {
-        let outer = self.arguments..self.arguments + self.outer;
-        outer.into_iter().any(|value| self.empty(value).is_some())
+    /// Whether an operation writes into an empty tensor.
+    pub(crate) fn writes_into_empties(&self) -> bool {
+        (0..self.values.len()).any(|value| self.empty(value).is_some())
     }
 
     /// Whether the value is a constant or an empty tensor.
@@ -170,7 +174,10 @@ impl<'c> Table<'c> {
     fn is_read_elsewhere(&self, value: ValueIndex, block: BlockRef<'c, 'c>) -> bool {
         let known = &self.values[value];
         let is_own = known.maker.is_some() || value < self.arguments;
-        is_own && users(known.value).into_iter().any(|user| ancestor_in(user, block).is_none())
+        is_own
+            && users(known.value)
+                .into_iter()
+                .any(|user| ancestor_in(user, block).is_none())
     }
 
     fn push_value(&mut self, value: Value<'c, 'c>, maker: Option<usize>) {

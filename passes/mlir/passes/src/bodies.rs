@@ -3,7 +3,9 @@
 //! Of a function of several blocks, what is live across a block counts throughout it. Of an operation with regions, the regions are its
 //! workspace, as far as they take more than its results.
 
-use remat::ir::{Graph, OpId, StorageClass};
+use std::cell::OnceCell;
+
+use remat::ir::{Attribute, Graph, OpId, StorageClass};
 use remat::plan::{Plan, Problem, Step, StorageRole};
 use remat::verify::Replay;
 use remat::{LoadOptions, Model};
@@ -12,8 +14,9 @@ use remat_mlir::{Body, Function, ImportError, ImportOptions, Imported, RegionKin
 use crate::PassError;
 use crate::standing::as_it_stands;
 
-/// The attribute of an op by which the cost model knows what its regions take.
+/// The attributes of an op by which the cost model knows what its regions take, memory and time.
 const WORKSPACE: &str = "workspace";
+const NANOSECONDS: &str = "nanoseconds";
 
 /// Until when tensors are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +53,8 @@ pub(crate) struct Block<'c> {
     pub(crate) plan: Plan,
     pub(crate) replay: Replay,
     pub(crate) regions: Vec<Nested<'c>>,
+    /// The lowest peak that was found for it.
+    pub(crate) lowest: OnceCell<u64>,
 }
 
 /// The regions of an op.
@@ -86,6 +91,7 @@ impl<'c> Block<'c> {
             plan,
             replay,
             regions,
+            lowest: OnceCell::new(),
         })
     }
 
@@ -96,6 +102,12 @@ impl<'c> Block<'c> {
         load: &LoadOptions,
     ) -> Result<Model, PassError<'c>> {
         model_with(&self.imported, &self.regions, peaks, load)
+    }
+
+    /// Whether all results in it and in its regions have buffers of their own, whatever is merged.
+    pub(crate) fn is_apart(&self) -> bool {
+        let mut inside = self.regions.iter().flat_map(|nested| &nested.blocks);
+        !self.imported.writes_into_empties() && inside.all(Self::is_apart)
     }
 
     /// Blocks in it and in its regions, itself included.
@@ -109,6 +121,15 @@ impl<'c> Nested<'c> {
     /// The highest of the peaks of its blocks.
     pub(crate) fn peak(&self, of: impl Fn(&Block<'c>) -> u64) -> u64 {
         self.blocks.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Time of one run of the op as it stands, in nanoseconds: of branches the longest.
+    fn duration(&self) -> u64 {
+        let durations = self.blocks.iter().map(|block| block.replay.duration);
+        match self.kind {
+            RegionKind::Branch => durations.max().unwrap_or(0),
+            RegionKind::Loop { trips } => durations.fold(0, u64::saturating_add).saturating_mul(trips),
+        }
     }
 
     /// What the op takes on top of its operands and results where its regions have this peak.
@@ -180,9 +201,11 @@ fn model_with<'c>(
 ) -> Result<Model, PassError<'c>> {
     let mut graph = imported.graph().clone();
     for (nested, peak) in regions.iter().zip(peaks) {
-        let bytes = i64::try_from(nested.workspace(peak)).unwrap_or(i64::MAX);
         let attributes = &mut graph.ops[nested.op].attributes;
-        attributes.insert(WORKSPACE.to_owned(), remat::ir::Attribute::Int(bytes));
+        for (name, value) in [(WORKSPACE, nested.workspace(peak)), (NANOSECONDS, nested.duration())] {
+            let value = Attribute::Int(i64::try_from(value).unwrap_or(i64::MAX));
+            attributes.insert(name.to_owned(), value);
+        }
     }
     Ok(Model::from_mlir(graph, load)?)
 }

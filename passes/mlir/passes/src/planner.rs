@@ -27,7 +27,8 @@ const TURNS: u32 = 2;
 
 /// What was found for a block, before its regions are planned.
 struct Solved {
-    model: Model,
+    /// The problem, where it is another one than that of the block as it stands.
+    model: Option<Model>,
     solution: Solution,
     /// The peaks that the regions of each op were taken to have.
     peaks: Vec<u64>,
@@ -136,7 +137,13 @@ impl<'o> Planner<'o> {
         let budget = room.map_or(BudgetSpec::None, BudgetSpec::Bytes);
         let solved = self.solve(&block, budget, goal, load).or_else(|error| {
             // A plan is known to be there where the lowest peak was sought before.
-            let lowest = self.solve(&block, BudgetSpec::Min, goal, load).ok();
+            let is_known = block
+                .lowest
+                .get()
+                .is_some_and(|&lowest| room.is_some_and(|room| lowest <= room));
+            let lowest = is_known
+                .then(|| self.solve(&block, BudgetSpec::Min, goal, load).ok())
+                .flatten();
             let fits = |solved: &Solved| room.is_some_and(|room| solved.solution.replay.peak <= room);
             lowest.filter(fits).ok_or(error)
         })?;
@@ -162,13 +169,15 @@ impl<'o> Planner<'o> {
             false => self.lowest_of(nested, &inside(load)),
         });
         let peaks = peaks.collect::<Result<Vec<u64>, _>>()?;
-        let model = block.model_with(peaks.iter().copied(), load)?;
         let control = self.control();
+        let with_peaks = || block.model_with(peaks.iter().copied(), load);
         let model = match &self.options.fission {
-            Some(fission) => tiles::in_tiles(model, fission, self.options, &control)?,
-            None => model,
+            Some(fission) => Some(tiles::in_tiles(with_peaks()?, fission, self.options, &control)?),
+            None if as_they_stand || peaks.is_empty() => None,
+            None => Some(with_peaks()?),
         };
-        let solution = remat::solve_for(&model, &self.request(budget), goal, &control)?;
+        let posed = model.as_ref().unwrap_or(&block.model);
+        let solution = remat::solve_for(posed, &self.request(budget), goal, &control)?;
         Ok(Solved { model, solution, peaks })
     }
 
@@ -179,9 +188,9 @@ impl<'o> Planner<'o> {
         solved: Solved,
         load: &LoadOptions,
     ) -> Result<Planned<'c>, PassError<'c>> {
-        let (model, solution) = (solved.model, solved.solution);
-        let rewritten = remat::rewrite(&model, &solution)?;
-        let mut planned = Planned::of(block.imported, block.replay.peak, rewritten, &model, &solution);
+        let (model, solution) = (solved.model.as_ref().unwrap_or(&block.model), solved.solution);
+        let rewritten = remat::rewrite(model, &solution)?;
+        let mut planned = Planned::of(block.imported, block.replay.peak, rewritten, model, &solution);
         if self.options.fission.is_some() || block.regions.is_empty() {
             return Ok(planned);
         }
@@ -194,7 +203,7 @@ impl<'o> Planner<'o> {
             let mut highest = 0;
             for block in nested.blocks {
                 let fits = room.is_none_or(|room| block.replay.peak <= room);
-                if fits && !block.imported.reads_outer_empty() {
+                if fits && block.is_apart() {
                     highest = highest.max(block.replay.peak);
                     continue;
                 }
@@ -205,7 +214,9 @@ impl<'o> Planner<'o> {
                 planned.add(found, kind.trips());
             }
             let own = &mut problem.ops[op].workspace;
-            *own = own.saturating_sub(taken).saturating_add(workspace(kind, results, highest));
+            *own = own
+                .saturating_sub(taken)
+                .saturating_add(workspace(kind, results, highest));
         }
         let replayed = replay(&problem, &solution.plan);
         planned.peak = replayed
@@ -223,8 +234,11 @@ impl<'o> Planner<'o> {
         Ok(highest)
     }
 
-    /// The lowest peak that is found for a block.
+    /// The lowest peak that is found for a block, which is sought once.
     fn lowest<'c>(&self, block: &Block<'c>, load: &LoadOptions) -> Result<u64, PassError<'c>> {
+        if let Some(&lowest) = block.lowest.get() {
+            return Ok(lowest);
+        }
         let budget = match self.options.request.budget {
             BudgetSpec::Auto => BudgetSpec::Auto,
             _ => BudgetSpec::Min,
@@ -234,14 +248,19 @@ impl<'o> Planner<'o> {
             ..self.options.goal
         };
         let solved = self.solve(block, budget, goal, load)?;
-        Ok(solved.solution.replay.peak.min(block.replay.peak))
+        let lowest = solved.solution.replay.peak.min(block.replay.peak);
+        Ok(*block.lowest.get_or_init(|| lowest))
     }
 
     fn request(&self, budget: BudgetSpec) -> SolveRequest {
         let asked = &self.options.request;
         SolveRequest {
             budget,
-            max_overhead: if budget == asked.budget { asked.max_overhead } else { asked.most_overhead() },
+            max_overhead: if budget == asked.budget {
+                asked.max_overhead
+            } else {
+                asked.most_overhead()
+            },
             solver: asked.solver.clone(),
         }
     }

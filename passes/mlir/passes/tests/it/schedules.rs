@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use remat_mlir_passes::mlir::{Function, Parsed, Session};
 use remat_mlir_passes::{FunctionReport, PassOptions, VerifyOptions, annotate, rematerialize, verify};
 
-use crate::generate::functions;
+use crate::generate::{functions, functions_of_blocks};
 use crate::meaning::meaning;
 
 fn options(budget: &str) -> PassOptions {
@@ -35,6 +35,15 @@ fn schedule(text: &str, options: &PassOptions) -> (FunctionReport, String) {
     (report, module.print().expect("what was made verifies"))
 }
 
+/// How many values the function in this text returns, which is the last one.
+fn returned(text: &str) -> usize {
+    let values = text
+        .rsplit("return ")
+        .next()
+        .and_then(|values| values.split(" : ").next());
+    values.map_or(0, |values| values.split(',').count())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -44,9 +53,27 @@ proptest! {
         prop_assert!(report.peak <= report.baseline_peak);
         let session = Session::new();
         let (before, after) = (session.parse(&text).unwrap(), session.parse(&scheduled).unwrap());
-        prop_assert_eq!(meaning(main_of(&before)), meaning(main_of(&after)), "{}", scheduled);
+        let returned = returned(&text);
+        prop_assert_eq!(meaning(main_of(&before), returned), meaning(main_of(&after), returned), "{}", scheduled);
         let peak = verify(main_of(&after), &VerifyOptions::default());
         prop_assert_eq!(peak.map_err(|error| error.to_string()), Ok(report.peak), "{}", scheduled);
+    }
+
+    #[test]
+    fn blocks_compute_the_same_and_have_the_promised_peak_together(text in functions_of_blocks(20)) {
+        remat_mlir_passes::register_passes();
+        let (report, scheduled) = schedule(&text, &options("min"));
+        let session = Session::new();
+        let after = session.parse(&scheduled).unwrap();
+        let peak = verify(main_of(&after), &VerifyOptions::default());
+        prop_assert_eq!(peak.map_err(|error| error.to_string()), Ok(report.peak), "{}", scheduled);
+        // Blocks that follow each other become one, in which meanings can be told.
+        let joined = |text: &str| {
+            let mut module = session.parse(text).unwrap();
+            module.run("builtin.module(func.func(canonicalize))").unwrap();
+            meaning(main_of(&module), returned(text))
+        };
+        prop_assert_eq!(joined(&text), joined(&scheduled), "{}", scheduled);
     }
 
     #[test]
