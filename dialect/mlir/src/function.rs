@@ -7,8 +7,6 @@ use melior::ir::operation::{OperationLike, OperationMutLike};
 use melior::ir::{Attribute, OperationRef, RegionLike};
 use mlir_sys::MlirOperation;
 
-use crate::body::Body;
-use crate::error::{Diagnosed, ImportError};
 use crate::ffi::{self, NewAttribute, as_mut};
 
 /// Severity of a diagnostic.
@@ -72,18 +70,6 @@ impl<'c> Function<'c> {
             .regions()
             .next()
             .is_some_and(|region| region.first_block().is_some())
-    }
-
-    /// The blocks of the function, in the order of the text: each is scheduled on its own.
-    ///
-    /// # Errors
-    /// [`ImportError::NotAFunction`].
-    pub fn bodies(self) -> Result<Vec<Body<'c>>, Diagnosed<'c, ImportError>> {
-        let name = || self.op.name().as_string_ref().as_str().unwrap_or_default().to_owned();
-        let region = self.op.regions().next().filter(|_| ffi::is_function(self.op));
-        let bodies = region.map(|region| Body::of_region(self.op, region, &self.name()));
-        let bodies = bodies.filter(|bodies| !bodies.is_empty());
-        bodies.ok_or_else(|| Diagnosed::at(self.op, ImportError::NotAFunction(name())))
     }
 
     /// Emits an MLIR diagnostic at the function.

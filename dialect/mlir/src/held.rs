@@ -2,7 +2,7 @@
 //!
 //! `buffer-deallocation-pipeline` frees there what an operation with regions hands on, and `optimize-allocation-liveness` moves up only what
 //! frees an allocation of the same block. A loop that writes what it carries in place has an allocation for that; a loop that makes it anew holds
-//! what it began with, too.
+//! what it began with, too, or a copy of it that is made where others read that.
 
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;

@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::error::{Diagnosed, ImportError};
 use crate::function::set_integer;
 use crate::fusion::{self, FUSION};
-use crate::held::held;
+use crate::held::{Held, held};
 use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
@@ -306,6 +306,8 @@ impl<'c> Importer<'_, 'c> {
                 placement: Placement::Constant,
             }));
         }
+        let held = held(entry.op);
+        spec.results.extend(self.copied(entry, &held, &spec.name));
         let (_, results) = self
             .builder
             .op(spec)
@@ -315,24 +317,39 @@ impl<'c> Importer<'_, 'c> {
         if ordered {
             self.order = results.next();
         }
-        self.hold(position);
+        self.held.extend(results);
+        self.hold(entry, &held);
         Ok(())
     }
 
-    /// Notes what the operation makes MLIR hold to the end of the block.
-    fn hold(&mut self, position: usize) {
-        let entry = &self.table.entries[position];
-        let held = held(entry.op);
-        let results = held.results.into_iter().map(|result| entry.first_result + result);
-        let operands = held.operands.into_iter();
-        let operands = operands.filter_map(|operand| entry.operands.get(operand).copied().flatten());
-        let values = results.chain(operands).filter(|&value| is_tensor(&self.ty(value)));
-        let tensors: Vec<TensorId> = values.map(|value| self.tensors[value]).collect();
+    /// Notes what the operation makes MLIR hold to the end of the block, which are some of its results and operands.
+    fn hold(&mut self, entry: &Entry<'c>, held: &Held) {
+        let results = held.results.iter().map(|result| entry.first_result + result);
+        let operands = held.operands.iter();
+        let operands = operands.filter_map(|&operand| entry.operands.get(operand).copied().flatten());
         let graph = self.builder.graph();
-        let is_own =
-            |tensor: &TensorId| graph.storages[graph.tensors[*tensor].storage].class == StorageClass::Intermediate;
-        let own: Vec<TensorId> = tensors.into_iter().filter(is_own).collect();
+        let is_own = |tensor: &TensorId| {
+            let storage = &graph.storages[graph.tensors[*tensor].storage];
+            storage.class == StorageClass::Intermediate && is_tensor(&graph.tensors[*tensor].ty)
+        };
+        let tensors = results.chain(operands).map(|value| self.tensors[value]);
+        let own: Vec<TensorId> = tensors.filter(is_own).collect();
         self.held.extend(own);
+    }
+
+    /// Copies of operands that bufferization makes, since the operation takes them for its own and others read them, too.
+    fn copied(&self, entry: &Entry<'c>, held: &Held, name: &str) -> Vec<Option<ResultSpec>> {
+        let operands = held.operands.iter();
+        let operands = operands.filter_map(|&operand| Some((operand, entry.operands.get(operand).copied()??)));
+        let shared = operands.filter(|&(_, value)| self.table.values[value].uses > 1 || self.table.is_resident(value));
+        let shared = shared.map(|(operand, value)| (operand, self.ty(value)));
+        let tensors = shared.filter(|(_, ty)| is_tensor(ty) && ty.bytes().is_ok_and(|bytes| bytes.is_some()));
+        let specs = tensors.map(|(operand, ty)| ResultSpec {
+            name: format!("copy {operand} for {name}"),
+            ty,
+            placement: Placement::New,
+        });
+        specs.map(Some).collect()
     }
 
     /// What the op that ends with this operation reads: the operands of the operation first, in their positions, then those of the parts.

@@ -50,6 +50,8 @@ mod indexing;
 #[cfg(feature = "llvm")]
 mod live;
 #[cfg(feature = "llvm")]
+mod nested;
+#[cfg(feature = "llvm")]
 mod positions;
 #[cfg(feature = "llvm")]
 mod regions;
@@ -65,7 +67,7 @@ pub use apply::ApplyOptions;
 #[cfg(feature = "llvm")]
 pub use blocks::{BlockError, BlockViews, ViewOfBlock};
 #[cfg(feature = "llvm")]
-pub use body::{Body, RegionKind, Regions};
+pub use body::Body;
 #[cfg(feature = "llvm")]
 pub use buffers::{BlockSource, Buffers, Obstacle, OtherBuffer, StaticBuffer};
 #[cfg(feature = "llvm")]
@@ -76,5 +78,7 @@ pub use function::{Function, Severity};
 pub use import::{ImportOptions, Imported};
 #[cfg(feature = "llvm")]
 pub use live::{Outside, outside};
+#[cfg(feature = "llvm")]
+pub use nested::{RegionKind, Regions};
 #[cfg(feature = "llvm")]
 pub use session::{Message, Parsed, Session, SessionError};

@@ -133,7 +133,6 @@ impl<'o> Planner<'o> {
             deadline: None,
             ..self.options.goal
         };
-        let room = room.filter(|&room| block.replay.peak > room);
         let budget = room.map_or(BudgetSpec::None, BudgetSpec::Bytes);
         let solved = self.solve(&block, budget, goal, load).or_else(|error| {
             // A plan is known to be there where the lowest peak was sought before.
