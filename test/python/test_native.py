@@ -103,6 +103,18 @@ def test_blocks_and_regions_take_what_was_promised_and_compute_the_same_bits(bui
     assert after["peak_bytes"] <= before["peak_bytes"] * (0.8 + TOLERANCE)
 
 
+@pytest.mark.parametrize("level", native.LEVELS)
+def test_a_loop_that_makes_anew_what_it_carries_takes_what_was_promised(built, level):
+    to_buffers = [native.TO_BUFFERS[0].replace("}", " allow-return-allocs-from-loops=1}"), *native.TO_BUFFERS[1:]]
+    before = native.run(native.schedule(source("repeat")), to_buffers=to_buffers)
+    for budget in ("none", "85%"):
+        planned = native.schedule(source("repeat"), built.plugin, level, budget, DETERMINISTIC)
+        after = native.run(planned, built, to_buffers=to_buffers)
+        assert after["bits"] == before["bits"]
+        assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (0.85 + TOLERANCE)
+
+
 @pytest.mark.parametrize(("function", "budget"), TILED.items())
 def test_a_function_in_tiles_takes_what_no_order_takes_and_computes_the_same_bits(built, function, budget):
     before = unmodified(function)
