@@ -61,15 +61,19 @@ impl<'c> Planned<'c> {
         }
     }
 
-    /// Adds a region that runs so often each time that the block runs. How the budget is shared with it is not proved to be best.
+    /// Takes back what is claimed about a plan that adds time: how the budget is shared with other blocks or with regions is not proved to be best.
+    pub(crate) fn claim_nothing(&mut self) {
+        if self.duration > self.baseline_duration {
+            self.bound = 0;
+            self.optimal = false;
+        }
+    }
+
+    /// Adds a region that runs so often each time that the block runs.
     pub(crate) fn add(&mut self, region: Self, runs: u64) {
         let added = region.duration.saturating_sub(region.baseline_duration);
         self.duration = self.duration.saturating_add(added.saturating_mul(runs));
         self.recomputes += region.recomputes;
-        if added > 0 {
-            self.bound = 0;
-            self.optimal = false;
-        }
         self.inside.push(region);
     }
 

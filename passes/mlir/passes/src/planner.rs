@@ -79,6 +79,7 @@ impl<'o> Planner<'o> {
             let room = budget.map(|budget| budget.saturating_sub(outside));
             let found = self.in_room(placed.block, room, &load);
             let mut found = found.map_err(|error| within(&body, outside, error))?;
+            found.claim_nothing();
             found.peak = outside.saturating_add(found.peak.max(end));
             found.baseline_peak = outside.saturating_add(found.baseline_peak.max(end));
             planned.push(found);
@@ -217,6 +218,7 @@ impl<'o> Planner<'o> {
                 .saturating_sub(taken)
                 .saturating_add(workspace(kind, results, highest));
         }
+        planned.claim_nothing();
         let replayed = replay(&problem, &solution.plan);
         planned.peak = replayed
             .map_err(|rejection| PassError::Schedule(format!("a bug of remat-opt: with its regions, {rejection}")))?
