@@ -20,6 +20,8 @@ SCHEDULES = [
     *((function, "linalg", budget) for function, budgets in BUDGETS.items() for budget in budgets),
     *((function, "tosa", "60%") for function in BUDGETS),
 ]
+CONTROL_FLOW = ["branches", "loop", "choice"]
+"""Functions of several blocks, or with regions, that hold more in one of them than they have to."""
 TILED = {"mobile": "50%", "perceptron": "25%"}
 """Their peaks are single operations, and the budgets at most half of what they take without `remat`."""
 DETERMINISTIC = "step-limit=100000 time-limit=60s"
@@ -85,6 +87,32 @@ def test_a_scheduled_function_takes_what_was_promised_and_computes_the_same_bits
     assert_kept(planned.promised, after["peak_bytes"])
     share = float(budget.removesuffix("%")) / 100
     assert after["peak_bytes"] <= before["peak_bytes"] * (share + TOLERANCE)
+
+
+@pytest.mark.parametrize("level", native.LEVELS)
+@pytest.mark.parametrize("function", CONTROL_FLOW)
+def test_blocks_and_regions_take_what_was_promised_and_compute_the_same_bits(built, function, level):
+    before = unmodified(function)
+    assert before["peak_bytes"] > SMALLEST
+    as_it_is = native.schedule(source(function), built.plugin, level, "none")
+    assert_kept(as_it_is.promised, native.run(as_it_is, built)["peak_bytes"])
+    planned = native.schedule(source(function), built.plugin, level, "80%", DETERMINISTIC)
+    after = native.run(planned, built)
+    assert after["bits"] == before["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (0.8 + TOLERANCE)
+
+
+@pytest.mark.parametrize("level", native.LEVELS)
+def test_a_loop_that_makes_anew_what_it_carries_takes_what_was_promised(built, level):
+    to_buffers = [native.TO_BUFFERS[0].replace("}", " allow-return-allocs-from-loops=1}"), *native.TO_BUFFERS[1:]]
+    before = native.run(native.schedule(source("repeat")), to_buffers=to_buffers)
+    for budget in ("none", "85%"):
+        planned = native.schedule(source("repeat"), built.plugin, level, budget, DETERMINISTIC)
+        after = native.run(planned, built, to_buffers=to_buffers)
+        assert after["bits"] == before["bits"]
+        assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (0.85 + TOLERANCE)
 
 
 @pytest.mark.parametrize(("function", "budget"), TILED.items())

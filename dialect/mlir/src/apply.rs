@@ -34,16 +34,16 @@ impl<'c> Imported<'c> {
     /// operation and all other copies. Allocations replace the empty tensors that copies write into. This also distinguishes copies, and it
     /// keeps unrelated results from sharing a buffer. Constants stand first. Tiles are clones of an operation with parts of its operands.
     ///
+    /// Returns the highest number of a copy; copies in other blocks of the function begin after it ([`ApplyOptions::numbered`]).
+    ///
     /// # Errors
     /// [`ApplyError::NoPage`] if the plan moves a tensor whose type no page can hold; the function is then unchanged. Other [`ApplyError`]s if
     /// the graph belongs to another function; the function is then partly rewritten.
-    pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<(), Diagnosed<'c, ApplyError>> {
-        let function = self.function;
-        let block = function
-            .block()
-            .map_err(|error| Diagnosed::at(function.op(), ApplyError::ForeignOp(error.to_string())))?;
-        let mut applier = Applier::new(&self, rewritten, *options, block);
-        applier.run().map_err(|error| Diagnosed::at(function.op(), error))
+    pub fn apply(self, rewritten: &Graph, options: &ApplyOptions) -> Result<i64, Diagnosed<'c, ApplyError>> {
+        let holder = self.body.holder();
+        let mut applier = Applier::new(&self, rewritten, *options, self.body.block());
+        applier.run().map_err(|error| Diagnosed::at(holder, error))?;
+        Ok(applier.barriers)
     }
 }
 
@@ -227,7 +227,7 @@ impl<'c> Applier<'_, 'c> {
     fn freshen(&mut self, member: usize, operation: OperationRef<'c, 'c>) -> Result<(), ApplyError> {
         let table = &self.imported.table;
         for (index, empty) in table.empties(member) {
-            let fresh = allocation(table.entries[empty].op)?;
+            let fresh = allocation(empty)?;
             let fresh = self.block.insert_operation_before(operation, fresh);
             let made = fresh.result(0).map_err(|error| build_error(ALLOCATION, &error))?;
             as_mut(operation).set_operand(index, made.into());

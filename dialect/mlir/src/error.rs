@@ -12,16 +12,8 @@ pub enum ImportError {
     /// The operation is not a function, or has no body.
     #[error("`{0}` is not a function with a body")]
     NotAFunction(String),
-    /// The body has several blocks.
-    #[error(
-        "a function of {blocks} blocks cannot be scheduled: lower structured control flow after `remat`, not before"
-    )]
-    SeveralBlocks {
-        /// How many there are.
-        blocks: usize,
-    },
-    /// The body has no terminator.
-    #[error("the body of the function has no terminator")]
+    /// A block has no terminator.
+    #[error("a block has no terminator")]
     NoTerminator,
     /// A result has no known size.
     #[error(

@@ -10,7 +10,9 @@ use melior::dialect::DialectRegistry;
 use melior::ir::attribute::{DenseI32ArrayAttribute, DenseI64ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::{OperationLike, OperationRefMut};
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Attribute, AttributeLike, Identifier, Location, Module, OperationRef, Type, TypeLike, ValueLike};
+use melior::ir::{
+    Attribute, AttributeLike, BlockRef, Identifier, Location, Module, OperationRef, Type, TypeLike, Value, ValueLike,
+};
 use melior::{Context, StringRef};
 use mlir_sys::{MlirAttribute, MlirDialectRegistry, MlirOperation, MlirType};
 
@@ -194,6 +196,22 @@ pub(crate) fn is_used(op: OperationRef<'_, '_>) -> bool {
     // SAFETY: the results live as long as the operation.
     op.results()
         .any(|result| unsafe { !mlir_sys::mlirValueGetFirstUse(result.to_raw()).ptr.is_null() })
+}
+
+/// The operation that makes the value; `None` for arguments of blocks.
+pub(crate) fn maker<'c>(value: Value<'c, 'c>) -> Option<OperationRef<'c, 'c>> {
+    let raw = value.to_raw();
+    // SAFETY: the value lives, and so does the operation that it is a result of.
+    unsafe { mlir_sys::mlirValueIsAOpResult(raw).then(|| OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(raw))) }
+}
+
+/// The block that makes the value, or has it as an argument.
+pub(crate) fn block_of<'c>(value: Value<'c, 'c>) -> Option<BlockRef<'c, 'c>> {
+    if let Some(op) = maker(value) {
+        return op.block();
+    }
+    // SAFETY: what is no result is an argument, and its block lives as long.
+    unsafe { BlockRef::from_option_raw(mlir_sys::mlirBlockArgumentGetOwner(value.to_raw())) }
 }
 
 /// All attributes of an operation, in the order of their names.

@@ -3,12 +3,10 @@
 
 use std::ffi::c_void;
 
-use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike};
-use melior::ir::{Attribute, BlockRef, OperationRef, RegionLike};
+use melior::ir::{Attribute, OperationRef, RegionLike};
 use mlir_sys::MlirOperation;
 
-use crate::error::{Diagnosed, ImportError};
 use crate::ffi::{self, NewAttribute, as_mut};
 
 /// Severity of a diagnostic.
@@ -72,26 +70,6 @@ impl<'c> Function<'c> {
             .regions()
             .next()
             .is_some_and(|region| region.first_block().is_some())
-    }
-
-    /// The only block of the body.
-    pub(crate) fn block(self) -> Result<BlockRef<'c, 'c>, Diagnosed<'c, ImportError>> {
-        let name = || self.op.name().as_string_ref().as_str().unwrap_or_default().to_owned();
-        let first = self.op.regions().next().and_then(|region| region.first_block());
-        let Some(first) = first.filter(|_| ffi::is_function(self.op)) else {
-            return Err(Diagnosed::at(self.op, ImportError::NotAFunction(name())));
-        };
-        let mut blocks = 1;
-        let mut next = first.next_in_region();
-        while let Some(block) = next {
-            blocks += 1;
-            next = block.next_in_region();
-        }
-        if blocks == 1 {
-            return Ok(first);
-        }
-        let at = first.terminator().unwrap_or(self.op);
-        Err(Diagnosed::at(at, ImportError::SeveralBlocks { blocks }))
     }
 
     /// Emits an MLIR diagnostic at the function.

@@ -1,17 +1,20 @@
 //! From the body of a function to a graph.
 
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, ValueLike};
 use remat_ir::{
-    Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, TensorId, ValueType,
+    Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, StorageClass, TensorId,
+    ValueType,
 };
 
 use typed_index_collections::TiVec;
 
 use crate::attributes::attributes;
+use crate::body::Body;
 use crate::error::{Diagnosed, ImportError};
-use crate::function::{Function, set_integer};
+use crate::function::set_integer;
 use crate::fusion::{self, FUSION};
+use crate::held::{Held, held};
 use crate::indexing::indexing;
 use crate::regions;
 use crate::types::{is_ranked, is_tensor, value_type};
@@ -27,9 +30,9 @@ pub struct ImportOptions {
     pub scheduled: bool,
 }
 
-/// A function that was read.
+/// A block that was read.
 pub struct Imported<'c> {
-    pub(crate) function: Function<'c>,
+    pub(crate) body: Body<'c>,
     pub(crate) graph: Graph,
     pub(crate) table: Table<'c>,
     /// The tensor that stands for each value.
@@ -69,29 +72,37 @@ impl<'c> Imported<'c> {
         }
     }
 
-    /// The function.
+    /// The block that was read.
     #[must_use]
-    pub fn function(&self) -> Function<'c> {
-        self.function
+    pub fn body(&self) -> &Body<'c> {
+        &self.body
+    }
+
+    /// Whether an operation writes into an empty tensor. Where equal ones are merged, results come to share buffers although they are not
+    /// related, unless [`Imported::apply`] puts allocations in their place.
+    #[must_use]
+    pub fn writes_into_empties(&self) -> bool {
+        self.table.writes_into_empties()
     }
 }
 
-impl<'c> Function<'c> {
-    /// Reads the body of the function.
+impl<'c> Body<'c> {
+    /// Reads the block. What it reads from outside are inputs of the graph, and what other blocks read of it are outputs.
     ///
     /// # Errors
     /// [`ImportError`] with the operation that causes it.
-    pub fn import(self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
-        let table = Table::of(self.block()?).ok_or_else(|| Diagnosed::at(self.op(), ImportError::NoTerminator))?;
+    pub fn import(&self, options: &ImportOptions) -> Result<Imported<'c>, Diagnosed<'c, ImportError>> {
+        let table = Table::of(self.block()).ok_or_else(|| Diagnosed::at(self.holder(), ImportError::NoTerminator))?;
         let mut importer = Importer {
             options: *options,
             builder: GraphBuilder::new(self.name()),
             tensors: Vec::with_capacity(table.values.len()),
             table: &table,
             order: None,
+            held: Vec::new(),
             returns: returns(&table),
         };
-        importer.arguments(self)?;
+        importer.inputs(self.holder())?;
         for position in 0..table.entries.len() {
             importer.entry(position)?;
         }
@@ -100,9 +111,12 @@ impl<'c> Function<'c> {
                 importer.builder.output(importer.tensors[value]);
             }
         }
+        for &tensor in &importer.held {
+            importer.builder.output(tensor);
+        }
         let Importer { builder, tensors, .. } = importer;
         Ok(Imported {
-            function: self,
+            body: self.clone(),
             graph: builder.finish(),
             table,
             tensors,
@@ -118,6 +132,8 @@ struct Importer<'t, 'c> {
     table: &'t Table<'c>,
     /// What the next operation with side effects reads to come after the last one.
     order: Option<TensorId>,
+    /// What MLIR frees at the end of the block.
+    held: Vec<TensorId>,
     /// The positions of all `remat.page_in`, and the page that each reads.
     returns: Vec<(usize, ValueIndex)>,
 }
@@ -131,16 +147,20 @@ fn returns(table: &Table<'_>) -> Vec<(usize, ValueIndex)> {
 }
 
 impl<'c> Importer<'_, 'c> {
-    fn arguments(&mut self, function: Function<'c>) -> Result<(), Diagnosed<'c, ImportError>> {
-        for argument in 0..self.table.arguments {
+    fn inputs(&mut self, holder: OperationRef<'c, 'c>) -> Result<(), Diagnosed<'c, ImportError>> {
+        for argument in 0..self.table.arguments + self.table.outer {
             let ty = self.ty(argument);
-            let tensor = self.builder.input(format!("arg{argument}"), ty.clone());
-            let tensor = tensor.or_else(|_| self.builder.input(format!("arg{argument}"), ValueType::Unknown));
+            let name = match argument.checked_sub(self.table.arguments) {
+                None => format!("arg{argument}"),
+                Some(outer) => format!("outer{outer}"),
+            };
+            let tensor = self.builder.input(name.clone(), ty.clone());
+            let tensor = tensor.or_else(|_| self.builder.input(name, ValueType::Unknown));
             self.tensors.push(tensor.map_err(|source| {
                 let ty = self.table.values[argument].value.r#type().to_string();
                 let op = "argument".to_owned();
                 Diagnosed::at(
-                    function.op(),
+                    holder,
                     ImportError::Size {
                         op,
                         result: argument,
@@ -286,6 +306,8 @@ impl<'c> Importer<'_, 'c> {
                 placement: Placement::Constant,
             }));
         }
+        let held = held(entry.op);
+        spec.results.extend(self.copied(entry, &held, &spec.name));
         let (_, results) = self
             .builder
             .op(spec)
@@ -295,7 +317,39 @@ impl<'c> Importer<'_, 'c> {
         if ordered {
             self.order = results.next();
         }
+        self.held.extend(results);
+        self.hold(entry, &held);
         Ok(())
+    }
+
+    /// Notes what the operation makes MLIR hold to the end of the block, which are some of its results and operands.
+    fn hold(&mut self, entry: &Entry<'c>, held: &Held) {
+        let results = held.results.iter().map(|result| entry.first_result + result);
+        let operands = held.operands.iter();
+        let operands = operands.filter_map(|&operand| entry.operands.get(operand).copied().flatten());
+        let graph = self.builder.graph();
+        let is_own = |tensor: &TensorId| {
+            let storage = &graph.storages[graph.tensors[*tensor].storage];
+            storage.class == StorageClass::Intermediate && is_tensor(&graph.tensors[*tensor].ty)
+        };
+        let tensors = results.chain(operands).map(|value| self.tensors[value]);
+        let own: Vec<TensorId> = tensors.filter(is_own).collect();
+        self.held.extend(own);
+    }
+
+    /// Copies of operands that bufferization makes, since the operation takes them for its own and others read them, too.
+    fn copied(&self, entry: &Entry<'c>, held: &Held, name: &str) -> Vec<Option<ResultSpec>> {
+        let operands = held.operands.iter();
+        let operands = operands.filter_map(|&operand| Some((operand, entry.operands.get(operand).copied()??)));
+        let shared = operands.filter(|&(_, value)| self.table.values[value].uses > 1 || self.table.is_resident(value));
+        let shared = shared.map(|(operand, value)| (operand, self.ty(value)));
+        let tensors = shared.filter(|(_, ty)| is_tensor(ty) && ty.bytes().is_ok_and(|bytes| bytes.is_some()));
+        let specs = tensors.map(|(operand, ty)| ResultSpec {
+            name: format!("copy {operand} for {name}"),
+            ty,
+            placement: Placement::New,
+        });
+        specs.map(Some).collect()
     }
 
     /// What the op that ends with this operation reads: the operands of the operation first, in their positions, then those of the parts.
@@ -390,11 +444,8 @@ impl Table<'_> {
     /// get none either.
     pub(crate) fn can_carry_barrier(&self, value: ValueIndex) -> bool {
         let known = &self.values[value];
-        let is_resident = known
-            .maker
-            .is_some_and(|maker| self.entries[maker].role == Role::Resident);
         let text = || known.value.r#type().to_string();
-        !is_resident && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
+        !self.is_resident(value) && (is_ranked(known.value.r#type()) || text().starts_with("!torch.vtensor"))
     }
 }
 

@@ -4,13 +4,16 @@ use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, WalkOrder, WalkResult};
 use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
 use remat_ir::Effects;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::alias::aliases;
 use crate::attributes::identity;
+use crate::bodies::{for_each_block, for_each_op};
 use crate::effects::{effects_of, is_without_contents};
+use crate::ffi::buffers::users;
 use crate::ffi::{self, Alias, OpFacts};
 use crate::fusion;
+use crate::positions::ancestor_in;
 use crate::types::is_ranked;
 
 /// A value of the block, by its position in [`Table::values`].
@@ -55,9 +58,11 @@ pub(crate) enum Role {
 /// A value of the block.
 pub(crate) struct Known<'c> {
     pub(crate) value: Value<'c, 'c>,
-    /// The operation that makes it; `None` for arguments.
+    /// The operation that makes it; `None` for arguments and for values from outside of the block.
     pub(crate) maker: Option<usize>,
-    /// How often operations of the block read it, the terminator included.
+    /// Of a value from outside that takes no memory of the run, a constant or an empty tensor: the operation that makes it.
+    pub(crate) resident: Option<OperationRef<'c, 'c>>,
+    /// How often operations of the block read it, the terminator included, and once more if other blocks do.
     pub(crate) uses: usize,
 }
 
@@ -66,9 +71,12 @@ pub(crate) struct Table<'c> {
     pub(crate) entries: Vec<Entry<'c>>,
     pub(crate) values: Vec<Known<'c>>,
     pub(crate) terminator: OperationRef<'c, 'c>,
-    /// What the terminator reads.
+    /// What the terminator reads, and what of the block other blocks do.
     pub(crate) returned: Vec<ValueIndex>,
+    /// How many values are arguments of the block; they are the first ones.
     pub(crate) arguments: usize,
+    /// How many values are from outside of the block; they follow its arguments.
+    pub(crate) outer: usize,
     positions: FxHashMap<usize, ValueIndex>,
 }
 
@@ -81,10 +89,15 @@ impl<'c> Table<'c> {
             terminator: last(block)?,
             returned: Vec::new(),
             arguments: block.argument_count(),
+            outer: 0,
             positions: FxHashMap::default(),
         };
         for index in 0..table.arguments {
             table.push_value(block.argument(index).ok()?.into(), None);
+        }
+        for value in outer_values(block) {
+            table.push_value(value, None);
+            table.outer += 1;
         }
         let mut next = block.first_operation();
         while let Some(op) = next.filter(|&op| op != table.terminator) {
@@ -92,7 +105,13 @@ impl<'c> Table<'c> {
             next = op.next_in_block();
         }
         let (operands, captures) = table.reads(table.terminator);
-        table.returned = operands.into_iter().flatten().chain(captures).collect();
+        let elsewhere = (0..table.values.len()).filter(|&value| table.is_read_elsewhere(value, block));
+        table.returned = operands
+            .into_iter()
+            .flatten()
+            .chain(captures)
+            .chain(elsewhere)
+            .collect();
         for &value in &table.returned {
             table.values[value].uses += 1;
         }
@@ -124,17 +143,52 @@ impl<'c> Table<'c> {
     }
 
     /// The empty tensors that the operation reads, which it can only write into: the number of the operand, and who makes it.
-    pub(crate) fn empties(&self, member: usize) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn empties(&self, member: usize) -> impl Iterator<Item = (usize, OperationRef<'c, 'c>)> {
         let operands = self.entries[member].operands.iter().enumerate();
-        operands.filter_map(|(index, &value)| {
-            let maker = self.values[value?].maker?;
-            self.entries[maker].is_empty_tensor().then_some((index, maker))
-        })
+        operands.filter_map(|(index, &value)| Some((index, self.empty(value?)?)))
+    }
+
+    /// Whether an operation writes into an empty tensor.
+    pub(crate) fn writes_into_empties(&self) -> bool {
+        (0..self.values.len()).any(|value| self.empty(value).is_some())
+    }
+
+    /// Whether the value is a constant or an empty tensor.
+    pub(crate) fn is_resident(&self, value: ValueIndex) -> bool {
+        let known = &self.values[value];
+        let made = known.maker.map(|maker| self.entries[maker].role == Role::Resident);
+        made.unwrap_or(known.resident.is_some())
+    }
+
+    /// The operation that makes the value, if that is an empty tensor.
+    fn empty(&self, value: ValueIndex) -> Option<OperationRef<'c, 'c>> {
+        let known = &self.values[value];
+        if let Some(maker) = known.maker {
+            let entry = &self.entries[maker];
+            return entry.is_empty_tensor().then_some(entry.op);
+        }
+        known.resident.filter(|&op| is_empty(op))
+    }
+
+    /// Whether another block reads what this block makes.
+    fn is_read_elsewhere(&self, value: ValueIndex, block: BlockRef<'c, 'c>) -> bool {
+        let known = &self.values[value];
+        let is_own = known.maker.is_some() || value < self.arguments;
+        is_own
+            && users(known.value)
+                .into_iter()
+                .any(|user| ancestor_in(user, block).is_none())
     }
 
     fn push_value(&mut self, value: Value<'c, 'c>, maker: Option<usize>) {
         self.positions.insert(key(value), self.values.len());
-        self.values.push(Known { value, maker, uses: 0 });
+        let from_outside = maker.is_none().then(|| ffi::maker(value)).flatten();
+        self.values.push(Known {
+            value,
+            maker,
+            resident: from_outside.filter(|&op| makes_no_memory(op)),
+            uses: 0,
+        });
     }
 
     fn push_op(&mut self, op: OperationRef<'c, 'c>) {
@@ -144,9 +198,7 @@ impl<'c> Table<'c> {
         for &value in operands.iter().flatten().chain(&captures) {
             self.values[value].uses += 1;
         }
-        let is_empty = is_without_contents(&domain, &op_type) && operands.is_empty();
-        let is_resident =
-            is_empty || is_constant(op, &domain, &op_type) || self.spreads_constants(&domain, &op_type, &operands);
+        let is_resident = makes_no_memory(op) || self.spreads_constants(&domain, &op_type, &operands);
         let role = if is_resident { Role::Resident } else { Role::Op };
         let entry = Entry {
             op,
@@ -169,10 +221,7 @@ impl<'c> Table<'c> {
 
     /// Whether the operation only spreads constants, which its readers do themselves.
     fn spreads_constants(&self, domain: &str, op_type: &str, operands: &[Option<ValueIndex>]) -> bool {
-        let is_resident = |value: &Option<ValueIndex>| {
-            let maker = value.and_then(|value| self.values[value].maker);
-            maker.is_some_and(|maker| self.entries[maker].role == Role::Resident)
-        };
+        let is_resident = |value: &Option<ValueIndex>| value.is_some_and(|value| self.is_resident(value));
         fusion::spreads(domain, op_type) && operands.iter().all(is_resident)
     }
 
@@ -187,7 +236,7 @@ impl<'c> Table<'c> {
                 }
                 WalkResult::Advance
             });
-            let mut seen = rustc_hash::FxHashSet::default();
+            let mut seen = FxHashSet::default();
             captures.retain(|&value| seen.insert(value));
         }
         (operands, captures)
@@ -254,6 +303,45 @@ impl<'c> Table<'c> {
             && (assembles || reads_nothing_new);
         joins.then_some(maker)
     }
+}
+
+/// The values from outside that operations of the block read, or operations inside of them, in the order of their first readers.
+fn outer_values<'c>(block: BlockRef<'c, 'c>) -> Vec<Value<'c, 'c>> {
+    let mut known = FxHashSet::default();
+    define(block, &mut known);
+    let mut outer = Vec::new();
+    read_unknown(block, &mut known, &mut outer);
+    outer
+}
+
+/// Adds what a block and all inside of it make.
+fn define<'c>(block: BlockRef<'c, 'c>, known: &mut FxHashSet<usize>) {
+    let arguments = (0..block.argument_count()).filter_map(|index| block.argument(index).ok());
+    known.extend(arguments.map(|argument| key(argument.into())));
+    for_each_op(block, &mut |op| {
+        known.extend(op.results().map(|result| key(result.into())));
+        for_each_block(op, &mut |inside| define(inside, known));
+    });
+}
+
+/// Adds what a block and all inside of it read and nobody is known to make.
+fn read_unknown<'c>(block: BlockRef<'c, 'c>, known: &mut FxHashSet<usize>, found: &mut Vec<Value<'c, 'c>>) {
+    for_each_op(block, &mut |op| {
+        found.extend(op.operands().filter(|&value| known.insert(key(value))));
+        for_each_block(op, &mut |inside| read_unknown(inside, known, found));
+    });
+}
+
+/// Whether the operation makes something that takes no memory of the run, from nothing.
+fn makes_no_memory(op: OperationRef<'_, '_>) -> bool {
+    let (domain, op_type) = identity(op);
+    is_empty(op) || is_constant(op, &domain, &op_type)
+}
+
+/// Whether the operation makes a tensor of static shape without contents.
+fn is_empty(op: OperationRef<'_, '_>) -> bool {
+    let (domain, op_type) = identity(op);
+    is_without_contents(&domain, &op_type) && op.operand_count() == 0
 }
 
 /// Whether the operation makes a constant, by its word or, where its dialect is not loaded, by its name.

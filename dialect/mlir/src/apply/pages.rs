@@ -83,8 +83,10 @@ impl<'c> Applier<'_, 'c> {
     pub(super) fn return_current(&mut self) -> Result<(), ApplyError> {
         let mut exchange = FxHashMap::default();
         for (&was, &is) in self.imported.graph.outputs.iter().zip(&self.new.outputs) {
+            // Copies that bufferization will make are no values yet.
+            let Some(was) = self.value_of(was) else { continue };
             let is = self.current(is)?;
-            if let Some(was) = self.value_of(was).filter(|was| key(*was) != key(is)) {
+            if key(was) != key(is) {
                 exchange.insert(key(was), is);
             }
         }

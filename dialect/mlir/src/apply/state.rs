@@ -16,11 +16,16 @@ use crate::import::Imported;
 pub struct ApplyOptions {
     /// Whether `dealloc` ops become `remat.dealloc` markers.
     pub dealloc: bool,
+    /// Copies are numbered from the number after this one. Where equal operations are merged, numbers tell copies apart across blocks.
+    pub numbered: i64,
 }
 
 impl Default for ApplyOptions {
     fn default() -> Self {
-        Self { dealloc: true }
+        Self {
+            dealloc: true,
+            numbered: 0,
+        }
     }
 }
 
@@ -68,7 +73,7 @@ impl<'t, 'c> Applier<'t, 'c> {
             ops: ops.filter_map(|(id, op)| Some((op.source?, id))).collect(),
             values: TiVec::from(vec![None; new.tensors.len()]),
             seen: FxHashSet::default(),
-            barriers: 0,
+            barriers: options.numbered,
             pages: Pages::of(new),
         }
     }
@@ -109,7 +114,7 @@ impl<'t, 'c> Applier<'t, 'c> {
     pub(super) fn location(&self, tensor: TensorId) -> Location<'c> {
         let maker = self.new.tensors[tensor].producer.and_then(|op| self.new.ops[op].source);
         let entry = maker.and_then(|source| self.imported.table.entries.get(source as usize));
-        entry.map_or_else(|| self.imported.function.op().location(), |entry| entry.op.location())
+        entry.map_or_else(|| self.imported.body.holder().location(), |entry| entry.op.location())
     }
 
     pub(super) fn insert(&self, operation: Operation<'c>) -> OperationRef<'c, 'c> {

@@ -1,6 +1,6 @@
 //! Why a pass failed on a function.
 
-use remat_mlir::{ApplyError, BlockError, Diagnosed, Function, ImportError, Severity};
+use remat_mlir::{ApplyError, BlockError, Body, Diagnosed, Function, ImportError, Severity};
 use thiserror::Error;
 
 use crate::OptionError;
@@ -18,6 +18,14 @@ pub enum PassError<'c> {
     /// There is no plan, or not within the limits.
     #[error(transparent)]
     Plan(#[from] remat::Error),
+    /// There is no plan for one of several blocks, or for a region.
+    #[error("`{}`: {why}", .body.name())]
+    Inside {
+        /// The block.
+        body: Body<'c>,
+        /// What is held outside of it, and why there is no plan beside that.
+        why: String,
+    },
     /// The plan could not be carried over; our mistake.
     #[error("{0}")]
     Apply(Diagnosed<'c, ApplyError>),
@@ -56,6 +64,7 @@ impl PassError<'_> {
         match self {
             Self::Import(error) => error.emit(),
             Self::Apply(error) => error.emit(),
+            Self::Inside { body, .. } => body.emit(Severity::Error, &self.to_string()),
             Self::Block(error) => error.emit(),
             Self::Option(_) | Self::Plan(_) | Self::Schedule(_) | Self::NoArgument => {
                 function.emit(Severity::Error, &self.to_string());

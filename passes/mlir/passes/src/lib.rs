@@ -10,6 +10,8 @@ mod annotate;
 #[cfg(feature = "llvm")]
 mod blocks;
 #[cfg(feature = "llvm")]
+mod bodies;
+#[cfg(feature = "llvm")]
 mod bridge;
 #[cfg(feature = "llvm")]
 mod error;
@@ -18,7 +20,15 @@ mod options;
 #[cfg(feature = "llvm")]
 mod place;
 #[cfg(feature = "llvm")]
+mod planned;
+#[cfg(feature = "llvm")]
+mod planner;
+#[cfg(feature = "llvm")]
 mod rematerialize;
+#[cfg(feature = "llvm")]
+mod standing;
+#[cfg(feature = "llvm")]
+mod tiles;
 #[cfg(feature = "llvm")]
 mod verify;
 

@@ -1,10 +1,10 @@
 //! The pass `remat`.
 
-use remat::plan::{Status, Step};
-use remat::solver::SolveControl;
-use remat::{FissionRequest, Model, SecondMemory, Solution};
 use remat_mlir::{ApplyOptions, Function, ImportOptions, Severity};
 
+use crate::bodies::{Lives, Placed, Reading};
+use crate::planned::Planned;
+use crate::planner::Planner;
 use crate::{PassError, PassOptions};
 
 /// Attribute of a function: the budget that the schedule was made for, in bytes.
@@ -39,26 +39,22 @@ pub struct FunctionReport {
 }
 
 impl FunctionReport {
-    fn of(function: Function<'_>, baseline_peak: u64, model: &Model, solution: &Solution) -> Self {
-        let certificate = solution.certificate.as_ref();
+    /// The blocks of a function together: each runs once, as far as times are added up.
+    fn of(function: Function<'_>, blocks: &[Planned<'_>]) -> Self {
+        let most = |figure: fn(&Planned<'_>) -> u64| blocks.iter().map(figure).max().unwrap_or(0);
+        let sum = |figure: fn(&Planned<'_>) -> u64| blocks.iter().map(figure).fold(0, u64::saturating_add);
+        let count = |figure: fn(&Planned<'_>) -> usize| blocks.iter().map(figure).sum();
         Self {
             name: function.name(),
-            baseline_peak,
-            peak: solution.replay.peak,
-            baseline_duration: solution.overhead.baseline,
-            duration: solution.overhead.duration,
-            bound: solution.bound_on_all_plans(solution.problem.order),
-            optimal: certificate.is_some_and(|certificate| {
-                certificate.status == Status::Optimal && certificate.is_final(solution.problem.order)
-            }),
-            recomputes: solution.replay.recomputes,
-            transfers: solution
-                .plan
-                .steps
-                .iter()
-                .filter(|step| matches!(step, Step::PageIn(_)))
-                .count(),
-            stretches: model.tiling().map_or(0, |tiling| tiling.stretches.len()),
+            baseline_peak: most(|block| block.baseline_peak),
+            peak: most(|block| block.peak),
+            baseline_duration: sum(|block| block.baseline_duration),
+            duration: sum(|block| block.duration),
+            bound: sum(|block| block.bound),
+            optimal: blocks.iter().all(|block| block.optimal),
+            recomputes: count(|block| block.recomputes),
+            transfers: count(|block| block.transfers),
+            stretches: count(|block| block.stretches),
         }
     }
 
@@ -108,57 +104,43 @@ impl FunctionReport {
     }
 }
 
-/// Share of the time for finding stretches that run tile by tile.
-const TILING: f64 = 0.4;
-
-/// The function with those stretches tile by tile that pay.
-fn in_tiles<'c>(
-    whole: Model,
-    fission: &FissionRequest,
-    options: &PassOptions,
-    control: &SolveControl<'_>,
-) -> Result<Model, PassError<'c>> {
-    let load = &options.model.load;
-    if matches!(load.second_memory, Some(SecondMemory::Used { .. })) {
-        return Err(PassError::Schedule(
-            "tiles do not move to a second memory: leave out `fission` or `paging`".to_owned(),
-        ));
-    }
-    let tiled = remat::tile(&whole, load, &options.request, fission, &control.share_of_time(TILING))?;
-    Ok(tiled.into_iter().next().unwrap_or(whole))
-}
-
-/// Finds a schedule for the function within the budget, in tiles where that is asked for and pays, has the checker replay it, and writes it into the
-/// function. The peak that it keeps is noted at the function.
+/// Finds a schedule for each block of the function and for the regions of `scf` operations in it, so that the function keeps within the budget;
+/// in tiles where that is asked for and pays. The checker replays each, and they are written into the function. The peak that it keeps is noted
+/// at the function.
 ///
 /// # Errors
 /// [`PassError`]; the function is unchanged then, but for mistakes of ours.
 pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Result<FunctionReport, PassError<'c>> {
-    let import = ImportOptions {
-        dynamic_extent: options.model.dynamic_extent,
-        scheduled: false,
+    let reading = Reading {
+        import: ImportOptions {
+            dynamic_extent: options.model.dynamic_extent,
+            scheduled: false,
+        },
+        load: options.model.load.clone(),
+        lives: Lives::LastReader,
     };
-    let imported = function.import(&import)?;
-    let whole = Model::from_mlir(imported.graph().clone(), &options.model.load)?;
-    let baseline_peak = whole.baseline().peak;
-    let mut control = SolveControl::new()
-        .time_limit(options.time_limit)
-        .threads(options.threads)
-        .seed(options.seed);
-    control.step_limit = options.step_limit;
-    let model = match &options.fission {
-        Some(fission) => in_tiles(whole, fission, options, &control)?,
-        None => whole,
+    let mut blocks = Placed::of(function, &reading)?;
+    let planner = Planner::new(options, &blocks);
+    let (planned, budget) = match blocks.pop() {
+        Some(only) if blocks.is_empty() => {
+            let planned = planner.only(only.block)?;
+            let budget = planned.budget;
+            (vec![planned], budget)
+        }
+        last => {
+            blocks.extend(last);
+            planner.several(blocks)?
+        }
     };
-    let solution = remat::solve_for(&model, &options.request, options.goal, &control)?;
-    if let Some(rewritten) = remat::rewrite(&model, &solution)? {
-        let apply = ApplyOptions {
-            dealloc: options.dealloc,
-        };
-        imported.apply(&rewritten, &apply)?;
+    let report = FunctionReport::of(function, &planned);
+    let mut apply = ApplyOptions {
+        dealloc: options.dealloc,
+        ..ApplyOptions::default()
+    };
+    for block in planned {
+        apply.numbered = block.apply(apply)?;
     }
-    let report = FunctionReport::of(function, baseline_peak, &model, &solution);
-    let budget = solution.problem.budget.unwrap_or(report.peak);
+    let budget = budget.unwrap_or(report.peak);
     function.set_integer(BUDGET, i64::try_from(budget).unwrap_or(i64::MAX));
     function.set_integer(PEAK, i64::try_from(report.peak).unwrap_or(i64::MAX));
     if options.remarks {

@@ -1,4 +1,4 @@
-//! Functions of random shape: a straight line of operations of several dialects that read earlier values.
+//! Functions of random shape: a straight line of operations of several dialects that read earlier values, in one block or in several.
 
 use std::fmt::Write;
 
@@ -12,14 +12,23 @@ pub(crate) struct Draw {
     second: u8,
 }
 
-/// A random function of up to `most` operations.
-pub(crate) fn functions(most: usize) -> impl Strategy<Value = String> {
+fn draws(most: usize) -> impl Strategy<Value = Vec<Draw>> {
     let draw = (0..10u8, any::<u8>(), any::<u8>()).prop_map(|(kind, first, second)| Draw { kind, first, second });
-    (prop::collection::vec(draw, 3..most), 1..4usize).prop_map(|(draws, returned)| function(&draws, returned))
+    prop::collection::vec(draw, 3..most)
 }
 
-/// The text of a function; every value is a `tensor<16x16xf32>`.
-pub(crate) fn function(draws: &[Draw], returned: usize) -> String {
+/// A random function of up to `most` operations.
+pub(crate) fn functions(most: usize) -> impl Strategy<Value = String> {
+    (draws(most), 1..4usize).prop_map(|(draws, returned)| function(&draws, returned, usize::MAX))
+}
+
+/// A random function of up to `most` operations, with a branch to the next one after every few.
+pub(crate) fn functions_of_blocks(most: usize) -> impl Strategy<Value = String> {
+    (draws(most), 1..4usize, 1..6usize).prop_map(|(draws, returned, every)| function(&draws, returned, every))
+}
+
+/// The text of a function with a branch after every so many operations; every value is a `tensor<16x16xf32>`.
+fn function(draws: &[Draw], returned: usize, every: usize) -> String {
     const TYPE: &str = "tensor<16x16xf32>";
     let mut body = String::new();
     let mut values = vec!["%x".to_owned(), "%y".to_owned()];
@@ -60,6 +69,9 @@ pub(crate) fn function(draws: &[Draw], returned: usize) -> String {
             _ => format!("{r} = func.call @draw({a}) : ({TYPE}) -> {TYPE}"),
         };
         let _ = writeln!(body, "    {line}");
+        if (number + 1) % every == 0 {
+            let _ = writeln!(body, "    cf.br ^b{number}\n  ^b{number}:");
+        }
         values.push(r);
     }
     let returned: Vec<_> = values

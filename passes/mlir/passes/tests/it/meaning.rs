@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use remat_mlir_passes::mlir::{Function, ImportOptions};
 
-/// A digest of each returned value. Fences and markers mean nothing; operations with effects also mean how many of them came before.
-pub(crate) fn meaning(function: Function<'_>) -> Vec<u64> {
+/// A digest of each of the values that the function returns, so many. Fences and markers mean nothing; operations with effects also mean how many of them came before.
+pub(crate) fn meaning(function: Function<'_>, returned: usize) -> Vec<u64> {
     let options = ImportOptions {
         scheduled: true,
         ..ImportOptions::default()
     };
-    let mut imported = function.import(&options).expect("the function is read");
+    let bodies = function.bodies().expect("it is a function");
+    let mut imported = bodies[0].import(&options).expect("the function is read");
     imported.drop_memory_ops();
     let graph = imported.graph();
     let mut digests: BTreeMap<usize, u64> = BTreeMap::new();
@@ -54,7 +55,9 @@ pub(crate) fn meaning(function: Function<'_>) -> Vec<u64> {
             digests.insert(result.index(), value);
         }
     }
-    graph.outputs.iter().map(|tensor| digests[&tensor.index()]).collect()
+    // Others follow that only stay to the end.
+    let returned = graph.outputs.iter().take(returned);
+    returned.map(|tensor| digests[&tensor.index()]).collect()
 }
 
 fn digest(value: &impl Hash) -> u64 {

@@ -1,0 +1,33 @@
+// Written by hand. Schedules on either level survive what merges and drops operations.
+// REQUIRES: scheduler
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,remat{budget=80%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(cse,canonicalize,tosa-to-linalg-named,tosa-to-linalg,tosa-to-tensor,tosa-to-arith,remat{budget=80%% step-limit=20000 remarks=false},cse,canonicalize,remat-verify))' %s | FileCheck %s
+// CHECK: func.func @repeat{{.*}}remat.peak
+
+// A loop that makes anew what it carries, beside a value that is needed after it.
+module {
+  func.func @repeat(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+    %from = arith.constant 0 : index
+    %to = arith.constant 3 : index
+    %step = arith.constant 1 : index
+    %w = tosa.tanh %x : (tensor<512x512xf32>) -> tensor<512x512xf32>
+    %y:2 = scf.while (%t = %w, %i = %from) : (tensor<512x512xf32>, index) -> (tensor<512x512xf32>, index) {
+      %c = arith.cmpi ult, %i, %to : index
+      scf.condition(%c) %t, %i : tensor<512x512xf32>, index
+    } do {
+    ^bb0(%t: tensor<512x512xf32>, %i: index):
+      %n = arith.addi %i, %step : index
+      %u0 = tosa.exp %t : (tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u1 = tosa.tanh %u0 : (tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u2 = tosa.sigmoid %u1 : (tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u3 = tosa.abs %u2 : (tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u4 = tosa.exp %u3 : (tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u5 = tosa.add %u4, %u2 : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u6 = tosa.sub %u5, %u1 : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      %u7 = tosa.sub %u6, %u0 : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+      scf.yield %u7, %n : tensor<512x512xf32>, index
+    }
+    %k = tosa.sub %y#0, %w : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+    return %k : tensor<512x512xf32>
+  }
+}
