@@ -73,7 +73,8 @@ class Language(nn.Module):
         self.is_bert = bert
 
     def forward(self, tokens, labels):
-        x = self.norm(self.embedding(tokens) + self.position) if self.is_bert else self.embedding(tokens) + self.position
+        x = self.embedding(tokens) + self.position
+        x = self.norm(x) if self.is_bert else x
         for block in self.blocks:
             x = block(x)
         logits = self.head(x if self.is_bert else self.norm(x))

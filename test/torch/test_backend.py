@@ -1,5 +1,6 @@
 """Training through `torch.compile`: peaks, gradients, and what happens where no plan can be made."""
 
+import copy
 import logging
 import pickle
 
@@ -65,9 +66,9 @@ def test_other_networks_keep_their_bits(name):
 
 def test_running_statistics_are_updated_once_for_each_step():
     torch.manual_seed(0)
-    make = lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
-    plain, planned = make(), make()
-    planned.load_state_dict(plain.state_dict())
+    layers = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8))
+    plain = nn.Sequential(*layers)
+    planned = copy.deepcopy(plain)
     compiled = torch.compile(planned, backend=remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST))
     for _ in range(3):
         x = torch.randn(4, 3, 16, 16)

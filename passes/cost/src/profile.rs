@@ -1,10 +1,6 @@
 //! Costs per op.
 
-<<<<<<< HEAD
-use remat_ir::{Body, Graph, OpId, StorageClass, TensorId};
-=======
-use remat_ir::{Attribute, Graph, Op, OpId, StorageClass, TensorId};
->>>>>>> green-mlircf
+use remat_ir::{Attribute, Body, Graph, Op, OpId, StorageClass, TensorId};
 use serde::Serialize;
 use typed_index_collections::TiVec;
 
@@ -86,11 +82,8 @@ pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
     OpCost {
         node: op.name.clone(),
         class: work.class,
-<<<<<<< HEAD
-        duration_ns: time::duration_ns(&work, device).saturating_add(bodies_ns(graph, id, device)),
-=======
-        duration_ns: stated_ns(op).unwrap_or_else(|| time::duration_ns(&work, device)),
->>>>>>> green-mlircf
+        duration_ns: stated_ns(op)
+            .unwrap_or_else(|| time::duration_ns(&work, device).saturating_add(bodies_ns(graph, id, device))),
         energy_pj: device.energy_pj(
             saturate(work.flops),
             saturate(work.read_bytes.saturating_add(work.written_bytes)),
@@ -103,7 +96,6 @@ pub fn analytic_cost(graph: &Graph, id: OpId, device: &Device) -> OpCost {
     }
 }
 
-<<<<<<< HEAD
 fn work_of(graph: &Graph, id: OpId) -> Work {
     if only_constants(graph, id) {
         Work::none(KernelClass::Constant)
@@ -124,12 +116,12 @@ fn bodies_ns(graph: &Graph, id: OpId, device: &Device) -> u64 {
         once.saturating_mul(body.trips.unwrap_or(1))
     };
     graph.ops[id].bodies.iter().map(of_body).max().unwrap_or(0)
-=======
+}
+
 /// The time of one run where the attribute `nanoseconds` states it: that of an op whose regions were looked at one by one.
 fn stated_ns(op: &Op) -> Option<u64> {
     let stated = op.attributes.get("nanoseconds").and_then(Attribute::as_int);
     stated.and_then(|nanoseconds| u64::try_from(nanoseconds).ok())
->>>>>>> green-mlircf
 }
 
 fn saturate(value: u128) -> u64 {
