@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -97,6 +97,11 @@ bench:
 bench-compare:
 	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)
 	$(if $(LOGS),$(BENCH) dtr $(LOGS))
+
+# Order, recomputes and offsets of PyTorch's training steps beside the best known plans; the table of docs/training-graphs.md
+# (`WRITE="--write docs/training-graphs.md"`).
+bench-training:
+	$(BENCH) training --time $(or $(TIME),10) --threads 2 --budgets $(or $(BUDGETS),min$(comma)40%$(comma)60%) $(WRITE)
 
 # What ONNX Runtime takes before and after, and heap and growth of the process under the defaults, recommended settings (`--settings`), and with planned
 # memory (`--arena-plan`): the models of this repository and those in the folder MODELS=DIR. Then those of the test matrix, which are

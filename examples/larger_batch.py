@@ -7,8 +7,8 @@ interpreter and libraries take, on a GPU of its memory. `docs/guides/larger-batc
 """
 
 import argparse
-import ctypes
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -19,6 +19,8 @@ from torch import nn
 
 SLACK = 8 << 20
 """What the interpreter may take beside."""
+MAPPED = {"MALLOC_MMAP_THRESHOLD_": str(128 << 10)}
+"""Environment in which glibc gives freed tensors back to the system, so that the limit counts what lives."""
 
 
 class Classifier(nn.Module):
@@ -76,8 +78,6 @@ def limit(more, device):
         share = (torch.cuda.memory_allocated() + more) / torch.cuda.get_device_properties(0).total_memory
         torch.cuda.set_per_process_memory_fraction(min(1.0, share))
         return
-    # What the first step left free goes back to the system.
-    ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/status", encoding="ascii") as status:
         now = next(int(line.split()[1]) << 10 for line in status if line.startswith("VmData"))
     resource.setrlimit(resource.RLIMIT_DATA, (now + more + SLACK, resource.RLIM_INFINITY))
@@ -97,7 +97,7 @@ def main():
         return
     for which in ("as-it-is", "planned"):
         line = [sys.executable, *sys.argv, "--only", which]
-        run = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        run = subprocess.run(line, env=os.environ | MAPPED, capture_output=True, text=True, check=False)
         last = run.stderr.strip().splitlines()[-1:]
         print(f"{which}:", *(run.stdout.splitlines() if run.returncode == 0 else last))
         if which == "planned" and run.returncode == 0:

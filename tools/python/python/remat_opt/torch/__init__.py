@@ -17,6 +17,7 @@ from ._inductor import inductor_problem
 from ._partition import Partitioner, partitioner
 from ._report import Report, clear_reports, reports
 from ._step import TrainStep
+from ._tags import tag
 
 __all__ = [
     "Backend",
@@ -32,4 +33,5 @@ __all__ = [
     "inductor_problem",
     "partitioner",
     "reports",
+    "tag",
 ]

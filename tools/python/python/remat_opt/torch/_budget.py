@@ -10,6 +10,9 @@ from ..errors import UsageError
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kKMGT])(i?))?B?\s*")
 _POWERS = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
+_OBJECTS = 64 << 10
+_OBJECTS_SHARE = 500
+
 Memory = int | float | str
 """Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"60%"`), or `"min"`."""
 
@@ -63,3 +66,12 @@ def parse(memory: Memory) -> Budget:
     factor = (1024 if match[3] else 1000) ** _POWERS[match[2]] if match[2] else 1
     total = int(whole + part) * factor // 10 ** len(part)
     return parse(total)
+
+
+def objects_around(peak: int) -> int:
+    """What a plan does not see: bytes of the objects of Python and PyTorch around its tensors. Measured steps stay below.
+
+    Args:
+        peak: Bytes of the plan.
+    """
+    return _OBJECTS + peak // _OBJECTS_SHARE

@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
 from .. import _native
-from ._budget import Budget, Memory, parse
+from ._budget import Budget, Memory, objects_around, parse
 from ._dropout import split_dropout
 from ._effects import UnsupportedGraph, is_once, refuse_unsupported
 from ._emit import Emitted, drop_unused, emit
@@ -33,11 +33,6 @@ _log = logging.getLogger("remat_opt")
 
 _FUSED_SHARE = 0.1
 """What an op costs that Inductor fuses: its neighbours read and write most of its operands anyway."""
-
-
-_OBJECTS = 64 << 10
-_OBJECTS_SHARE = 500
-"""What a plan does not see: the objects of Python and PyTorch around tensors. Measured steps stay below."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +126,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def _plan(self, graph: TrainingGraph, report: Report) -> dict[str, Any]:
         budget = self.settings.budget.of_plan(graph.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - _objects(budget))
+            budget = max(1, budget - objects_around(budget))
         if self.settings.reserve:
             budget = max(1, self._bytes(graph, budget) - self.settings.reserve)
         plan, is_kept = plan_within(graph, budget, self.settings.search)
@@ -140,7 +135,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.external_bytes = graph.external_bytes
         report.budget_bytes = self.settings.budget.total
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
-        report.promised_bytes = graph.external_bytes + plan.peak_bytes + _objects(plan.peak_bytes)
+        report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes)
         report.recomputes = len(plan.recomputes)
         report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
         report.is_optimal = plan.is_optimal
@@ -269,10 +264,6 @@ def _lower_fused(costs: Costs) -> None:
     for node, cost in costs.by_node.items():
         if getattr(node.target, "overloadpacket", node.target) in fusible:
             costs.by_node[node] = replace(cost, duration=int(cost.duration * _FUSED_SHARE))
-
-
-def _objects(peak: int) -> int:
-    return _OBJECTS + peak // _OBJECTS_SHARE
 
 
 def _graph_name() -> str:

@@ -15,10 +15,9 @@ from torch.utils import _pytree as pytree
 
 from .._plan import Plan
 from ..errors import UsageError
-from ._budget import Budget, Memory, parse
+from ._budget import Budget, Memory, objects_around, parse
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
-from ._partition import _objects
 from ._plans import Search, plan_within
 from ._report import Report, record
 from ._trace import tensors_of
@@ -191,7 +190,7 @@ class TrainStep:
         step = whole_step(self.model, args, self._updates)
         budget = self._budget.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - _objects(budget))
+            budget = max(1, budget - objects_around(budget))
         plan, keeps = plan_within(step.source, budget, self._search)
         emitted = emit(step.source, plan)
         emitted.graph.output(tuple(emitted.at_end[one] for one in step.outputs))
@@ -214,7 +213,7 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + plan.peak_bytes + _objects(plan.peak_bytes),
+        promised_bytes=external + plan.peak_bytes + objects_around(plan.peak_bytes),
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,
         is_optimal=plan.is_optimal,
