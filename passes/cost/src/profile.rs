@@ -104,7 +104,12 @@ fn work_of(graph: &Graph, id: OpId) -> Work {
     }
 }
 
-/// Time that an op takes for its subgraphs: for what it repeats, as often as is known, of branches that of the longest one.
+/// More trips than this are no number but a bound, of a loop that its condition ends.
+const MOST_TRIPS: u64 = 1 << 32;
+/// The longest time of subgraphs, 13 days: sums of some thousand such times are still times.
+const LONGEST_BODIES_NS: u64 = 1 << 50;
+
+/// Time that an op takes for its subgraphs: for what it repeats, as often as is known, else once; of branches that of the longest one.
 fn bodies_ns(graph: &Graph, id: OpId, device: &Device) -> u64 {
     let of_op = |graph: &Graph, id: OpId| {
         let own = time::duration_ns(&work_of(graph, id), device);
@@ -113,7 +118,8 @@ fn bodies_ns(graph: &Graph, id: OpId, device: &Device) -> u64 {
     let of_body = |body: &Body| {
         let times = body.graph.ops.keys().map(|id| of_op(&body.graph, id));
         let once = times.fold(0, u64::saturating_add);
-        once.saturating_mul(body.trips.unwrap_or(1))
+        let trips = body.trips.filter(|&trips| trips <= MOST_TRIPS);
+        once.saturating_mul(trips.unwrap_or(1)).min(LONGEST_BODIES_NS)
     };
     graph.ops[id].bodies.iter().map(of_body).max().unwrap_or(0)
 }

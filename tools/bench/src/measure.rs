@@ -62,6 +62,18 @@ impl Effort {
     }
 }
 
+/// The solvers of these names that can be used here, or all there are where no names are given; says which cannot.
+pub(crate) fn usable(wanted: &[String]) -> Vec<String> {
+    let there = remat::solvers().filter(|solver| solver.missing().is_none());
+    let known: Vec<String> = there.map(|solver| solver.name().to_owned()).collect();
+    if wanted.is_empty() {
+        return known;
+    }
+    let (there, missing): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(|name| known.contains(name));
+    missing.iter().for_each(|name| crate::console::skipped(name));
+    there
+}
+
 /// Notes every improvement.
 struct Notes {
     baseline: u64,

@@ -12,7 +12,7 @@ use remat::plan::{BudgetSpec, Problem};
 
 use crate::document::replace_in;
 use crate::graphs::{Order, graphs};
-use crate::measure::{Effort, measure};
+use crate::measure::{Effort, measure, usable};
 use crate::table::{Form, Table};
 
 /// The name under which the paper's own figures are asked for.
@@ -87,22 +87,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-/// The solvers that were asked for and are there; says which are not.
+/// The solvers among what was asked for; all that can be used where nothing was.
 fn solvers(wanted: &[String]) -> Vec<String> {
-    let usable = remat::solvers().filter(|solver| solver.missing().is_none());
-    let known: Vec<String> = usable.map(|solver| solver.name().to_owned()).collect();
-    if wanted.is_empty() {
-        return known;
+    let named: Vec<String> = wanted.iter().filter(|name| *name != PAPER).cloned().collect();
+    if named.is_empty() && !wanted.is_empty() {
+        return Vec::new();
     }
-    let (there, missing): (Vec<_>, Vec<_>) = wanted
-        .iter()
-        .filter(|name| *name != PAPER)
-        .cloned()
-        .partition(|name| known.contains(name));
-    for name in missing {
-        crate::console::skipped(&name);
-    }
-    there
+    usable(&named)
 }
 
 fn edges(problem: &Problem) -> usize {

@@ -11,10 +11,9 @@ use remat::plan::BudgetSpec;
 use remat::{Model, Solution};
 
 use self::known::Known;
-use crate::console;
 use crate::document::replace_in;
 use crate::graphs::{Order, graphs};
-use crate::measure::{Effort, Run, measure};
+use crate::measure::{Effort, Run, measure, usable};
 use crate::table::{Form, Table};
 
 const HEADER: &[&str] = &[
@@ -100,15 +99,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     } else {
         args.graphs.parent().unwrap_or(Path::new("."))
     };
-    let mut solvers = Vec::new();
-    for name in &args.solvers {
-        let there = remat::solvers().any(|solver| solver.name() == name && solver.missing().is_none());
-        if there {
-            solvers.push(name.as_str());
-        } else {
-            console::skipped(name);
-        }
-    }
+    let solvers = usable(&args.solvers);
     let mut rows = Vec::new();
     for path in graphs(&args.graphs)? {
         let model = Order::Free.open(&path)?;
@@ -145,12 +136,12 @@ fn of_budget(
     model: &Model,
     place: &Place<'_>,
     budget: BudgetSpec,
-    solvers: &[&str],
+    solvers: &[String],
 ) -> anyhow::Result<Vec<Vec<String>>> {
     let path = place.best(budget);
     let mut known = Known::read(model, &path)?;
     let mut runs = Vec::new();
-    for &solver in solvers {
+    for solver in solvers {
         let mut run = measure(model, budget, solver, args.effort)?;
         if let Ok(found) = &mut run.result {
             found.place(model, &args.effort.control())?;
@@ -277,7 +268,9 @@ mod tests {
         assert!(page.contains("| a     | 80%    | `search` |"), "{page}");
         // What is no better changes nothing.
         run(&args(folder.path(), &["list:peak"])).unwrap();
-        assert_eq!(best(folder.path(), "min"), kept);
+        let figures = |file: &remat::plan::PlanFile| (file.peak_bytes, file.duration);
+        let later = best(folder.path(), "min");
+        assert!(figures(&later) <= figures(&kept));
     }
 
     #[test]
