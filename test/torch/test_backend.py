@@ -8,7 +8,7 @@ import models
 import pytest
 import remat_opt.torch
 import torch
-from remat_opt.torch import _backend, _partition
+from remat_opt.torch import _backend, _measure, _partition
 from step import gradients, measure
 from torch import nn
 
@@ -228,6 +228,30 @@ def test_other_shapes_have_plans_of_their_own():
         assert equal(gradients(model, compiled, (inputs,)), gradients(model, model, (inputs,)))
     one, two = backend.reports
     assert one.promised_bytes > two.promised_bytes
+
+
+def test_processes_that_train_together_are_planned_without_checks_only(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    mine, plain, backend = train(*small())
+    assert equal(mine, plain)
+    assert "several processes" in backend.reports[0].fallback
+    torch._dynamo.reset()
+    mine, plain, backend = train(*small(), check=False)
+    assert equal(mine, plain)
+    assert backend.reports[0].fallback is None
+    assert backend.reports[0].recomputes > 0
+
+
+def test_a_step_whose_ops_cannot_be_measured_is_planned_with_a_warning(monkeypatch, caplog, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(_measure, "_known", {})
+    monkeypatch.setattr(_measure.sys, "executable", "/nonexistent/python")
+    with caplog.at_level(logging.WARNING, logger="remat_opt"):
+        mine, plain, backend = train(models.Chain(3, 48), torch.randn(257, 48))
+    assert equal(mine, plain)
+    assert any("workspace" in note for note in backend.reports[0].notes)
+    assert "most ops could not be measured" in caplog.text
 
 
 def test_ops_of_other_packages_are_planned_with_estimates():

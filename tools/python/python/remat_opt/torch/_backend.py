@@ -101,8 +101,8 @@ class Backend:
         """Compiles a graph of Dynamo."""
         if not _trains(example_inputs):
             return self._compile(gm, example_inputs, None)
-        if (cut := _cut(gm)) is not None:
-            return self._unplanned(gm, example_inputs, cut)
+        if (reason := _cut(gm) or (_in_company() if self._check else None)) is not None:
+            return self._unplanned(gm, example_inputs, reason)
         return _Compiled(self, gm, example_inputs)
 
     def _unplanned(self, gm: fx.GraphModule, example_inputs: Sequence[Any], reason: str) -> Run:
@@ -300,6 +300,15 @@ def _copy(gm: fx.GraphModule) -> fx.GraphModule:
     same = fx.GraphModule(gm, graph)
     same.meta = dict(gm.meta)
     return same
+
+
+def _in_company() -> str | None:
+    """Why processes that train together are not planned with checks: one whose check fails would compile something else
+    than the others, which wait for it."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+        return None
+    return "several processes train together, and checks of one do not wait for the others (check=False plans all the same)"
 
 
 def _trains(inputs: Sequence[Any]) -> bool:

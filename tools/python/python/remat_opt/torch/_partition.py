@@ -108,7 +108,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         _clean(gm)
         joint = _Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
-        report.measured_ops, report.estimated_ops = costs.measured, costs.estimated
+        report.note_costs(costs.measured, costs.estimated)
         if self.settings.fused:
             _lower_fused(costs)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import logging
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+_log = logging.getLogger("remat_opt")
 
 
 @dataclass
@@ -51,6 +54,22 @@ class Report:
     """What else there is to know."""
     seconds: float = 0.0
     """Time of measuring and planning."""
+
+    def note_costs(self, measured: int, estimated: dict[str, str]) -> None:
+        """Notes where the costs of ops come from, and warns where most are estimates: the promise knows no workspace of
+        theirs.
+
+        Args:
+            measured: Distinct calls that were measured.
+            estimated: Nodes that were not, and why.
+        """
+        self.measured_ops, self.estimated_ops = measured, estimated
+        if not estimated:
+            return
+        first, why = next(iter(estimated.items()))
+        self.notes.append(f"the workspace of {len(estimated)} ops is unknown, of `{first}` first")
+        if len(estimated) > measured:
+            _log.warning("graph %s: most ops could not be measured, `%s` first: %s", self.graph, first, why)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as an object that JSON takes."""

@@ -218,12 +218,8 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         overhead=plan.duration / runs - 1,
         is_optimal=plan.is_optimal,
         rounds=1,
-        measured_ops=step.costs.measured,
-        estimated_ops=step.costs.estimated,
     )
-    if report.estimated_ops:
-        number, first = len(report.estimated_ops), next(iter(report.estimated_ops))
-        report.notes.append(f"the workspace of {number} ops is unknown, of `{first}` first")
+    report.note_costs(step.costs.measured, step.costs.estimated)
     if not keeps:
         asked = budget.total if budget.total is not None else budget.share
         report.notes.append(f"no plan within {asked} was found: the step takes up to {report.promised_bytes} bytes")

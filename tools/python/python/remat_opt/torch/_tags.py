@@ -65,7 +65,7 @@ def tag(
     report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
     report.recomputes = len(plan.recomputes)
     report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
-    report.measured_ops, report.estimated_ops = costs.measured, costs.estimated
+    report.note_costs(costs.measured, costs.estimated)
     report.notes.append(f"the plan takes {graph.external_bytes + plan.peak_bytes} bytes; what runs has another order")
     if not is_kept:
         report.notes.append("no plan keeps the budget; this is the one with the lowest peak that was found")
