@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows of one budget: one for each solver.
+/// The rows of one budget: one for each solver. The lowest peak is sought by the same search whoever goes on from there: one row.
 fn of_budget(
     args: &Args,
     model: &Model,
@@ -141,6 +141,11 @@ fn of_budget(
     let path = place.best(budget);
     let mut known = Known::read(model, &path)?;
     let mut runs = Vec::new();
+    let solvers = if budget == BudgetSpec::Min {
+        &solvers[..solvers.len().min(1)]
+    } else {
+        solvers
+    };
     for solver in solvers {
         let mut run = measure(model, budget, solver, args.effort)?;
         if let Ok(found) = &mut run.result {
