@@ -305,10 +305,15 @@ def _copy(gm: fx.GraphModule) -> fx.GraphModule:
 def _in_company() -> str | None:
     """Why processes that train together are not planned with checks: one whose check fails would compile something else
     than the others, which wait for it."""
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+    if _processes() < 2:
         return None
     return "several processes train together, and checks of one do not wait for the others (check=False plans all the same)"
+
+
+def _processes() -> int:
+    """How many processes train together."""
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _trains(inputs: Sequence[Any]) -> bool:

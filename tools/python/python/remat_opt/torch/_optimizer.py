@@ -101,7 +101,8 @@ class Updates:
 
     def _names(self, parameter: torch.nn.Parameter) -> list[str]:
         group = self._group(parameter)
-        if isinstance(self.optimizer, optim.Adam):  # AdamW is one.
+        # From PyTorch 2.7 on AdamW is an Adam.
+        if isinstance(self.optimizer, (optim.Adam, optim.AdamW)):
             return ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
         if isinstance(self.optimizer, optim.SGD):
             return ["momentum_buffer"] * (group["momentum"] != 0)
