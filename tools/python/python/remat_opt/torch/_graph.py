@@ -81,6 +81,19 @@ class _Order:
     """Tokens of ops whose first run alone reads a storage."""
 
 
+def empty_document(name: str) -> dict[str, Any]:
+    """A problem without ops (`docs/schema/problem.schema.json`)."""
+    return {
+        "name": name,
+        "accounting": "runtime",
+        "order": "free",
+        "ops": [],
+        "tensors": [],
+        "storages": [],
+        "anti_dependences": [],
+    }
+
+
 class TrainingGraph:
     """A graph with its problem.
 
@@ -125,15 +138,7 @@ class TrainingGraph:
         self._mutated = {key for node in graph.nodes for one in written(node) for key in self._storages.keys(one)}
         kept = [one for one in (*outputs, *(cut.outputs if cut else ())) if isinstance(one, fx.Node)]
         self._kept = {key for one in kept for key in self._storages.keys(one)}
-        self.document: dict[str, Any] = {
-            "name": name,
-            "accounting": "runtime",
-            "order": "free",
-            "ops": [],
-            "tensors": [],
-            "storages": [],
-            "anti_dependences": [],
-        }
+        self.document = empty_document(name)
         self._add_external()
         self._add_ops()
         self.external_bytes = sum(s["bytes"] for s in self.document["storages"] if s["role"] == "external")

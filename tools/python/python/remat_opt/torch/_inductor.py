@@ -9,6 +9,7 @@ from typing import Any
 
 from .._problem import Problem
 from ..errors import ModelError
+from ._graph import empty_document
 
 _INPUTS = "__inputs__"
 """Name of the op that stands for inputs which a graph may free."""
@@ -41,14 +42,7 @@ class _Reader:
     def __init__(self, graph: dict[str, Any], name: str) -> None:
         self.buffers: dict[str, dict[str, Any]] = {one["name"]: one for one in graph["buffers"]}
         self.tensors: dict[str, int] = {}
-        self.document: dict[str, Any] = {
-            "name": name,
-            "accounting": "runtime",
-            "order": "free",
-            "ops": [],
-            "tensors": [],
-            "storages": [],
-        }
+        self.document = empty_document(name)
         self.parts = self._parts()
         if inputs := [one["name"] for one in graph["buffers"] if one["is_input"]]:
             self._op(_INPUTS, [], inputs, False)
