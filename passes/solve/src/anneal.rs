@@ -27,8 +27,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Fixed order: from a good sequence to better ones nearby.
-    pub(crate) const FIXED: Self = Self {
+    /// From a good sequence to better ones nearby, in its order.
+    pub(crate) const NEAR: Self = Self {
         hot: 0.05,
         excess: 10.0,
         adapts: true,
@@ -59,7 +59,7 @@ impl Annealing {
             cold: COLD * units.short,
             price: Price::new(units, schedule.excess),
             adapts: schedule.adapts,
-            moves: schedule.moves,
+            moves: if dag.is_free() { schedule.moves } else { 0.0 },
             chain,
             log: Vec::new(),
         }

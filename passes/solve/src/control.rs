@@ -41,8 +41,9 @@ pub struct SolveControl<'a> {
 /// `min_steps`, and more than `factor` times the steps it had taken to get there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Patience {
-    /// Steps without improvement that are always allowed; in free order, per 100 ops. [`Patience::default`] has about as many as
-    /// one thread takes in one or two seconds on a graph of 1,000 ops.
+    /// Steps without improvement that are always allowed; per 100 ops in free order and where more than a twentieth of the time is still
+    /// overhead, and four times as many without a plan. [`Patience::default`] has about as many as one thread takes in a few seconds on a
+    /// graph of 1,000 ops.
     pub min_steps: u64,
     /// Further steps, as a multiple of those taken up to the last improvement.
     pub factor: f64,
@@ -55,11 +56,10 @@ impl Patience {
         factor: 0.0,
     };
 
-    /// The same where order is searched too: the larger the graph, the more orders there are, and the rarer improvements.
-    pub(crate) fn in_any_order(self, nodes: usize) -> Self {
-        let hundreds = (nodes as u64 / 100).max(1);
+    /// As many times as patient.
+    pub(crate) fn times(self, times: u64) -> Self {
         Self {
-            min_steps: self.min_steps.saturating_mul(hundreds),
+            min_steps: self.min_steps.saturating_mul(times),
             ..self
         }
     }
@@ -73,7 +73,7 @@ impl Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self {
-            min_steps: 3_000_000,
+            min_steps: 6_000_000,
             factor: 4.0,
         }
     }
@@ -329,11 +329,6 @@ impl<'a> Meter<'a> {
             self.stopped = Some(StopReason::TimeLimit);
         }
         self.stopped.is_some()
-    }
-
-    /// Takes convergence back: there is something else to try.
-    pub(crate) fn go_on(&mut self) {
-        self.stopped = self.stopped.filter(|&reason| reason != StopReason::Converged);
     }
 
     /// Ends the search for a reason of its own.

@@ -1,5 +1,6 @@
-//! The way to a low peak: from looser budgets to tighter ones, each search starting from what the one before found.
+//! The way to the lowest peak within a duration: from looser budgets to tighter ones, each search starting from what the one before found.
 
+use crate::anneal::Schedule;
 use crate::best::Best;
 use crate::control::Phase;
 use crate::repair::{Chain, RepairOptions};
@@ -30,23 +31,6 @@ pub(crate) struct Descent {
 }
 
 impl Worker<'_> {
-    /// Finds a sequence within a budget over looser ones; it becomes the best one. No sequence on the way takes longer than
-    /// `max_duration`, and none is improved further once it is short enough. `share` and `last_step` are those of [`Descent`].
-    pub(crate) fn reach(&mut self, budget: i32, max_duration: i64, share: f64, last_step: u64) {
-        let descent = Descent {
-            target: budget,
-            max_duration,
-            announce: false,
-            share,
-            last_step,
-        };
-        self.state.load_reference();
-        let lowest = self.descend(descent, Phase::Feasibility);
-        self.state.set_budget(budget);
-        self.state.load(&lowest.sequence);
-        self.repair(RepairOptions::GREEDY, Phase::Feasibility);
-    }
-
     /// Lowers the peak from that of the state, stage by stage. Returns the sequence of the lowest peak.
     ///
     /// A stage asks for a budget somewhat below the peak reached so far. If it fails, recomputes may reach further back; if they
@@ -106,16 +90,30 @@ impl Worker<'_> {
         };
         if !self.repair(options, Phase::Feasibility) {
             self.state.load(&from.sequence);
-            self.anneal(effort, Phase::Feasibility);
+            self.anneal(effort);
         }
         if self.best.is_some() {
             self.search_neighbourhoods(effort / 2);
-            self.anneal(effort / 2, Phase::Feasibility);
+            self.anneal(effort / 2);
         }
         self.goal = goal;
         self.best
             .as_ref()
             .is_some_and(|best| best.duration <= descent.max_duration)
+    }
+
+    /// Annealing from the best sequence. Where there is none, from the state, and only until it is within the budget.
+    fn anneal(&mut self, steps: u64) {
+        let is_first = self.best.is_none();
+        self.load_best();
+        let schedule = if self.dag.is_free() {
+            Schedule::JOINT
+        } else {
+            Schedule::NEAR
+        };
+        self.anneal_with(schedule, self.chain, steps, |worker| {
+            worker.note(Phase::Feasibility) && is_first
+        });
     }
 
     fn meter_is_over(&mut self) -> bool {

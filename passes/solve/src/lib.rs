@@ -15,10 +15,12 @@
 //! 4. `cleanup`: recomputes that became superfluous go;
 //! 5. `lns`: large neighbourhood search, some recomputes are removed and the rest is repaired again;
 //! 6. `anneal`: simulated annealing with a `price` on excess memory;
-//! 7. `order`: where a run may stand in free order, and moves; `any_order`: what the search does there;
-//! 8. `search`: the strategy that ties them, and `minimum`: the same with the budget as the objective;
-//! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
-//!    fails.
+//! 7. `order`: where a run may stand in free order, and moves;
+//! 8. `sink`: the way into a tight budget where repair alone fails, and to the lowest peak; `descent`: to the lowest peak within a
+//!    duration;
+//! 9. `rounds`: which of these improves a sequence, and when the search begins anew;
+//! 10. `search` and `strategy`: what ties them, and `minimum`: the same with the budget as the objective;
+//! 11. `large`: the search on very large graphs, stretch by stretch.
 //!
 //! # The second memory
 //! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
@@ -32,7 +34,6 @@
 //! which [`stages`] provides for solvers that work on its matrices.
 
 mod anneal;
-mod any_order;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bench;
@@ -57,8 +58,10 @@ mod price;
 mod registry;
 mod repair;
 mod rng;
+mod rounds;
 mod search;
 mod sequence;
+mod sink;
 mod solver;
 pub mod stages;
 mod state;

@@ -54,24 +54,20 @@ impl Worker<'_> {
             target: self.dag.scaled_up(least.bytes).max(descent.target),
             ..descent
         };
-        let any_order = self.dag.is_free() && descent.max_duration == i64::MAX;
+        let takes_any_time = descent.max_duration == i64::MAX;
         let at_least = sequence
-            .filter(|_| any_order)
+            .filter(|_| takes_any_time && self.dag.is_free())
             .and_then(|sequence| self.at_peak(descent.target, &sequence));
         let lowest = if let Some(lowest) = at_least {
             lowest
-        } else if any_order {
+        } else if takes_any_time {
             self.sink(descent)
         } else {
             self.descend(descent, Phase::Feasibility)
         };
         self.state.set_budget(lowest.peak);
         self.best = Some(lowest);
-        if self.dag.is_free() {
-            self.improve_in_any_order();
-        } else {
-            self.improve(1.0);
-        }
+        self.improve();
         self.found()
     }
 

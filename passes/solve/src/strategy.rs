@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 
 use remat_plan::{NodeId, Problem, StopReason, Structure};
 
-use crate::anneal::{Annealing, Schedule};
 use crate::best::Best;
 use crate::cleanup::cleanup;
 use crate::control::{Meter, Phase};
@@ -19,24 +18,20 @@ use crate::state::{Edit, State};
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
-/// A first sequence that takes this many times as long as running everything once is better sought stage by stage.
+/// A first sequence that takes this many times as long as running everything once is better sought over looser budgets.
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
 const DIRECT_STEPS: (u64, u64) = (300, 50);
-/// Steps per node of the search stretch by stretch for a first sequence where the direct one failed.
-const FRAME_STEPS: u64 = 2_000;
-/// Share of the limits for improving a sequence that was found directly before the way over looser budgets is tried.
-const DIRECT_SHARE: f64 = 0.4;
-/// Share of the limits after which that way is given up.
-const STAGED_SHARE: f64 = 0.8;
-/// Share of annealing in a long round of improvement; the rest is neighbourhood search.
-const ANNEALING_SHARE: f64 = 0.7;
 /// Number of nodes from which on the search works on stretches of the sequence, one after another.
 pub(crate) const LARGE: usize = 2_000;
 /// The most by which a step of the neighbourhood search may make a sequence longer, as a share of its overhead.
 const SLACK: f64 = 0.02;
 /// Share of the limits for a bound on the peak of every plan.
 const FLOOR_SHARE: f64 = 0.1;
+/// A plan that takes this share longer than running every op once leaves much to gain.
+const MUCH_TO_GAIN: f64 = 0.05;
+/// How many times as long the search goes on without a plan.
+const WITHOUT_PLAN: u64 = 4;
 
 /// What one thread hands back.
 pub(crate) struct Found {
@@ -70,6 +65,8 @@ pub(crate) struct Worker<'a> {
     buffer: Vec<EventId>,
     /// The shortest sequence within the budget.
     pub(crate) best: Option<Best>,
+    /// The best sequence of all, where the search has begun anew.
+    pub(crate) kept: Option<Best>,
     /// The lowest peak of any sequence.
     pub(crate) lowest_peak: i32,
     /// A duration that is short enough for what the search is after.
@@ -108,6 +105,7 @@ impl<'a> Worker<'a> {
             log: Vec::new(),
             buffer: Vec::new(),
             best: None,
+            kept: None,
             goal: dag.total_duration(),
             on_the_way: false,
             chain: Chain::SHORT,
@@ -143,23 +141,10 @@ impl<'a> Worker<'a> {
             self.impossible = true;
             self.meter.stop(StopReason::Proved);
         }
-        if self.dag.is_free() {
-            self.reach_in_any_order(start);
-            self.improve_in_any_order();
-            return self.found();
-        }
         if self.best.is_none() {
-            self.reach_frame_by_frame(budget);
+            self.sink_into(budget, start);
         }
-        if self.best.is_none() {
-            self.reach(budget, i64::MAX, 1.0, u64::MAX);
-        }
-        // Of several threads the first one tries the other way, the rest goes on from what it has.
-        if self.stream == 0 {
-            self.improve(DIRECT_SHARE);
-            self.try_stages(budget);
-        }
-        self.improve(1.0);
+        self.improve();
         self.found()
     }
 
@@ -199,52 +184,6 @@ impl<'a> Worker<'a> {
             (self.report)(&best, large.steps(), Phase::Annealing);
             self.best = Some(best);
         });
-    }
-
-    /// Seeks a first sequence as for large graphs.
-    fn reach_frame_by_frame(&mut self, budget: i32) {
-        let mut large = self.large(budget, None);
-        let last_step = self.state.steps + FRAME_STEPS * self.dag.len() as u64;
-        let reached = large.reach(&mut self.meter, last_step);
-        self.state.steps = large.steps();
-        self.lowest_peak = self.lowest_peak.min(large.peak());
-        if reached {
-            self.state.load(&large.best().sequence);
-            cleanup(&mut self.state, &mut self.buffer, &mut self.log);
-            self.note(Phase::Feasibility);
-        }
-    }
-
-    /// The way over looser budgets may end in a better sequence than the direct one, if no stage on it may cost more than what is
-    /// hoped for in the end. Hopes for ever less, until that fails.
-    fn try_stages(&mut self, budget: i32) {
-        let total = self.dag.total_duration();
-        while let Some(first) = self.best.clone().filter(|best| best.duration > self.goal) {
-            let had_converged = self.meter.reason() == Some(StopReason::Converged);
-            let last_improvement = self.last_improvement;
-            self.meter.go_on();
-            if self.meter.used_up(STAGED_SHARE, self.state.steps) || self.meter.reason().is_some() {
-                return;
-            }
-            let hoped = total + (first.duration - total) / 4 * 3;
-            // As much again as all that went before.
-            let last_step = self.state.steps.saturating_mul(2);
-            self.reach(budget, hoped, STAGED_SHARE, last_step);
-            match self.best.clone() {
-                Some(staged) if staged.duration < first.duration => {
-                    self.meter.go_on();
-                    self.improved(&staged, Phase::Feasibility);
-                }
-                _ => {
-                    self.best = Some(first);
-                    self.last_improvement = last_improvement;
-                    if had_converged {
-                        self.meter.stop(StopReason::Converged);
-                    }
-                    return;
-                }
-            }
-        }
     }
 
     /// A peak that no plan undercuts, and a sequence that has it, where one is known; nothing more is asked of it once it is above `enough` bytes. Takes a small share of the limits.
@@ -292,32 +231,6 @@ impl<'a> Worker<'a> {
         reached
     }
 
-    /// Improves the best sequence until the goal is reached or a limit or convergence ends the search: rounds of neighbourhood
-    /// search and annealing, each twice as long as the one before. Where a limit is known, half of what is left where that is longer:
-    /// one slow annealing finds more than several fast ones. Stops when this share of the limits is used up.
-    pub(crate) fn improve(&mut self, share: f64) {
-        let mut length = FIRST_ROUND;
-        let mut is_first = true;
-        while self.best.is_some() && !self.is_over() && !(share < 1.0 && self.meter.used_up(share, self.state.steps)) {
-            let (mut neighbourhoods, mut annealing) = (length, length);
-            if let Some(left) = self.meter.steps_left(self.state.steps) {
-                if share >= 1.0 && !is_first {
-                    let round = (left / 2).max(2 * length);
-                    annealing = (round as f64 * ANNEALING_SHARE) as u64;
-                    neighbourhoods = round - annealing;
-                }
-                if left / 2 < 2 * length {
-                    (neighbourhoods, annealing) = ((left / 2).max(1), (left / 2).max(1));
-                }
-            }
-            self.exchange();
-            self.search_neighbourhoods(neighbourhoods);
-            self.anneal_as_frame(Cooling::NEAR, annealing);
-            length = length.saturating_mul(2);
-            is_first = false;
-        }
-    }
-
     /// Neighbourhood search from the best sequence. Steps that make it a little longer are accepted, ever more rarely.
     pub(crate) fn search_neighbourhoods(&mut self, steps: u64) {
         self.load_best();
@@ -342,27 +255,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Annealing from the best sequence. Where there is none, from the state, and only until it is within the budget.
-    pub(crate) fn anneal(&mut self, steps: u64, phase: Phase) {
-        let first = self.best.is_none();
-        self.load_best();
-        let schedule = if self.dag.is_free() {
-            Schedule::JOINT
-        } else {
-            Schedule::FIXED
-        };
-        let mut annealing = Annealing::new(self.dag, schedule, self.chain);
-        let begin = self.state.steps;
-        while self.state.steps - begin < steps && !self.is_over() {
-            let progress = (self.state.steps - begin) as f64 / steps as f64;
-            let moved = annealing.step(&mut self.state, progress, &mut self.rng);
-            if moved && self.note(phase) && first {
-                return;
-            }
-        }
-    }
-
-    /// The same with the moves of the search on large graphs, which aims at the places above the budget.
+    /// Annealing from the best sequence, with the moves of the search on large graphs, which aim at the places above the budget.
     pub(crate) fn anneal_as_frame(&mut self, cooling: Cooling, steps: u64) {
         let Some(best) = self.best.clone() else {
             return;
@@ -376,23 +269,41 @@ impl<'a> Worker<'a> {
         self.note(Phase::Annealing);
     }
 
-    /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one.
+    /// Leaves the best sequence to the other threads, or takes theirs if it is better or there is no own one. A search that has begun anew goes
+    /// on with its own, and only [keeps](Worker::keep_better) theirs.
     pub(crate) fn exchange(&mut self) {
         let Some(shared) = self.shared else {
             return;
         };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = self.best.as_ref().map_or(i64::MAX, |own| own.duration);
-        match &*shared {
-            Some(other) if other.duration <= own => {
-                // Where the budget is sought, that of the other thread may be larger.
-                if other.duration < own && other.peak <= self.state.budget() {
-                    self.best = Some(other.clone());
-                    self.last_improvement = self.state.steps;
-                }
+        let own = [&self.best, &self.kept].into_iter().flatten().min_by_key(|own| own.duration);
+        let is_own_better = own.is_some_and(|own| shared.as_ref().is_none_or(|other| own.duration < other.duration));
+        if is_own_better {
+            *shared = own.cloned();
+        } else if let Some(other) = &*shared
+            // Where the budget is sought, that of the other thread may be larger.
+            && own.is_none_or(|own| other.duration < own.duration)
+            && other.peak <= self.state.budget()
+        {
+            if self.kept.is_some() {
+                self.kept = Some(other.clone());
+            } else {
+                self.best = Some(other.clone());
+                self.last_improvement = self.state.steps;
             }
-            _ => *shared = self.best.clone().or(shared.take()),
         }
+    }
+
+    /// Ends a search that began anew: the best sequence is the better of its own and the one kept from before. Returns whether it is its own.
+    pub(crate) fn keep_better(&mut self) -> bool {
+        let Some(kept) = self.kept.take() else {
+            return true;
+        };
+        let is_own = self.best.as_ref().is_some_and(|best| best.duration < kept.duration);
+        if !is_own {
+            self.best = Some(kept);
+        }
+        is_own
     }
 
     pub(crate) fn load_best(&mut self) {
@@ -411,11 +322,23 @@ impl<'a> Worker<'a> {
             return false;
         }
         let best = Best::of(&self.state);
-        if !self.on_the_way {
+        if !self.on_the_way && self.is_best_of_all(&best) {
             self.improved(&best, phase);
         }
         self.best = Some(best);
         true
+    }
+
+    /// Whether a sequence is better than the one kept before the search began anew.
+    fn is_best_of_all(&self, best: &Best) -> bool {
+        self.kept.as_ref().is_none_or(|kept| best.duration < kept.duration)
+    }
+
+    /// Something was reached that is no answer yet.
+    pub(crate) fn progressed(&mut self) {
+        if self.kept.is_none() {
+            self.last_improvement = self.state.steps;
+        }
     }
 
     /// The answer is better now.
@@ -429,19 +352,33 @@ impl<'a> Worker<'a> {
         if self.best.as_ref().is_some_and(|best| best.duration <= self.goal) {
             return true;
         }
-        let patience = if self.dag.is_free() {
-            self.meter.patience().in_any_order(self.dag.len())
-        } else {
-            self.meter.patience()
-        };
+        let patience = self.meter.patience().times(self.hope());
         if patience.is_over(self.state.steps, self.last_improvement) {
             self.meter.stop(StopReason::Converged);
         }
         self.meter.is_over(self.state.steps)
     }
 
+    /// How much longer than usual an improvement is worth waiting for: the larger the graph, the more sequences there are, and the rarer are
+    /// improvements, unless there is little left to gain. Without a sequence there is everything to gain.
+    fn hope(&self) -> u64 {
+        let hundreds = (self.dag.len() as u64 / 100).max(1);
+        let best = [&self.best, &self.kept].into_iter().flatten().map(|best| best.duration).min();
+        let Some(best) = best else {
+            return hundreds * WITHOUT_PLAN;
+        };
+        let total = self.dag.total_duration();
+        let overhead = (best - total) as f64 / total.max(1) as f64;
+        if self.dag.is_free() || overhead > MUCH_TO_GAIN {
+            hundreds
+        } else {
+            1
+        }
+    }
+
     /// What this thread has to say.
     pub(crate) fn found(&mut self) -> Found {
+        self.keep_better();
         let best = self.best.take();
         let proved = best
             .as_ref()

@@ -201,7 +201,7 @@ fn improvements_are_told_in_order_and_the_last_is_the_answer() {
     }
     let problem = hard();
     let record = Record(Mutex::new(Vec::new()));
-    let control = SolveControl::new().step_limit(50_000).observer(&record);
+    let control = SolveControl::new().step_limit(500_000).observer(&record);
     let outcome = Search.solve(&problem, &control);
     let told = record.0.into_inner().unwrap();
     assert!(told.len() > 1, "the first plan can be improved");

@@ -62,7 +62,7 @@ impl Annealing {
         let units = Units::of(dag);
         let schedule = Schedule {
             hot: cooling.hot,
-            ..Schedule::FIXED
+            ..Schedule::NEAR
         };
         Self {
             units,

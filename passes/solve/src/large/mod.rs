@@ -52,8 +52,8 @@ const MELT: Schedule = Schedule {
 
 /// The first ways to repair frames, one for each time that all were visited.
 const FIRST_WAYS: [(Schedule, Chain); 3] = [
-    (Schedule::FIXED, Chain::SHORT),
-    (Schedule::FIXED, Chain::SHORT),
+    (Schedule::NEAR, Chain::SHORT),
+    (Schedule::NEAR, Chain::SHORT),
     (MELT, Chain::SHORT),
 ];
 
@@ -137,7 +137,7 @@ impl<'a> Large<'a> {
             size = (size + size / 2).min(LARGEST_FRAME);
             effort = effort.saturating_mul(2).min(LARGEST_EFFORT);
         }
-        self.annealing.set(Schedule::FIXED, Chain::SHORT);
+        self.annealing.set(Schedule::NEAR, Chain::SHORT);
         self.timeline.excess() == 0
     }
 

@@ -1,0 +1,151 @@
+//! The way into a tight budget, or to the lowest peak, at any cost.
+//!
+//! The peak is lowered step by step by hot annealing with expensive excess and by greedy repair with ever longer chains, in turns. In
+//! free order annealing moves runs, too.
+
+use remat_plan::NodeId;
+
+use crate::anneal::Schedule;
+use crate::best::Best;
+use crate::control::Phase;
+use crate::descent::Descent;
+use crate::repair::{Chain, RepairOptions};
+use crate::strategy::Worker;
+
+/// Share of the way from a peak to the target of a descent that its next budget goes, as a divisor.
+const SINK: i32 = 32;
+/// Share of a peak by which the next budget is lower at least, as a divisor.
+const SMALLEST_SINK: i32 = 64;
+/// The deepest chains of greedy repair.
+const DEEPEST_GREEDY: usize = 48;
+
+impl Schedule {
+    /// The way into a tight budget: excess is expensive, and at first so hot that recomputes cost nothing.
+    const WIDE: Self = Self {
+        hot: 300.0,
+        excess: 0.05,
+        adapts: false,
+        moves: 0.4,
+    };
+    /// The same, not as hot.
+    pub(crate) const MELT: Self = Self {
+        hot: 40.0,
+        ..Self::WIDE
+    };
+}
+
+/// A way to lower the peak.
+#[derive(Clone, Copy)]
+enum Sinking {
+    /// Annealing that inserts such chains.
+    Anneal(Schedule, Chain),
+    /// Recomputes where they are cheapest, with ever longer chains.
+    Greedy,
+}
+
+/// The ways to lower the peak, in turns: none is the best one for all graphs.
+const SINKING: [Sinking; 3] = [
+    Sinking::Anneal(Schedule::MELT, Chain::LONG),
+    Sinking::Anneal(Schedule::WIDE, Chain::SHORT),
+    Sinking::Greedy,
+];
+
+impl Worker<'_> {
+    /// Finds a sequence within a budget, from `start` or the reference order; it becomes the best one.
+    pub(crate) fn sink_into(&mut self, budget: i32, start: Option<&[NodeId]>) {
+        match start {
+            Some(start) => self.state.load(start),
+            None => self.state.load_reference(),
+        }
+        let descent = Descent {
+            target: budget,
+            max_duration: i64::MAX,
+            announce: false,
+            share: 1.0,
+            last_step: u64::MAX,
+        };
+        self.sink(descent);
+        self.state.set_budget(budget);
+    }
+
+    /// Lowers the peak from that of the state, whatever it costs, and returns the sequence of the lowest peak. One that reaches the target
+    /// is the best one.
+    ///
+    /// Whenever an annealing reaches its budget it goes on with a lower one; at the target, it goes on to shorter sequences.
+    pub(crate) fn sink(&mut self, descent: Descent) -> Best {
+        let mut lowest = Best::of(&self.state);
+        let (mut annealed, mut greedy) = (lowest.clone(), lowest.clone());
+        // Under a short limit all ways have their turn, too.
+        let mut length = self.first_round().min(self.first_length());
+        let mut greedy_chain = Chain::SHORT;
+        let stage = |peak: i32| ((peak - descent.target) / SINK).max(peak / SMALLEST_SINK).max(1);
+        let next = |peak: i32| (peak - stage(peak)).max(descent.target);
+        self.progressed();
+        self.best = None;
+        self.state.set_budget(descent.target);
+        self.note(Phase::Feasibility);
+        for way in SINKING.into_iter().cycle().skip(self.stream as usize % SINKING.len()) {
+            if !descent.announce {
+                // Another thread may be there already.
+                self.state.set_budget(descent.target);
+                self.exchange();
+            }
+            if self.best.is_some() || self.is_over() || self.meter.used_up(descent.share, self.state.steps) {
+                break;
+            }
+            match way {
+                Sinking::Anneal(schedule, chain) => {
+                    self.state.set_budget(next(annealed.peak));
+                    self.state.load(&annealed.sequence);
+                    let steps = self.fitting(length);
+                    self.anneal_with(schedule, chain, steps, |worker| {
+                        if worker.state.excess() <= 0 {
+                            worker.sunk(&mut annealed, &mut lowest, descent);
+                            let budget = next(annealed.peak);
+                            if budget < worker.state.budget() {
+                                worker.state.set_budget(budget);
+                            }
+                        }
+                        false
+                    });
+                    length += length / 3;
+                }
+                Sinking::Greedy => {
+                    let last_step = self.state.steps + length / 2;
+                    while self.best.is_none() && self.state.steps < last_step && greedy_chain.depth <= DEEPEST_GREEDY {
+                        self.state.set_budget(next(greedy.peak));
+                        self.state.load(&greedy.sequence);
+                        let options = RepairOptions {
+                            chain: greedy_chain,
+                            max_steps: last_step.saturating_sub(self.state.steps),
+                            ..RepairOptions::GREEDY
+                        };
+                        if self.restore(options) {
+                            self.sunk(&mut greedy, &mut lowest, descent);
+                        } else {
+                            greedy_chain = greedy_chain.longer();
+                        }
+                    }
+                }
+            }
+        }
+        self.lowest_peak = self.lowest_peak.min(lowest.peak);
+        lowest
+    }
+
+    /// Takes note of a state within its budget: the next one of its way, maybe the lowest of all, at the target the best.
+    fn sunk(&mut self, own: &mut Best, lowest: &mut Best, descent: Descent) {
+        if self.state.budget() <= descent.target && !self.note(Phase::Feasibility) {
+            return;
+        }
+        *own = Best::of(&self.state);
+        if self.best.is_none() && own.peak >= lowest.peak {
+            return;
+        }
+        *lowest = own.clone();
+        self.progressed();
+        if self.best.is_none() && descent.announce {
+            self.improved(lowest, Phase::Feasibility);
+        }
+    }
+}
