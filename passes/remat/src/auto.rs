@@ -11,14 +11,13 @@ use crate::solution::prune;
 /// Quick solvers may take this long in any case, which is enough for most graphs, but no more than a quarter of the time.
 const QUICK_LEAST: Duration = Duration::from_millis(100);
 /// Who works until which share of the time: a short search and a short proof, which is all that most small models need; then long
-/// ones, the search ahead, because a proof closes sooner around a better plan. Searches anew and refinement have what the search leaves of
-/// the first half, refinement also what it leaves of the end.
-const TURNS: [(Turn, f64); 9] = [
+/// ones, the search ahead, because a proof closes sooner around a better plan. Refinement has what the search leaves of the first half and
+/// of the end.
+const TURNS: [(Turn, f64); 8] = [
     (Turn::Search, 0.04),
     (Turn::Quick, 0.08),
     (Turn::Proof, 0.14),
     (Turn::Search, 0.7),
-    (Turn::Anew, 0.3),
     (Turn::Refine, 0.5),
     (Turn::Proof, 0.94),
     (Turn::Search, 1.0),
@@ -26,12 +25,6 @@ const TURNS: [(Turn, f64); 9] = [
 ];
 /// Graphs with more nodes than this are not refined: the search gains more in the same time.
 const LARGEST_REFINED: usize = 5_000;
-/// How often the search begins anew at most.
-const MOST_RESTARTS: u64 = 8;
-/// The share of the time in which it does so while there is no plan.
-const ANEW_WITHOUT_PLAN: f64 = 0.6;
-/// It does so only where a plan could be shorter by more than this share of its time.
-const WORTH_RESTARTS: f64 = 0.01;
 /// Time for the proof where the caller sets no limit and the search was shorter.
 const SHORTEST_PROOF: Duration = Duration::from_secs(2);
 /// Share of the time that quick solvers get where there is a second memory.
@@ -44,8 +37,6 @@ enum Turn {
     Search,
     Proof,
     Quick,
-    /// The search from nothing, with other seeds. Only where it got no further.
-    Anew,
     /// Only where the search got no further.
     Refine,
 }
@@ -240,15 +231,6 @@ impl<'a> Parts<'a> {
                         };
                         (refining, &mut gave_up[2])
                     }
-                    Turn::Anew => {
-                        if in_hand.is_some() && gave_up[1] == in_hand {
-                            let without = started + whole.mul_f64(ANEW_WITHOUT_PLAN);
-                            let end = if in_hand.flatten().is_some() { end } else { without };
-                            best = best.map(|best| self.anew(problem, control, best, end));
-                            gave_up[1] = best.as_ref().map(|best| best.certificate.objective);
-                        }
-                        continue;
-                    }
                     Turn::Search | Turn::Quick => (self.search, &mut gave_up[1]),
                 };
                 if in_hand.is_some() && *before == in_hand {
@@ -258,7 +240,7 @@ impl<'a> Parts<'a> {
                 // The time of those that have nothing more to do is the search's.
                 let is_idle = |next: &&(Turn, f64)| match next.0 {
                     Turn::Proof => proof_gave_up,
-                    Turn::Anew | Turn::Refine | Turn::Search => true,
+                    Turn::Refine | Turn::Search => true,
                     Turn::Quick => false,
                 };
                 let to_come = TURNS.iter().skip(round as usize + 1);
@@ -287,24 +269,6 @@ impl<'a> Parts<'a> {
             } else {
                 StopReason::TimeLimit
             };
-        }
-        best
-    }
-
-    /// The search from nothing with other seeds, as long as there is no plan or a much better one is possible. The best of all is the answer.
-    fn anew(&self, problem: &Problem, control: &SolveControl<'_>, mut best: Outcome, end: Instant) -> Outcome {
-        let mut own = *control;
-        own.deadline = Some(end);
-        for restart in 1..=MOST_RESTARTS {
-            let certificate = &best.certificate;
-            let gap = certificate
-                .objective
-                .map_or(1.0, |objective| Certificate::relative_gap(objective, certificate.bound));
-            if gap <= WORTH_RESTARTS || Instant::now() + TOO_SHORT > end || is_over(problem, &best, control) {
-                break;
-            }
-            own.seed = control.seed.wrapping_add(restart * TURNS.len() as u64);
-            best = better(problem, best, self.search.solve(problem, &own));
         }
         best
     }
@@ -441,7 +405,6 @@ mod tests {
     struct Told {
         answer: Outcome,
         starts: Mutex<Vec<bool>>,
-        seeds: Mutex<Vec<u64>>,
     }
 
     impl Told {
@@ -449,27 +412,12 @@ mod tests {
             Self {
                 answer,
                 starts: Mutex::default(),
-                seeds: Mutex::default(),
             }
         }
 
-        fn seeds(&self) -> Vec<u64> {
-            self.seeds.lock().unwrap().clone()
-        }
-
-        /// Of the calls in turns, whether each had a plan to start from.
+        /// Of each call, whether it had a plan to start from.
         fn starts(&self) -> Vec<bool> {
-            let seeds = self.seeds();
-            let starts = self.starts.lock().unwrap();
-            let in_turns = starts.iter().zip(seeds).filter(|(_, seed)| *seed < TURNS.len() as u64);
-            in_turns.map(|(start, _)| *start).collect()
-        }
-
-        /// Seeds of the calls beside the turns.
-        fn restarts(&self) -> Vec<u64> {
-            let mut seeds = self.seeds();
-            seeds.retain(|&seed| seed >= TURNS.len() as u64);
-            seeds
+            self.starts.lock().unwrap().clone()
         }
     }
 
@@ -484,7 +432,6 @@ mod tests {
 
         fn solve(&self, _: &Problem, control: &SolveControl<'_>) -> Outcome {
             self.starts.lock().unwrap().push(control.warm_start.is_some());
-            self.seeds.lock().unwrap().push(control.seed);
             self.answer.clone()
         }
     }
@@ -587,33 +534,6 @@ mod tests {
         assert_eq!(certificate.objective, Some(13));
         assert_eq!(refining.starts(), [true], "once, from the plan of the search");
         assert_eq!(search.starts(), [false, true]);
-    }
-
-    #[test]
-    fn a_search_that_finds_nothing_begins_anew_with_other_seeds() {
-        let search = Told::new(answer(None, 10, BoundCovers::AllPlans, StopReason::Converged));
-        let certificate = run_with(&[], &search, None);
-        assert_eq!((certificate.objective, certificate.stop), (None, StopReason::Converged));
-        let seeds = search.restarts();
-        let distinct: std::collections::BTreeSet<u64> = seeds.iter().copied().collect();
-        assert_eq!(
-            (seeds.len(), distinct.len()),
-            (MOST_RESTARTS as usize, MOST_RESTARTS as usize)
-        );
-    }
-
-    #[test]
-    fn a_search_begins_anew_only_where_much_may_be_gained() {
-        for (bound, restarts) in [(10, MOST_RESTARTS as usize), (11, 0)] {
-            let search = Told::new(answer(
-                Some(1_000 * 11),
-                1_000 * bound,
-                BoundCovers::AllPlans,
-                StopReason::Converged,
-            ));
-            run_with(&[], &search, None);
-            assert_eq!(search.restarts().len(), restarts);
-        }
     }
 
     #[test]
