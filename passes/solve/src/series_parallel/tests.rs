@@ -1,0 +1,1 @@
+//! The recognizer against the definition, and how often segments are looked at.
