@@ -24,17 +24,21 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-use remat_plan::{Instance, NodeId, OpId, OrderMode, Problem, Structure, TensorId, ValueId, lower_sequence};
+use remat_plan::{
+    Instance, NodeId, OpId, OrderMode, Problem, StorageId, StorageRole, Structure, TensorId, ValueId, lower_sequence,
+};
 use typed_index_collections::{TiVec, ti_vec};
 
 use self::releases::Releases;
 use self::segments::merge;
 use self::tree::Tree;
 use crate::SolveControl;
+use crate::classic::interruption;
 use crate::measure::measure;
 
-/// How often shares are shifted at most.
+/// How often shares are shifted at most; at least in small problems, in all larger ones so often that it is as much work as in one of so many nodes.
 const ROUNDS: usize = 24;
+const SMALL: usize = 5_000;
 
 /// An order of the ops of a series-parallel problem in which each runs once.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,16 +66,9 @@ impl OnceOrder {
 /// problem; the limits of `control` end the attempts at values of which it is not so.
 #[must_use]
 pub fn once_order(problem: &Problem, control: &SolveControl<'_>) -> Option<OnceOrder> {
-    if problem.order == OrderMode::Fixed || problem.paging.is_some() {
-        return None;
-    }
     let structure = Structure::of(problem);
     let instance = Instance::of(problem, &structure);
-    let mut rounds = 0;
-    let found = find(&instance, || {
-        rounds += 1;
-        crate::classic::interruption(control, rounds).is_none()
-    })?;
+    let found = found_for(problem, &instance, || interruption(control, 0).is_none())?;
     let ops: Vec<OpId> = found.order.iter().map(|&node| instance.op(node)).collect();
     let plan = lower_sequence(problem, &structure, ops.iter().copied());
     let plan = plan.inspect_err(|error| tracing::error!(%error, "an order could not be lowered"));
@@ -82,6 +79,22 @@ pub fn once_order(problem: &Problem, control: &SolveControl<'_>) -> Option<OnceO
     })
 }
 
+/// The order for a problem of which this is the instance; `None` as for [`once_order`].
+/// `go_on` is asked between attempts.
+pub(crate) fn found_for(problem: &Problem, instance: &Instance, go_on: impl FnMut() -> bool) -> Option<Found> {
+    if problem.order == OrderMode::Fixed || problem.paging.is_some() {
+        return None;
+    }
+    find(instance, go_on)
+}
+
+/// The order of a series-parallel problem where it has a lower peak than the reference order: for a search to begin from.
+pub(crate) fn better_order(problem: &Problem, instance: &Instance, control: &SolveControl<'_>) -> Option<Vec<NodeId>> {
+    let found = found_for(problem, instance, || interruption(control, 0).is_none())?;
+    let reference: Vec<NodeId> = instance.nodes().collect();
+    (found.peak < peak_of(instance, &reference).0).then_some(found.order)
+}
+
 /// Nodes in an order, and what is known of its peak in the account of an instance.
 pub(crate) struct Found {
     pub(crate) order: Vec<NodeId>,
@@ -90,15 +103,16 @@ pub(crate) struct Found {
     pub(crate) bound: u64,
 }
 
-/// The order for an instance, if it is series-parallel. `go_on` is asked between attempts.
-pub(crate) fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Option<Found> {
+/// The order for an instance, if it is series-parallel.
+fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Option<Found> {
     if instance.is_empty() {
         return None;
     }
     let tree = Tree::of(instance)?;
     let mut releases = Releases::of(instance, &tree);
     let mut best: Option<Found> = None;
-    for round in 0..ROUNDS {
+    let rounds = (ROUNDS * SMALL / instance.len()).clamp(2, ROUNDS);
+    for round in 0..rounds {
         let merged = merge(&tree, &releases.demands());
         let bound = u64::try_from(merged.peak).unwrap_or(0);
         let (peak, peak_at) = peak_of(instance, &merged.order);
@@ -112,11 +126,11 @@ pub(crate) fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Opti
         if peak < best.peak {
             (best.order, best.peak) = (merged.order, peak);
         }
-        tracing::trace!(round, bound, peak, "series-parallel");
+        tracing::trace!(round, bound, peak, segments = merged.looked_at, "series-parallel");
         if releases.are_fixed() || best.peak <= best.bound || !go_on() {
             break;
         }
-        if round + 2 == ROUNDS {
+        if round + 2 == rounds {
             releases.fit(&places(&best.order));
         } else {
             releases.shift(&place_of, peak_at);
@@ -158,11 +172,12 @@ fn peak_of(instance: &Instance, order: &[NodeId]) -> (u64, usize) {
 }
 
 /// Whether an instance takes no op for larger than it is: lazy views take nothing, and look into one storage only.
-fn is_exact(problem: &Problem, structure: &Structure) -> bool {
+pub(crate) fn is_exact(problem: &Problem, structure: &Structure) -> bool {
     let mut views = problem.ops.iter_enumerated().filter(|&(op, _)| structure.is_lazy(op));
     views.all(|(_, view)| {
         let storage = |&tensor: &TensorId| problem.tensors[tensor].storage;
-        let mut storages = view.reads.iter().chain(&view.defines).map(storage);
+        let counts = |&storage: &StorageId| problem.storages[storage].role != StorageRole::External;
+        let mut storages = view.reads.iter().chain(&view.defines).map(storage).filter(counts);
         let first = storages.next();
         view.workspace == 0 && storages.all(|other| Some(other) == first)
     })
