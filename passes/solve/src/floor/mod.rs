@@ -108,7 +108,9 @@ pub(crate) fn bound(
     climb.run(&graph, instance);
     let is_free =
         problem.order == OrderMode::Free && problem.max_computes.is_none() && problem.anti_dependences.is_empty();
-    let is_plan = climb.least.is_tight && is_free && graph.is_unrestricted();
+    // A view of several storages needs the others to run, which the graph does not demand.
+    let is_known = graph.is_unrestricted() && series_parallel::is_exact(problem, structure);
+    let is_plan = climb.least.is_tight && is_free && is_known;
     let sequence = climb.sequence(&graph, instance).filter(|_| is_plan);
     (least, sequence)
 }

@@ -3,6 +3,7 @@
 //! Which op has to stand before which is an order of its own, given by operands and anti-dependences. It is *series-parallel* where it is made of single
 //! ops by two rules: of two parts, all of the first stands before all of the second; or the two know nothing of each other. Chains, trees, networks
 //! of branches that fork and meet, one in the other, are of that kind; skip connections do not matter, since what they demand follows from the rest.
+//! Ops that take no memory and wait for none that do are left out ([`scope`]).
 //! [`tree`] finds the parts in linear time, or that there are none.
 //!
 //! # What is proved
@@ -18,6 +19,7 @@
 
 mod reduction;
 mod releases;
+mod scope;
 mod segments;
 mod tree;
 
@@ -30,6 +32,7 @@ use remat_plan::{
 use typed_index_collections::{TiVec, ti_vec};
 
 use self::releases::Releases;
+use self::scope::Scope;
 use self::segments::merge;
 use self::tree::Tree;
 use crate::SolveControl;
@@ -105,18 +108,17 @@ pub(crate) struct Found {
 
 /// The order for an instance, if it is series-parallel.
 fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Option<Found> {
-    if instance.is_empty() {
-        return None;
-    }
-    let tree = Tree::of(instance)?;
+    let scope = Scope::of(instance);
+    let tree = Tree::of(&scope)?;
     let mut releases = Releases::of(instance, &tree);
     let mut best: Option<Found> = None;
     let rounds = (ROUNDS * SMALL / instance.len()).clamp(2, ROUNDS);
     for round in 0..rounds {
         let merged = merge(&tree, &releases.demands());
         let bound = u64::try_from(merged.peak).unwrap_or(0);
-        let (peak, peak_at) = peak_of(instance, &merged.order);
-        let place_of = places(&merged.order);
+        let order: Vec<NodeId> = scope.idle().chain(merged.order).collect();
+        let (peak, peak_at) = peak_of(instance, &order);
+        let place_of = places(&order);
         let best = best.get_or_insert_with(|| Found {
             order: Vec::new(),
             peak: u64::MAX,
@@ -124,7 +126,7 @@ fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Option<Found> {
         });
         best.bound = best.bound.max(bound);
         if peak < best.peak {
-            (best.order, best.peak) = (merged.order, peak);
+            (best.order, best.peak) = (order, peak);
         }
         tracing::trace!(round, bound, peak, segments = merged.looked_at, "series-parallel");
         if releases.are_fixed() || best.peak <= best.bound || !go_on() {

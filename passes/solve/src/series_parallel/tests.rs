@@ -1,11 +1,12 @@
 //! The recognizer against the definition, and what is looked at in large problems.
 
 use proptest::prelude::*;
-use remat_plan::{Instance, NodeId, Problem, Structure};
-use remat_testing::net::{in_free_order, paper};
+use remat_plan::{Instance, NodeId, Problem, StorageRole, Structure};
+use remat_testing::net::{Net, Place, in_free_order, paper, transient};
 use remat_testing::random::{Features, problems};
 
 use super::releases::Releases;
+use super::scope::Scope;
 use super::segments::merge;
 use super::tree::Tree;
 use super::{find, peak_of};
@@ -23,16 +24,17 @@ fn problem<R: AsRef<[usize]>>(ops: &[(u64, R)]) -> Problem {
 
 fn is_series_parallel(ops: &[&[usize]]) -> bool {
     let ops: Vec<(u64, &[usize])> = ops.iter().map(|&reads| (1, reads)).collect();
-    Tree::of(&instance(&problem(&ops))).is_some()
+    Tree::of(&Scope::of(&instance(&problem(&ops)))).is_some()
 }
 
 /// Which node has to stand before which, by following all predecessors.
-fn closure(instance: &Instance) -> Vec<Vec<bool>> {
-    let mut before = vec![vec![false; instance.len()]; instance.len()];
-    for node in instance.nodes() {
-        for &other in instance.predecessors(node) {
+fn closure(scope: &Scope<'_>) -> Vec<Vec<bool>> {
+    let count = scope.instance.len();
+    let mut before = vec![vec![false; count]; count];
+    for node in scope.nodes() {
+        for other in scope.predecessors(node) {
             before[node.index()][other.index()] = true;
-            for far in 0..instance.len() {
+            for far in 0..count {
                 let is_before = before[other.index()][far];
                 before[node.index()][far] |= is_before;
             }
@@ -86,11 +88,12 @@ proptest! {
     #[test]
     fn what_has_no_n_is_recognized_and_nothing_else(problem in problems(1..13, Features::RULES)) {
         let instance = instance(&problem);
-        let before = closure(&instance);
-        let tree = Tree::of(&instance);
-        prop_assert_eq!(tree.is_some(), has_no_n(&before));
+        let scope = Scope::of(&instance);
+        let before = closure(&scope);
+        let tree = Tree::of(&scope);
+        prop_assert_eq!(tree.is_some(), has_no_n(&before) && scope.nodes().next().is_some());
         if let Some(tree) = tree {
-            for (node, other) in instance.nodes().flat_map(|node| instance.nodes().map(move |other| (node, other))) {
+            for (node, other) in scope.nodes().flat_map(|node| scope.nodes().map(move |other| (node, other))) {
                 prop_assert_eq!(tree.precedes(other, node), before[node.index()][other.index()]);
             }
             for value in instance.all_values() {
@@ -139,13 +142,32 @@ fn the_number_of_segments_that_are_looked_at_grows_hardly_faster_than_the_proble
     let mut rng = Rng::new(1, 0);
     for kind in 0..4 {
         let instance = instance(&problem(&large(kind, OPS, &mut rng)));
-        let tree = Tree::of(&instance).expect("series-parallel");
+        let tree = Tree::of(&Scope::of(&instance)).expect("series-parallel");
         assert!(tree.parts().len() < 2 * OPS);
         let merged = merge(&tree, &Releases::of(&instance, &tree).demands());
         assert_eq!(merged.order.len(), instance.len());
         let most = OPS * OPS.ilog2() as usize;
         assert!(merged.looked_at <= most, "kind {kind}: {} of {most}", merged.looked_at);
     }
+}
+
+#[test]
+fn what_takes_no_memory_and_waits_for_nothing_binds_nobody() {
+    // The letter N, two of whose ops are constants that are not counted.
+    let net = Net::new().op("a", 1, &[], &[("a", transient(5))]);
+    let net = net.op("c", 1, &[], &[("c", Place::New(StorageRole::External, 9))]);
+    let net = net.op("c2", 1, &["c"], &[("c2", Place::View("c"))]);
+    let net = net.op("b", 1, &["a"], &[("b", transient(1))]);
+    let problem = net.op("d", 1, &["a", "c2"], &[("d", transient(1))]).done();
+    let instance = instance(&problem);
+    let found = find(&instance, || true).expect("series-parallel");
+    let names: Vec<&str> = found
+        .order
+        .iter()
+        .map(|&node| problem.ops[instance.op(node)].name.as_str())
+        .collect();
+    assert_eq!((names.len(), &names[..3]), (5, &["c", "c2", "a"][..]));
+    assert_eq!((found.peak, found.bound), (6, 6));
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Series-parallel orders: how they are recognized, and what they are made of.
 
 use petgraph::unionfind::UnionFind;
-use remat_plan::{Instance, NodeId};
+use remat_plan::NodeId;
 use rustc_hash::FxHashMap;
 use typed_index_collections::{TiVec, ti_vec};
 
 use super::reduction::immediate;
+use super::scope::Scope;
 
 /// A part of an order, by its place among the parts of a [`Tree`].
 pub(super) type PartId = u32;
@@ -21,7 +22,7 @@ pub(super) enum Part {
     Parallel(PartId, PartId),
 }
 
-/// The nodes of an instance as parts in series and in parallel.
+/// The nodes of a scope as parts in series and in parallel.
 ///
 /// Parts stand behind those that they are made of; the last one is the whole.
 #[derive(Debug)]
@@ -34,28 +35,29 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The parts of an instance with nodes; `None` where the order that its predecessors leave is not series-parallel.
+    /// The parts of a scope; `None` where the order that its predecessors leave is not series-parallel.
     ///
     /// Takes time about linear in nodes and predecessors. Nodes are edges here, and each vertex is a place where every node that ends there is followed at
     /// once by every node that begins there: the order is series-parallel just if there are such places, and edges in series and in parallel,
     /// replaced by one, end in one edge.
     ///
     /// Source: J. Valdes, R. E. Tarjan, E. L. Lawler, *The Recognition of Series Parallel Digraphs*, SIAM J. Comput. 11(2), 1982, theorems 1 and 2.
-    pub(super) fn of(instance: &Instance) -> Option<Self> {
-        let vertices = Vertices::of(instance)?;
+    pub(super) fn of(scope: &Scope<'_>) -> Option<Self> {
+        let nodes = scope.instance.len();
+        let vertices = Vertices::of(scope)?;
         let parts = Reduction::run(&vertices)?;
         let mut tree = Self {
-            forth: ti_vec![0; instance.len()],
-            back: ti_vec![0; instance.len()],
+            forth: ti_vec![0; nodes],
+            back: ti_vec![0; nodes],
             parts,
         };
         tree.number();
         // Whatever has to stand before a node does, through those that it follows at once.
         let is_kept = |node| {
-            let mut all = instance.predecessors(node).iter();
-            all.all(|&other| tree.precedes(other, node))
+            let mut all = scope.predecessors(node);
+            all.all(|other| tree.precedes(other, node))
         };
-        instance.nodes().all(is_kept).then_some(tree)
+        scope.nodes().all(is_kept).then_some(tree)
     }
 
     /// The parts, each behind those that it is made of.
@@ -105,8 +107,8 @@ impl Tree {
 
 /// Where nodes begin and end.
 struct Vertices {
-    begin: TiVec<NodeId, usize>,
-    end: TiVec<NodeId, usize>,
+    /// Each node, with where it begins and where it ends.
+    nodes: Vec<(NodeId, usize, usize)>,
     /// Numbers of vertices are below that.
     count: usize,
     /// Where the nodes without predecessors begin.
@@ -117,41 +119,45 @@ struct Vertices {
 
 impl Vertices {
     /// `None` where some nodes that end at one place are followed at once by different nodes.
-    fn of(instance: &Instance) -> Option<Self> {
-        let nodes = instance.len();
-        let pairs = immediate(instance);
+    fn of(scope: &Scope<'_>) -> Option<Self> {
+        let nodes = scope.instance.len();
+        let pairs = immediate(scope);
         let (source, sink, count) = (2 * nodes, 2 * nodes + 1, 2 * nodes + 2);
         let (begin, end) = (|node: NodeId| 2 * node.index(), |node: NodeId| 2 * node.index() + 1);
         let mut places: UnionFind<usize> = UnionFind::new(count);
         for &(node, next) in &pairs {
             places.union(end(node), begin(next));
         }
-        for node in instance.nodes() {
-            if instance.predecessors(node).is_empty() {
+        for node in scope.nodes() {
+            if scope.predecessors(node).next().is_none() {
                 places.union(begin(node), source);
             }
-            if instance.successors(node).is_empty() {
+            if scope.successors(node).next().is_none() {
                 places.union(end(node), sink);
             }
         }
         let places = places.into_labeling();
+        let nodes = scope.nodes().map(|node| (node, places[begin(node)], places[end(node)]));
         let vertices = Self {
-            begin: instance.nodes().map(|node| places[begin(node)]).collect(),
-            end: instance.nodes().map(|node| places[end(node)]).collect(),
+            nodes: nodes.collect(),
             count,
             source: places[source],
             sink: places[sink],
         };
-        vertices.are_complete(&pairs).then_some(vertices)
+        let followed = pairs.iter().map(|&(node, _)| places[end(node)]);
+        vertices.are_complete(followed).then_some(vertices)
     }
 
-    /// Whether every node that ends at a place is followed at once by every node that begins there.
-    fn are_complete(&self, pairs: &[(NodeId, NodeId)]) -> bool {
+    /// Whether every node that ends at a place is followed at once by every node that begins there; for each pair of nodes that follow each
+    /// other at once, `followed` is the place between them.
+    fn are_complete(&self, followed: impl Iterator<Item = usize>) -> bool {
         let (mut ending, mut beginning, mut found) =
             (vec![0u64; self.count], vec![0u64; self.count], vec![0u64; self.count]);
-        self.end.iter().for_each(|&place| ending[place] += 1);
-        self.begin.iter().for_each(|&place| beginning[place] += 1);
-        pairs.iter().for_each(|&(node, _)| found[self.end[node]] += 1);
+        for &(_, begin, end) in &self.nodes {
+            beginning[begin] += 1;
+            ending[end] += 1;
+        }
+        followed.for_each(|place| found[place] += 1);
         (0..self.count).all(|place| ending[place] * beginning[place] == found[place])
     }
 }
@@ -197,15 +203,15 @@ impl Reduction {
     /// The parts, if all nodes together are one.
     fn run(vertices: &Vertices) -> Option<Vec<Part>> {
         let mut reduction = Self {
-            parts: Vec::with_capacity(2 * vertices.begin.len()),
-            ends: Vec::with_capacity(2 * vertices.begin.len()),
+            parts: Vec::with_capacity(2 * vertices.nodes.len()),
+            ends: Vec::with_capacity(2 * vertices.nodes.len()),
             between: FxHashMap::default(),
             entering: vec![Incident::default(); vertices.count],
             leaving: vec![Incident::default(); vertices.count],
             candidates: Vec::new(),
         };
-        for (node, &begin) in vertices.begin.iter_enumerated() {
-            reduction.add(Part::Node(node), begin, vertices.end[node]);
+        for &(node, begin, end) in &vertices.nodes {
+            reduction.add(Part::Node(node), begin, end);
         }
         reduction.candidates.extend(0..vertices.count);
         while let Some(vertex) = reduction.candidates.pop() {
