@@ -112,7 +112,7 @@ fn find(instance: &Instance, mut go_on: impl FnMut() -> bool) -> Option<Found> {
     let tree = Tree::of(&scope)?;
     let mut releases = Releases::of(instance, &tree);
     let mut best: Option<Found> = None;
-    let rounds = (ROUNDS * SMALL / instance.len()).clamp(2, ROUNDS);
+    let rounds = (ROUNDS * SMALL / instance.len().max(1)).clamp(2, ROUNDS);
     for round in 0..rounds {
         let merged = merge(&tree, &releases.demands());
         let bound = u64::try_from(merged.peak).unwrap_or(0);

@@ -24,7 +24,7 @@ pub(super) enum Part {
 
 /// The nodes of a scope as parts in series and in parallel.
 ///
-/// Parts stand behind those that they are made of; the last one is the whole.
+/// Parts stand behind those that they are made of; the last one, if there is one, is the whole.
 #[derive(Debug)]
 pub(super) struct Tree {
     parts: Vec<Part>,
@@ -200,8 +200,11 @@ impl Incident {
 }
 
 impl Reduction {
-    /// The parts, if all nodes together are one.
+    /// The parts, if all nodes together are one or there are no nodes.
     fn run(vertices: &Vertices) -> Option<Vec<Part>> {
+        if vertices.nodes.is_empty() {
+            return Some(Vec::new());
+        }
         let mut reduction = Self {
             parts: Vec::with_capacity(2 * vertices.nodes.len()),
             ends: Vec::with_capacity(2 * vertices.nodes.len()),
