@@ -20,6 +20,10 @@
 //! 9. `large`: the search on very large graphs, stretch by stretch; on smaller ones it finds a first sequence where the direct way
 //!    fails.
 //!
+//! # Series-parallel problems
+//! Where a problem is made in series and in parallel, [`once_order`] finds an order without recomputes in polynomial time, often the one of least peak
+//! (`series_parallel`). Searches in free order begin from it.
+//!
 //! # The second memory
 //! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
 //! is measured against.

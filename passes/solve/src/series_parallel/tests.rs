@@ -33,11 +33,12 @@ fn closure(scope: &Scope<'_>) -> Vec<Vec<bool>> {
     let mut before = vec![vec![false; count]; count];
     for node in scope.nodes() {
         for other in scope.predecessors(node) {
-            before[node.index()][other.index()] = true;
-            for far in 0..count {
-                let is_before = before[other.index()][far];
-                before[node.index()][far] |= is_before;
-            }
+            let further = before[other.index()].clone();
+            let own = &mut before[node.index()];
+            own[other.index()] = true;
+            own.iter_mut()
+                .zip(further)
+                .for_each(|(is_before, far)| *is_before |= far);
         }
     }
     before
@@ -119,11 +120,11 @@ fn large(kind: usize, ops: usize, rng: &mut Rng) -> Vec<(u64, Vec<usize>)> {
             0 => vec![rng.below(number)],
             // An in-tree: what no op has read yet, some at a time.
             1 => {
-                let count = if number % 3 == 0 { open.len().min(2) } else { 0 };
+                let count = if number.is_multiple_of(3) { open.len().min(2) } else { 0 };
                 open.split_off(open.len() - count)
             }
             // A chain with a leaf at each op.
-            2 => vec![number - 1 - usize::from(number % 2 == 0 && number > 1)],
+            2 => vec![number - 1 - usize::from(number.is_multiple_of(2) && number > 1)],
             // Forks of two ops each, one after the other.
             _ => match number % 3 {
                 0 => vec![number - 2, number - 1],
