@@ -22,6 +22,10 @@
 //! 10. `search` and `strategy`: what ties them, and `minimum`: the same with the budget as the objective;
 //! 11. `large`: the search on very large graphs, stretch by stretch.
 //!
+//! # Series-parallel problems
+//! Where a problem is made in series and in parallel, [`once_order`] finds an order without recomputes in polynomial time, often the one of least peak
+//! (`series_parallel`). Searches in free order begin from it.
+//!
 //! # The second memory
 //! [`paging`] has a search of its own for problems with a second memory, a deadline, or energy as the objective, and the policies it
 //! is measured against.
@@ -61,6 +65,7 @@ mod rng;
 mod rounds;
 mod search;
 mod sequence;
+mod series_parallel;
 mod sink;
 mod solver;
 pub mod stages;
@@ -76,4 +81,5 @@ pub use packer::{Packed, Packer, Packing};
 pub use registry::solvers;
 pub use rng::Rng;
 pub use search::Search;
+pub use series_parallel::{OnceOrder, once_order};
 pub use solver::{Domain, Outcome, Proves, Solver};

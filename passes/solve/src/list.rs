@@ -10,6 +10,7 @@ use typed_index_collections::TiVec;
 use crate::claim::Call;
 use crate::classic::interruption;
 use crate::measure::{Figures, measure};
+use crate::series_parallel::found_for;
 use crate::{Outcome, Phase, SolveControl, Solver};
 
 /// Ops of the largest problem on which all priorities together are quick.
@@ -17,7 +18,7 @@ const QUICK: usize = 1_000;
 
 /// List scheduling in free order: of the nodes whose operands are there, the one of the best [priority](Priority) runs next.
 ///
-/// Every op runs once. Of the orders of all priorities and the reference order, the shortest plan within the budget is the answer, of several the
+/// Every op runs once. Of the orders of all priorities, that of [`once_order`](crate::once_order) and the reference order, the shortest plan within the budget is the answer, of several the
 /// one of the lowest peak. In fixed order there is the reference order only. Uses one thread, no seed, no warm start; a step is an order.
 ///
 /// Source: J. R. Goodman, W.-C. Hsu, *Code Scheduling and Register Allocation in Large Basic Blocks*, ICS 1988, section 3: where registers are
@@ -34,6 +35,15 @@ enum Priority {
     Peak,
     /// The one that became ready last: depth first.
     Depth,
+}
+
+/// How an order is made.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// By list scheduling.
+    List(Priority),
+    /// Where the problem is series-parallel, from its parts.
+    SeriesParallel,
 }
 
 impl Solver for ListScheduler {
@@ -67,13 +77,30 @@ impl Solver for ListScheduler {
         let mut best = figured(baseline(problem));
         let (mut stop, mut steps) = (StopReason::Converged, 0);
         let instance = Instance::of(problem, &structure);
-        let priorities: &[_] = if instance.order() == OrderMode::Free {
-            &[Priority::Growth, Priority::Peak, Priority::Depth]
+        let ways: &[_] = if instance.order() == OrderMode::Free {
+            &[
+                Way::List(Priority::Growth),
+                Way::List(Priority::Peak),
+                Way::List(Priority::Depth),
+                Way::SeriesParallel,
+            ]
         } else {
             &[]
         };
-        for &priority in priorities {
-            let order = match Ready::new(&instance).order(priority, &|| interruption(control, steps)) {
+        for &way in ways {
+            if let Some(reason) = interruption(control, steps) {
+                stop = reason;
+                break;
+            }
+            let order = match way {
+                Way::List(priority) => Ready::new(&instance).order(priority, &|| interruption(control, steps)),
+                Way::SeriesParallel => {
+                    let found = found_for(problem, &instance, || interruption(control, steps).is_none());
+                    Ok(found.map_or(Vec::new(), |found| found.order))
+                }
+            };
+            let order = match order {
+                Ok(order) if order.is_empty() => continue,
                 Ok(order) => order,
                 Err(reason) => {
                     stop = reason;
@@ -89,7 +116,7 @@ impl Solver for ListScheduler {
                         best = found;
                     }
                 }
-                Err(error) => tracing::error!(%error, ?priority, "an order could not be lowered"),
+                Err(error) => tracing::error!(%error, ?way, "an order could not be lowered"),
             }
         }
         let (figures, plan) = best;

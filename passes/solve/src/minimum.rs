@@ -71,11 +71,13 @@ impl Worker<'_> {
         self.found()
     }
 
-    /// What remains of a sequence that keeps within a budget, if it does, without its superfluous recomputes.
+    /// What remains of a sequence that keeps within a budget, if it does, without its superfluous recomputes; else the state stays.
     fn at_peak(&mut self, budget: i32, sequence: &[NodeId]) -> Option<Best> {
+        let before = self.state.nodes();
         self.state.set_budget(budget);
         self.state.load(sequence);
         if !self.restore(RepairOptions::GREEDY) {
+            self.state.load(&before);
             return None;
         }
         let best = Best::of(&self.state);

@@ -11,6 +11,7 @@ use crate::claim::Call;
 use crate::control::{MAX_THREADS, Meter, Phase};
 use crate::dag::Dag;
 use crate::measure::{Figures, measure};
+use crate::series_parallel;
 use crate::strategy::{Found, Worker};
 use crate::{Outcome, SolveControl, Solver};
 
@@ -74,6 +75,8 @@ pub(crate) struct Run<'a> {
     reported: Mutex<(i32, i64)>,
     shared: Mutex<Option<Best>>,
     rank: Rank,
+    /// An order of lower peak than the reference order.
+    order: Option<Vec<NodeId>>,
 }
 
 impl<'a> Run<'a> {
@@ -82,6 +85,7 @@ impl<'a> Run<'a> {
         let structure = Structure::of(problem);
         let dag = Dag::of(problem, &structure);
         tracing::debug!(nodes = dag.len(), values = dag.value_count(), "problem read");
+        let order = series_parallel::better_order(problem, &dag, control);
         Self {
             problem,
             structure,
@@ -92,12 +96,15 @@ impl<'a> Run<'a> {
             reported: Mutex::new((i32::MAX, i64::MAX)),
             shared: Mutex::new(None),
             rank,
+            order,
         }
     }
 
-    /// The scheduled runs of the caller's plan, if they form a sequence of ours.
+    /// The scheduled runs of the caller's plan, if they form a sequence of ours; without one, an order that is better than the reference order.
     pub(crate) fn warm_start(&self) -> Option<Vec<NodeId>> {
-        let plan = self.control.warm_start?;
+        let Some(plan) = self.control.warm_start else {
+            return self.order.clone();
+        };
         let sequence = self.dag.sequence_of(plan);
         if sequence.is_none() {
             tracing::warn!("the warm start does not follow the order asked for, it is ignored");
@@ -173,11 +180,11 @@ impl<'a> Run<'a> {
 
     /// The answer where every op once keeps the budget. The search itself takes views for a little larger than they are.
     fn unchanged(&self) -> Option<Outcome> {
-        let plan = baseline(self.problem);
-        let figures = measure(self.problem, &self.structure, &plan);
-        if self.problem.budget.is_some_and(|budget| figures.peak > budget) {
-            return None;
-        }
+        let reference = std::iter::once_with(|| baseline(self.problem));
+        let plans = reference.chain(self.order.iter().filter_map(|order| self.lower(order)));
+        let mut figured = plans.map(|plan| (measure(self.problem, &self.structure, &plan), plan));
+        let is_within = |figures: Figures| self.problem.budget.is_none_or(|budget| figures.peak <= budget);
+        let (figures, plan) = figured.find(|(figures, _)| is_within(*figures))?;
         Some(Outcome {
             parts: Vec::new(),
             plan: Some(plan),

@@ -70,6 +70,19 @@ fn what_is_left_behind_counts_where_it_must_have_been_made() {
     assert_eq!((bytes(&fixed), lowest_budget(&fixed)), (17, 17));
 }
 
+#[test]
+fn where_a_view_reads_another_storage_the_search_begins_from_a_sequence_that_runs() {
+    // What looks into the first result waits for the second one, too; the last op reads what it sees.
+    let mut net = Net::new();
+    net.add(step("first", 1, Vec::new()), [transient(0)]);
+    net.add(step("second", 1, vec![TensorId::new(0)]), [transient(1)]);
+    let both = vec![TensorId::new(0), TensorId::new(1)];
+    net.add(step("view", 1, both), [Place::View(TensorId::new(0))]);
+    net.add(step("last", 1, vec![TensorId::new(2)]), [transient(0)]);
+    let found = minimize_peak(&net.done(), None, &SolveControl::new().step_limit(2_000));
+    assert_eq!(found.lowest_peak, Some(1));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -21,6 +21,8 @@
 //! before the results in `S` could be made has left its live-out results behind. In fixed order these are all ops that stand
 //! before.
 //!
+//! Where no op may run again and the problem is series-parallel, the least peak of all orders is a bound, too ([`series_parallel`]).
+//!
 //! `B` is monotone: more results need no less. So a set that cannot be reached within a budget rules out all sets that contain it.
 //! [`decide`] searches depth first and learns from every failure the smallest such set it can derive.
 
@@ -35,6 +37,7 @@ use self::decide::{Decider, Verdict};
 use self::graph::Graph;
 use crate::SolveControl;
 use crate::dag::MAX_RUNS_PER_NODE;
+use crate::series_parallel;
 
 /// Number of ops from which on only single ops are looked at.
 const LARGE: usize = 2_000;
@@ -52,6 +55,8 @@ pub struct LeastPeak {
     pub bytes: u64,
     /// The op that cannot be run with less, where it is one op.
     pub op: Option<OpId>,
+    /// Whether it is what orders take in which every op runs once, because no op may run again.
+    pub is_of_orders: bool,
     /// The plans it speaks about.
     pub covers: BoundCovers,
     /// Whether each op by itself can be run within `bytes`, its operands included, starting from nothing. Then, if no result is
@@ -87,6 +92,9 @@ pub(crate) fn bound(
     mut go_on: impl FnMut() -> bool,
 ) -> (LeastPeak, Option<Vec<NodeId>>) {
     let mut least = of_single_ops(problem, structure, instance);
+    if let Some(bytes) = of_orders(problem, structure, instance, &mut go_on).filter(|&bytes| bytes > least.bytes) {
+        (least.bytes, least.op, least.is_of_orders) = (bytes, None, true);
+    }
     if instance.len() > LARGE || problem.paging.is_some() {
         return (least, None);
     }
@@ -100,7 +108,9 @@ pub(crate) fn bound(
     climb.run(&graph, instance);
     let is_free =
         problem.order == OrderMode::Free && problem.max_computes.is_none() && problem.anti_dependences.is_empty();
-    let is_plan = climb.least.is_tight && is_free && graph.is_unrestricted();
+    // A view of several storages needs the others to run, which the graph does not demand.
+    let is_known = graph.is_unrestricted() && series_parallel::is_exact(problem, structure);
+    let is_plan = climb.least.is_tight && is_free && is_known;
     let sequence = climb.sequence(&graph, instance).filter(|_| is_plan);
     (least, sequence)
 }
@@ -116,12 +126,28 @@ fn of_single_ops(problem: &Problem, structure: &Structure, instance: &Instance) 
     LeastPeak {
         bytes: bytes.max(live_out),
         op: most.filter(|most| most.bytes >= live_out).map(|most| most.op),
+        is_of_orders: false,
         covers: match problem.order {
             OrderMode::Fixed => BoundCovers::FixedOrder,
             OrderMode::Free => BoundCovers::AllPlans,
         },
         is_tight: false,
     }
+}
+
+/// What every order takes, where no op that creates memory may run again and the problem is series-parallel.
+fn of_orders(
+    problem: &Problem,
+    structure: &Structure,
+    instance: &Instance,
+    go_on: &mut impl FnMut() -> bool,
+) -> Option<u64> {
+    let runs_once = |&op: &OpId| !problem.ops[op].recomputable || structure.owns(op).is_empty();
+    let is_once = problem.max_computes == Some(1) || instance.ops().iter().all(runs_once);
+    if !is_once || !series_parallel::is_exact(problem, structure) {
+        return None;
+    }
+    Some(series_parallel::found_for(problem, instance, go_on)?.bound)
 }
 
 /// Raises the bound until every op can be run within it.
@@ -197,6 +223,7 @@ impl<F: FnMut() -> bool> Climb<'_, '_, F> {
                 }
                 Verdict::Needs(bytes) => {
                     (self.least.bytes, self.least.op) = (bytes, goal.op);
+                    self.least.is_of_orders = false;
                     step = step.saturating_mul(2).max(low / STEPS.0);
                 }
                 Verdict::Open if step > 0 => step = if step / 4 < low / STEPS.1 { 0 } else { step / 4 },

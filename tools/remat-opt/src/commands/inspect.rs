@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use remat::fission::Candidate;
 use remat::plan::{Accounting, BoundCovers, Plan, Problem, Step, StorageId, Tiling};
-use remat::solver::{SolveControl, least_peak};
+use remat::solver::{SolveControl, least_peak, once_order};
 use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
@@ -79,6 +79,9 @@ pub(crate) struct Report {
     lower_bound_bytes: Option<u64>,
     /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
+    /// Every op once, in another order; absent where the order is fixed or the problem is not series-parallel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    once: Option<Once>,
     /// The subgraphs that have plans of their own, where there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bodies: Vec<BodyRecord>,
@@ -88,6 +91,15 @@ pub(crate) struct Report {
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
     timeline: Vec<Moment>,
+}
+
+/// What orders in which every op runs once come to.
+#[derive(Serialize, JsonSchema)]
+struct Once {
+    /// Bytes at the peak of the best order found.
+    peak_bytes: u64,
+    /// The peak that no such order undercuts, in bytes; absent where nothing is known.
+    lower_bound_bytes: Option<u64>,
 }
 
 /// What fission gives, by estimate in reference order.
@@ -273,6 +285,7 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
             units::percent(least.bytes, baseline.bytes),
         ));
     }
+    lines.extend(once_line(problem, baseline.bytes));
     let planned = bodies::lines(model.bodies()).into_iter();
     lines.extend(planned.map(|line| format!("with a plan for subgraph {line}")));
     lines.extend(outlook.into_iter().flat_map(in_tiles));
@@ -312,6 +325,21 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
     }
     lines.push(table.trim_fmt());
     lines.join("\n") + "\n"
+}
+
+/// The peak of every op once, in the best order known of a series-parallel problem.
+fn once_line(problem: &Problem, baseline: u64) -> Option<String> {
+    let order = once_order(problem, &SolveControl::new())?;
+    let amount = |bytes| format!("{} ({:.1} %)", units::bytes(bytes), units::percent(bytes, baseline));
+    let bound = match order.bound {
+        _ if order.is_least() => "; no order has less".to_owned(),
+        Some(bound) => format!("; no order has less than {}", amount(bound)),
+        None => String::new(),
+    };
+    Some(format!(
+        "series-parallel: every op once takes {} in the best order found{bound}",
+        amount(order.peak)
+    ))
 }
 
 /// What tiles give, in words.
@@ -399,6 +427,10 @@ impl Report {
             peak_node: op_at(problem, plan, replay.peak_step).to_owned(),
             lower_bound_bytes: (!problem.ops.is_empty()).then_some(least.bytes),
             lower_bound_node: least.op.map(|op| problem.ops[op].name.clone()),
+            once: once_order(problem, &SolveControl::new()).map(|order| Once {
+                peak_bytes: order.peak,
+                lower_bound_bytes: order.bound,
+            }),
             bodies: BodyRecord::all(model.bodies()),
             in_tiles: inspected.outlook.map(InTiles::of),
             resident_at_peak: resident.iter().map(at_peak).collect(),
