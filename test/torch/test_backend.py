@@ -172,7 +172,7 @@ def test_autocast_around_a_model_keeps_its_bits():
 
 
 def test_gradients_are_compared_with_the_planned_graph_where_the_model_does_not_fit(monkeypatch):
-    monkeypatch.setattr(_backend, "_available", lambda device: 0)
+    monkeypatch.setattr(_backend, "free_bytes", lambda device: 0)
     model, x = small()
     mine, plain, backend = train(model, x)
     assert equal(mine, plain)

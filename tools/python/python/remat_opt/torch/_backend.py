@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -16,7 +15,7 @@ from ..errors import UsageError
 from ._budget import Memory, parse
 from ._check import Gradients, Run, Trial
 from ._partition import Partitioner, Settings
-from ._peak import peak_above
+from ._peak import free_bytes, peak_above
 from ._plans import Search
 from ._report import Report, record
 from ._versions import inductor_partitions_with, is_resumed
@@ -215,7 +214,7 @@ class _Compiled:
         if self._owner._inner == "inductor" and _draws(self._gm):
             # Inductor draws other random numbers than PyTorch does.
             return self._owner._compile(_copy(self._gm), trial.inputs, None), "Inductor without a plan"
-        if self.report.baseline_bytes < _available(device):
+        if self.report.baseline_bytes < free_bytes(device):
             return self._gm, "the model as it is"
         planned = Partitioner(replace(self._owner._settings, form="exact", fused=False), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
@@ -334,15 +333,3 @@ def _draws(gm: fx.GraphModule) -> bool:
         ):
             return True
     return False
-
-
-def _available(device: str) -> int:
-    """Bytes that are free."""
-    if device == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

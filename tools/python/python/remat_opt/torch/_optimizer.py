@@ -41,7 +41,8 @@ class Updates:
             names = ", ".join(one.__name__ for one in _SUPPORTED)
             raise UsageError(f"{type(optimizer).__name__} cannot be part of a planned step; {names} can")
         self.optimizer = optimizer
-        self._blank: dict[int, torch.Tensor] = {}
+        self.blank: dict[int, torch.Tensor] = {}
+        """State by `id` of its parameter that was made for a first step, which has not been made yet."""
         self._groups: dict[int, int] = {}
         self._find_groups()
 
@@ -83,7 +84,14 @@ class Updates:
             state = self.optimizer.state[parameter]
             if _COUNTER in state:
                 state[_COUNTER] += 1
-        self._blank.clear()
+        self.blank = {}
+
+    def drop_blank(self) -> None:
+        """Takes away state that only planned steps begin with; the optimizer makes its own in its first step."""
+        for parameter, state in self.optimizer.state.items():
+            if self._is_blank(parameter):
+                del state["momentum_buffer"]
+        self.blank = {}
 
     def _find_groups(self) -> None:
         for index, group in enumerate(self.optimizer.param_groups):
@@ -116,11 +124,11 @@ class Updates:
             return torch.zeros_like(parameter, memory_format=torch.preserve_format, requires_grad=False)
         # The first step takes the gradient itself, and -0.0 is the number that every gradient can be added to.
         made = torch.full_like(parameter, -0.0, memory_format=torch.preserve_format, requires_grad=False)
-        self._blank[id(parameter)] = made
+        self.blank[id(parameter)] = made
         return made
 
     def _is_blank(self, parameter: torch.nn.Parameter) -> bool:
-        made = self._blank.get(id(parameter))
+        made = self.blank.get(id(parameter))
         return made is not None and self.optimizer.state[parameter].get("momentum_buffer") is made
 
     def _record(self, parameter: torch.nn.Parameter, steps: float, is_first: bool) -> Update:

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -16,16 +16,24 @@ from torch.utils import _pytree as pytree
 from .._plan import Plan
 from ..errors import UsageError
 from ._budget import Budget, Memory, objects_around, parse
+from ._check import Gradients
+from ._eager import Eager
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
 from ._plans import Search, plan_within
 from ._report import Report, record
+from ._state import State
+from ._step_check import Forms, first_step
 from ._trace import tensors_of
 from ._update import Update
 from ._whole import WholeStep, whole_step
 
 
-@dataclass(frozen=True)
+_Recorded = list[tuple[list[torch.Tensor], Update]]
+"""State and update of each parameter in one step."""
+
+
+@dataclass
 class _Planned:
     """A step for arguments of certain shapes."""
 
@@ -33,6 +41,8 @@ class _Planned:
     module: fx.GraphModule
     plan: Plan
     report: Report
+    is_checked: bool
+    """Whether its first step was compared with eager PyTorch, or need not be."""
 
 
 class TrainStep:
@@ -47,6 +57,9 @@ class TrainStep:
     updated. The step gives the same bits as `loss.backward(); optimizer.step()` and draws the same random numbers.
     Parameters, buffers and the state of the optimizer are those that came, so checkpoints work as before; `.grad` is
     neither read nor written, except without an optimizer: then gradients are added there.
+
+    The first step of each plan is compared with the same step in eager PyTorch, which takes the memory that eager PyTorch
+    takes and a copy of all that the step changes (`report.check_bytes`). Where they differ, eager PyTorch goes on.
     """
 
     def __init__(
@@ -61,6 +74,8 @@ class TrainStep:
         order: Literal["free", "fixed"] = "free",
         solver: str = "search",
         seed: int = 0,
+        check: bool = True,
+        strict: bool = False,
     ) -> None:
         """Plans a step.
 
@@ -77,6 +92,11 @@ class TrainStep:
             order: Whether first runs of ops may change their order.
             solver: A solver of `docs/solvers`.
             seed: Of the search.
+            check: Whether the first step of each plan is compared with eager PyTorch, bit for bit: loss, parameters,
+                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the memory that
+                is free, it is left out and the report says so.
+            strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
+                on. The state is that before the step.
 
         Raises:
             ModelError: The model gives no loss.
@@ -88,6 +108,8 @@ class TrainStep:
         self._budget: Budget = parse(memory)
         self._search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
         self._updates = None if optimizer is None else Updates(optimizer)
+        self._check, self._strict = check, strict
+        self._eager = Eager(model, self._updates)
         self._planned: dict[Any, _Planned] = {}
         self._last = self._for(args)
 
@@ -105,53 +127,89 @@ class TrainStep:
         """Makes a step and gives the loss, without gradient."""
         if self.optimizer is not None:
             _refuse_hooks(self.optimizer)
-        own = dict(self.model.named_parameters())
-        planned, updates = self._current(args, own)
-        step = planned.step
-        inputs = list(self._inputs(step, args, own, updates))
-        with torch.no_grad(), torch._C._DisableAutocast():
-            loss, *gradients = planned.module.forward(*inputs)
-        del inputs
+        planned, updates = self._current(args)
+        if not planned.is_checked:
+            return self._first(planned, args, updates)
+        if planned.report.fallback is not None:
+            return self._eager.step(args)
+        return self._run(planned, args, updates)
+
+    def _first(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
+        """Makes the first step of a plan, compared with that of eager PyTorch."""
+        report, step = planned.report, planned.step
+        forms = Forms(
+            planned=lambda: self._run(planned, args, updates),
+            eager=lambda: self._eager.step(args),
+            traced=lambda: self._run(replace(planned, module=step.in_traced_order()), args, updates),
+            planned_gradients=lambda: self._gradients(planned, args, updates),
+            eager_gradients=lambda: self._as_gradients(*self._eager.gradients(args)),
+        )
+        loss = first_step(self.model, State(self.model, self._updates), forms, report, strict=self._strict)
+        planned.is_checked = True
+        if report.fallback is not None:
+            report.promised_bytes = None
+            warnings.warn(f"eager PyTorch makes the steps, not the plan: {report.fallback}", stacklevel=3)
+        return loss
+
+    def _run(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
+        """Makes a planned step and gives the loss."""
+        own, step = dict(self.model.named_parameters()), planned.step
+        loss, *gradients = self._forward(planned.module, step, args, updates)
         memory = Counter(one.untyped_storage().data_ptr() for one in gradients)
         for name, gradient in zip(step.gradients, gradients, strict=True):
             _accumulate(own[name], gradient, memory[gradient.untyped_storage().data_ptr()] > 1)
         if self._updates is not None and self.optimizer is not None:
             self._updates.advance([own[name] for name in step.updated])
             self.optimizer._opt_called = True  # type: ignore[attr-defined]  # Schedulers ask for it.
-        result: torch.Tensor = loss
-        return result
+        return loss
 
-    def _current(
-        self, args: Sequence[Any], own: Mapping[str, torch.nn.Parameter]
-    ) -> tuple[_Planned, list[tuple[list[torch.Tensor], Update]]]:
+    def _forward(
+        self, module: fx.GraphModule, step: WholeStep, args: Sequence[Any], updates: _Recorded
+    ) -> list[torch.Tensor]:
+        """Runs a graph of a step, which updates parameters, state and buffers."""
+        inputs = list(self._inputs(step, args, updates))
+        with torch.no_grad(), torch._C._DisableAutocast():
+            results: list[torch.Tensor] = module.forward(*inputs)
+        return results
+
+    def _gradients(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> Gradients:
+        """What a planned step computes, which is made for it without counting."""
+        gradients = planned.step.traced.gradients
+        module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
+        loss, *values = self._forward(module, planned.step, args, updates)
+        return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
+
+    def _as_gradients(self, loss: torch.Tensor, gradients: Mapping[str, torch.Tensor]) -> Gradients:
+        """For comparison, on the CPU."""
+        values = tuple(one.detach().cpu().clone() for one in (loss, *self.model.buffers()))
+        names = [name for name, one in self.model.named_parameters() if one.requires_grad]
+        found = (gradients.get(name) for name in names)
+        return Gradients(values, tuple(None if one is None else one.detach().cpu().clone() for one in found))
+
+    def _current(self, args: Sequence[Any]) -> tuple[_Planned, _Recorded]:
         """The plan for arguments, and state and update of each parameter in this step."""
         planned = self._last = self._for(args)
-        updates = self._record(planned.step, own)
+        if planned.is_checked and planned.report.fallback is not None:
+            return planned, []
+        updates = self._record(planned.step)
         if [update.program for _, update in updates] != planned.step.programs:
             # An option changed what is done, not only a number of it.
             del self._planned[self._key(args)]
             planned = self._last = self._for(args)
-            updates = self._record(planned.step, own)
+            updates = self._record(planned.step)
         return planned, updates
 
-    def _record(
-        self, step: WholeStep, own: Mapping[str, torch.nn.Parameter]
-    ) -> list[tuple[list[torch.Tensor], Update]]:
+    def _record(self, step: WholeStep) -> _Recorded:
         if self._updates is None:
             return []
+        own = dict(self.model.named_parameters())
         updated = [own[name] for name in step.updated]
         states = [self._updates.state(one) for one in updated]
         return list(zip(states, self._updates.record(updated), strict=True))
 
-    def _inputs(
-        self,
-        step: WholeStep,
-        args: Sequence[Any],
-        own: Mapping[str, torch.nn.Parameter],
-        updates: Sequence[tuple[list[torch.Tensor], Update]],
-    ) -> Iterator[torch.Tensor]:
+    def _inputs(self, step: WholeStep, args: Sequence[Any], updates: _Recorded) -> Iterator[torch.Tensor]:
         """The inputs of the graph, in its order."""
-        buffers = dict(self.model.named_buffers())
+        own, buffers = dict(self.model.named_parameters()), dict(self.model.named_buffers())
         for name in step.traced.parameters:
             yield own[name].detach()
         for name in step.traced.buffers:
@@ -192,15 +250,21 @@ class TrainStep:
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget))
         plan, keeps = plan_within(step.source, budget, self._search)
-        emitted = emit(step.source, plan)
-        emitted.graph.output(tuple(emitted.at_end[one] for one in step.outputs))
-        drop_unused(emitted.graph)
-        emitted.graph.lint()
+        module = _module(step, plan, step.outputs)
         report = _report(step, plan, self._budget, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)
-        return _Planned(step, fx.GraphModule(step.traced.root, emitted.graph), plan, record(report))
+        return _Planned(step, module, plan, record(report), is_checked=not self._check)
+
+
+def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
+    """The graph of a plan, which returns the values of some nodes at its end."""
+    emitted = emit(step.source, plan)
+    emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
+    drop_unused(emitted.graph)
+    emitted.graph.lint()
+    return fx.GraphModule(step.traced.root, emitted.graph)
 
 
 def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:

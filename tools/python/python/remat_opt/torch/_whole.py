@@ -42,6 +42,14 @@ class WholeStep:
         """What the graph returns."""
         return [self.traced.loss, *(self.traced.gradients[name] for name in self.gradients)]
 
+    def in_traced_order(self) -> fx.GraphModule:
+        """The step without a plan."""
+        graph = fx.Graph()
+        copies: dict[fx.Node, fx.Node] = {}
+        graph.graph_copy(self.traced.graph, copies)
+        graph.output(tuple(copies[one] for one in self.outputs))
+        return fx.GraphModule(self.traced.root, graph)
+
 
 def whole_step(
     model: torch.nn.Module,
