@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
+from ._budget import objects_around
 from ._check import Gradients
 from ._peak import free_bytes
 from ._report import Report
@@ -60,6 +61,7 @@ def first_step(
     """
     report.fallback = None
     needed = report.baseline_bytes - report.external_bytes + state.size()
+    needed += objects_around(needed)
     report.check_bytes = report.external_bytes + needed
     if needed > (free := free_bytes("cuda" if devices_of(model) else "cpu")):
         return _unchecked(forms, report, f"that takes {needed} bytes besides the model, and {free} are free")
