@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import optim
+from torch.utils import _pytree as pytree
 
 from ..errors import UsageError
 from ._update import MOST_STATES, Recorder, Update
@@ -103,6 +104,10 @@ class Updates:
             if group.get(option):
                 name = type(self.optimizer).__name__
                 raise UsageError(f"{name}({option}=True) cannot be part of a planned step: {reason}")
+        for option, value in group.items():
+            if option != "params" and any(isinstance(one, torch.Tensor) for one in pytree.tree_leaves(value)):
+                name = type(self.optimizer).__name__
+                raise UsageError(f"{name} with a tensor as `{option}` cannot be part of a planned step: give a number")
         if parameter.is_complex():
             raise UsageError("parameters of complex numbers cannot be updated in a planned step")
         return group

@@ -21,6 +21,7 @@ from ._eager import Eager
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
 from ._plans import Search, plan_within
+from ._refusals import refuse_lost
 from ._report import Report, record
 from ._state import State
 from ._step_check import Forms, first_step
@@ -69,6 +70,8 @@ class TrainStep:
         memory: Memory,
         *,
         optimizer: torch.optim.Optimizer | None = None,
+        clip_grad_norm: float | None = None,
+        scaler: torch.amp.GradScaler | None = None,
         time_limit: float = 10.0,
         threads: int | None = None,
         order: Literal["free", "fixed"] = "free",
@@ -87,6 +90,10 @@ class TrainStep:
                 `0.6`); or `"min"`.
             optimizer: `SGD`, `Adam`, `AdamW`, `RMSprop` or `Adagrad` of PyTorch, in any configuration but fused,
                 capturable and differentiable ones. Options may change between steps, as by a scheduler.
+            clip_grad_norm: What the norm of all gradients is clipped to before the update, as by
+                `torch.nn.utils.clip_grad_norm_(model.parameters(), clip_grad_norm)`; `grad_norm` is what it returns.
+            scaler: Scales the gradients, without an optimizer only: `scaler.step(optimizer)` decides after all gradients
+                are there whether parameters are updated.
             time_limit: Seconds to search.
             threads: Threads to search with.
             order: Whether first runs of ops may change their order.
@@ -101,15 +108,21 @@ class TrainStep:
         Raises:
             ModelError: The model gives no loss.
             UnsupportedGraph: A part of the step cannot be planned; `.op` names it.
-            UsageError: The optimizer cannot be part of a step, or `memory` makes no sense.
+            UsageError: The optimizer cannot be part of a step, the model has hooks that would not run or is wrapped for
+                several processes, or arguments make no sense, alone or together.
         """
+        _refuse_together(optimizer, clip_grad_norm, scaler)
+        refuse_lost(model, optimizer)
         self.model = model
         self.optimizer = optimizer
         self._budget: Budget = parse(memory)
         self._search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
         self._updates = None if optimizer is None else Updates(optimizer)
+        self._clip_grad_norm, self._scaler = clip_grad_norm, scaler
         self._check, self._strict = check, strict
-        self._eager = Eager(model, self._updates)
+        self._eager = Eager(model, self._updates, clip_grad_norm, scaler)
+        self.grad_norm: torch.Tensor | None = None
+        """The norm of all gradients of the last step before they were clipped; `None` without `clip_grad_norm`."""
         self._planned: dict[Any, _Planned] = {}
         self._last = self._for(args)
 
@@ -125,13 +138,12 @@ class TrainStep:
 
     def __call__(self, *args: Any) -> torch.Tensor:
         """Makes a step and gives the loss, without gradient."""
-        if self.optimizer is not None:
-            _refuse_hooks(self.optimizer)
+        refuse_lost(self.model, self.optimizer)
         planned, updates = self._current(args)
         if not planned.is_checked:
             return self._first(planned, args, updates)
         if planned.report.fallback is not None:
-            return self._eager.step(args)
+            return self._eager_step(args)
         return self._run(planned, args, updates)
 
     def _first(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
@@ -139,7 +151,7 @@ class TrainStep:
         report, step = planned.report, planned.step
         forms = Forms(
             planned=lambda: self._run(planned, args, updates),
-            eager=lambda: self._eager.step(args),
+            eager=lambda: self._eager_step(args),
             traced=lambda: self._run(replace(planned, module=step.in_traced_order()), args, updates),
             planned_gradients=lambda: self._gradients(planned, args, updates),
             eager_gradients=lambda: self._as_gradients(*self._eager.gradients(args)),
@@ -151,10 +163,17 @@ class TrainStep:
             warnings.warn(f"eager PyTorch makes the steps, not the plan: {report.fallback}", stacklevel=3)
         return loss
 
+    def _eager_step(self, args: Sequence[Any]) -> torch.Tensor:
+        loss = self._eager.step(args)
+        self.grad_norm = self._eager.norm
+        return loss
+
     def _run(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
         """Makes a planned step and gives the loss."""
         own, step = dict(self.model.named_parameters()), planned.step
         loss, *gradients = self._forward(planned.module, step, args, updates)
+        if step.norm is not None:
+            self.grad_norm = gradients.pop()
         memory = Counter(one.untyped_storage().data_ptr() for one in gradients)
         for name, gradient in zip(step.gradients, gradients, strict=True):
             _accumulate(own[name], gradient, memory[gradient.untyped_storage().data_ptr()] > 1)
@@ -204,6 +223,9 @@ class TrainStep:
             return []
         own = dict(self.model.named_parameters())
         updated = [own[name] for name in step.updated]
+        for name, parameter in zip(step.updated, updated, strict=True):
+            if not self._updates.has(parameter):
+                raise UsageError(f"parameter `{name}` is not among those of the optimizer any more, it was replaced")
         states = [self._updates.state(one) for one in updated]
         return list(zip(states, self._updates.record(updated), strict=True))
 
@@ -216,6 +238,9 @@ class TrainStep:
             yield buffers[name]
         for one in tensors_of(args):
             yield one.detach()
+        if self._scaler is not None:
+            tangent = step.traced.tangent.meta["val"]
+            yield self._scaler.scale(torch.ones(tangent.shape, device=tangent.device)).to(tangent.dtype)
         numbers: dict[Update, torch.Tensor] = {}
         for state, update in updates:
             yield from state
@@ -245,7 +270,13 @@ class TrainStep:
 
     def _make(self, args: Sequence[Any]) -> _Planned:
         start = time.perf_counter()
-        step = whole_step(self.model, args, self._updates)
+        step = whole_step(
+            self.model,
+            args,
+            self._updates,
+            scaled=self._scaler is not None,
+            clip_grad_norm=self._clip_grad_norm,
+        )
         budget = self._budget.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget))
@@ -256,6 +287,28 @@ class TrainStep:
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)
         return _Planned(step, module, plan, record(report), is_checked=not self._check)
+
+
+def _refuse_together(
+    optimizer: torch.optim.Optimizer | None, clip_grad_norm: float | None, scaler: torch.amp.GradScaler | None
+) -> None:
+    """Refuses arguments that make no sense together."""
+    if clip_grad_norm is not None:
+        if isinstance(clip_grad_norm, bool) or not isinstance(clip_grad_norm, (int, float)) or not clip_grad_norm > 0:
+            raise UsageError(f"clip_grad_norm is a positive number, not {clip_grad_norm!r}")
+        if optimizer is None:
+            raise UsageError(
+                "clip_grad_norm needs optimizer: without one, gradients add up in `.grad`, and "
+                "torch.nn.utils.clip_grad_norm_ clips them there"
+            )
+    if scaler is not None:
+        if not isinstance(scaler, torch.amp.GradScaler):
+            raise UsageError(f"scaler is a torch.amp.GradScaler, not a {type(scaler).__name__}")
+        if optimizer is not None:
+            raise UsageError(
+                f"GradScaler cannot be part of a planned step with {type(optimizer).__name__}: whether parameters are "
+                "updated depends on all gradients; leave optimizer out and call scaler.step(optimizer)"
+            )
 
 
 def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
@@ -297,9 +350,3 @@ def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor, shared: b
     whole = gradient.untyped_storage().nbytes() == gradient.nbytes and gradient.stride() == parameter.stride()
     # As autograd does: a gradient has the layout of its parameter, and memory of its own.
     parameter.grad = gradient if whole and not shared else torch.empty_like(parameter).detach().copy_(gradient)
-
-
-def _refuse_hooks(optimizer: torch.optim.Optimizer) -> None:
-    hooks = (*optimizer._optimizer_step_pre_hooks, *optimizer._optimizer_step_post_hooks)
-    if hooks:
-        raise UsageError("hooks of the optimizer's step would not run in a planned step")
