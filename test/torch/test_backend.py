@@ -230,18 +230,6 @@ def test_other_shapes_have_plans_of_their_own():
     assert one.promised_bytes > two.promised_bytes
 
 
-def test_processes_that_train_together_are_planned_without_checks_only(monkeypatch):
-    monkeypatch.setattr(_backend, "_processes", lambda: 2)
-    mine, plain, backend = train(*small())
-    assert equal(mine, plain)
-    assert "several processes" in backend.reports[0].fallback
-    torch._dynamo.reset()
-    mine, plain, backend = train(*small(), check=False)
-    assert equal(mine, plain)
-    assert backend.reports[0].fallback is None
-    assert backend.reports[0].recomputes > 0
-
-
 def test_a_step_whose_ops_cannot_be_measured_is_planned_with_a_warning(monkeypatch, caplog, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(_measure, "_known", {})

@@ -101,7 +101,8 @@ class TrainStep:
             seed: Of the search.
             check: Whether the first step of each plan is compared with eager PyTorch, bit for bit: loss, parameters,
                 buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the memory that
-                is free, it is left out and the report says so.
+                is free, it is left out and the report says so. Several processes that train together use all of their
+                plans or none.
             strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
                 on. The state is that before the step.
 

@@ -12,6 +12,7 @@ from ._check import Gradients
 from ._peak import free_bytes
 from ._report import Report
 from ._state import State, devices_of
+from ._together import Together
 
 Step = Callable[[], torch.Tensor]
 """Makes a step from the state as it is, and gives the loss."""
@@ -43,7 +44,8 @@ def first_step(
 
     The model is left as one step leaves it: the planned one, or the eager one where they differ. Other bits are
     tolerated where eager PyTorch has others in each run, or where the traced graph has them in its own order, too; then
-    gradients are compared up to rounding.
+    gradients are compared up to rounding. Where several processes train together, they decide together whether plans are
+    used, and other bits are not tolerated.
 
     Args:
         model: What is trained.
@@ -57,56 +59,85 @@ def first_step(
 
     Raises:
         RuntimeError: The planned step is not to be used, and `strict`.
-        Exception: What eager PyTorch raises. The state is that of before in either case.
+        Exception: What eager PyTorch raises. The state is that of before in either case, but for parameters that the
+            model overwrites itself.
     """
-    report.fallback = None
+    report.fallback, together = None, Together()
     needed = report.baseline_bytes - report.external_bytes + state.size()
     needed += objects_around(needed)
     report.check_bytes = report.external_bytes + needed
-    if needed > (free := free_bytes("cuda" if devices_of(model) else "cpu")):
-        return _unchecked(forms, report, f"that takes {needed} bytes besides the model, and {free} are free")
-    saved = state.save()
-    expected = None
+    free = free_bytes("cuda" if devices_of(model) else "cpu")
+    reason = f"that takes {needed} bytes besides the model, and {free} are free" if needed > free else None
+    if (reason := together.reason(reason)) is not None:
+        return _not_compared(forms, report, reason, together, strict)
+    saved, failed = state.save(), None
+    expected: dict[str, str] = {}
     try:
         expected = state.digests(loss := forms.eager())
     except Exception as error:
-        saved.restore()
         if not _is_memory(error):
-            raise
-    if expected is None:  # Not in the handler, where the error holds the memory of the step that failed.
+            failed = error
+        reason = "it does not fit into memory"
+    # Not in the handler, where the error holds the memory of the step that failed.
+    if failed is not None or (reason := together.reason(reason)) is not None:
+        saved.restore()
+        if failed is not None:
+            together.reason(f"{type(failed).__name__}: {failed}")
+            raise failed
         del saved
-        return _unchecked(forms, report, "it does not fit into memory")
+        return _not_compared(forms, report, reason or "", together, strict)
     if (name := saved.overwritten()) is not None:
-        report.fallback = f"the model overwrites `{name}`, which the optimizer does not update"
+        reason = f"the model overwrites `{name}`, which the optimizer does not update"
+    if (reason := together.reason(reason)) is not None:
+        report.fallback = reason
         if strict:
-            raise RuntimeError(report.fallback)
+            saved.restore()
+            raise RuntimeError(reason)
         return loss
     saved.restore()
-    reason = None
     try:
-        found = state.digests(loss := forms.planned())
-        if found == expected:
-            report.gradients = "same bits"
-            return loss
-        reason = f"{_difference(found, expected)} has not the bits of eager PyTorch"
-        if _is_explained(state, saved.restore, forms, found, expected, report):
-            saved.restore()
-            return forms.planned()
-        report.gradients = "wrong"
+        loss, report.gradients, reason = _planned(state, saved.restore, forms, expected, report, together.is_alone)
     except Exception as error:  # Training goes on whatever fails here.
-        reason = f"{reason or 'the planned step failed'}: {type(error).__name__}: {error}"
+        reason = f"the planned step failed: {type(error).__name__}: {error}"
+    if (reason := together.reason(reason)) is None:
+        return loss
     report.fallback = reason
     saved.restore()
+    del saved
     if strict:
         raise RuntimeError(reason)
-    del saved
     return forms.eager()
 
 
-def _unchecked(forms: Forms, report: Report, reason: str) -> torch.Tensor:
+def _planned(
+    state: State,
+    restore: Callable[[], None],
+    forms: Forms,
+    expected: dict[str, str],
+    report: Report,
+    is_alone: bool,
+) -> tuple[torch.Tensor, str, str | None]:
+    """Makes the planned step. Its loss, how it compares with hashes of eager PyTorch, and why it is not to be used."""
+    found = state.digests(loss := forms.planned())
+    if found == expected:
+        return loss, "same bits", None
+    reason = f"{_difference(found, expected)} has not the bits of eager PyTorch"
+    if is_alone and _is_explained(state, restore, forms, found, expected, report):
+        restore()
+        return forms.planned(), "close", None
+    return loss, "wrong", reason
+
+
+def _not_compared(forms: Forms, report: Report, reason: str, together: Together, strict: bool) -> torch.Tensor:
+    """Makes a step that cannot be compared: as planned, but where it is not known what other processes do."""
     report.check_bytes = None
-    report.notes.append(f"the step was not compared with eager PyTorch: {reason}")
-    return forms.planned()
+    if not together.is_broken:
+        report.notes.append(f"the step was not compared with eager PyTorch: {reason}")
+        return forms.planned()
+    report.fallback = reason
+    if strict:
+        raise RuntimeError(reason)
+    return forms.eager()
 
 
 def _is_memory(error: Exception) -> bool:
@@ -143,6 +174,5 @@ def _is_explained(
     report.gradient_error = forms.planned_gradients().error(theirs)
     if report.gradient_error > _CLOSE:
         return False
-    report.gradients = "close"
     report.notes.append(note)
     return True
