@@ -3,8 +3,8 @@
     python test/torch/titan.py                      the table of `docs/pytorch.md`; needs torchtitan 0.3
     python test/torch/titan.py POLICY [MEMORY]      none, default, full, or remat_opt within a share or `min`
 
-Each row is a process whose heap is counted: the peak of forward and backward of a small Llama above what is there before,
-the worst of three steps after the first, and the bits of its loss and gradients.
+Each row is a process whose heap is counted: the peak of forward and backward of a small Llama above what is there
+before, the worst of three steps after the first, and the bits of its loss and gradients.
 """
 
 import gc
@@ -66,8 +66,11 @@ def trainer_of(policy):
 
 
 def _passes(traced, config, **options):
-    """torchtitan's passes. PyTorch 2.15 gives sums of gradients the number of the loss's last op, so torchtitan 0.3 takes
-    them for a part of the loss, and recomputes nothing behind the last of them, whatever the policy: they lose that name."""
+    """torchtitan's passes on sums of gradients without a name.
+
+    PyTorch 2.15 gives these the number of the loss's last op, so torchtitan 0.3 takes them for a part of the loss, and
+    recomputes nothing before the last of them, whatever the policy.
+    """
     from torchtitan.experiments.graph_trainer.passes import construct_default_graph_passes
 
     for node in traced.gm.graph.nodes:

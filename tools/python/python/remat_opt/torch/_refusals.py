@@ -39,7 +39,8 @@ def refuse_lost(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None)
         raise UsageError("hooks of the backward of all modules would not run in a planned step")
     for name, parameter in model.named_parameters():
         if is_traceable_wrapper_subclass(parameter):
-            raise UsageError(f"parameter `{name}` is a {type(parameter).__name__}, which has no memory of its own to plan")
+            wrapper = type(parameter).__name__
+            raise UsageError(f"parameter `{name}` is a {wrapper}, which has no memory of its own to plan")
         if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
             raise UsageError(f"hooks of parameter `{name}` would not run in a planned step")
     if optimizer is None:

@@ -32,7 +32,7 @@ class _Held:
 
 
 class State:
-    """All that a step of a model may change: parameters, buffers, state of the optimizer, gradients that it adds up, and
+    """All that a step of a model may change: parameters, buffers, state of the optimizer, gradients that add up, and
     random number generators."""
 
     def __init__(self, model: torch.nn.Module, updates: Updates | None) -> None:
@@ -96,7 +96,7 @@ class Saved:
             if one is not None
         ]
         self._gradients = [(one, one.grad) for one in parameters.values()]
-        held = [one for *_, one in self._buffers]
+        held: list[torch.Tensor] = [one for *_, one in self._buffers]
         updated: list[torch.nn.Parameter] = []
         self._states: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if updates is None:
@@ -159,7 +159,8 @@ def digest(tensor: torch.Tensor) -> str:
 def _copies(tensors: Iterable[torch.Tensor]) -> list[_Held]:
     """Copies of all tensors, each once. Nothing can write into a tensor where one number stands for several."""
     distinct = {id(one): one for one in tensors}.values()
-    return [_Held(one, one.detach().clone(memory_format=torch.preserve_format)) for one in distinct if not _repeats(one)]
+    writable = [one for one in distinct if not _repeats(one)]
+    return [_Held(one, one.detach().clone(memory_format=torch.preserve_format)) for one in writable]
 
 
 def _repeats(tensor: torch.Tensor) -> bool:

@@ -59,8 +59,8 @@ class TrainStep:
     Parameters, buffers and the state of the optimizer are those that came, so checkpoints work as before; `.grad` is
     neither read nor written, except without an optimizer: then gradients are added there.
 
-    The first step of each plan is compared with the same step in eager PyTorch, which takes the memory that eager PyTorch
-    takes and a copy of all that the step changes (`report.check_bytes`). Where they differ, eager PyTorch goes on.
+    The first step of each plan is compared with the same step in eager PyTorch, which takes the memory of eager PyTorch
+    and a copy of all that the step changes (`report.check_bytes`). Where they differ, eager PyTorch goes on.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class TrainStep:
                 capturable and differentiable ones. Options may change between steps, as by a scheduler.
             clip_grad_norm: What the norm of all gradients is clipped to before the update, as by
                 `torch.nn.utils.clip_grad_norm_(model.parameters(), clip_grad_norm)`; `grad_norm` is what it returns.
-            scaler: Scales the gradients, without an optimizer only: `scaler.step(optimizer)` decides after all gradients
+            scaler: Scales the gradients, without an optimizer only: `scaler.step(optimizer)` decides when all gradients
                 are there whether parameters are updated.
             time_limit: Seconds to search.
             threads: Threads to search with.
@@ -100,8 +100,8 @@ class TrainStep:
             solver: A solver of `docs/solvers`.
             seed: Of the search.
             check: Whether the first step of each plan is compared with eager PyTorch, bit for bit: loss, parameters,
-                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the memory that
-                is free, it is left out and the report says so. Several processes that train together use all of their
+                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the free memory,
+                it is left out and the report says so. Several processes that train together use all of their
                 plans or none.
             strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
                 on. The state is that before the step.

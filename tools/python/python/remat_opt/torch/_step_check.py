@@ -44,8 +44,8 @@ def first_step(
 
     The model is left as one step leaves it: the planned one, or the eager one where they differ. Other bits are
     tolerated where eager PyTorch has others in each run, or where the traced graph has them in its own order, too; then
-    gradients are compared up to rounding. Where several processes train together, they decide together whether plans are
-    used, and other bits are not tolerated.
+    gradients are compared up to rounding. Processes that train together decide together whether plans are used, and
+    other bits are not tolerated.
 
     Args:
         model: What is trained.
