@@ -23,7 +23,8 @@ class Split(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.layers = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32))))
+        parts = ((nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(3))
+        self.layers = nn.Sequential(*(layer for part in parts for layer in part))
 
     def forward(self, x):
         y = self.layers(x)

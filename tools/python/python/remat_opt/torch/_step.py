@@ -100,9 +100,9 @@ class TrainStep:
             solver: A solver of `docs/solvers`.
             seed: Of the search.
             check: Whether the first step of each plan is compared with eager PyTorch, bit for bit: loss, parameters,
-                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the free memory,
-                it is left out and the report says so. Several processes that train together use all of their
-                plans or none.
+                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the free
+                memory, it is left out and the report says so. Processes that train together use all of their plans or
+                none.
             strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
                 on. The state is that before the step.
 
