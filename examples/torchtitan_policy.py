@@ -1,8 +1,9 @@
 """A memory policy for torchtitan's graph trainer: a budget in bytes instead of a list of ops to save.
 
-    import torchtitan_policy                  # before the trainer is built
-    --compile.memory_policy remat_opt         # on torchtitan's command line
-    REMAT_OPT_MEMORY=40GiB                    # what a step may take on one GPU, parameters among it
+    torchtitan_policy.register()                     # before the trainer is built
+    config.compile.memory_policy = "remat_opt"       # in a function of a config registry: the command line takes
+                                                     # torchtitan's own policies only
+    REMAT_OPT_MEMORY=40GiB                           # what a step may take on one GPU, parameters among it
 
 torchtitan traces a step into one graph, has a policy tag the nodes of its forward, and runs again in the backward what is
 tagged so. The tags are those of a plan for this budget. Other passes of the trainer reorder the graph, so look at the

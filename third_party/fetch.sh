@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the full test run needs into this folder: a Python environment with pinned wheels, OR-Tools among them, and a stable path
 # to ONNX Runtime's library. Every wheel must have a hash that the pins name, when it is downloaded and again when it is installed.
-# Does nothing where it is already there. With the argument `torch` it installs PyTorch as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
+# Does nothing where it is already there. With the argument `torch` it installs PyTorch and ExecuTorch as well, which brings gigabytes. Needs python3 and pip; on Debian it installs them itself. LLVM 22 with MLIR comes from the
 # system's own packages, where it has them; without it everything else still works.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -23,7 +23,9 @@ have_docs() { [ -e "$docs_stamp" ] && cmp -s requirements-docs.txt "$docs_stamp"
 torch_stamp=venv/.installed-torch
 wants_torch() { [ "${1-}" = torch ]; }
 have_torch() { [ -e "$torch_stamp" ] && cmp -s requirements-torch.txt "$torch_stamp"; }
-if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && { ! wants_torch "$@" || have_torch; }; then
+executorch_stamp=venv/.installed-executorch
+have_executorch() { [ -e "$executorch_stamp" ] && cmp -s requirements-executorch.txt "$executorch_stamp"; }
+if have_python && have_iree && have_jax && have_maturin && have_docs && have_llvm && have_browser && { ! wants_torch "$@" || { have_torch && have_executorch; }; }; then
     exit 0
 fi
 
@@ -130,4 +132,14 @@ fetch_torch() {
 }
 if wants_torch "$@" && ! have_torch && ! fetch_torch; then
     echo "third_party/fetch.sh: there are no wheels of PyTorch for this machine; the tests of remat_opt.torch are skipped." >&2
+fi
+
+# What `remat_opt.executorch` is tested with. Its pins name all that the tests import, and no more.
+fetch_executorch() {
+    download_wheels --no-deps -r requirements-executorch.txt || return 1
+    install_wheels --no-deps -r requirements-executorch.txt || return 1
+    cp requirements-executorch.txt "$executorch_stamp"
+}
+if wants_torch "$@" && have_torch && ! have_executorch && ! fetch_executorch; then
+    echo "third_party/fetch.sh: there are no wheels of ExecuTorch for this machine; the tests of remat_opt.executorch are skipped." >&2
 fi

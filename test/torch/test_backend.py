@@ -172,7 +172,7 @@ def test_autocast_around_a_model_keeps_its_bits():
 
 
 def test_gradients_are_compared_with_the_planned_graph_where_the_model_does_not_fit(monkeypatch):
-    monkeypatch.setattr(_backend, "_available", lambda device: 0)
+    monkeypatch.setattr(_backend, "free_bytes", lambda device: 0)
     model, x = small()
     mine, plain, backend = train(model, x)
     assert equal(mine, plain)
@@ -228,18 +228,6 @@ def test_other_shapes_have_plans_of_their_own():
         assert equal(gradients(model, compiled, (inputs,)), gradients(model, model, (inputs,)))
     one, two = backend.reports
     assert one.promised_bytes > two.promised_bytes
-
-
-def test_processes_that_train_together_are_planned_without_checks_only(monkeypatch):
-    monkeypatch.setattr(_backend, "_processes", lambda: 2)
-    mine, plain, backend = train(*small())
-    assert equal(mine, plain)
-    assert "several processes" in backend.reports[0].fallback
-    torch._dynamo.reset()
-    mine, plain, backend = train(*small(), check=False)
-    assert equal(mine, plain)
-    assert backend.reports[0].fallback is None
-    assert backend.reports[0].recomputes > 0
 
 
 def test_a_step_whose_ops_cannot_be_measured_is_planned_with_a_warning(monkeypatch, caplog, tmp_path):

@@ -91,6 +91,7 @@ def test_steps_have_the_bits_of_eager_training(name, kind, memory):
     assert same(model.state_dict(), other.state_dict())
     assert same(state_of(mine), state_of(theirs))
     assert all(one.grad is None for one in model.parameters())
+    assert step.report.gradients == "same bits"
 
 
 OPTIMIZERS = [
@@ -147,6 +148,9 @@ def test_steps_take_what_was_promised(name, kind, memory):
     found = whole.measure(name, "step", memory, kind, time_limit=2)
     assert found["peak"] <= found["promised"]
     assert found["peak"] >= 0.97 * found["promised"]
+    assert found["gradients"] == "same bits"
+    # Libraries set themselves up in the first step, too.
+    assert found["promised"] < 0.98 * found["checked"] <= found["first_peak"] <= 1.3 * found["checked"]
 
 
 def test_gradients_die_at_the_update():

@@ -30,8 +30,9 @@ def optimizer_of(name, parameters):
 
 
 def measure(model, kind, memory, optimizer="sgd", **keywords):
-    """Peaks of a model, `kind` `"eager"`, `"step"` or `"checkpoint"`: `peak`, `first_peak`, `promised` and `external`
-    in bytes, and `seconds` of processor time of the fastest step."""
+    """Peaks of a model, `kind` `"eager"`, `"step"` or `"checkpoint"`: `peak`, `first_peak`, `promised`, `checked` (what a
+    first step that is compared with eager is said to take) and `external` in bytes, and `seconds` of processor time of
+    the fastest step."""
     order = {"model": model, "kind": kind, "memory": memory, "optimizer": optimizer, "keywords": keywords}
     path = [str(pathlib.Path(__file__).parent), *(one for one in sys.path if one)]
     env = os.environ | {"LD_PRELOAD": str(step.meter()), "PYTHONPATH": os.pathsep.join(path)}
@@ -85,7 +86,9 @@ def child(order):
     if order["kind"] != "eager":
         report = remat.checkpoint_report(planned) if order["kind"] == "checkpoint" else train.report
         result |= {"promised": report.promised_bytes - report.external_bytes, "external": report.external_bytes}
-        result |= {"ops": report.ops, "recomputes": report.recomputes, "planning_seconds": report.seconds}
+        if report.check_bytes is not None:
+            result["checked"] = report.check_bytes - report.external_bytes
+        result |= {"gradients": report.gradients, "ops": report.ops, "recomputes": report.recomputes, "planning_seconds": report.seconds}
     print(json.dumps(result))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -16,9 +15,10 @@ from ..errors import UsageError
 from ._budget import Memory, parse
 from ._check import Gradients, Run, Trial
 from ._partition import Partitioner, Settings
-from ._peak import peak_above
+from ._peak import free_bytes, peak_above
 from ._plans import Search
 from ._report import Report, record
+from ._together import Together
 from ._versions import inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
@@ -71,7 +71,8 @@ def backend(
         seed: Of the random choices.
         check: Whether the first call of a graph compares all gradients with those of the model as it is: the same bits
             for `"aot_eager"`, up to rounding for `"inductor"`. Gradients that are wrong lead to PyTorch's own
-            partitioner. The first call takes about three steps for it, and twice the memory of the gradients.
+            partitioner. The first call takes about three steps for it, and twice the memory of the gradients. Where
+            several processes train together, those of all do or none.
         strict: Whether failures are raised instead.
         options: Configuration of Inductor, as `options` of `torch.compile`.
 
@@ -101,7 +102,7 @@ class Backend:
         """Compiles a graph of Dynamo."""
         if not _trains(example_inputs):
             return self._compile(gm, example_inputs, None)
-        if (reason := _cut(gm) or (_in_company() if self._check else None)) is not None:
+        if (reason := _cut(gm)) is not None:
             return self._unplanned(gm, example_inputs, reason)
         return _Compiled(self, gm, example_inputs)
 
@@ -141,11 +142,16 @@ class _Compiled:
         """The graph without a plan, where it was compiled."""
         self.report = self._partitioner.last or record(Report(inner=owner._inner, fallback="it has no backward"))
         owner.reports.append(self.report)
+        self._together = Together()
+        self._is_alone = self._together.is_alone or not _communicates(self._gm)
+        """Whether this process may run the graph as often as it likes."""
 
     def __call__(self, *inputs: Any) -> Any:
         if not self._is_checked and torch.is_grad_enabled():
             self._is_checked = True
-            if self.report.fallback is None:
+            if self._owner._check and not self._together.is_alone and self._partitioner.last is not None:
+                self._try_together(inputs)
+            elif self.report.fallback is None:
                 self._try(inputs)
             self._gm = None  # type: ignore[assignment]
         return self._run(*inputs)
@@ -157,7 +163,7 @@ class _Compiled:
             trial = Trial(inputs)
             if self._owner._check and (reason := self._compare(trial)) is not None:
                 self._give_up(inputs, reason)
-            elif self._owner._inner == "inductor":
+            elif self._owner._inner == "inductor" and self._is_alone:
                 self._keep_budget(trial, inputs)
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
@@ -165,6 +171,30 @@ class _Compiled:
             self._give_up(inputs, f"the check failed: {type(error).__name__}: {error}")
         if settings.strict and self.report.fallback is not None:
             raise RuntimeError(self.report.fallback)
+
+    def _try_together(self, inputs: Sequence[Any]) -> None:
+        """The same where several processes train together: where one does not use its plan, none does."""
+        reason = self._together.reason(self.report.fallback)
+        for part in (self._try, self._measure):
+            if reason is None:
+                try:
+                    part(inputs)
+                except Exception as error:
+                    self.report.fallback = self.report.fallback or f"{type(error).__name__}: {error}"
+                reason = self._together.reason(self.report.fallback)
+        if reason is not None and self.report.fallback is None:
+            self._give_up(inputs, reason)
+        if reason is not None and self._owner._settings.strict:
+            raise RuntimeError(reason)
+
+    def _measure(self, inputs: Sequence[Any]) -> None:
+        """Measures the peak of a graph that all processes run equally often, so that no other plan is made."""
+        if self._is_alone or self._owner._inner != "inductor":
+            return
+        report = self.report
+        report.measured_bytes = report.external_bytes + self._peak(Trial(inputs), self._run)
+        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes)
+        report.notes.append("the graph communicates: its peak was measured, and not planned again")
 
     def _give_up(self, inputs: Sequence[Any], reason: str) -> None:
         _log.warning("graph %s: PyTorch's partitioner takes over: %s", self.report.graph, reason)
@@ -180,6 +210,10 @@ class _Compiled:
             self.report.gradients = "same bits"
             return None
         error = mine.error(theirs)
+        if not self._is_alone and (self._owner._inner == "aot_eager" or error > _CLOSE):
+            # What would explain it takes runs that other processes do not make.
+            self.report.gradients, self.report.gradient_error = "wrong", error
+            return f"gradients differ from {name}: {error:.2g} times the tolerance"
         if self._owner._inner == "aot_eager" and not self._explained(trial, reference, theirs, mine):
             self.report.gradients, self.report.gradient_error = "wrong", error
             return f"gradients do not have the bits of {name} (error {error:.2g} of the tolerance)"
@@ -215,7 +249,7 @@ class _Compiled:
         if self._owner._inner == "inductor" and _draws(self._gm):
             # Inductor draws other random numbers than PyTorch does.
             return self._owner._compile(_copy(self._gm), trial.inputs, None), "Inductor without a plan"
-        if self.report.baseline_bytes < _available(device):
+        if self.report.baseline_bytes < free_bytes(device):
             return self._gm, "the model as it is"
         planned = Partitioner(replace(self._owner._settings, form="exact", fused=False), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
@@ -302,18 +336,11 @@ def _copy(gm: fx.GraphModule) -> fx.GraphModule:
     return same
 
 
-def _in_company() -> str | None:
-    """Why processes that train together are not planned with checks: one whose check fails would compile something else
-    than the others, which wait for it."""
-    if _processes() < 2:
-        return None
-    return "several processes train together, and checks of one do not wait for the others (check=False plans all the same)"
-
-
-def _processes() -> int:
-    """How many processes train together."""
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+def _communicates(gm: fx.GraphModule) -> bool:
+    """Whether processes may wait for each other inside of a graph of Dynamo."""
+    graphs = [one.graph for one in gm.modules() if isinstance(one, fx.GraphModule)]
+    targets = (node.target for graph in graphs for node in graph.nodes)
+    return any(word in f"{getattr(one, '__module__', '')} {one}" for one in targets for word in ("c10d", "distributed"))
 
 
 def _trains(inputs: Sequence[Any]) -> bool:
@@ -334,15 +361,3 @@ def _draws(gm: fx.GraphModule) -> bool:
         ):
             return True
     return False
-
-
-def _available(device: str) -> int:
-    """Bytes that are free."""
-    if device == "cuda":
-        return int(torch.cuda.mem_get_info()[0])
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            fields = dict(line.split(":", 1) for line in lines)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import optim
+from torch.utils import _pytree as pytree
 
 from ..errors import UsageError
 from ._update import MOST_STATES, Recorder, Update
@@ -41,7 +42,8 @@ class Updates:
             names = ", ".join(one.__name__ for one in _SUPPORTED)
             raise UsageError(f"{type(optimizer).__name__} cannot be part of a planned step; {names} can")
         self.optimizer = optimizer
-        self._blank: dict[int, torch.Tensor] = {}
+        self.blank: dict[int, torch.Tensor] = {}
+        """State by `id` of its parameter that was made for a first step, which has not been made yet."""
         self._groups: dict[int, int] = {}
         self._find_groups()
 
@@ -83,7 +85,14 @@ class Updates:
             state = self.optimizer.state[parameter]
             if _COUNTER in state:
                 state[_COUNTER] += 1
-        self._blank.clear()
+        self.blank = {}
+
+    def drop_blank(self) -> None:
+        """Takes away state that only planned steps begin with; the optimizer makes its own in its first step."""
+        for parameter, state in self.optimizer.state.items():
+            if self._is_blank(parameter):
+                del state["momentum_buffer"]
+        self.blank = {}
 
     def _find_groups(self) -> None:
         for index, group in enumerate(self.optimizer.param_groups):
@@ -95,6 +104,10 @@ class Updates:
             if group.get(option):
                 name = type(self.optimizer).__name__
                 raise UsageError(f"{name}({option}=True) cannot be part of a planned step: {reason}")
+        for option, value in group.items():
+            if option != "params" and any(isinstance(one, torch.Tensor) for one in pytree.tree_leaves(value)):
+                name = type(self.optimizer).__name__
+                raise UsageError(f"{name} with a tensor as `{option}` cannot be part of a planned step: give a number")
         if parameter.is_complex():
             raise UsageError("parameters of complex numbers cannot be updated in a planned step")
         return group
@@ -116,11 +129,11 @@ class Updates:
             return torch.zeros_like(parameter, memory_format=torch.preserve_format, requires_grad=False)
         # The first step takes the gradient itself, and -0.0 is the number that every gradient can be added to.
         made = torch.full_like(parameter, -0.0, memory_format=torch.preserve_format, requires_grad=False)
-        self._blank[id(parameter)] = made
+        self.blank[id(parameter)] = made
         return made
 
     def _is_blank(self, parameter: torch.nn.Parameter) -> bool:
-        made = self._blank.get(id(parameter))
+        made = self.blank.get(id(parameter))
         return made is not None and self.optimizer.state[parameter].get("momentum_buffer") is made
 
     def _record(self, parameter: torch.nn.Parameter, steps: float, is_first: bool) -> Update:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 
 import torch
@@ -40,3 +41,19 @@ def _profiled(run: Callable[[], object]) -> int:
         now += change
         peak = max(peak, now)
     return peak
+
+
+def free_bytes(device: str) -> int:
+    """Bytes that are free.
+
+    Args:
+        device: `"cpu"` or `"cuda"`.
+    """
+    if device == "cuda":
+        return int(torch.cuda.mem_get_info()[0])
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")

@@ -45,11 +45,14 @@ class Report:
     estimated_ops: dict[str, str] = field(default_factory=dict)
     """Nodes whose costs were estimated, and why. Their workspace is not part of the promise."""
     gradients: str = "unchecked"
-    """`"same bits"` or `"close"`, compared with the model without a plan; `"wrong"` where that led to a fallback."""
+    """`"same bits"` or `"close"`, compared with the model without a plan; `"wrong"` where that led to a fallback. Of a
+    whole step, that is said of all that it leaves: loss, parameters, buffers, state, gradients, random numbers."""
+    check_bytes: int | None = None
+    """The total that the first whole step may take, since it is compared with eager PyTorch; `None` where it is not."""
     gradient_error: float | None = None
     """Largest relative error of a gradient that was found, where bits differ."""
     fallback: str | None = None
-    """Why PyTorch's own partitioner was used."""
+    """Why PyTorch's own partitioner was used, or eager PyTorch instead of a whole step."""
     notes: list[str] = field(default_factory=list)
     """What else there is to know."""
     seconds: float = 0.0
@@ -86,6 +89,8 @@ class Report:
         ]
         if self.measured_bytes is not None:
             parts.append(f"measured {_mib(self.measured_bytes)}")
+        if self.check_bytes is not None and self.check_bytes > (self.promised_bytes or 0):
+            parts.append(f"the first step, compared with eager PyTorch, {_mib(self.check_bytes)}")
         return "; ".join([*parts, f"gradients: {self.gradients}", *self.notes])
 
 

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -16,16 +16,25 @@ from torch.utils import _pytree as pytree
 from .._plan import Plan
 from ..errors import UsageError
 from ._budget import Budget, Memory, objects_around, parse
+from ._check import Gradients
+from ._eager import Eager
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
 from ._plans import Search, plan_within
+from ._refusals import refuse_lost
 from ._report import Report, record
+from ._state import State
+from ._step_check import Forms, first_step
 from ._trace import tensors_of
 from ._update import Update
 from ._whole import WholeStep, whole_step
 
 
-@dataclass(frozen=True)
+_Recorded = list[tuple[list[torch.Tensor], Update]]
+"""State and update of each parameter in one step."""
+
+
+@dataclass
 class _Planned:
     """A step for arguments of certain shapes."""
 
@@ -33,6 +42,8 @@ class _Planned:
     module: fx.GraphModule
     plan: Plan
     report: Report
+    is_checked: bool
+    """Whether its first step was compared with eager PyTorch, or need not be."""
 
 
 class TrainStep:
@@ -47,6 +58,9 @@ class TrainStep:
     updated. The step gives the same bits as `loss.backward(); optimizer.step()` and draws the same random numbers.
     Parameters, buffers and the state of the optimizer are those that came, so checkpoints work as before; `.grad` is
     neither read nor written, except without an optimizer: then gradients are added there.
+
+    The first step of each plan is compared with the same step in eager PyTorch, which takes the memory of eager PyTorch
+    and a copy of all that the step changes (`report.check_bytes`). Where they differ, eager PyTorch goes on.
     """
 
     def __init__(
@@ -56,11 +70,15 @@ class TrainStep:
         memory: Memory,
         *,
         optimizer: torch.optim.Optimizer | None = None,
+        clip_grad_norm: float | None = None,
+        scaler: torch.amp.GradScaler | None = None,
         time_limit: float = 10.0,
         threads: int | None = None,
         order: Literal["free", "fixed"] = "free",
         solver: str = "search",
         seed: int = 0,
+        check: bool = True,
+        strict: bool = False,
     ) -> None:
         """Plans a step.
 
@@ -72,22 +90,40 @@ class TrainStep:
                 `0.6`); or `"min"`.
             optimizer: `SGD`, `Adam`, `AdamW`, `RMSprop` or `Adagrad` of PyTorch, in any configuration but fused,
                 capturable and differentiable ones. Options may change between steps, as by a scheduler.
+            clip_grad_norm: What the norm of all gradients is clipped to before the update, as by
+                `torch.nn.utils.clip_grad_norm_(model.parameters(), clip_grad_norm)`; `grad_norm` is what it returns.
+            scaler: Scales the gradients, without an optimizer only: `scaler.step(optimizer)` decides when all gradients
+                are there whether parameters are updated.
             time_limit: Seconds to search.
             threads: Threads to search with.
             order: Whether first runs of ops may change their order.
             solver: A solver of `docs/solvers`.
             seed: Of the search.
+            check: Whether the first step of each plan is compared with eager PyTorch, bit for bit: loss, parameters,
+                buffers, state of the optimizer, gradients, random numbers. Where that would not fit into the free
+                memory, it is left out and the report says so. Processes that train together use all of their plans or
+                none.
+            strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
+                on. The state is that before the step.
 
         Raises:
             ModelError: The model gives no loss.
             UnsupportedGraph: A part of the step cannot be planned; `.op` names it.
-            UsageError: The optimizer cannot be part of a step, or `memory` makes no sense.
+            UsageError: The optimizer cannot be part of a step, the model has hooks that would not run or is wrapped for
+                several processes, or arguments make no sense, alone or together.
         """
+        _refuse_together(optimizer, clip_grad_norm, scaler)
+        refuse_lost(model, optimizer)
         self.model = model
         self.optimizer = optimizer
         self._budget: Budget = parse(memory)
         self._search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
         self._updates = None if optimizer is None else Updates(optimizer)
+        self._clip_grad_norm, self._scaler = clip_grad_norm, scaler
+        self._check, self._strict = check, strict
+        self._eager = Eager(model, self._updates, clip_grad_norm, scaler)
+        self.grad_norm: torch.Tensor | None = None
+        """The norm of all gradients of the last step before they were clipped; `None` without `clip_grad_norm`."""
         self._planned: dict[Any, _Planned] = {}
         self._last = self._for(args)
 
@@ -103,61 +139,109 @@ class TrainStep:
 
     def __call__(self, *args: Any) -> torch.Tensor:
         """Makes a step and gives the loss, without gradient."""
-        if self.optimizer is not None:
-            _refuse_hooks(self.optimizer)
-        own = dict(self.model.named_parameters())
-        planned, updates = self._current(args, own)
-        step = planned.step
-        inputs = list(self._inputs(step, args, own, updates))
-        with torch.no_grad(), torch._C._DisableAutocast():
-            loss, *gradients = planned.module.forward(*inputs)
-        del inputs
+        refuse_lost(self.model, self.optimizer)
+        planned, updates = self._current(args)
+        if not planned.is_checked:
+            return self._first(planned, args, updates)
+        if planned.report.fallback is not None:
+            return self._eager_step(args)
+        return self._run(planned, args, updates)
+
+    def _first(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
+        """Makes the first step of a plan, compared with that of eager PyTorch."""
+        report, step = planned.report, planned.step
+        forms = Forms(
+            planned=lambda: self._run(planned, args, updates),
+            eager=lambda: self._eager_step(args),
+            traced=lambda: self._run(replace(planned, module=step.in_traced_order()), args, updates),
+            planned_gradients=lambda: self._gradients(planned, args, updates),
+            eager_gradients=lambda: self._as_gradients(*self._eager.gradients(args)),
+        )
+        loss = first_step(self.model, State(self.model, self._updates), forms, report, strict=self._strict)
+        planned.is_checked = True
+        if report.fallback is not None:
+            report.promised_bytes = None
+            warnings.warn(f"eager PyTorch makes the steps, not the plan: {report.fallback}", stacklevel=3)
+        return loss
+
+    def _eager_step(self, args: Sequence[Any]) -> torch.Tensor:
+        loss = self._eager.step(args)
+        self.grad_norm = self._eager.norm
+        return loss
+
+    def _run(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> torch.Tensor:
+        """Makes a planned step and gives the loss."""
+        own, step = dict(self.model.named_parameters()), planned.step
+        loss, *gradients = self._forward(planned.module, step, args, updates)
+        if step.norm is not None:
+            self.grad_norm = gradients.pop()
         memory = Counter(one.untyped_storage().data_ptr() for one in gradients)
         for name, gradient in zip(step.gradients, gradients, strict=True):
             _accumulate(own[name], gradient, memory[gradient.untyped_storage().data_ptr()] > 1)
         if self._updates is not None and self.optimizer is not None:
             self._updates.advance([own[name] for name in step.updated])
             self.optimizer._opt_called = True  # type: ignore[attr-defined]  # Schedulers ask for it.
-        result: torch.Tensor = loss
-        return result
+        return loss
 
-    def _current(
-        self, args: Sequence[Any], own: Mapping[str, torch.nn.Parameter]
-    ) -> tuple[_Planned, list[tuple[list[torch.Tensor], Update]]]:
+    def _forward(
+        self, module: fx.GraphModule, step: WholeStep, args: Sequence[Any], updates: _Recorded
+    ) -> list[torch.Tensor]:
+        """Runs a graph of a step, which updates parameters, state and buffers."""
+        inputs = list(self._inputs(step, args, updates))
+        with torch.no_grad(), torch._C._DisableAutocast():
+            results: list[torch.Tensor] = module.forward(*inputs)
+        return results
+
+    def _gradients(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> Gradients:
+        """What a planned step computes, which is made for it without counting."""
+        gradients = planned.step.traced.gradients
+        module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
+        loss, *values = self._forward(module, planned.step, args, updates)
+        return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
+
+    def _as_gradients(self, loss: torch.Tensor, gradients: Mapping[str, torch.Tensor]) -> Gradients:
+        """For comparison, on the CPU."""
+        values = tuple(one.detach().cpu().clone() for one in (loss, *self.model.buffers()))
+        names = [name for name, one in self.model.named_parameters() if one.requires_grad]
+        found = (gradients.get(name) for name in names)
+        return Gradients(values, tuple(None if one is None else one.detach().cpu().clone() for one in found))
+
+    def _current(self, args: Sequence[Any]) -> tuple[_Planned, _Recorded]:
         """The plan for arguments, and state and update of each parameter in this step."""
         planned = self._last = self._for(args)
-        updates = self._record(planned.step, own)
+        if planned.is_checked and planned.report.fallback is not None:
+            return planned, []
+        updates = self._record(planned.step)
         if [update.program for _, update in updates] != planned.step.programs:
             # An option changed what is done, not only a number of it.
             del self._planned[self._key(args)]
             planned = self._last = self._for(args)
-            updates = self._record(planned.step, own)
+            updates = self._record(planned.step)
         return planned, updates
 
-    def _record(
-        self, step: WholeStep, own: Mapping[str, torch.nn.Parameter]
-    ) -> list[tuple[list[torch.Tensor], Update]]:
+    def _record(self, step: WholeStep) -> _Recorded:
         if self._updates is None:
             return []
+        own = dict(self.model.named_parameters())
         updated = [own[name] for name in step.updated]
+        for name, parameter in zip(step.updated, updated, strict=True):
+            if not self._updates.has(parameter):
+                raise UsageError(f"parameter `{name}` is not among those of the optimizer any more, it was replaced")
         states = [self._updates.state(one) for one in updated]
         return list(zip(states, self._updates.record(updated), strict=True))
 
-    def _inputs(
-        self,
-        step: WholeStep,
-        args: Sequence[Any],
-        own: Mapping[str, torch.nn.Parameter],
-        updates: Sequence[tuple[list[torch.Tensor], Update]],
-    ) -> Iterator[torch.Tensor]:
+    def _inputs(self, step: WholeStep, args: Sequence[Any], updates: _Recorded) -> Iterator[torch.Tensor]:
         """The inputs of the graph, in its order."""
-        buffers = dict(self.model.named_buffers())
+        own, buffers = dict(self.model.named_parameters()), dict(self.model.named_buffers())
         for name in step.traced.parameters:
             yield own[name].detach()
         for name in step.traced.buffers:
             yield buffers[name]
         for one in tensors_of(args):
             yield one.detach()
+        if self._scaler is not None:
+            tangent = step.traced.tangent.meta["val"]
+            yield self._scaler.scale(torch.ones(tangent.shape, device=tangent.device)).to(tangent.dtype)
         numbers: dict[Update, torch.Tensor] = {}
         for state, update in updates:
             yield from state
@@ -187,20 +271,54 @@ class TrainStep:
 
     def _make(self, args: Sequence[Any]) -> _Planned:
         start = time.perf_counter()
-        step = whole_step(self.model, args, self._updates)
+        step = whole_step(
+            self.model,
+            args,
+            self._updates,
+            scaled=self._scaler is not None,
+            clip_grad_norm=self._clip_grad_norm,
+        )
         budget = self._budget.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
             budget = max(1, budget - objects_around(budget))
         plan, keeps = plan_within(step.source, budget, self._search)
-        emitted = emit(step.source, plan)
-        emitted.graph.output(tuple(emitted.at_end[one] for one in step.outputs))
-        drop_unused(emitted.graph)
-        emitted.graph.lint()
+        module = _module(step, plan, step.outputs)
         report = _report(step, plan, self._budget, keeps)
         report.seconds = time.perf_counter() - start
         if not keeps:
             warnings.warn(report.notes[-1], stacklevel=4)
-        return _Planned(step, fx.GraphModule(step.traced.root, emitted.graph), plan, record(report))
+        return _Planned(step, module, plan, record(report), is_checked=not self._check)
+
+
+def _refuse_together(
+    optimizer: torch.optim.Optimizer | None, clip_grad_norm: float | None, scaler: torch.amp.GradScaler | None
+) -> None:
+    """Refuses arguments that make no sense together."""
+    if clip_grad_norm is not None:
+        if isinstance(clip_grad_norm, bool) or not isinstance(clip_grad_norm, (int, float)) or not clip_grad_norm > 0:
+            raise UsageError(f"clip_grad_norm is a positive number, not {clip_grad_norm!r}")
+        if optimizer is None:
+            raise UsageError(
+                "clip_grad_norm needs optimizer: without one, gradients add up in `.grad`, and "
+                "torch.nn.utils.clip_grad_norm_ clips them there"
+            )
+    if scaler is not None:
+        if not isinstance(scaler, torch.amp.GradScaler):
+            raise UsageError(f"scaler is a torch.amp.GradScaler, not a {type(scaler).__name__}")
+        if optimizer is not None:
+            raise UsageError(
+                f"GradScaler cannot be part of a planned step with {type(optimizer).__name__}: whether parameters are "
+                "updated depends on all gradients; leave optimizer out and call scaler.step(optimizer)"
+            )
+
+
+def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
+    """The graph of a plan, which returns the values of some nodes at its end."""
+    emitted = emit(step.source, plan)
+    emitted.graph.output(tuple(emitted.at_end[one] for one in outputs))
+    drop_unused(emitted.graph)
+    emitted.graph.lint()
+    return fx.GraphModule(step.traced.root, emitted.graph)
 
 
 def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
@@ -233,9 +351,3 @@ def _accumulate(parameter: torch.nn.Parameter, gradient: torch.Tensor, shared: b
     whole = gradient.untyped_storage().nbytes() == gradient.nbytes and gradient.stride() == parameter.stride()
     # As autograd does: a gradient has the layout of its parameter, and memory of its own.
     parameter.grad = gradient if whole and not shared else torch.empty_like(parameter).detach().copy_(gradient)
-
-
-def _refuse_hooks(optimizer: torch.optim.Optimizer) -> None:
-    hooks = (*optimizer._optimizer_step_pre_hooks, *optimizer._optimizer_step_post_hooks)
-    if hooks:
-        raise UsageError("hooks of the optimizer's step would not run in a planned step")

@@ -152,6 +152,8 @@ def _read(captured: _Captured, parameters: list[str], buffers: list[str]) -> Tra
     graph = fx_graph_cse(captured.joint.graph)
     output = next(iter(graph.find_nodes(op="output")))
     forward, backward = (list(part) for part in _parts(output, captured.outputs))
+    if len(forward) != 1 + len(buffers):
+        raise UnsupportedGraph(None, "the model overwrites a parameter or an argument in its forward")
     placeholders = graph.find_nodes(op="placeholder")
     inputs = len(backward)
     traced = Trace(graph, captured.joint, forward[0], placeholders[inputs])

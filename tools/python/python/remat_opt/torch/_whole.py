@@ -10,6 +10,7 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
+from ._clip import clip_gradients
 from ._graph import Cost, Cut, TrainingGraph
 from ._measure import Costs, estimate, measure
 from ._optimizer import Updates
@@ -36,11 +37,22 @@ class WholeStep:
     """What is done to each of them."""
     gradients: list[str] = field(default_factory=list)
     """Names of the parameters whose gradients the graph returns, behind the loss."""
+    norm: fx.Node | None = None
+    """The norm of all gradients, where they are clipped; the graph returns it last."""
 
     @property
     def outputs(self) -> list[fx.Node]:
         """What the graph returns."""
-        return [self.traced.loss, *(self.traced.gradients[name] for name in self.gradients)]
+        gradients = [self.traced.gradients[name] for name in self.gradients]
+        return [self.traced.loss, *gradients, *([] if self.norm is None else [self.norm])]
+
+    def in_traced_order(self) -> fx.GraphModule:
+        """The step without a plan."""
+        graph = fx.Graph()
+        copies: dict[fx.Node, fx.Node] = {}
+        graph.graph_copy(self.traced.graph, copies)
+        graph.output(tuple(copies[one] for one in self.outputs))
+        return fx.GraphModule(self.traced.root, graph)
 
 
 def whole_step(
@@ -49,6 +61,8 @@ def whole_step(
     updates: Updates | None,
     *,
     cut: bool = False,
+    scaled: bool = False,
+    clip_grad_norm: float | None = None,
     name: str = "step",
     estimated: bool = False,
 ) -> WholeStep:
@@ -59,6 +73,8 @@ def whole_step(
         args: As those to come.
         updates: Of the optimizer whose work is part of the step; without it, the step gives gradients.
         cut: Whether forward and backward run as two functions: nothing of the one runs in the other.
+        scaled: Whether the gradient of the loss is an input of the graph, behind the arguments, instead of 1.
+        clip_grad_norm: What the norm of all gradients is clipped to, before parameters are updated.
         name: Of the problem.
         estimated: Whether durations are estimates, the same on every machine. Workspace is measured all the same.
 
@@ -67,14 +83,15 @@ def whole_step(
         UsageError: The optimizer cannot be part of a step.
     """
     traced = trace(model, args)
-    if not cut:
+    if not cut and not scaled:
         traced.fix_tangent()
+    norm = None if clip_grad_norm is None else clip_gradients(traced, clip_grad_norm)
     costs = measure(traced.graph)
     if estimated:
         costs.by_node = {
             node: replace(cost, duration=estimate(node).duration) for node, cost in costs.by_node.items()
         }
-    step = WholeStep(None, traced, costs)  # type: ignore[arg-type]
+    step = WholeStep(None, traced, costs, norm=norm)  # type: ignore[arg-type]
     if updates is None:
         step.gradients = list(traced.gradients)
     else:
