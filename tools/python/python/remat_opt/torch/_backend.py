@@ -19,12 +19,14 @@ from ._partition import Partitioner, Settings
 from ._peak import peak_above
 from ._plans import Search
 from ._report import Report, record
-from ._versions import inductor_partitions_with, is_resumed
+from ._versions import fusion_settings, inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
 
-_ROUNDS = 3
-"""Plans for one graph, until the measured peak keeps the budget."""
+_ROUNDS = 4
+"""Splits of one graph that are compiled, until the measured peak keeps the budget."""
+_WORTH = 0.98
+"""A further split is compiled where no more than this share of the least measured peak is expected of it."""
 _CLOSE = 1.0
 """The largest error of `Gradients.error` that passes at once."""
 _DRAWING = ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
@@ -64,8 +66,9 @@ def backend(
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
             parameters and inputs without recomputation, or `"min"`.
         inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
-            the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders
-            what the plan ordered, so the peak is measured and planned again, up to three times.
+            the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders,
+            so the peak of several ways to split the graph is predicted, and the fastest that should fit is compiled and
+            measured, then the next one, up to four times.
         time_limit: Seconds to search for each plan.
         threads: Threads to search with.
         seed: Of the random choices.
@@ -80,10 +83,13 @@ def backend(
     """
     if inner not in ("inductor", "aot_eager"):
         raise UsageError(f"inner is 'inductor' or 'aot_eager', not {inner!r}")
-    is_fused = inner == "inductor"
     search = Search(time_limit=time_limit, threads=threads, seed=seed)
-    settings = Settings(parse(memory), search, "tags" if is_fused else "exact", is_fused, strict=strict)
-    return Backend(settings, inner, check, dict(options or {}))
+    settings = Settings(parse(memory), search, strict=strict)
+    own = dict(options or {})
+    if inner == "inductor":
+        own = fusion_settings() | own
+        settings = replace(settings, form="split", options=repr(sorted(own.items())), is_owned=True)
+    return Backend(settings, inner, check, own)
 
 
 class Backend:
@@ -217,35 +223,55 @@ class _Compiled:
             return self._owner._compile(_copy(self._gm), trial.inputs, None), "Inductor without a plan"
         if self.report.baseline_bytes < _available(device):
             return self._gm, "the model as it is"
-        planned = Partitioner(replace(self._owner._settings, form="exact", fused=False), "aot_eager")
+        planned = Partitioner(replace(self._owner._settings, form="exact"), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
         return _op_by_op(_copy(self._gm), trial.inputs, planned), "the planned graph run op by op"
 
     def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> None:
-        """Measures the peak of what was compiled, and plans for less until it keeps the budget."""
-        report, partitioner = self.report, self._partitioner
-        wanted = report.budget_bytes or report.promised_bytes or 0
-        report.measured_bytes = report.external_bytes + self._peak(trial, self._run)
-        best, best_run = report, self._run
-        reserve = 0
-        while best.measured_bytes > wanted and report.rounds < _ROUNDS and not partitioner.is_lowest:
-            reserve += max(1, report.measured_bytes - wanted)
-            number = report.rounds + 1
-            partitioner = self._partitioner.with_reserve(reserve)
-            run = self._owner._compile(_copy(self._gm), inputs, partitioner)
-            assert partitioner.last is not None
-            report = partitioner.last
-            report.rounds, report.graph = number, self.report.graph
-            if report.fallback is not None:
+        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget."""
+        known, limit = self._partitioner.candidates, self._partitioner.limit
+        assert known is not None
+        runs: dict[str, tuple[Report, Run]] = {}
+        tried: list[str] = []
+        report, run, partitioner = self.report, self._run, self._partitioner
+        while True:
+            split = partitioner.split
+            assert split is not None
+            if runs:
+                trial.step(run)
+            peak = self._peak(trial, run)
+            known.note(split, peak)
+            report.measured_bytes = report.external_bytes + peak
+            runs[split.key] = report, run
+            tried.append(_outcome(report, 0 < limit < peak))
+            partitioner = self._partitioner.again()
+            if 0 < known.measured[split.key] <= limit or len(runs) == _ROUNDS or not known.is_worth_trying(limit, _WORTH):
                 break
+            run, report = self._next(inputs, partitioner)
+            if report.fallback is not None or partitioner.split is None or partitioner.split.key in runs:
+                break
+        best = known.best(limit)
+        if best.key not in runs:
+            partitioner = self._partitioner.again(best)
+            run, report = self._next(inputs, partitioner)
             trial.step(run)
-            report.measured_bytes = report.external_bytes + self._peak(trial, run)
-            if report.measured_bytes < best.measured_bytes:
-                best, best_run = report, run
-        self._settle(trial, inputs, best, best_run, wanted)
+            peak = self._peak(trial, run)
+            report.measured_bytes = report.external_bytes + peak
+            tried.append(_outcome(report, False))
+            runs[best.key] = report, run
+        report, run = runs[best.key]
+        report.rounds, report.tried = len(tried), tried
+        self._settle(trial, inputs, report, run)
 
-    def _settle(self, trial: Trial, inputs: Sequence[Any], best: Report, run: Run, wanted: int) -> None:
-        """Takes the best of several plans."""
+    def _next(self, inputs: Sequence[Any], partitioner: Partitioner) -> tuple[Run, Report]:
+        """Compiles another split."""
+        run = self._owner._compile(_copy(self._gm), inputs, partitioner)
+        assert partitioner.last is not None
+        partitioner.last.graph = self.report.graph
+        return run, partitioner.last
+
+    def _settle(self, trial: Trial, inputs: Sequence[Any], best: Report, run: Run) -> None:
+        """Takes the best of several splits."""
         if best is not self.report:
             self._owner.reports[self._owner.reports.index(self.report)] = best
             best.gradients, best.gradient_error, best.notes = "unchecked", None, [*self.report.notes, *best.notes]
@@ -254,13 +280,25 @@ class _Compiled:
                 self._give_up(inputs, reason)
                 return
         assert best.measured_bytes is not None
+        limit = self._partitioner.limit
+        wanted = best.external_bytes + limit if limit else 0
         best.promised_bytes = max(wanted, best.measured_bytes)
-        if best.measured_bytes > wanted:
-            best.notes.append(f"the measured peak is above {wanted} bytes")
+        if limit and self._partitioner.candidates is not None:
+            self._partitioner.candidates.answer(limit, best.measured_bytes - best.external_bytes)
+        if best.measured_bytes > wanted > 0:
+            best.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
             _log.warning("graph %s takes %d bytes, not %d", best.graph, best.measured_bytes, wanted)
 
     def _peak(self, trial: Trial, run: Run) -> int:
         return peak_above(trial.prepared(run), _device(trial.inputs))
+
+
+def _outcome(report: Report, is_above: bool) -> str:
+    """A line about a split that was compiled."""
+    assert report.measured_bytes is not None and report.predicted_bytes is not None
+    own = report.external_bytes
+    why = ", above the budget" if is_above else ""
+    return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
 
 
 def _cut(gm: fx.GraphModule) -> str | None:

@@ -1,0 +1,178 @@
+"""Splits to choose from behind Inductor, with the peak of each: predicted first, measured once it was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch._functorch import config as functorch_config
+
+from .. import _native
+from . import _cache
+from ._emit import emit
+from ._graph import TrainingGraph
+from ._plans import Search, plan_within
+from ._predict import predict
+from ._split import Halves, Joint, Split, saved_names, saved_nodes, stock_halves
+
+_SHARES = ("85%", "75%", "65%", "55%", "47%", "40%", "33%", "27%", "min")
+"""Budgets of our plans, which count more than Inductor keeps."""
+_KNOBS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0)
+"""Values of PyTorch's `activation_memory_budget`."""
+_PLANNING = 3.0
+"""How much longer than for one plan all plans together are searched for."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A joint graph in one compilation, and what its ops take."""
+
+    joint: Joint
+    inputs: Sequence[object]
+    keywords: Mapping[str, Any]
+    """Of the partitioner."""
+    durations: Mapping[str, int]
+    """Nanoseconds by node, less for ops that are fused."""
+    workspace: Mapping[str, int]
+    """Bytes by node."""
+
+    def halves(self, saved: Sequence[str]) -> Halves:
+        """Both halves of a split, of a copy of the graph."""
+        return self.joint.copy().split(saved, self.inputs, self.keywords)
+
+    def stock(self, knob: float) -> Halves:
+        """Both halves as PyTorch's partitioner splits a copy of the graph under `activation_memory_budget`."""
+        with functorch_config.patch(activation_memory_budget=knob):
+            return stock_halves(self.joint.copy().gm, self.inputs, self.keywords)
+
+    def predict(self, split: Split) -> int:
+        """The peak of a split above parameters and inputs."""
+        return predict(self.halves(split.saved), len(self.joint.cut.outputs), self.workspace)
+
+
+class Candidates:
+    """The splits of one graph. What is measured serves all budgets, and later processes."""
+
+    def __init__(self, source: Source, graph: TrainingGraph, search: Search, environment: object) -> None:
+        """Reads splits and peaks from the cache, or looks for splits.
+
+        Args:
+            source: The graph.
+            graph: The same as a problem.
+            search: How plans are searched for.
+            environment: What peaks depend on besides the graph, as an object that JSON takes.
+        """
+        versions = [_native.VERSION, torch.__version__, torch.get_num_threads(), source.joint.key()]
+        self._splits_key = _cache.key_of([*versions, asdict(search)])
+        self._peaks_key = _cache.key_of([*versions, environment])
+        if (stored := _cache.load("splits", self._splits_key)) is None:
+            splits, baseline = _find(source, graph, search)
+            stored = {"splits": [asdict(one) for one in splits], "baseline": baseline}
+            _cache.store("splits", self._splits_key, stored)
+        self.splits = [Split(one["name"], tuple(one["saved"]), one["duration"]) for one in stored["splits"]]
+        """Fastest first."""
+        self.baseline: int = stored["baseline"]
+        """The peak above parameters and inputs without recomputation, in the order in which the graph was traced."""
+        known = _cache.load("peaks", self._peaks_key) or {}
+        self.predicted: dict[str, int] = known.get("predicted", {})
+        """Peaks above parameters and inputs, by key of the split."""
+        self.measured: dict[str, int] = known.get("measured", {})
+        """The same, as compiled code took it."""
+        self._answers: list[list[int]] = known.get("answers", [])
+        """For budgets that were kept, the budget and the measured peak."""
+
+    def choose(self, limit: int, predict: Callable[[Split], int]) -> Split:
+        """The fastest split that is expected to stay within a limit; where there is none, that with the lowest expected
+        peak.
+
+        A limit is never answered by a higher peak than a larger one was before.
+
+        Args:
+            limit: Bytes above parameters and inputs.
+            predict: The peak of a split that was neither predicted nor measured yet.
+        """
+        limit = self.limit(limit)
+        for split in self.splits:
+            if self.expected(split, predict) <= limit:
+                return split
+        return min(self.splits, key=lambda one: self.expected(one, predict))
+
+    def best(self, limit: int) -> Split:
+        """The fastest split whose measured peak is within a limit; where there is none, that with the lowest one."""
+        tried = [one for one in self.splits if one.key in self.measured]
+        limit = self.limit(limit)
+        fits = (one for one in tried if self.measured[one.key] <= limit)
+        return next(fits, None) or min(tried, key=lambda one: self.measured[one.key])
+
+    def is_worth_trying(self, limit: int, share: float) -> bool:
+        """Whether a split that was not measured is expected to keep the limit, or to have no more than a share of the
+        least peak that was measured. A split without a prediction may be one."""
+        least = min(self.measured.values(), default=0)
+        wanted = max(self.limit(limit), int(least * share))
+        untried = (one.key for one in self.splits if one.key not in self.measured)
+        return any(self.predicted.get(key, 0) * self._bias() <= wanted for key in untried)
+
+    def limit(self, limit: int) -> int:
+        """The limit, or what a larger one was answered by, where that is less."""
+        return min([limit, *(peak for asked, peak in self._answers if asked >= limit)])
+
+    def expected(self, split: Split, predict: Callable[[Split], int]) -> int:
+        """The peak of a split: as measured, or as predicted and corrected by what was measured of others."""
+        if split.key in self.measured:
+            return self.measured[split.key]
+        if split.key not in self.predicted:
+            self.predicted[split.key] = predict(split)
+            self._store()
+        return int(self.predicted[split.key] * self._bias())
+
+    def note(self, split: Split, peak: int) -> None:
+        """Keeps what the compiled code of a split took."""
+        self.measured[split.key] = max(peak, self.measured.get(split.key, 0))
+        self._store()
+
+    def answer(self, limit: int, peak: int) -> None:
+        """Keeps what a limit was answered by."""
+        if peak <= limit and [limit, peak] not in self._answers:
+            self._answers.append([limit, peak])
+            self._store()
+
+    def _bias(self) -> float:
+        """How much more was measured than predicted, on average."""
+        pairs = [(self.measured[key], one) for key, one in self.predicted.items() if key in self.measured and one]
+        return sum(peak / one for peak, one in pairs) / len(pairs) if pairs else 1.0
+
+    def _store(self) -> None:
+        known = {"predicted": self.predicted, "measured": self.measured, "answers": self._answers}
+        _cache.store("peaks", self._peaks_key, known)
+
+
+def _find(source: Source, graph: TrainingGraph, search: Search) -> tuple[list[Split], int]:
+    """Different splits, fastest first, and the peak without recomputation."""
+    found: dict[str, Split] = {}
+    for knob in _KNOBS:
+        halves = source.stock(knob)
+        _add(found, source, f"PyTorch's min-cut at {knob}", saved_names(source.joint, halves), halves)
+    shorter = replace(search, time_limit=search.time_limit * _PLANNING / len(_SHARES))
+    is_kept = True
+    for share in _SHARES:
+        if not is_kept and share != "min":
+            continue
+        plan, is_kept = plan_within(graph, share, shorter)
+        emitted = emit(graph, plan)
+        backward = source.joint.outputs(emitted)[len(source.joint.cut.outputs) :]
+        saved = {emitted.origin[node] for node in saved_nodes(emitted, backward)}
+        names = tuple(sorted(node.name for node in saved if node.op != "placeholder"))
+        _add(found, source, f"plan of {share}", names, None)
+    return sorted(found.values(), key=lambda one: one.duration), int(plan["baseline_peak_bytes"])
+
+
+def _add(found: dict[str, Split], source: Source, name: str, saved: tuple[str, ...], halves: Halves | None) -> None:
+    if (split := Split(name, saved, 0)).key in found:
+        return
+    halves = halves or source.halves(saved)
+    saved = saved_names(source.joint, halves)
+    duration = sum(source.durations.get(node.name, 0) for half in halves for node in half.graph.nodes)
+    split = Split(name, saved, duration)
+    found.setdefault(split.key, split)
