@@ -14,12 +14,12 @@ from . import _cache
 from ._emit import emit
 from ._graph import TrainingGraph
 from ._plans import Search, plan_within
-from ._predict import predict
+from ._predict import Workspace, predict
 from ._split import Halves, Joint, Split, saved_names, saved_nodes, stock_halves
 
 _SHARES = ("85%", "75%", "65%", "55%", "47%", "40%", "33%", "27%", "min")
 """Budgets of our plans, which count more than Inductor keeps."""
-_KNOBS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0)
+_KNOBS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """Values of PyTorch's `activation_memory_budget`."""
 _PLANNING = 3.0
 """How much longer than for one plan all plans together are searched for."""
@@ -35,8 +35,7 @@ class Source:
     """Of the partitioner."""
     durations: Mapping[str, int]
     """Nanoseconds by node, less for ops that are fused."""
-    workspace: Mapping[str, int]
-    """Bytes by node."""
+    workspace: Workspace
 
     def halves(self, saved: Sequence[str]) -> Halves:
         """Both halves of a split, of a copy of the graph."""

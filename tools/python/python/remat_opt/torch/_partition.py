@@ -21,9 +21,10 @@ from ._dropout import split_dropout
 from ._effects import is_getitem, refuse_unsupported, results
 from ._emit import emit
 from ._graph import TrainingGraph
-from ._measure import Costs, measure
+from ._measure import Costs, channels_last_workspace, measure
 from ._peak import has_meter
 from ._plans import Search, plan_within
+from ._predict import Workspace
 from ._report import Report, record
 from ._split import Halves, Joint, Split, clean, remove_tags, saved_nodes, stock_halves
 from ._storages import storage_bytes
@@ -142,7 +143,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     ) -> Halves:
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
-        workspace = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
+        plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
+        channels_last = {node.name: size for node, size in channels_last_workspace(joint.gm.graph).items()}
+        workspace = Workspace(plain, channels_last)
         source = Source(joint, joint_inputs, keywords, durations, workspace)
         environment = [(device := _device(joint.gm.graph)), has_meter(device), self.settings.options]
         known = self.candidates = Candidates(source, graph, self.settings.search, environment)

@@ -8,6 +8,7 @@ kernels give the peak.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,17 +22,34 @@ from ._effects import results
 from ._split import Halves
 from ._storages import Storages, storage_bytes
 
+_log = logging.getLogger("remat_opt")
+
 _PAGE = 64
 """What PyTorch's allocator on a CPU rounds sizes up to."""
 
 
-def predict(halves: Halves, forward_outputs: int, workspace: Mapping[str, int]) -> int:
+@dataclass(frozen=True)
+class Workspace:
+    """Bytes that nodes take besides arguments and results, by their names in the joint graph."""
+
+    plain: Mapping[str, int]
+    channels_last: Mapping[str, int]
+    """Of convolutions whose arguments have their channels last."""
+
+    def of(self, name: str, is_channels_last: bool) -> int:
+        """Bytes of a node."""
+        if is_channels_last and name in self.channels_last:
+            return self.channels_last[name]
+        return self.plain.get(name, 0)
+
+
+def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
     """Most bytes that the two halves take above parameters and inputs.
 
     Args:
         halves: Forward and backward, which Inductor changes.
         forward_outputs: How many results of the forward are not saved tensors.
-        workspace: Bytes that a node takes besides arguments and results, by its name in the joint graph.
+        workspace: Of all nodes.
     """
     forward, backward = halves
     try:
@@ -43,7 +61,8 @@ def predict(halves: Halves, forward_outputs: int, workspace: Mapping[str, int]) 
         held = _own_sizes(first, saved, inputs)
         return max(first.peak({}, 0, workspace), second.peak(held, given, workspace))
     except Exception as error:  # Whatever Inductor throws, it throws again where the split is compiled.
-        return _live(halves, forward_outputs, workspace, error)
+        _log.warning("a peak is predicted without Inductor's schedule: %s: %s", type(error).__name__, error)
+        return _live(halves, forward_outputs, workspace)
 
 
 @dataclass
@@ -65,6 +84,8 @@ class _Schedule:
     steps: list[_Step] = field(default_factory=list)
     outputs: list[str | None] = field(default_factory=list)
     """Buffers or inputs that the results lie in."""
+    is_channels_last: bool = False
+    """Whether convolutions are given their channels last."""
 
     def results(self, number: int) -> int:
         """Bytes of the first results."""
@@ -74,13 +95,13 @@ class _Schedule:
     def _sizes(self) -> dict[str, int]:
         return {name: size for step in self.steps for name, size in step.allocates.items()}
 
-    def peak(self, held: Mapping[str, int], given: int, workspace: Mapping[str, int]) -> int:
+    def peak(self, held: Mapping[str, int], given: int, workspace: Workspace) -> int:
         """Most bytes at a step.
 
         Args:
             held: Inputs that die after their last use, by size.
             given: Bytes that stay.
-            workspace: By node.
+            workspace: Of all nodes.
         """
         sizes = {**held, **self._sizes()}
         kept = set(self.outputs)
@@ -95,7 +116,9 @@ class _Schedule:
         highest = live
         for index, step in enumerate(self.steps):
             live += sum(step.allocates.values())
-            highest = max(highest, live + max((workspace.get(one, 0) for one in step.origins), default=0))
+            highest = max(highest, live + max(
+                (workspace.of(one, self.is_channels_last) for one in step.origins), default=0
+            ))
             live -= sum(sizes[one] for one in ends.get(index, ()))
         return highest
 
@@ -121,13 +144,16 @@ class _Watcher:
             nodes = reorder_for_peak_memory(
                 nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
             )
-        self.schedule = _Schedule([_step(node, outputs) for node in nodes], _output_names(graph))
+        self.schedule = _Schedule([_step(node, outputs) for node in nodes], _output_names(graph), bool(graph.layout_opt))
         raise _Stop
 
 
 def _output_names(graph: Any) -> list[str | None]:
     """The buffer or input of each result, `None` for numbers."""
-    return [one.get_name() if hasattr(one, "get_name") else None for one in graph.graph_outputs]
+    from torch._inductor import ir
+
+    constants = tuple(getattr(ir, name) for name in ("NoneAsConstantBuffer", "ShapeAsConstantBuffer") if hasattr(ir, name))
+    return [None if isinstance(one, constants) else one.get_name() for one in graph.graph_outputs]
 
 
 def _step(node: Any, outputs: set[str]) -> _Step:
@@ -139,8 +165,17 @@ def _step(node: Any, outputs: set[str]) -> _Step:
         if size and not inside:
             allocates |= _parts(buffer, size)
     reads = {dep.name for dep in node.read_writes.reads}
-    origins = [] if node.node is None or not node.is_extern() else [one.name for one in node.node.get_origins()]
+    origins = _called(node) if node.is_extern() else []
     return _Step(allocates, reads, origins)
+
+
+def _called(node: Any) -> list[str]:
+    """The nodes that a call of a library stands for."""
+    if node.node is None:
+        return []
+    if (origin := node.node.get_origin_node()) is not None:
+        return [origin.name]
+    return [one.name for one in node.node.get_origins()]
 
 
 def _parts(buffer: Any, size: int) -> dict[str, int]:
@@ -195,7 +230,7 @@ def _watched(watcher: _Watcher) -> Iterator[None]:
         yield
 
 
-def _live(halves: Halves, forward_outputs: int, workspace: Mapping[str, int], error: Exception) -> int:
+def _live(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
     """Most bytes of the live values of the graphs, where Inductor shows no schedule: it knows of no fusion."""
     forward, backward = halves
     given = pytree.arg_tree_leaves(*next(iter(forward.graph.find_nodes(op="output"))).args)
@@ -203,7 +238,7 @@ def _live(halves: Halves, forward_outputs: int, workspace: Mapping[str, int], er
     return max(_live_peak(forward, set(), workspace), _live_peak(backward, saved, workspace))
 
 
-def _live_peak(gm: fx.GraphModule, owned: set[str], workspace: Mapping[str, int]) -> int:
+def _live_peak(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int:
     storages = Storages(gm.graph)
     sizes: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -226,6 +261,6 @@ def _live_peak(gm: fx.GraphModule, owned: set[str], workspace: Mapping[str, int]
             if (key := storages.key(value)) not in there:
                 there.add(key)
                 live += sizes[key]
-        highest = max(highest, live + workspace.get(node.name, 0))
+        highest = max(highest, live + workspace.of(node.name, False))
         live -= sum(sizes[key] for key in ends.get(index, ()) if key in there and key not in external)
     return highest
