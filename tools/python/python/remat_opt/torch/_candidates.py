@@ -11,16 +11,18 @@ from torch._functorch import config as functorch_config
 
 from .. import _native
 from . import _cache
-from ._emit import emit
+from ._emit import original
 from ._graph import TrainingGraph
 from ._plans import Search, plan_within
-from ._predict import Workspace, predict
-from ._split import Halves, Joint, Split, saved_names, saved_nodes, stock_halves
+from ._predict import Workspace, live_peak, predict
+from ._split import Halves, Joint, Split, saved_names, stock_halves
 
-_SHARES = ("85%", "75%", "65%", "55%", "47%", "40%", "33%", "27%", "min")
+_SHARES = ("85%", "70%", "60%", "50%", "42%", "35%", "min")
 """Budgets of our plans, which count more than Inductor keeps."""
-_KNOBS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+_KNOBS = (1.0, 0.8, 0.6, 0.4, 0.2)
 """Values of PyTorch's `activation_memory_budget`."""
+_MARGIN = 1.15
+"""How much above the predicted peak live values may be: Inductor never makes some of them."""
 _PLANNING = 3.0
 """How much longer than for one plan all plans together are searched for."""
 
@@ -30,6 +32,8 @@ class Source:
     """A joint graph in one compilation, and what its ops take."""
 
     joint: Joint
+    graph: TrainingGraph
+    """The same as a problem."""
     inputs: Sequence[object]
     keywords: Mapping[str, Any]
     """Of the partitioner."""
@@ -37,9 +41,10 @@ class Source:
     """Nanoseconds by node, less for ops that are fused."""
     workspace: Workspace
 
-    def halves(self, saved: Sequence[str]) -> Halves:
+    def halves(self, split: Split) -> Halves:
         """Both halves of a split, of a copy of the graph."""
-        return self.joint.copy().split(saved, self.inputs, self.keywords)
+        joint = self.joint if split.steps else self.joint.copy()
+        return joint.halves(split, self.graph, self.inputs, self.keywords)
 
     def stock(self, knob: float) -> Halves:
         """Both halves as PyTorch's partitioner splits a copy of the graph under `activation_memory_budget`."""
@@ -48,18 +53,17 @@ class Source:
 
     def predict(self, split: Split) -> int:
         """The peak of a split above parameters and inputs."""
-        return predict(self.halves(split.saved), len(self.joint.cut.outputs), self.workspace)
+        return predict(self.halves(split), len(self.joint.cut.outputs), self.workspace)
 
 
 class Candidates:
     """The splits of one graph. What is measured serves all budgets, and later processes."""
 
-    def __init__(self, source: Source, graph: TrainingGraph, search: Search, environment: object) -> None:
+    def __init__(self, source: Source, search: Search, environment: object) -> None:
         """Reads splits and peaks from the cache, or looks for splits.
 
         Args:
             source: The graph.
-            graph: The same as a problem.
             search: How plans are searched for.
             environment: What peaks depend on besides the graph, as an object that JSON takes.
         """
@@ -67,10 +71,13 @@ class Candidates:
         self._splits_key = _cache.key_of([*versions, asdict(search)])
         self._peaks_key = _cache.key_of([*versions, environment])
         if (stored := _cache.load("splits", self._splits_key)) is None:
-            splits, baseline = _find(source, graph, search)
+            splits, baseline = _find(source, search)
             stored = {"splits": [asdict(one) for one in splits], "baseline": baseline}
             _cache.store("splits", self._splits_key, stored)
-        self.splits = [Split(one["name"], tuple(one["saved"]), one["duration"]) for one in stored["splits"]]
+        self.splits = [
+            Split(**{name: tuple(value) if isinstance(value, list) else value for name, value in one.items()})
+            for one in stored["splits"]
+        ]
         """Fastest first."""
         self.baseline: int = stored["baseline"]
         """The peak above parameters and inputs without recomputation, in the order in which the graph was traced."""
@@ -93,10 +100,22 @@ class Candidates:
             predict: The peak of a split that was neither predicted nor measured yet.
         """
         limit = self.limit(limit)
-        for split in self.splits:
+        likely = [one for one in self.splits if self._is_likely(one, limit)]
+        for split in likely:
             if self.expected(split, predict) <= limit:
                 return split
-        return min(self.splits, key=lambda one: self.expected(one, predict))
+        lowest = min(one.live for one in self.splits)
+        near = [one for one in self.splits if self._is_likely(one, lowest)]
+        return min(near, key=lambda one: self.expected(one, predict))
+
+    def _is_likely(self, split: Split, limit: int) -> bool:
+        """Whether a split may stay within a limit, as far as live values tell."""
+        known = self.measured.get(split.key, self.predicted.get(split.key))
+        return (split.live / _MARGIN if known is None else known) <= max(limit, self._least())
+
+    def _least(self) -> int:
+        """The least peak that was measured."""
+        return min(self.measured.values(), default=0)
 
     def best(self, limit: int) -> Split:
         """The fastest split whose measured peak is within a limit; where there is none, that with the lowest one."""
@@ -147,31 +166,39 @@ class Candidates:
         _cache.store("peaks", self._peaks_key, known)
 
 
-def _find(source: Source, graph: TrainingGraph, search: Search) -> tuple[list[Split], int]:
+def _find(source: Source, search: Search) -> tuple[list[Split], int]:
     """Different splits, fastest first, and the peak without recomputation."""
     found: dict[str, Split] = {}
     for knob in _KNOBS:
         halves = source.stock(knob)
-        _add(found, source, f"PyTorch's min-cut at {knob}", saved_names(source.joint, halves), halves)
+        _add(found, source, Split(f"PyTorch's min-cut at {knob}", saved_names(source.joint, halves)), halves)
     shorter = replace(search, time_limit=search.time_limit * _PLANNING / len(_SHARES))
     is_kept = True
     for share in _SHARES:
         if not is_kept and share != "min":
             continue
-        plan, is_kept = plan_within(graph, share, shorter)
-        emitted = emit(graph, plan)
-        backward = source.joint.outputs(emitted)[len(source.joint.cut.outputs) :]
-        saved = {emitted.origin[node] for node in saved_nodes(emitted, backward)}
-        names = tuple(sorted(node.name for node in saved if node.op != "placeholder"))
-        _add(found, source, f"plan of {share}", names, None)
+        plan, is_kept = plan_within(source.graph, share, shorter)
+        steps = tuple(one["node"] for one in plan["steps"] if one["op"] in ("compute", "recompute"))
+        ordered = Split(f"plan of {share}, in its order", (), steps)
+        halves = source.halves(ordered)
+        _add(found, source, ordered, halves)
+        saved = _origins(source.joint, saved_names(source.joint, halves))
+        _add(found, source, Split(f"plan of {share}", saved), None)
     return sorted(found.values(), key=lambda one: one.duration), int(plan["baseline_peak_bytes"])
 
 
-def _add(found: dict[str, Split], source: Source, name: str, saved: tuple[str, ...], halves: Halves | None) -> None:
-    if (split := Split(name, saved, 0)).key in found:
+def _origins(joint: Joint, names: Sequence[str]) -> tuple[str, ...]:
+    """The nodes of the joint graph among those that a planned graph saves: further runs have names of their own."""
+    known = {node.name for node in joint.gm.graph.nodes}
+    return tuple(sorted({one if one in known else original(one) for one in names}))
+
+
+def _add(found: dict[str, Split], source: Source, split: Split, halves: Halves | None) -> None:
+    if split.key in found:
         return
-    halves = halves or source.halves(saved)
-    saved = saved_names(source.joint, halves)
-    duration = sum(source.durations.get(node.name, 0) for half in halves for node in half.graph.nodes)
-    split = Split(name, saved, duration)
+    halves = halves or source.halves(split)
+    duration = sum(source.durations.get(original(node.name), 0) for half in halves for node in half.graph.nodes)
+    live = live_peak(halves, len(source.joint.cut.outputs), source.workspace)
+    saved = saved_names(source.joint, halves) if not split.steps else ()
+    split = replace(split, saved=saved, duration=duration, live=live)
     found.setdefault(split.key, split)

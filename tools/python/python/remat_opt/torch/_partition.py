@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from torch import fx
 from torch._functorch import partitioners as stock
+from torch.utils import _pytree as pytree
 
 from .. import _native
 from .._plan import Plan
@@ -19,7 +20,7 @@ from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._dropout import split_dropout
 from ._effects import is_getitem, refuse_unsupported, results
-from ._emit import emit
+from ._emit import emit, original
 from ._graph import TrainingGraph
 from ._measure import Costs, channels_last_workspace, measure
 from ._peak import has_meter
@@ -119,13 +120,13 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         costs = measure(gm.graph)
         report.note_costs(costs.measured, costs.estimated)
         if self.settings.form == "split":
-            _lower_fused(costs)
+            workspace = _fit_to_inductor(costs, gm.graph)
         graph = TrainingGraph(gm.graph, joint.backward, costs.by_node, cut=joint.cut, name="torch")
         report.ops = len(graph.document["ops"]) - 1
         report.external_bytes = graph.external_bytes
         report.budget_bytes = self.settings.budget.total
         if self.settings.form == "split":
-            return self._choose(joint, joint_inputs, keywords, graph, costs, report)
+            return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
         emitted = emit(graph, self._plan(graph, report))
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
@@ -139,16 +140,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         keywords: dict[str, Any],
         graph: TrainingGraph,
         costs: Costs,
+        workspace: Workspace,
         report: Report,
     ) -> Halves:
         """The best of several splits."""
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
-        plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
-        channels_last = {node.name: size for node, size in channels_last_workspace(joint.gm.graph).items()}
-        workspace = Workspace(plain, channels_last)
-        source = Source(joint, joint_inputs, keywords, durations, workspace)
+        source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
         environment = [(device := _device(joint.gm.graph)), has_meter(device), self.settings.options]
-        known = self.candidates = Candidates(source, graph, self.settings.search, environment)
+        known = self.candidates = Candidates(source, self.settings.search, environment)
         self.limit = self.settings.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
@@ -161,11 +160,13 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         if expected > self.limit > 0 and not self.settings.is_owned:
             report.notes.append("no split is expected to keep the budget; this is the one with the lowest peak")
             _log.warning("graph %s: no split is expected to keep the budget: %s", report.graph, report.promised_bytes)
-        names = {node.name: node for node in joint.gm.graph.nodes}
-        report.saved_bytes = _bytes(graph, [names[one] for one in self.split.saved])
         report.overhead = self.split.duration / max(1, sum(durations.values())) - 1
-        halves = joint.split(self.split.saved, joint_inputs, keywords)
-        report.recomputes = len(set.intersection(*(_calls(half) for half in halves)))
+        halves = joint.halves(self.split, graph, joint_inputs, keywords)
+        calls = [original(node.name) for half in halves for node in half.graph.nodes if _is_call(node)]
+        report.recomputes = len(calls) - len(set(calls))
+        given = pytree.arg_tree_leaves(*next(iter(halves[0].graph.find_nodes(op="output"))).args)
+        saved = [one for one in given[len(joint.cut.outputs) :] if isinstance(one, fx.Node)]
+        report.saved_bytes = _bytes(graph, saved)
         return halves
 
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
@@ -205,12 +206,18 @@ def partitioner(memory: Memory, *, time_limit: float = 10.0, threads: int | None
     return Partitioner(Settings(parse(memory), search, form="split"), "inductor")
 
 
-def _lower_fused(costs: Costs) -> None:
-    """Counts for what Inductor fuses only the share that is left of it."""
+def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:
+    """Counts for what Inductor fuses only the share that is left of it, and for convolutions the workspace that they take
+    in the layout that Inductor gives them."""
     fusible = stock.get_default_op_list().fusible_ops
     for node, cost in costs.by_node.items():
         if getattr(node.target, "overloadpacket", node.target) in fusible:
             costs.by_node[node] = replace(cost, duration=int(cost.duration * _FUSED_SHARE))
+    plain = {node.name: cost.workspace for node, cost in costs.by_node.items() if cost.workspace}
+    channels_last = channels_last_workspace(graph)
+    for node, size in channels_last.items():
+        costs.by_node[node] = replace(costs.by_node[node], workspace=size)
+    return Workspace(plain, {node.name: size for node, size in channels_last.items()})
 
 
 def _bytes(graph: TrainingGraph, saved: Iterable[fx.Node]) -> int:
@@ -224,8 +231,8 @@ def _bytes(graph: TrainingGraph, saved: Iterable[fx.Node]) -> int:
     return sum(own.values())
 
 
-def _calls(half: fx.GraphModule) -> set[str]:
-    return {node.name for node in half.graph.nodes if node.op == "call_function" and not is_getitem(node)}
+def _is_call(node: fx.Node) -> bool:
+    return node.op == "call_function" and not is_getitem(node)
 
 
 def _device(graph: fx.Graph) -> str:

@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
 from ._effects import results
+from ._emit import original
 from ._split import Halves
 from ._storages import Storages, storage_bytes
 
@@ -38,6 +39,7 @@ class Workspace:
 
     def of(self, name: str, is_channels_last: bool) -> int:
         """Bytes of a node."""
+        name = original(name)
         if is_channels_last and name in self.channels_last:
             return self.channels_last[name]
         return self.plain.get(name, 0)
@@ -62,7 +64,7 @@ def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
         return max(first.peak({}, 0, workspace), second.peak(held, given, workspace))
     except Exception as error:  # Whatever Inductor throws, it throws again where the split is compiled.
         _log.warning("a peak is predicted without Inductor's schedule: %s: %s", type(error).__name__, error)
-        return _live(halves, forward_outputs, workspace)
+        return live_peak(halves, forward_outputs, workspace)
 
 
 @dataclass
@@ -230,15 +232,21 @@ def _watched(watcher: _Watcher) -> Iterator[None]:
         yield
 
 
-def _live(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
-    """Most bytes of the live values of the graphs, where Inductor shows no schedule: it knows of no fusion."""
+def live_peak(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
+    """Most bytes of the live values of both halves, where ops run as they stand there and nothing is fused.
+
+    Args:
+        halves: Forward and backward.
+        forward_outputs: How many results of the forward are not saved tensors.
+        workspace: Of all nodes.
+    """
     forward, backward = halves
     given = pytree.arg_tree_leaves(*next(iter(forward.graph.find_nodes(op="output"))).args)
     saved = {one.name for one in given[forward_outputs:] if isinstance(one, fx.Node) and one.op != "placeholder"}
-    return max(_live_peak(forward, set(), workspace), _live_peak(backward, saved, workspace))
+    return max(_live_values(forward, set(), workspace), _live_values(backward, saved, workspace))
 
 
-def _live_peak(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int:
+def _live_values(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int:
     storages = Storages(gm.graph)
     sizes: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -261,6 +269,6 @@ def _live_peak(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int
             if (key := storages.key(value)) not in there:
                 there.add(key)
                 live += sizes[key]
-        highest = max(highest, live + workspace.of(node.name, False))
+        highest = max(highest, live + workspace.of(node.name, True))
         live -= sum(sizes[key] for key in ends.get(index, ()) if key in there and key not in external)
     return highest

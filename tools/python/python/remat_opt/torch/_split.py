@@ -1,4 +1,5 @@
-"""Splits of a joint graph into forward and backward, as data: the names of what the forward saves.
+"""Splits of a joint graph into forward and backward, as data: the names of what the forward saves, or of what runs in
+which order.
 
 The names are those of the joint graph after `clean`, which are the same whenever the same model is traced, so a split
 that was found in one compilation serves in the next one.
@@ -20,8 +21,8 @@ from torch.utils._ordered_set import OrderedSet
 
 from . import _cache
 from ._effects import UnsupportedGraph, is_once, results
-from ._emit import Emitted, drop_unused
-from ._graph import Cut, ancestors
+from ._emit import Emitted, drop_unused, emit
+from ._graph import Cut, TrainingGraph, ancestors
 from ._versions import call_known, must_be_in_forward
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
@@ -36,13 +37,17 @@ class Split:
     """Where it comes from, for reports."""
     saved: tuple[str, ...]
     """Nodes that the forward saves for the backward, besides inputs; sorted."""
-    duration: int
+    steps: tuple[str, ...] = ()
+    """Ops in the order of a plan, some of them several times. Without it PyTorch's partitioner orders both halves."""
+    duration: int = 0
     """Nanoseconds of all ops of both halves, each by itself; ops that Inductor fuses count less."""
+    live: int = 0
+    """Most bytes of values that live at once, where ops run as they stand in both halves."""
 
     @property
     def key(self) -> str:
-        """A hash of what is saved."""
-        return hashlib.sha256("\n".join(self.saved).encode()).hexdigest()[:16]
+        """A hash of what is saved and of the order."""
+        return hashlib.sha256("\n".join([*self.saved, "", *self.steps]).encode()).hexdigest()[:16]
 
 
 class Joint:
@@ -99,11 +104,28 @@ class Joint:
         """A hash of ops, shapes and arguments."""
         return _cache.key_of([_line(node) for node in self.gm.graph.nodes])
 
-    def split(self, saved: Collection[str], joint_inputs: Sequence[object], keywords: Mapping[str, Any]) -> Halves:
-        """Forward and backward that save the named nodes. The joint graph is tagged, and PyTorch's partitioner does the
-        rest."""
-        _tag(self.gm.graph, self.cut, saved)
+    def halves(
+        self, split: Split, graph: TrainingGraph, joint_inputs: Sequence[object], keywords: Mapping[str, Any]
+    ) -> Halves:
+        """Forward and backward of a split. Where it has no order, the joint graph is tagged, and PyTorch's partitioner
+        does the rest.
+
+        Args:
+            split: One of this graph.
+            graph: The same graph as a problem.
+            joint_inputs: Of the partitioner.
+            keywords: Of the partitioner.
+        """
+        if split.steps:
+            plan = {"steps": [{"op": "compute", "node": name} for name in split.steps]}
+            return self.planned(emit(graph, plan), keywords.get("static_lifetime_input_indices"))
+        _tag(self.gm.graph, self.cut, split.saved)
         return stock_halves(self.gm, joint_inputs, keywords)
+
+    def planned(self, emitted: Emitted, static: Sequence[int] | None) -> Halves:
+        """Both halves of a planned graph."""
+        outputs = self.outputs(emitted)
+        return self.extract(emitted, outputs, saved_nodes(emitted, outputs[len(self.cut.outputs) :]), static)
 
     def copy(self) -> Joint:
         """The same, for a partitioner that changes it."""
