@@ -14,11 +14,13 @@ from torch import fx
 
 from ..errors import UsageError
 from ._budget import Memory, parse
+from ._candidates import Candidates
 from ._check import Gradients, Run, Trial
 from ._partition import Partitioner, Settings
 from ._peak import peak_above
 from ._plans import Search
 from ._report import Report, record
+from ._split import Split
 from ._versions import fusion_settings, inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
@@ -161,10 +163,12 @@ class _Compiled:
         settings = self._owner._settings
         try:
             trial = Trial(inputs)
-            if self._owner._check and (reason := self._compare(trial)) is not None:
+            if self._owner._inner == "inductor":
+                reason = self._keep_budget(trial, inputs)
+            else:
+                reason = self._compare(trial) if self._owner._check else None
+            if reason is not None:
                 self._give_up(inputs, reason)
-            elif self._owner._inner == "inductor":
-                self._keep_budget(trial, inputs)
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
                 raise
@@ -227,77 +231,84 @@ class _Compiled:
         self.report.notes.append("gradients were compared with the planned graph run op by op")
         return _op_by_op(_copy(self._gm), trial.inputs, planned), "the planned graph run op by op"
 
-    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> None:
-        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget."""
+    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
+        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the right
+        gradients; why none is used."""
         known, limit = self._partitioner.candidates, self._partitioner.limit
         assert known is not None
         runs: dict[str, tuple[Report, Run]] = {}
-        tried: list[str] = []
-        report, run, partitioner = self.report, self._run, self._partitioner
+        tried: dict[str, str] = {}
+        partitioner, run, report = self._partitioner, self._run, self.report
         while True:
             split = partitioner.split
             assert split is not None
-            if runs:
-                trial.step(run)
-            peak = self._peak(trial, run)
-            known.note(split, peak)
-            report.measured_bytes = report.external_bytes + peak
-            runs[split.key] = report, run
-            tried.append(_outcome(report, 0 < limit < peak))
-            partitioner = self._partitioner.again()
-            if 0 < known.measured[split.key] <= limit or len(runs) == _ROUNDS or not known.is_worth_trying(limit, _WORTH):
-                break
-            run, report = self._next(inputs, partitioner)
-            if report.fallback is not None or partitioner.split is None or partitioner.split.key in runs:
-                break
-        best = known.best(limit)
-        if best.key not in runs:
-            partitioner = self._partitioner.again(best)
-            run, report = self._next(inputs, partitioner)
-            trial.step(run)
-            peak = self._peak(trial, run)
-            report.measured_bytes = report.external_bytes + peak
-            tried.append(_outcome(report, False))
-            runs[best.key] = report, run
-        report, run = runs[best.key]
-        report.rounds, report.tried = len(tried), tried
-        self._settle(trial, inputs, report, run)
+            if split.key not in runs:
+                peak = self._measure(trial, run, report)
+                known.note(split, peak)
+                runs[split.key] = report, run
+                tried[split.key] = _outcome(report, ", above the budget" if 0 < limit < peak else "")
+            if not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
+                partitioner, run, report = self._next(inputs, None)
+                if report.fallback is None and partitioner.split and partitioner.split.key not in runs:
+                    continue
+            best = known.best(limit)
+            if best.key not in runs:
+                partitioner, run, report = self._next(inputs, best)
+                known.note(best, self._measure(trial, run, report))
+                runs[best.key] = report, run
+                tried[best.key] = _outcome(report, "")
+            report, run = runs.pop(best.key)
+            report.rounds = len(tried)
+            reason = self._take(trial, report, run)
+            if reason is None:
+                report.tried = list(tried.values())
+                self._promise(report, known, limit)
+                return None
+            known.reject(best)
+            tried[best.key] += f", {reason}"
+            if len(tried) >= _ROUNDS or not known.splits:
+                return reason
+            partitioner, run, report = self._next(inputs, None)
+            if report.fallback is not None:
+                return report.fallback
 
-    def _next(self, inputs: Sequence[Any], partitioner: Partitioner) -> tuple[Run, Report]:
-        """Compiles another split."""
+    def _measure(self, trial: Trial, run: Run, report: Report) -> int:
+        """The peak of a step after the first one, above parameters and inputs."""
+        trial.step(run)
+        peak = peak_above(trial.prepared(run), _device(trial.inputs))
+        report.measured_bytes = report.external_bytes + peak
+        return peak
+
+    def _next(self, inputs: Sequence[Any], split: Split | None) -> tuple[Partitioner, Run, Report]:
+        """Compiles a split; without one, that which is expected to be the best."""
+        partitioner = self._partitioner.again(split)
         run = self._owner._compile(_copy(self._gm), inputs, partitioner)
         assert partitioner.last is not None
         partitioner.last.graph = self.report.graph
-        return run, partitioner.last
+        return partitioner, run, partitioner.last
 
-    def _settle(self, trial: Trial, inputs: Sequence[Any], best: Report, run: Run) -> None:
-        """Takes the best of several splits."""
-        if best is not self.report:
-            self._owner.reports[self._owner.reports.index(self.report)] = best
-            best.gradients, best.gradient_error, best.notes = "unchecked", None, [*self.report.notes, *best.notes]
-            self.report, self._run = best, run
-            if self._owner._check and (reason := self._compare(trial)) is not None:
-                self._give_up(inputs, reason)
-                return
-        assert best.measured_bytes is not None
-        limit = self._partitioner.limit
-        wanted = best.external_bytes + limit if limit else 0
-        best.promised_bytes = max(wanted, best.measured_bytes)
-        if limit and self._partitioner.candidates is not None:
-            self._partitioner.candidates.answer(limit, best.measured_bytes - best.external_bytes)
-        if best.measured_bytes > wanted > 0:
-            best.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
-            _log.warning("graph %s takes %d bytes, not %d", best.graph, best.measured_bytes, wanted)
+    def _take(self, trial: Trial, report: Report, run: Run) -> str | None:
+        """Uses a split, if its gradients are right; why not."""
+        if report is not self.report:
+            self._owner.reports[self._owner.reports.index(self.report)] = report
+        self.report, self._run = report, run
+        return self._compare(trial) if self._owner._check else None
 
-    def _peak(self, trial: Trial, run: Run) -> int:
-        return peak_above(trial.prepared(run), _device(trial.inputs))
+    def _promise(self, report: Report, known: Candidates, limit: int) -> None:
+        """Promises what was asked for, or what was measured, where that is more."""
+        assert report.measured_bytes is not None
+        wanted = report.external_bytes + limit if limit else 0
+        report.promised_bytes = max(wanted, report.measured_bytes)
+        known.answer(limit, report.measured_bytes - report.external_bytes)
+        if report.measured_bytes > wanted > 0:
+            report.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
+            _log.warning("graph %s takes %d bytes, not %d", report.graph, report.measured_bytes, wanted)
 
 
-def _outcome(report: Report, is_above: bool) -> str:
+def _outcome(report: Report, why: str) -> str:
     """A line about a split that was compiled."""
     assert report.measured_bytes is not None and report.predicted_bytes is not None
     own = report.external_bytes
-    why = ", above the budget" if is_above else ""
     return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
 
 

@@ -67,7 +67,9 @@ class Candidates:
             search: How plans are searched for.
             environment: What peaks depend on besides the graph, as an object that JSON takes.
         """
-        versions = [_native.VERSION, torch.__version__, torch.get_num_threads(), source.joint.key()]
+        self.graph = source.joint.key()
+        """A hash of the graph."""
+        versions = [_native.VERSION, torch.__version__, torch.get_num_threads(), self.graph]
         self._splits_key = _cache.key_of([*versions, asdict(search)])
         self._peaks_key = _cache.key_of([*versions, environment])
         if (stored := _cache.load("splits", self._splits_key)) is None:
@@ -82,6 +84,8 @@ class Candidates:
         self.baseline: int = stored["baseline"]
         """The peak above parameters and inputs without recomputation, in the order in which the graph was traced."""
         known = _cache.load("peaks", self._peaks_key) or {}
+        self._rejected: list[str] = known.get("rejected", [])
+        self.splits = [one for one in self.splits if one.key not in self._rejected]
         self.predicted: dict[str, int] = known.get("predicted", {})
         """Peaks above parameters and inputs, by key of the split."""
         self.measured: dict[str, int] = known.get("measured", {})
@@ -104,18 +108,18 @@ class Candidates:
         for split in likely:
             if self.expected(split, predict) <= limit:
                 return split
-        lowest = min(one.live for one in self.splits)
-        near = [one for one in self.splits if self._is_likely(one, lowest)]
-        return min(near, key=lambda one: self.expected(one, predict))
+        lowest: Split | None = None
+        for split in sorted(self.splits, key=lambda one: one.live):
+            least = None if lowest is None else self.expected(lowest, predict)
+            if least is None or (self._is_likely(split, least) and self.expected(split, predict) < least):
+                lowest = split
+        assert lowest is not None
+        return lowest
 
     def _is_likely(self, split: Split, limit: int) -> bool:
-        """Whether a split may stay within a limit, as far as live values tell."""
+        """Whether a split may stay within a limit, as far as is known."""
         known = self.measured.get(split.key, self.predicted.get(split.key))
-        return (split.live / _MARGIN if known is None else known) <= max(limit, self._least())
-
-    def _least(self) -> int:
-        """The least peak that was measured."""
-        return min(self.measured.values(), default=0)
+        return (split.live / _MARGIN if known is None else known * self._bias()) <= limit
 
     def best(self, limit: int) -> Split:
         """The fastest split whose measured peak is within a limit; where there is none, that with the lowest one."""
@@ -152,9 +156,20 @@ class Candidates:
 
     def answer(self, limit: int, peak: int) -> None:
         """Keeps what a limit was answered by."""
-        if peak <= limit and [limit, peak] not in self._answers:
+        if 0 < peak <= limit and [limit, peak] not in self._answers:
             self._answers.append([limit, peak])
             self._store()
+
+    def keeps(self, split: Split, limit: int) -> bool:
+        """Whether the measured peak of a split is within a limit."""
+        return split.key in self.measured and self.measured[split.key] <= limit
+
+    def reject(self, split: Split) -> None:
+        """Never chooses a split again."""
+        self.splits.remove(split)
+        self.measured.pop(split.key, None)
+        self._rejected.append(split.key)
+        self._store()
 
     def _bias(self) -> float:
         """How much more was measured than predicted, on average."""
@@ -162,7 +177,8 @@ class Candidates:
         return sum(peak / one for peak, one in pairs) / len(pairs) if pairs else 1.0
 
     def _store(self) -> None:
-        known = {"predicted": self.predicted, "measured": self.measured, "answers": self._answers}
+        known: dict[str, Any] = {"predicted": self.predicted, "measured": self.measured}
+        known |= {"answers": self._answers, "rejected": self._rejected}
         _cache.store("peaks", self._peaks_key, known)
 
 

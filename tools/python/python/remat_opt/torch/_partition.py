@@ -89,7 +89,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         Args:
             split: What to take, instead of what is expected to be the best.
         """
-        return Partitioner(self.settings, self.inner, split)
+        partitioner = Partitioner(self.settings, self.inner, split)
+        partitioner.candidates = self.candidates
+        return partitioner
 
     def __call__(
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], **keywords: Any
@@ -147,7 +149,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         durations = {node.name: cost.duration for node, cost in costs.by_node.items()}
         source = Source(joint, graph, joint_inputs, keywords, durations, workspace)
         environment = [(device := _device(joint.gm.graph)), has_meter(device), self.settings.options]
-        known = self.candidates = Candidates(source, self.settings.search, environment)
+        known = self.candidates
+        if known is None or known.graph != joint.key():
+            known = self.candidates = Candidates(source, self.settings.search, environment)
         self.limit = self.settings.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
