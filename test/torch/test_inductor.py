@@ -84,13 +84,13 @@ def test_both_ways_into_inductor_lead_to_the_plan(has_hook, monkeypatch):
     ) as patches:
         assert bool(patches) == has_hook
     mine, plain, backend = train(check=False, strict=True)
-    assert called == [has_hook]
+    assert set(called) == {has_hook}
     assert backend.reports[0].fallback is None
     assert close(mine, plain)
 
 
 def test_where_a_peak_is_above_the_budget_another_split_is_compiled(interpreted, monkeypatch):
-    peaks = iter([2_600_000, 2_500_000, 1_000_000])
+    peaks = iter([3_000_000, 2_900_000, 1_000_000])
     monkeypatch.setattr(_backend, "peak_above", lambda run, device: next(peaks))
     mine, plain, backend = train("70%")
     (report,) = backend.reports
@@ -122,14 +122,15 @@ def test_a_lower_budget_never_has_the_higher_peak(interpreted):
     assert peaks[-1] < 0.7 * peaks[0]
 
 
-def test_a_budget_below_a_kept_one_has_no_peak_above_it(interpreted, monkeypatch):
-    """Peaks that disagree with what is predicted: the split of the larger budget takes less than that budget."""
-    larger = again("80%")
-    taken = larger.measured_bytes - 50_000
-    monkeypatch.setattr(_backend, "peak_above", lambda run, device: taken - larger.external_bytes)
-    again(larger.promised_bytes - 1)
-    smaller = again(larger.promised_bytes - 2)
-    assert smaller.measured_bytes <= larger.measured_bytes
+def test_a_budget_is_not_answered_by_a_higher_peak_than_a_larger_one():
+    fast, slow = _split.Split("fast", ("a",), duration=1), _split.Split("slow", ("b",), duration=2)
+    known = object.__new__(_candidates.Candidates)
+    known.splits, known._answers, known._rejected = [fast, slow], [[100, 60]], []
+    known.measured, known.predicted = {slow.key: 60}, {fast.key: 90}
+    assert known.choose(95, pytest.fail) is slow
+    assert known.choose(101, pytest.fail) is fast
+    known._answers = []
+    assert known.choose(95, pytest.fail) is fast
 
 
 def test_what_was_measured_serves_other_budgets(interpreted, monkeypatch):
