@@ -232,8 +232,8 @@ class _Compiled:
         return _op_by_op(_copy(self._gm), trial.inputs, planned), "the planned graph run op by op"
 
     def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
-        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the right
-        gradients; why none is used."""
+        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the
+        right gradients; why none is used."""
         known, limit = self._partitioner.candidates, self._partitioner.limit
         assert known is not None
         runs: dict[str, tuple[Report, Run]] = {}

@@ -197,8 +197,8 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
 def partitioner(memory: Memory, *, time_limit: float = 10.0, threads: int | None = None, seed: int = 0) -> Partitioner:
     """A partitioner for `torch._inductor.config.custom_partitioner_fn` (PyTorch 2.9 and later).
 
-    It takes the fastest split whose predicted peak keeps the budget, or the measured one where `backend` has compiled the
-    split before. Gradients are not checked and peaks are not measured here: `backend` does both.
+    It takes the fastest split whose predicted peak keeps the budget, or the measured one where `backend` has compiled
+    the split before. Gradients are not checked and peaks are not measured here: `backend` does both.
 
     Args:
         memory: As of `backend`.
@@ -211,8 +211,8 @@ def partitioner(memory: Memory, *, time_limit: float = 10.0, threads: int | None
 
 
 def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:
-    """Counts for what Inductor fuses only the share that is left of it, and for convolutions the workspace that they take
-    in the layout that Inductor gives them."""
+    """Counts for what Inductor fuses only the share that is left of it, and for convolutions the workspace that they
+    take in the layout that Inductor gives them."""
     fusible = stock.get_default_op_list().fusible_ops
     for node, cost in costs.by_node.items():
         if getattr(node.target, "overloadpacket", node.target) in fusible:

@@ -146,7 +146,8 @@ class _Watcher:
             nodes = reorder_for_peak_memory(
                 nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
             )
-        self.schedule = _Schedule([_step(node, outputs) for node in nodes], _output_names(graph), bool(graph.layout_opt))
+        steps = [_step(node, outputs) for node in nodes]
+        self.schedule = _Schedule(steps, _output_names(graph), bool(graph.layout_opt))
         raise _Stop
 
 
@@ -154,7 +155,8 @@ def _output_names(graph: Any) -> list[str | None]:
     """The buffer or input of each result, `None` for numbers."""
     from torch._inductor import ir
 
-    constants = tuple(getattr(ir, name) for name in ("NoneAsConstantBuffer", "ShapeAsConstantBuffer") if hasattr(ir, name))
+    names = ("NoneAsConstantBuffer", "ShapeAsConstantBuffer")
+    constants = tuple(getattr(ir, name) for name in names if hasattr(ir, name))
     return [None if isinstance(one, constants) else one.get_name() for one in graph.graph_outputs]
 
 
