@@ -125,7 +125,7 @@ def test_a_lower_budget_never_has_the_higher_peak(interpreted):
 def test_a_budget_is_not_answered_by_a_higher_peak_than_a_larger_one():
     fast, slow = _split.Split("fast", ("a",), duration=1), _split.Split("slow", ("b",), duration=2)
     known = object.__new__(_candidates.Candidates)
-    known.splits, known._answers, known._rejected = [fast, slow], [[100, 60]], []
+    known.splits, known._answers, known._rejected = [fast, slow], [(100, slow.key)], []
     known.measured, known.predicted = {slow.key: 60}, {fast.key: 90}
     assert known.choose(95, pytest.fail) is slow
     assert known.choose(101, pytest.fail) is fast

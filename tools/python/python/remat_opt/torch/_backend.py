@@ -14,7 +14,6 @@ from torch import fx
 
 from ..errors import UsageError
 from ._budget import Memory, parse
-from ._candidates import Candidates
 from ._check import Gradients, Run, Trial
 from ._partition import Partitioner, Settings
 from ._peak import peak_above
@@ -262,7 +261,8 @@ class _Compiled:
             reason = self._take(trial, report, run)
             if reason is None:
                 report.tried = list(tried.values())
-                self._promise(report, known, limit)
+                known.answer(limit, best)
+                self._promise(report, limit)
                 return None
             known.reject(best)
             tried[best.key] += f", {reason}"
@@ -294,12 +294,11 @@ class _Compiled:
         self.report, self._run = report, run
         return self._compare(trial) if self._owner._check else None
 
-    def _promise(self, report: Report, known: Candidates, limit: int) -> None:
+    def _promise(self, report: Report, limit: int) -> None:
         """Promises what was asked for, or what was measured, where that is more."""
         assert report.measured_bytes is not None
         wanted = report.external_bytes + limit if limit else 0
         report.promised_bytes = max(wanted, report.measured_bytes)
-        known.answer(limit, report.measured_bytes - report.external_bytes)
         if report.measured_bytes > wanted > 0:
             report.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
             _log.warning("graph %s takes %d bytes, not %d", report.graph, report.measured_bytes, wanted)

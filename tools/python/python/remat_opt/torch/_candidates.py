@@ -90,8 +90,8 @@ class Candidates:
         """Peaks above parameters and inputs, by key of the split."""
         self.measured: dict[str, int] = known.get("measured", {})
         """The same, as compiled code took it."""
-        self._answers: list[list[int]] = known.get("answers", [])
-        """For budgets that were kept, the budget and the measured peak."""
+        self._answers: list[tuple[int, str]] = [(limit, key) for limit, key in known.get("answers", [])]
+        """For budgets that were kept, the budget and the key of the split."""
 
     def choose(self, limit: int, predict: Callable[[Split], int]) -> Split:
         """The fastest split that is expected to stay within a limit; where there is none, that with the lowest expected
@@ -117,8 +117,10 @@ class Candidates:
         return lowest
 
     def _is_likely(self, split: Split, limit: int) -> bool:
-        """Whether a split may stay within a limit, as far as is known."""
-        known = self.measured.get(split.key, self.predicted.get(split.key))
+        """Whether a split may stay within a limit, as far as is known without a new prediction."""
+        if split.key in self.measured:
+            return self.measured[split.key] <= limit
+        known = self.predicted.get(split.key)
         return (split.live / _MARGIN if known is None else known * self._bias()) <= limit
 
     def best(self, limit: int) -> Split:
@@ -130,15 +132,15 @@ class Candidates:
 
     def is_worth_trying(self, limit: int, share: float) -> bool:
         """Whether a split that was not measured is expected to keep the limit, or to have no more than a share of the
-        least peak that was measured. A split without a prediction may be one."""
+        least peak that was measured."""
         least = min(self.measured.values(), default=0)
         wanted = max(self.limit(limit), int(least * share))
-        untried = (one.key for one in self.splits if one.key not in self.measured)
-        return any(self.predicted.get(key, 0) * self._bias() <= wanted for key in untried)
+        return any(self._is_likely(one, wanted) for one in self.splits if one.key not in self.measured)
 
     def limit(self, limit: int) -> int:
         """The limit, or what a larger one was answered by, where that is less."""
-        return min([limit, *(peak for asked, peak in self._answers if asked >= limit)])
+        larger = [key for asked, key in self._answers if asked >= limit]
+        return min([limit, *(self.measured[key] for key in larger if key in self.measured)])
 
     def expected(self, split: Split, predict: Callable[[Split], int]) -> int:
         """The peak of a split: as measured, or as predicted and corrected by what was measured of others."""
@@ -154,10 +156,10 @@ class Candidates:
         self.measured[split.key] = max(peak, self.measured.get(split.key, 0))
         self._store()
 
-    def answer(self, limit: int, peak: int) -> None:
-        """Keeps what a limit was answered by."""
-        if 0 < peak <= limit and [limit, peak] not in self._answers:
-            self._answers.append([limit, peak])
+    def answer(self, limit: int, split: Split) -> None:
+        """Keeps which split a limit was answered by, if it stays within the limit."""
+        if self.keeps(split, limit) and (limit, split.key) not in self._answers:
+            self._answers.append((limit, split.key))
             self._store()
 
     def keeps(self, split: Split, limit: int) -> bool:
