@@ -90,6 +90,7 @@ def backend(
     if inner == "inductor":
         own = fusion_settings() | own
         settings = replace(settings, form="split", options=repr(sorted(own.items())), is_owned=True)
+        settings = replace(settings, is_checked=check)
     return Backend(settings, inner, check, own)
 
 

@@ -93,6 +93,10 @@ class Candidates:
         self._answers: list[tuple[int, str]] = [(limit, key) for limit, key in known.get("answers", [])]
         """For budgets that were kept, the budget and the key of the split."""
 
+    def allow(self, ordered: bool) -> None:
+        """Leaves out splits with an order of their own, unless they are allowed."""
+        self.splits = [one for one in self.splits if ordered or not one.steps]
+
     def choose(self, limit: int, predict: Callable[[Split], int]) -> Split:
         """The fastest split that is expected to stay within a limit; where there is none, that with the lowest expected
         peak.
@@ -133,14 +137,14 @@ class Candidates:
     def is_worth_trying(self, limit: int, share: float) -> bool:
         """Whether a split that was not measured is expected to keep the limit, or to have no more than a share of the
         least peak that was measured."""
-        least = min(self.measured.values(), default=0)
+        least = min((self.measured[one.key] for one in self.splits if one.key in self.measured), default=0)
         wanted = max(self.limit(limit), int(least * share))
         return any(self._is_likely(one, wanted) for one in self.splits if one.key not in self.measured)
 
     def limit(self, limit: int) -> int:
         """The limit, or what a larger one was answered by, where that is less."""
-        larger = [key for asked, key in self._answers if asked >= limit]
-        return min([limit, *(self.measured[key] for key in larger if key in self.measured)])
+        there = {one.key for one in self.splits if one.key in self.measured}
+        return min([limit, *(self.measured[key] for asked, key in self._answers if asked >= limit and key in there)])
 
     def expected(self, split: Split, predict: Callable[[Split], int]) -> int:
         """The peak of a split: as measured, or as predicted and corrected by what was measured of others."""

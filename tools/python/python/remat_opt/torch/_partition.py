@@ -50,6 +50,9 @@ class Settings:
     """Configuration of Inductor that is not the usual one."""
     is_owned: bool = False
     """Whether a backend compiles both halves. They alone are the key of Inductor's caches then, whatever the budget."""
+    is_checked: bool = False
+    """Whether gradients are compared with those of the model. Without it, splits whose graphs are ordered and cloned by a
+    plan are left out behind Inductor."""
     strict: bool = False
     """Whether failures are raised; otherwise PyTorch's partitioner takes over, with a warning."""
 
@@ -152,6 +155,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         known = self.candidates
         if known is None or known.graph != joint.key():
             known = self.candidates = Candidates(source, self.settings.search, environment)
+            known.allow(self.settings.is_checked)
         self.limit = self.settings.budget.of_candidates(graph.external_bytes, known.baseline)
         if not self._is_given:
             self.split = known.choose(self.limit, source.predict)
