@@ -2,7 +2,7 @@
 
     python test/torch/bench.py [--inductor] [MODEL...]      one line of JSON for each row, then a table in Markdown
 
-`--inductor` adds the rows that Inductor compiles, which takes minutes for each. One thread.
+With `--inductor` it is the table of what Inductor compiles, which takes minutes for each row. One thread.
 """
 
 import json
@@ -13,23 +13,33 @@ from step import measure
 MODELS = ("vit", "gpt", "gpt-dropout", "bert", "convnext", "unet", "resnet18")
 SEARCH = {"time_limit": 20.0}
 SHARES = ("80%", "60%", "40%", "min")
+KNOBS = ("0.5", "0.2")
 
 
-def rows(model, with_inductor):
+def rows(model):
     """Name, measured step and promised bytes of each row."""
     yield "eager", measure(model, "eager"), None
     yield "checkpoint of each block", measure(model, "checkpoint"), None
-    budget = None
     for share in SHARES:
         step = measure(model, "aot_eager", share, **SEARCH)
-        budget = step["reports"][0]["promised_bytes"] if share == "40%" else budget
         yield f"ours, aot_eager, {share}", step, promised(step)
-    if with_inductor:
-        yield "torch.compile", measure(model, "compile"), None
-        for share in ("0.5", "0.2"):
-            yield f"torch.compile, activation_memory_budget={share}", measure(model, "compile", share), None
-        step = measure(model, "inductor", budget, **SEARCH)
-        yield "ours, inductor, the bytes of 40%", step, promised(step)
+
+
+def inductor_rows(model):
+    """The same of what Inductor compiles, with the budget in bytes, where there is one."""
+    yield "`torch.compile`", measure(model, "compile"), None
+    for knob in KNOBS:
+        yield f"`activation_memory_budget` of {knob}", measure(model, "compile", knob), None
+    for share in SHARES:
+        step = measure(model, "inductor", share)
+        yield f"`inductor`, {share}", step, budget(step, share)
+
+
+def budget(step, share):
+    """The bytes above parameters and inputs that a share stands for."""
+    report = step["reports"][0]
+    above = report["baseline_bytes"] - report["external_bytes"]
+    return None if share == "min" else above * float(share[:-1]) / 100
 
 
 def promised(step):
@@ -46,17 +56,37 @@ def table(found):
         yield f"| {name} | {step['peak'] / 1e6:.1f} | {said} | {1e3 * step['seconds']:.0f} | {bits} |"
 
 
+def side_by_side(found):
+    """The rows of several models in Markdown."""
+    models = list(found)
+    yield f"| peak, MB (budget) / ms | {' | '.join(models)} |"
+    yield "|---" * (len(models) + 1) + "|"
+    for several in zip(*found.values()):
+        cells = []
+        for _, step, asked in several:
+            said = "" if asked is None else f" ({asked / 1e6:.1f})"
+            cells.append(f"{step['peak'] / 1e6:.1f}{said} / {1e3 * step['seconds']:.0f}")
+        yield f"| {several[0][0]} | {' | '.join(cells)} |"
+
+
+def collect(model, each):
+    """All rows of a model, each printed as soon as it is there."""
+    found = []
+    for row in each(model):
+        found.append(row)
+        print(json.dumps({"model": model, "row": row[0], **row[1]}), file=sys.stderr, flush=True)
+    return found
+
+
 def main(words):
-    with_inductor = "--inductor" in words
-    for model in [word for word in words if not word.startswith("--")] or MODELS:
-        found = []
-        try:
-            for row in rows(model, with_inductor):
-                found.append(row)
-                print(json.dumps({"model": model, "row": row[0], **row[1]}), file=sys.stderr, flush=True)
-        finally:
-            print(f"\n| {model} | peak, MB | promised, MB | CPU, ms | bits |\n|---|---|---|---|---|")
-            print("\n".join(table(found)), flush=True)
+    models = [word for word in words if not word.startswith("--")] or MODELS
+    if "--inductor" in words:
+        print("\n".join(side_by_side({model: collect(model, inductor_rows) for model in models})), flush=True)
+        return
+    for model in models:
+        found = collect(model, rows)
+        print(f"\n| {model} | peak, MB | promised, MB | CPU, ms | bits |\n|---|---|---|---|---|")
+        print("\n".join(table(found)), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,16 @@ from ._partition import Partitioner, Settings
 from ._peak import free_bytes, peak_above
 from ._plans import Search
 from ._report import Report, record
+from ._split import Split
 from ._together import Together
-from ._versions import inductor_partitions_with, is_resumed
+from ._versions import fusion_settings, inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
 
-_ROUNDS = 3
-"""Plans for one graph, until the measured peak keeps the budget."""
+_ROUNDS = 4
+"""Splits of one graph that are compiled, until the measured peak keeps the budget."""
+_WORTH = 0.98
+"""A further split is compiled where no more than this share of the least measured peak is expected of it."""
 _CLOSE = 1.0
 """The largest error of `Gradients.error` that passes at once."""
 _DRAWING = ("drop", "rand", "bernoulli", "normal_", "uniform_", "multinomial")
@@ -64,8 +67,9 @@ def backend(
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
             parameters and inputs without recomputation, or `"min"`.
         inner: What runs the two graphs. `"aot_eager"` runs them op by op, in exactly the order of the plan: the bits of
-            the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders
-            what the plan ordered, so the peak is measured and planned again, up to three times.
+            the model as it is, and the promised peak. `"inductor"` generates code; it is faster, fuses and reorders,
+            so the peak of several ways to split the graph is predicted, and the fastest that should fit is compiled and
+            measured, then the next one, up to four times.
         time_limit: Seconds to search for each plan.
         threads: Threads to search with.
         seed: Of the random choices.
@@ -81,10 +85,14 @@ def backend(
     """
     if inner not in ("inductor", "aot_eager"):
         raise UsageError(f"inner is 'inductor' or 'aot_eager', not {inner!r}")
-    is_fused = inner == "inductor"
     search = Search(time_limit=time_limit, threads=threads, seed=seed)
-    settings = Settings(parse(memory), search, "tags" if is_fused else "exact", is_fused, strict=strict)
-    return Backend(settings, inner, check, dict(options or {}))
+    settings = Settings(parse(memory), search, strict=strict)
+    own = dict(options or {})
+    if inner == "inductor":
+        own = fusion_settings() | own
+        settings = replace(settings, form="split", options=repr(sorted(own.items())), is_owned=True)
+        settings = replace(settings, is_checked=check)
+    return Backend(settings, inner, check, own)
 
 
 class Backend:
@@ -161,10 +169,12 @@ class _Compiled:
         settings = self._owner._settings
         try:
             trial = Trial(inputs)
-            if self._owner._check and (reason := self._compare(trial)) is not None:
+            if self._owner._inner == "inductor" and self._is_alone:
+                reason = self._keep_budget(trial, inputs)
+            else:
+                reason = self._compare(trial) if self._owner._check else None
+            if reason is not None:
                 self._give_up(inputs, reason)
-            elif self._owner._inner == "inductor" and self._is_alone:
-                self._keep_budget(trial, inputs)
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
                 raise
@@ -175,7 +185,7 @@ class _Compiled:
     def _try_together(self, inputs: Sequence[Any]) -> None:
         """The same where several processes train together: where one does not use its plan, none does."""
         reason = self._together.reason(self.report.fallback)
-        for part in (self._try, self._measure):
+        for part in (self._try, self._measure_once):
             if reason is None:
                 try:
                     part(inputs)
@@ -187,13 +197,13 @@ class _Compiled:
         if reason is not None and self._owner._settings.strict:
             raise RuntimeError(reason)
 
-    def _measure(self, inputs: Sequence[Any]) -> None:
+    def _measure_once(self, inputs: Sequence[Any]) -> None:
         """Measures the peak of a graph that all processes run equally often, so that no other plan is made."""
         if self._is_alone or self._owner._inner != "inductor":
             return
         report = self.report
-        report.measured_bytes = report.external_bytes + self._peak(Trial(inputs), self._run)
-        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes)
+        self._measure(Trial(inputs), self._run, report)
+        report.promised_bytes = max(report.promised_bytes or 0, report.measured_bytes or 0)
         report.notes.append("the graph communicates: its peak was measured, and not planned again")
 
     def _give_up(self, inputs: Sequence[Any], reason: str) -> None:
@@ -251,50 +261,89 @@ class _Compiled:
             return self._owner._compile(_copy(self._gm), trial.inputs, None), "Inductor without a plan"
         if self.report.baseline_bytes < free_bytes(device):
             return self._gm, "the model as it is"
-        planned = Partitioner(replace(self._owner._settings, form="exact", fused=False), "aot_eager")
+        planned = Partitioner(replace(self._owner._settings, form="exact"), "aot_eager")
         self.report.notes.append("gradients were compared with the planned graph run op by op")
         return _op_by_op(_copy(self._gm), trial.inputs, planned), "the planned graph run op by op"
 
-    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> None:
-        """Measures the peak of what was compiled, and plans for less until it keeps the budget."""
-        report, partitioner = self.report, self._partitioner
-        wanted = report.budget_bytes or report.promised_bytes or 0
-        report.measured_bytes = report.external_bytes + self._peak(trial, self._run)
-        best, best_run = report, self._run
-        reserve = 0
-        while best.measured_bytes > wanted and report.rounds < _ROUNDS and not partitioner.is_lowest:
-            reserve += max(1, report.measured_bytes - wanted)
-            number = report.rounds + 1
-            partitioner = self._partitioner.with_reserve(reserve)
-            run = self._owner._compile(_copy(self._gm), inputs, partitioner)
-            assert partitioner.last is not None
-            report = partitioner.last
-            report.rounds, report.graph = number, self.report.graph
+    def _keep_budget(self, trial: Trial, inputs: Sequence[Any]) -> str | None:
+        """Measures the peak of what was compiled, and compiles other splits until one keeps the budget and has the
+        right gradients; why none is used."""
+        known, limit = self._partitioner.candidates, self._partitioner.limit
+        assert known is not None
+        runs: dict[str, tuple[Report, Run]] = {}
+        tried: dict[str, str] = {}
+        partitioner, run, report = self._partitioner, self._run, self.report
+        while True:
+            split = partitioner.split
+            assert split is not None
+            if split.key not in runs:
+                peak = self._measure(trial, run, report)
+                known.note(split, peak)
+                runs[split.key] = report, run
+                tried[split.key] = _outcome(report, ", above the budget" if 0 < limit < peak else "")
+            if not known.keeps(split, limit) and len(tried) < _ROUNDS and known.is_worth_trying(limit, _WORTH):
+                partitioner, run, report = self._next(inputs, None)
+                if report.fallback is None and partitioner.split and partitioner.split.key not in runs:
+                    continue
+            best = known.best(limit)
+            if best.key not in runs:
+                partitioner, run, report = self._next(inputs, best)
+                known.note(best, self._measure(trial, run, report))
+                runs[best.key] = report, run
+                tried[best.key] = _outcome(report, "")
+            report, run = runs.pop(best.key)
+            report.rounds = len(tried)
+            reason = self._take(trial, report, run)
+            if reason is None:
+                report.tried = list(tried.values())
+                known.answer(limit, best)
+                self._promise(report, limit)
+                return None
+            known.reject(best)
+            tried[best.key] += f", {reason}"
+            if len(tried) >= _ROUNDS or not known.splits:
+                return reason
+            partitioner, run, report = self._next(inputs, None)
             if report.fallback is not None:
-                break
-            trial.step(run)
-            report.measured_bytes = report.external_bytes + self._peak(trial, run)
-            if report.measured_bytes < best.measured_bytes:
-                best, best_run = report, run
-        self._settle(trial, inputs, best, best_run, wanted)
+                return report.fallback
 
-    def _settle(self, trial: Trial, inputs: Sequence[Any], best: Report, run: Run, wanted: int) -> None:
-        """Takes the best of several plans."""
-        if best is not self.report:
-            self._owner.reports[self._owner.reports.index(self.report)] = best
-            best.gradients, best.gradient_error, best.notes = "unchecked", None, [*self.report.notes, *best.notes]
-            self.report, self._run = best, run
-            if self._owner._check and (reason := self._compare(trial)) is not None:
-                self._give_up(inputs, reason)
-                return
-        assert best.measured_bytes is not None
-        best.promised_bytes = max(wanted, best.measured_bytes)
-        if best.measured_bytes > wanted:
-            best.notes.append(f"the measured peak is above {wanted} bytes")
-            _log.warning("graph %s takes %d bytes, not %d", best.graph, best.measured_bytes, wanted)
+    def _measure(self, trial: Trial, run: Run, report: Report) -> int:
+        """The peak of a step after the first one, above parameters and inputs."""
+        trial.step(run)
+        peak = peak_above(trial.prepared(run), _device(trial.inputs))
+        report.measured_bytes = report.external_bytes + peak
+        return peak
 
-    def _peak(self, trial: Trial, run: Run) -> int:
-        return peak_above(trial.prepared(run), _device(trial.inputs))
+    def _next(self, inputs: Sequence[Any], split: Split | None) -> tuple[Partitioner, Run, Report]:
+        """Compiles a split; without one, that which is expected to be the best."""
+        partitioner = self._partitioner.again(split)
+        run = self._owner._compile(_copy(self._gm), inputs, partitioner)
+        assert partitioner.last is not None
+        partitioner.last.graph = self.report.graph
+        return partitioner, run, partitioner.last
+
+    def _take(self, trial: Trial, report: Report, run: Run) -> str | None:
+        """Uses a split, if its gradients are right; why not."""
+        if report is not self.report:
+            self._owner.reports[self._owner.reports.index(self.report)] = report
+        self.report, self._run = report, run
+        return self._compare(trial) if self._owner._check else None
+
+    def _promise(self, report: Report, limit: int) -> None:
+        """Promises what was asked for, or what was measured, where that is more."""
+        assert report.measured_bytes is not None
+        wanted = report.external_bytes + limit if limit else 0
+        report.promised_bytes = max(wanted, report.measured_bytes)
+        if report.measured_bytes > wanted > 0:
+            report.notes.append(f"no split keeps {wanted} bytes; this is the one with the lowest measured peak")
+            _log.warning("graph %s takes %d bytes, not %d", report.graph, report.measured_bytes, wanted)
+
+
+def _outcome(report: Report, why: str) -> str:
+    """A line about a split that was compiled."""
+    assert report.measured_bytes is not None and report.predicted_bytes is not None
+    own = report.external_bytes
+    return f"{report.split}: expected {report.predicted_bytes - own}, measured {report.measured_bytes - own} bytes{why}"
 
 
 def _cut(gm: fx.GraphModule) -> str | None:

@@ -38,6 +38,18 @@ class Budget:
             return self.share
         return max(1, self.total - external)
 
+    def of_candidates(self, external: int, baseline: int) -> int:
+        """The budget in bytes above parameters and inputs; 0 for the lowest peak.
+
+        Args:
+            external: Bytes of parameters, buffers and inputs.
+            baseline: What the step takes above them without recomputation.
+        """
+        if self.total is not None:
+            return max(1, self.total - external)
+        assert self.share is not None
+        return 0 if self.share == "min" else int(baseline * float(self.share[:-1]) / 100)
+
 
 def parse(memory: Memory) -> Budget:
     """Reads what `memory=` says.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ def emit(source: TrainingGraph, plan: Mapping[str, Any]) -> Emitted:
     if missing := [name for name, node in source.nodes.items() if node not in emitter.runs]:
         raise PlanMismatch(f"the plan does not run {missing[0]!r}")
     return Emitted(emitter.graph, at_cut, emitter.current, forward, emitter.origin)
+
+
+def original(name: str) -> str:
+    """The name of the node in the traced graph that a node of a plan's graph runs again."""
+    return re.sub(r"_remat\d+$", "", name)
 
 
 def drop_unused(graph: fx.Graph) -> None:

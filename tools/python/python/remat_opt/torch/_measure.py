@@ -15,7 +15,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ from ._storages import Storages, storage_bytes
 _CHILD_SECONDS = 600
 _FLOPS_PER_NS, _BYTES_PER_NS, _CALL_NS = 20.0, 8.0, 5_000
 """What ops that cannot be measured are assumed to reach; only relations between ops matter."""
+
+_CONVOLUTIONS = (torch.ops.aten.convolution, torch.ops.aten.convolution_backward)
 
 _known: dict[str, dict[str, list[int]]] = {}
 """Measured costs by environment and call."""
@@ -95,15 +97,44 @@ def measure(graph: fx.Graph) -> Costs:
     return costs
 
 
-def describe(node: fx.Node) -> dict[str, Any]:
-    """A call as an object that JSON takes."""
+def channels_last_workspace(graph: fx.Graph) -> dict[fx.Node, int]:
+    """Bytes that convolutions take on top of arguments and results where all of these have their channels last, which
+    is how Inductor runs them on a CPU.
+
+    Args:
+        graph: ATen ops with traced values.
+    """
+    calls: dict[str, dict[str, Any]] = {}
+    nodes: dict[fx.Node, str] = {}
+    for node in graph.nodes:
+        if getattr(node.target, "overloadpacket", None) in _CONVOLUTIONS:
+            call = describe(node, _channels_last)
+            nodes[node] = key = _cache.key_of(call)
+            calls[key] = call
+    found = _measured(calls, _device(graph)) if calls else {}
+    return {node: found[key][1] for node, key in nodes.items() if not isinstance(found[key], str)}
+
+
+def _channels_last(value: torch.Tensor) -> torch.Tensor:
+    return value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
+
+
+def describe(node: fx.Node, form: Callable[[torch.Tensor], torch.Tensor] = lambda one: one) -> dict[str, Any]:
+    """A call as an object that JSON takes.
+
+    Args:
+        node: The call.
+        form: Gives arguments that are traced tensors another layout.
+    """
     if not isinstance(node.target, OpOverload):
         raise _Opaque(f"`{node.target}` is no op of the dispatcher")
     if is_collective(node):
         raise _Opaque("it communicates with other processes")
 
     def value(one: Any) -> Any:
-        return one.meta["val"] if isinstance(one, fx.Node) else one
+        if not isinstance(one, fx.Node):
+            return one
+        return form(one.meta["val"]) if isinstance(one.meta["val"], torch.Tensor) else one.meta["val"]
 
     return {
         "op": str(node.target),

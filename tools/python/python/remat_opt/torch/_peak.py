@@ -21,13 +21,18 @@ def peak_above(run: Callable[[], object], device: str) -> int:
         run: Its result is dropped.
         device: `"cpu"` or `"cuda"`.
     """
-    if device != "cuda" and not hasattr(ctypes.CDLL(None), "remat_heap_peak"):
+    if not has_meter(device):
         return _profiled(run)
     meter = Cuda() if device == "cuda" else Heap()
     meter.reset()
     before = meter.live()
     run()
     return max(0, meter.peak() - before)
+
+
+def has_meter(device: str) -> bool:
+    """Whether `peak_above` counts what libraries take inside of kernels, too."""
+    return device == "cuda" or hasattr(ctypes.CDLL(None), "remat_heap_peak")
 
 
 def _profiled(run: Callable[[], object]) -> int:

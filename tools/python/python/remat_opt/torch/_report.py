@@ -28,6 +28,8 @@ class Report:
     """The total without recomputation, in the order in which the graph was traced."""
     promised_bytes: int | None = None
     """The total that a step is said to take at most; `None` where PyTorch's own partitioner was used."""
+    predicted_bytes: int | None = None
+    """The total that was expected before compiling with Inductor."""
     measured_bytes: int | None = None
     """The total that was measured after compiling; `None` where it is not measured."""
     saved_bytes: int = 0
@@ -38,8 +40,12 @@ class Report:
     """Time that they add, as a share of the time of all ops."""
     is_optimal: bool = False
     """Whether it is proved that no plan within the budget takes less time."""
+    split: str = ""
+    """Behind Inductor: which of the candidates runs."""
     rounds: int = 0
-    """Plans that were made, one after another, until the measured peak kept the budget."""
+    """Splits that were compiled, one after another, until the measured peak kept the budget."""
+    tried: list[str] = field(default_factory=list)
+    """Behind Inductor: the splits that were compiled, what was expected and measured, and why one was rejected."""
     measured_ops: int = 0
     """Distinct calls whose time and workspace were measured."""
     estimated_ops: dict[str, str] = field(default_factory=dict)
@@ -91,6 +97,8 @@ class Report:
             parts.append(f"measured {_mib(self.measured_bytes)}")
         if self.check_bytes is not None and self.check_bytes > (self.promised_bytes or 0):
             parts.append(f"the first step, compared with eager PyTorch, {_mib(self.check_bytes)}")
+        if self.split:
+            parts.append(f"split: {self.split}")
         return "; ".join([*parts, f"gradients: {self.gradients}", *self.notes])
 
 

@@ -45,6 +45,13 @@ def inductor_partitions_with(partitioner: Any) -> Iterator[dict[str, Any]]:
             yield {}
 
 
+def fusion_settings() -> dict[str, Any]:
+    """Configuration that keeps Inductor from fusing ops where values would live so much longer that the peak rises
+    (2.15; earlier versions have none)."""
+    name = "fusion_memory_timeline_peak_memory_pct_threshold"
+    return {name: 0.0} if hasattr(torch._inductor.config, name) else {}
+
+
 def call_known(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Calls a function of PyTorch with those of the keywords that its version has."""
     parameters = inspect.signature(function).parameters

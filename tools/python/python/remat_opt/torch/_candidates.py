@@ -1,0 +1,226 @@
+"""Splits to choose from behind Inductor, with the peak of each: predicted first, measured once it was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch._functorch import config as functorch_config
+
+from .. import _native
+from . import _cache
+from ._emit import original
+from ._graph import TrainingGraph
+from ._plans import Search, plan_within
+from ._predict import Workspace, live_peak, predict
+from ._split import Halves, Joint, Split, saved_names, stock_halves
+
+_SHARES = ("85%", "70%", "60%", "50%", "42%", "35%", "min")
+"""Budgets of our plans, which count more than Inductor keeps."""
+_KNOBS = (1.0, 0.8, 0.6, 0.4, 0.2)
+"""Values of PyTorch's `activation_memory_budget`."""
+_MARGIN = 1.15
+"""How much above the predicted peak live values may be: Inductor never makes some of them."""
+_PLANNING = 3.0
+"""How much longer than for one plan all plans together are searched for."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A joint graph in one compilation, and what its ops take."""
+
+    joint: Joint
+    graph: TrainingGraph
+    """The same as a problem."""
+    inputs: Sequence[object]
+    keywords: Mapping[str, Any]
+    """Of the partitioner."""
+    durations: Mapping[str, int]
+    """Nanoseconds by node, less for ops that are fused."""
+    workspace: Workspace
+
+    def halves(self, split: Split) -> Halves:
+        """Both halves of a split, of a copy of the graph."""
+        joint = self.joint if split.steps else self.joint.copy()
+        return joint.halves(split, self.graph, self.inputs, self.keywords)
+
+    def stock(self, knob: float) -> Halves:
+        """Both halves as PyTorch's partitioner splits a copy of the graph under `activation_memory_budget`."""
+        with functorch_config.patch(activation_memory_budget=knob):
+            return stock_halves(self.joint.copy().gm, self.inputs, self.keywords)
+
+    def predict(self, split: Split) -> int:
+        """The peak of a split above parameters and inputs."""
+        return predict(self.halves(split), len(self.joint.cut.outputs), self.workspace)
+
+
+class Candidates:
+    """The splits of one graph. What is measured serves all budgets, and later processes."""
+
+    def __init__(self, source: Source, search: Search, environment: object) -> None:
+        """Reads splits and peaks from the cache, or looks for splits.
+
+        Args:
+            source: The graph.
+            search: How plans are searched for.
+            environment: What peaks depend on besides the graph, as an object that JSON takes.
+        """
+        self.graph = source.joint.key()
+        """A hash of the graph."""
+        versions = [_native.VERSION, torch.__version__, torch.get_num_threads(), self.graph]
+        self._splits_key = _cache.key_of([*versions, asdict(search)])
+        self._peaks_key = _cache.key_of([*versions, environment])
+        if (stored := _cache.load("splits", self._splits_key)) is None:
+            splits, baseline = _find(source, search)
+            stored = {"splits": [asdict(one) for one in splits], "baseline": baseline}
+            _cache.store("splits", self._splits_key, stored)
+        self.splits = [
+            Split(**{name: tuple(value) if isinstance(value, list) else value for name, value in one.items()})
+            for one in stored["splits"]
+        ]
+        """Fastest first."""
+        self.baseline: int = stored["baseline"]
+        """The peak above parameters and inputs without recomputation, in the order in which the graph was traced."""
+        known = _cache.load("peaks", self._peaks_key) or {}
+        self._rejected: list[str] = known.get("rejected", [])
+        self.splits = [one for one in self.splits if one.key not in self._rejected]
+        self.predicted: dict[str, int] = known.get("predicted", {})
+        """Peaks above parameters and inputs, by key of the split."""
+        self.measured: dict[str, int] = known.get("measured", {})
+        """The same, as compiled code took it."""
+        self._answers: list[tuple[int, str]] = [(limit, key) for limit, key in known.get("answers", [])]
+        """For budgets that were kept, the budget and the key of the split."""
+
+    def allow(self, ordered: bool) -> None:
+        """Leaves out splits with an order of their own, unless they are allowed."""
+        self.splits = [one for one in self.splits if ordered or not one.steps]
+
+    def choose(self, limit: int, predict: Callable[[Split], int]) -> Split:
+        """The fastest split that is expected to stay within a limit; where there is none, that with the lowest expected
+        peak.
+
+        A limit is never answered by a higher peak than a larger one was before.
+
+        Args:
+            limit: Bytes above parameters and inputs.
+            predict: The peak of a split that was neither predicted nor measured yet.
+        """
+        limit = self.limit(limit)
+        likely = [one for one in self.splits if self._is_likely(one, limit)]
+        for split in likely:
+            if self.expected(split, predict) <= limit:
+                return split
+        lowest: Split | None = None
+        for split in sorted(self.splits, key=lambda one: one.live):
+            least = None if lowest is None else self.expected(lowest, predict)
+            if least is None or (self._is_likely(split, least) and self.expected(split, predict) < least):
+                lowest = split
+        assert lowest is not None
+        return lowest
+
+    def _is_likely(self, split: Split, limit: int) -> bool:
+        """Whether a split may stay within a limit, as far as is known without a new prediction."""
+        if split.key in self.measured:
+            return self.measured[split.key] <= limit
+        known = self.predicted.get(split.key)
+        return (split.live / _MARGIN if known is None else known * self._bias()) <= limit
+
+    def best(self, limit: int) -> Split:
+        """The fastest split whose measured peak is within a limit; where there is none, that with the lowest one."""
+        tried = [one for one in self.splits if one.key in self.measured]
+        limit = self.limit(limit)
+        fits = (one for one in tried if self.measured[one.key] <= limit)
+        return next(fits, None) or min(tried, key=lambda one: self.measured[one.key])
+
+    def is_worth_trying(self, limit: int, share: float) -> bool:
+        """Whether a split that was not measured is expected to keep the limit, or to have no more than a share of the
+        least peak that was measured."""
+        least = min((self.measured[one.key] for one in self.splits if one.key in self.measured), default=0)
+        wanted = max(self.limit(limit), int(least * share))
+        return any(self._is_likely(one, wanted) for one in self.splits if one.key not in self.measured)
+
+    def limit(self, limit: int) -> int:
+        """The limit, or what a larger one was answered by, where that is less."""
+        there = {one.key for one in self.splits if one.key in self.measured}
+        return min([limit, *(self.measured[key] for asked, key in self._answers if asked >= limit and key in there)])
+
+    def expected(self, split: Split, predict: Callable[[Split], int]) -> int:
+        """The peak of a split: as measured, or as predicted and corrected by what was measured of others."""
+        if split.key in self.measured:
+            return self.measured[split.key]
+        if split.key not in self.predicted:
+            self.predicted[split.key] = predict(split)
+            self._store()
+        return int(self.predicted[split.key] * self._bias())
+
+    def note(self, split: Split, peak: int) -> None:
+        """Keeps what the compiled code of a split took."""
+        self.measured[split.key] = max(peak, self.measured.get(split.key, 0))
+        self._store()
+
+    def answer(self, limit: int, split: Split) -> None:
+        """Keeps which split a limit was answered by, if it stays within the limit."""
+        if self.keeps(split, limit) and (limit, split.key) not in self._answers:
+            self._answers.append((limit, split.key))
+            self._store()
+
+    def keeps(self, split: Split, limit: int) -> bool:
+        """Whether the measured peak of a split is within a limit."""
+        return split.key in self.measured and self.measured[split.key] <= limit
+
+    def reject(self, split: Split) -> None:
+        """Never chooses a split again."""
+        self.splits.remove(split)
+        self.measured.pop(split.key, None)
+        self._rejected.append(split.key)
+        self._store()
+
+    def _bias(self) -> float:
+        """How much more was measured than predicted, on average."""
+        pairs = [(self.measured[key], one) for key, one in self.predicted.items() if key in self.measured and one]
+        return sum(peak / one for peak, one in pairs) / len(pairs) if pairs else 1.0
+
+    def _store(self) -> None:
+        known: dict[str, Any] = {"predicted": self.predicted, "measured": self.measured}
+        known |= {"answers": self._answers, "rejected": self._rejected}
+        _cache.store("peaks", self._peaks_key, known)
+
+
+def _find(source: Source, search: Search) -> tuple[list[Split], int]:
+    """Different splits, fastest first, and the peak without recomputation."""
+    found: dict[str, Split] = {}
+    for knob in _KNOBS:
+        halves = source.stock(knob)
+        _add(found, source, Split(f"PyTorch's min-cut at {knob}", saved_names(source.joint, halves)), halves)
+    shorter = replace(search, time_limit=search.time_limit * _PLANNING / len(_SHARES))
+    is_kept = True
+    for share in _SHARES:
+        if not is_kept and share != "min":
+            continue
+        plan, is_kept = plan_within(source.graph, share, shorter)
+        steps = tuple(one["node"] for one in plan["steps"] if one["op"] in ("compute", "recompute"))
+        ordered = Split(f"plan of {share}, in its order", (), steps)
+        halves = source.halves(ordered)
+        _add(found, source, ordered, halves)
+        saved = _origins(source.joint, saved_names(source.joint, halves))
+        _add(found, source, Split(f"plan of {share}", saved), None)
+    return sorted(found.values(), key=lambda one: one.duration), int(plan["baseline_peak_bytes"])
+
+
+def _origins(joint: Joint, names: Sequence[str]) -> tuple[str, ...]:
+    """The nodes of the joint graph among those that a planned graph saves: further runs have names of their own."""
+    known = {node.name for node in joint.gm.graph.nodes}
+    return tuple(sorted({one if one in known else original(one) for one in names}))
+
+
+def _add(found: dict[str, Split], source: Source, split: Split, halves: Halves | None) -> None:
+    if split.key in found:
+        return
+    halves = halves or source.halves(split)
+    duration = sum(source.durations.get(original(node.name), 0) for half in halves for node in half.graph.nodes)
+    live = live_peak(halves, len(source.joint.cut.outputs), source.workspace)
+    saved = saved_names(source.joint, halves) if not split.steps else ()
+    split = replace(split, saved=saved, duration=duration, live=live)
+    found.setdefault(split.key, split)

@@ -1,0 +1,276 @@
+"""The peak of a split behind Inductor, predicted without generating code.
+
+Inductor lowers both halves, fuses and orders them as it would to compile them, and stops there: what it fuses has no
+buffer, what it copies into another layout has one. Live buffers, what the forward saves and the measured workspace of
+kernels give the peak.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+from torch.utils._ordered_set import OrderedSet
+
+from ._effects import results
+from ._emit import original
+from ._split import Halves
+from ._storages import Storages, storage_bytes
+
+_log = logging.getLogger("remat_opt")
+
+_PAGE = 64
+"""What PyTorch's allocator on a CPU rounds sizes up to."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Bytes that nodes take besides arguments and results, by their names in the joint graph."""
+
+    plain: Mapping[str, int]
+    channels_last: Mapping[str, int]
+    """Of convolutions whose arguments have their channels last."""
+
+    def of(self, name: str, is_channels_last: bool) -> int:
+        """Bytes of a node."""
+        name = original(name)
+        if is_channels_last and name in self.channels_last:
+            return self.channels_last[name]
+        return self.plain.get(name, 0)
+
+
+def predict(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
+    """Most bytes that the two halves take above parameters and inputs.
+
+    Args:
+        halves: Forward and backward, which Inductor changes.
+        forward_outputs: How many results of the forward are not saved tensors.
+        workspace: Of all nodes.
+    """
+    forward, backward = halves
+    try:
+        first = _schedule(forward, False, forward_outputs)
+        saved = first.outputs[forward_outputs:]
+        second = _schedule(backward, True, 0)
+        inputs = [node.name for node in backward.graph.find_nodes(op="placeholder")]
+        given = first.results(forward_outputs)
+        held = _own_sizes(first, saved, inputs)
+        return max(first.peak({}, 0, workspace), second.peak(held, given, workspace))
+    except Exception as error:  # Whatever Inductor throws, it throws again where the split is compiled.
+        _log.warning("a peak is predicted without Inductor's schedule: %s: %s", type(error).__name__, error)
+        return live_peak(halves, forward_outputs, workspace)
+
+
+@dataclass
+class _Step:
+    """One kernel, or call of a library."""
+
+    allocates: dict[str, int]
+    """Buffers, by size."""
+    reads: set[str]
+    """Inputs of the graph and buffers."""
+    origins: list[str]
+    """Nodes that a call of a library stands for."""
+
+
+@dataclass
+class _Schedule:
+    """What Inductor would run."""
+
+    steps: list[_Step] = field(default_factory=list)
+    outputs: list[str | None] = field(default_factory=list)
+    """Buffers or inputs that the results lie in."""
+    is_channels_last: bool = False
+    """Whether convolutions are given their channels last."""
+
+    def results(self, number: int) -> int:
+        """Bytes of the first results."""
+        sizes = self._sizes()
+        return sum(sizes.get(name, 0) for name in {one for one in self.outputs[:number] if one is not None})
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: size for step in self.steps for name, size in step.allocates.items()}
+
+    def peak(self, held: Mapping[str, int], given: int, workspace: Workspace) -> int:
+        """Most bytes at a step.
+
+        Args:
+            held: Inputs that die after their last use, by size.
+            given: Bytes that stay.
+            workspace: Of all nodes.
+        """
+        sizes = {**held, **self._sizes()}
+        kept = set(self.outputs)
+        last: dict[str, int] = {}
+        for index, step in enumerate(self.steps):
+            last |= dict.fromkeys((*step.allocates, *(one for one in step.reads if one in sizes)), index)
+        ends: dict[int, list[str]] = {}
+        for name, index in last.items():
+            if name not in kept:
+                ends.setdefault(index, []).append(name)
+        live = given + sum(held.values())
+        highest = live
+        for index, step in enumerate(self.steps):
+            live += sum(step.allocates.values())
+            highest = max(highest, live + max(
+                (workspace.of(one, self.is_channels_last) for one in step.origins), default=0
+            ))
+            live -= sum(sizes[one] for one in ends.get(index, ()))
+        return highest
+
+
+class _Stop(Exception):
+    """Ends a compilation when its schedule is known."""
+
+
+class _Watcher:
+    """Takes the schedule of a compilation, and ends it."""
+
+    def __init__(self) -> None:
+        self.schedule: _Schedule | None = None
+
+    def __call__(self, nodes: list[Any]) -> list[Any]:
+        from torch._inductor.memory import reorder_for_peak_memory
+        from torch._inductor.virtualized import V
+
+        scheduler, graph = V.graph.scheduler, V.graph
+        outputs = OrderedSet(graph.get_output_names())
+        if torch._inductor.config.reorder_for_peak_memory:
+            inputs = OrderedSet(graph.graph_inputs)
+            nodes = reorder_for_peak_memory(
+                nodes, scheduler.name_to_buf, scheduler.name_to_fused_node, inputs, outputs
+            )
+        steps = [_step(node, outputs) for node in nodes]
+        self.schedule = _Schedule(steps, _output_names(graph), bool(graph.layout_opt))
+        raise _Stop
+
+
+def _output_names(graph: Any) -> list[str | None]:
+    """The buffer or input of each result, `None` for numbers."""
+    from torch._inductor import ir
+
+    names = ("NoneAsConstantBuffer", "ShapeAsConstantBuffer")
+    constants = tuple(getattr(ir, name) for name in names if hasattr(ir, name))
+    return [None if isinstance(one, constants) else one.get_name() for one in graph.graph_outputs]
+
+
+def _step(node: Any, outputs: set[str]) -> _Step:
+    allocates = {}
+    mine = set(node.get_nodes())
+    for buffer in node.get_outputs():
+        name, size = buffer.get_name(), buffer.mpi_buffer.size_alloc
+        inside = len(mine) > 1 and name not in outputs and all(user.node in mine for user in buffer.users)
+        if size and not inside:
+            allocates |= _parts(buffer, size)
+    reads = {dep.name for dep in node.read_writes.reads}
+    origins = _called(node) if node.is_extern() else []
+    return _Step(allocates, reads, origins)
+
+
+def _called(node: Any) -> list[str]:
+    """The nodes that a call of a library stands for."""
+    if node.node is None:
+        return []
+    if (origin := node.node.get_origin_node()) is not None:
+        return [origin.name]
+    return [one.name for one in node.node.get_origins()]
+
+
+def _parts(buffer: Any, size: int) -> dict[str, int]:
+    """A buffer, or those that are picked from the results of a call with several."""
+    if buffer.mpi_buffer.size_free or not buffer.users:
+        return {buffer.get_name(): -(-size // _PAGE) * _PAGE}
+    parts = {}
+    for user in buffer.users:
+        for one in user.node.get_outputs() if hasattr(user.node, "get_outputs") else ():
+            if one.mpi_buffer.size_free:
+                parts[one.get_name()] = -(-one.mpi_buffer.size_free // _PAGE) * _PAGE
+    return parts
+
+
+def _own_sizes(forward: _Schedule, saved: Sequence[str | None], inputs: Sequence[str]) -> dict[str, int]:
+    """Bytes of the inputs of the backward that are results of the forward, each memory once."""
+    sizes, seen = forward._sizes(), set()
+    found = {}
+    for name, given in zip(inputs, saved):
+        if given in sizes and given not in seen:
+            seen.add(given)
+            found[name] = sizes[given]
+    return found
+
+
+def _schedule(gm: fx.GraphModule, is_backward: bool, visible: int) -> _Schedule:
+    """The schedule of one half."""
+    from torch._inductor.compile_fx import compile_fx_inner
+
+    inputs = [node.meta["val"] for node in gm.graph.find_nodes(op="placeholder")]
+    output = next(iter(gm.graph.find_nodes(op="output")))
+    results_ = pytree.arg_tree_leaves(*output.args)
+    shown = range(len(results_) if is_backward else visible)
+    output.meta["user_visible_output_idxs"] = [one for one in shown if isinstance(results_[one], fx.Node)]
+    watcher = _Watcher()
+    with _watched(watcher):
+        try:
+            compile_fx_inner(gm, inputs, is_backward=is_backward, static_input_idxs=(), graph_id=0)
+        except Exception:
+            if watcher.schedule is None:
+                raise
+    if watcher.schedule is None:
+        raise RuntimeError("this version of Inductor does not show its schedule")
+    return watcher.schedule
+
+
+@contextlib.contextmanager
+def _watched(watcher: _Watcher) -> Iterator[None]:
+    with torch._inductor.config.patch(
+        {"_post_fusion_custom_pass": watcher, "fx_graph_cache": False, "fx_graph_remote_cache": False}
+    ):
+        yield
+
+
+def live_peak(halves: Halves, forward_outputs: int, workspace: Workspace) -> int:
+    """Most bytes of the live values of both halves, where ops run as they stand there and nothing is fused.
+
+    Args:
+        halves: Forward and backward.
+        forward_outputs: How many results of the forward are not saved tensors.
+        workspace: Of all nodes.
+    """
+    forward, backward = halves
+    given = pytree.arg_tree_leaves(*next(iter(forward.graph.find_nodes(op="output"))).args)
+    saved = {one.name for one in given[forward_outputs:] if isinstance(one, fx.Node) and one.op != "placeholder"}
+    return max(_live_values(forward, set(), workspace), _live_values(backward, saved, workspace))
+
+
+def _live_values(gm: fx.GraphModule, owned: set[str], workspace: Workspace) -> int:
+    storages = Storages(gm.graph)
+    sizes: dict[int, int] = {}
+    last: dict[int, int] = {}
+    external: set[int] = set()
+    nodes = list(gm.graph.nodes)
+    for index, node in enumerate(nodes):
+        for one in (node, *node.all_input_nodes):
+            for _, value in results(one):
+                key = storages.key(value)
+                sizes.setdefault(key, storage_bytes(value))
+                last[key] = index
+                if one.op in ("placeholder", "get_attr") and one.name not in owned:
+                    external.add(key)
+    ends: dict[int, list[int]] = {}
+    for key, index in last.items():
+        ends.setdefault(index, []).append(key)
+    live, highest, there = 0, 0, set(external)
+    for index, node in enumerate(nodes):
+        for _, value in results(node):
+            if (key := storages.key(value)) not in there:
+                there.add(key)
+                live += sizes[key]
+        highest = max(highest, live + workspace.of(node.name, True))
+        live -= sum(sizes[key] for key in ends.get(index, ()) if key in there and key not in external)
+    return highest
