@@ -276,7 +276,10 @@ impl<'a> Worker<'a> {
             return;
         };
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = [&self.best, &self.kept].into_iter().flatten().min_by_key(|own| own.duration);
+        let own = [&self.best, &self.kept]
+            .into_iter()
+            .flatten()
+            .min_by_key(|own| own.duration);
         let is_own_better = own.is_some_and(|own| shared.as_ref().is_none_or(|other| own.duration < other.duration));
         if is_own_better {
             *shared = own.cloned();
@@ -363,7 +366,11 @@ impl<'a> Worker<'a> {
     /// improvements, unless there is little left to gain. Without a sequence there is everything to gain.
     fn hope(&self) -> u64 {
         let hundreds = (self.dag.len() as u64 / 100).max(1);
-        let best = [&self.best, &self.kept].into_iter().flatten().map(|best| best.duration).min();
+        let best = [&self.best, &self.kept]
+            .into_iter()
+            .flatten()
+            .map(|best| best.duration)
+            .min();
         let Some(best) = best else {
             return hundreds * WITHOUT_PLAN;
         };
