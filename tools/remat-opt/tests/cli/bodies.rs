@@ -17,19 +17,32 @@ fn a_sweep_plans_subgraphs_for_each_budget_and_continues_with_them() {
         let lines: Vec<_> = stdout.lines().filter(|line| !line.starts_with("time")).collect();
         (lines.join("\n"), folder.read("front.json"))
     };
-    let first = run();
+    let (first, front) = run();
     assert_contains_all(
-        &first.0,
+        &first,
         &[
             "min: with plans of subgraphs",
             "`if/then_branch`",
             "`if/then_branch/t.loop/body`",
         ],
     );
-    assert_eq!(run(), first);
-    let front: Value = serde_json::from_str(&first.1).expect("it is JSON");
-    let points = front["points"].as_array().expect("it has points");
-    for point in points {
+    let points = |front: &str| -> Vec<Value> {
+        let front: Value = serde_json::from_str(front).expect("it is JSON");
+        front["points"].as_array().expect("it has points").clone()
+    };
+    let steps = |front: &str| -> Vec<[Value; 2]> {
+        let plans = points(front).into_iter().map(|point| point["in_bodies"].clone());
+        let of_both = |plan: Value| {
+            let inner = &plan["bodies"][0]["plan"]["bodies"][0]["plan"];
+            assert!(inner["steps"].is_array(), "{plan}");
+            [plan["steps"].clone(), inner["steps"].clone()]
+        };
+        plans.map(of_both).collect()
+    };
+    let (again, continued) = run();
+    assert_eq!(again, first);
+    assert_eq!(steps(&continued), steps(&front));
+    for point in points(&front) {
         let plan = &point["in_bodies"];
         assert!(!plan["bodies"].as_array().expect("plans of subgraphs").is_empty());
         std::fs::write(folder.path("plan.json"), plan.to_string()).expect("it is written");
