@@ -59,12 +59,12 @@ mod watch;
 
 pub use auto::Auto;
 pub use baseline::{BaselineOf, BaselinePeak};
-pub use batch::{BatchFinding, BatchRequest, BatchTrial, InTiles, MaxBatch, NoBatch, max_batch};
+pub use batch::{BatchFinding, BatchRequest, BatchTrial, MaxBatch, NoBatch, OtherForm, max_batch};
 pub use bodies::BodyCost;
 pub use check::{PlanError, Setting, check_plan};
 pub use compare::{
     Beaten, COMPARISON_FORMAT, CompareError, CompareRequest, ComparedRun, ComparedSolver, Comparison, ComparisonFile,
-    RunRecord, compare,
+    RunRecord, compare, compare_in_bodies,
 };
 pub use error::{Error, ErrorKind};
 pub use finding::{Finding, FindingKind, NoPlans};
@@ -83,8 +83,8 @@ pub use solution::{
     BugReport, LowestPeak, Overhead, PlacedPlan, Refusal, Solution, SolveError, SolveRequest, solve, solve_for,
 };
 pub use sweep::{
-    Effort, FRONT_FORMAT, Front, FrontFile, FrontFileError, FrontPoint, PointRecord, SweepError, SweepRequest,
-    TiledPoint, TiledSweep, sweep, sweep_in_tiles,
+    BodyPlanner, BodySweep, Effort, FRONT_FORMAT, FormPoint, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
+    SweepError, SweepRequest, TiledSweep, sweep, sweep_in_bodies, sweep_in_tiles,
 };
 pub use tiles::{FissionError, FissionRequest, TiledModel, TilingOutlook, tile, tile_to_measure, tiling_outlook};
 pub use turns::solve_in_block;

@@ -74,6 +74,8 @@ codes! {
     V020 "claimed energy differs",
     /// An op runs after another one that it must never run after, since that overwrites what it reads.
     V021 "runs after what it must precede",
+    /// The peak of running every op once that the plan file claims is not the one that the checker finds.
+    V022 "claimed baseline peak differs",
     /// The objective that a certificate claims is not the replayed one.
     C001 "claimed objective differs",
     /// A bound lies above a plan that it speaks about, or above the plan that it comes with.

@@ -3,6 +3,7 @@
 use remat_plan::{BlockPlacement, Bound, Plan, PlanFile, PlanFileError, Problem};
 use thiserror::Error;
 
+use crate::baseline::Baselines;
 use crate::block::judge_block;
 use crate::certificate::judge_file;
 use crate::rejection::Findings;
@@ -22,11 +23,12 @@ pub enum CheckError {
 }
 
 /// Replays a plan file. On top of [`crate::replay`], the plan must keep the budget that the file states, and the peak, the
-/// durations and the energy that it claims must be the replayed ones, its certificate must keep the rules of certificates, and its block those
-/// of placements.
+/// durations and the energy that it claims must be the replayed ones, the peak of its baseline that of running every op once, its certificate
+/// must keep the rules of certificates, and its block those of placements.
 ///
 /// Claims are only compared where the figures of the replay are those of the plan: not after a violation that made the replay
-/// assume something. The peak of the baseline is not compared, because it depends on how views are run.
+/// assume something. Where the peak of the baseline depends on how views are run, both figures are right; one that does not fit 64 bits is not
+/// compared.
 ///
 /// # Errors
 /// [`CheckError::Rejected`] with all violations (of steps that name nothing known only the first, alone, as [`Code::V017`]);
@@ -126,5 +128,16 @@ fn compare(problem: &Problem, file: &PlanFile, replay: &Replay, findings: &mut F
     if let Some(baseline) = baseline {
         let what = "the duration of running every op once";
         claim(Code::V015, what, file.baseline_duration, baseline);
+    }
+    let claimed = file.baseline_peak_bytes;
+    if let Some(found) = Baselines::of(problem).filter(|found| !found.include(claimed)) {
+        findings.add(Code::V022, None, || {
+            let Baselines { on_demand, in_place } = found;
+            let other = match on_demand == in_place {
+                true => String::new(),
+                false => format!(", or {in_place} with every view at its place"),
+            };
+            format!("the peak in bytes of running every op once is claimed as {claimed}, it is {on_demand}{other}")
+        });
     }
 }

@@ -40,6 +40,7 @@
 //! [`check_fission`] judges a graph whose ops run in tiles against the graph before, by rules of its own for every operator. `F` codes are
 //! theirs.
 
+mod baseline;
 mod block;
 mod certificate;
 mod clock;

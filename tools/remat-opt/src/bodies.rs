@@ -1,5 +1,6 @@
 //! Plans of subgraphs, in words and as records.
 
+use remat::Model;
 use remat::plan::{BodyPlan, StepKind};
 use remat_files::shown;
 use schemars::JsonSchema;
@@ -46,6 +47,14 @@ fn list(plans: &[BodyPlan], around: &str, records: &mut Vec<BodyRecord>) {
         });
         list(&plan.plan.bodies, &before_those, records);
     }
+}
+
+/// The names of nodes of a model that run subgraphs.
+pub(crate) fn nodes(model: &Model) -> Vec<&str> {
+    let ops = model.graph().into_iter().flat_map(|graph| &graph.ops);
+    ops.filter(|op| !op.bodies.is_empty())
+        .map(|op| op.name.as_str())
+        .collect()
 }
 
 /// A line for each subgraph with a plan.

@@ -204,6 +204,7 @@ pub fn in_free_order(problem: Problem) -> Problem {
 pub fn baseline_peak(problem: &Problem) -> u64 {
     let unlimited = Problem {
         budget: None,
+        deadline: None,
         ..problem.clone()
     };
     let replayed = remat_verify::replay(&unlimited, &baseline(problem));

@@ -2,7 +2,7 @@
 
 use remat_plan::{Plan, PlanFile, Problem, Step};
 
-use crate::net::{op, storage};
+use crate::net::{baseline_peak, op, storage};
 
 /// The valid plan for [`example`](crate::net::example) with a recompute: peak 300, duration 52.
 pub const RECOMPUTING: &str = "compute conv, compute flat, compute gemm, free a, compute relu, free b, recompute conv, \
@@ -33,7 +33,10 @@ pub fn plan(problem: &Problem, text: &str) -> Plan {
     }
 }
 
-/// A plan file with these claims and without certificate.
+/// A plan file with these claims and without certificate; what it says of running every op once is right.
+///
+/// # Panics
+/// If the problem is not valid.
 #[must_use]
 pub fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u64) -> PlanFile {
     PlanFile {
@@ -48,7 +51,7 @@ pub fn file(problem: &Problem, plan: &Plan, peak_bytes: u64, duration: u64) -> P
         energy_pj: None,
         objective: problem.objective,
         deadline: problem.deadline,
-        baseline_peak_bytes: 0,
+        baseline_peak_bytes: baseline_peak(problem),
         baseline_duration: problem.total_duration(),
         setup: None,
         certificate: None,

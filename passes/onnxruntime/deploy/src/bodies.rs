@@ -11,11 +11,11 @@ pub(crate) mod apply;
 use std::collections::HashMap;
 
 use remat::verify::StepTrace;
-use remat::{LoadOptions, Model, Solution, SolveRequest};
+use remat::{BodyPlanner, Error, LoadOptions, Model, Solution, SolveRequest};
 use remat_ir::OpId;
 use remat_onnx::OnnxModel;
 use remat_onnxruntime_lower::OrderHint;
-use remat_plan::{BodyPlan, BudgetSpec, Step};
+use remat_plan::{BodyPlan, BudgetSpec, PlanFile, Step};
 use remat_solve::{Activity, SolveControl};
 
 use self::apply::{BodyWriter, Claims, most, onnx_of};
@@ -59,6 +59,45 @@ pub fn with_planned_bodies(
     let writer = BodyWriter { load, order };
     let task = BodyTask { writer, solve };
     Ok(task.plan(&model, control)?.unwrap_or(model))
+}
+
+/// Plans subgraphs as [`with_planned_bodies`] does, for files that are made for any order.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedBodies<'t> {
+    /// What the model was read with.
+    pub load: &'t LoadOptions,
+}
+
+impl PlannedBodies<'_> {
+    fn writer(&self) -> BodyWriter<'_> {
+        BodyWriter {
+            load: self.load,
+            order: OrderHint::Any,
+        }
+    }
+}
+
+impl BodyPlanner for PlannedBodies<'_> {
+    fn plan(&self, model: &Model, solve: &SolveRequest, control: &SolveControl<'_>) -> Result<Option<Model>, Error> {
+        let writer = self.writer();
+        of_pipeline(BodyTask { writer, solve }.plan(model, control))
+    }
+
+    fn apply(&self, model: &Model, plan: &PlanFile) -> Result<Option<Model>, Error> {
+        of_pipeline(self.writer().bodies_of(model, plan))
+    }
+}
+
+/// What the pipeline says; where anything else is wrong, subgraphs stay as they are, and that is told.
+fn of_pipeline(found: Result<Option<Model>, DeployError>) -> Result<Option<Model>, Error> {
+    match found {
+        Err(DeployError::Pipeline(error)) => Err(error),
+        Err(error) => {
+            tracing::warn!("subgraphs stay as they are: {error}");
+            Ok(None)
+        }
+        Ok(found) => Ok(found),
+    }
 }
 
 /// The plans of subgraphs in one deployment.

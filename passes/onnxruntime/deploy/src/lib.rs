@@ -85,7 +85,7 @@ pub use arena_plan::{
     ArenaCase, ArenaCaseReport, ArenaPlanRequest, ArenaPlanned, arena_library_path, arena_plan_path, plan_arena,
 };
 pub use baseline::{with_baseline, with_simulated_baseline};
-pub use bodies::with_planned_bodies;
+pub use bodies::{PlannedBodies, with_planned_bodies};
 pub use clock::LeftOut;
 pub use deploy::deploy;
 pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use remat_files::shown;
-use remat_plan::{BudgetSpec, Plan, Tiling};
+use remat_plan::{BodyPlan, BudgetSpec, Plan, Tiling};
 use remat_solve::{Activity, Doing, SolveControl};
 use thiserror::Error;
 
@@ -57,12 +57,12 @@ pub struct BatchRequest {
     pub largest: u64,
 }
 
-/// Makes another form of a model, of this size, that a request can be met with more easily within the limits: in tiles. `None` where nothing is
-/// gained.
-pub type InTiles<'a> = &'a dyn Fn(u64, &Model, &SolveRequest, &SolveControl<'_>) -> Result<Option<Model>, Error>;
+/// Makes another form of a model, of this size, that a request can be met with more easily within the limits: with plans of subgraphs, in tiles. `None`
+/// where nothing is gained.
+pub type OtherForm<'a> = &'a dyn Fn(u64, &Model, &SolveRequest, &SolveControl<'_>) -> Result<Option<Model>, Error>;
 
 /// One size that was tried.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct BatchTrial {
     /// The size.
     pub size: u64,
@@ -74,6 +74,8 @@ pub struct BatchTrial {
     pub finding: BatchFinding,
     /// The stretches that run tile by tile in the plan that was found.
     pub tiling: Option<Tiling>,
+    /// The plans of subgraphs in it, where it has any.
+    pub bodies: Vec<BodyPlan>,
     /// Time of all attempts.
     pub elapsed: Duration,
 }
@@ -119,7 +121,7 @@ impl MaxBatch {
 }
 
 /// Seeks the largest size for which a plan exists. `open` makes the model of a size, 1 or more; what fits at a size is taken to fit at
-/// all smaller ones. Where a size does not fit, what `in_tiles` makes of it is tried.
+/// all smaller ones. Where a size does not fit, what `other_form` makes of it is tried.
 ///
 /// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is sought
 /// any more: the answer is the largest size that was found before, or that fits without one.
@@ -129,7 +131,7 @@ impl MaxBatch {
 /// That a size does not fit is no error.
 pub fn max_batch(
     open: &dyn Fn(u64) -> Result<Model, Error>,
-    in_tiles: Option<InTiles<'_>>,
+    other_form: Option<OtherForm<'_>>,
     request: &BatchRequest,
     control: &SolveControl<'_>,
 ) -> Result<MaxBatch, Error> {
@@ -140,7 +142,7 @@ pub fn max_batch(
     })?;
     let mut search = Search {
         open,
-        in_tiles,
+        other_form,
         request,
         control,
         budget,
@@ -160,9 +162,25 @@ pub fn max_batch(
     })
 }
 
+/// The form that a model has.
+#[derive(Default)]
+struct Stated {
+    tiling: Option<Tiling>,
+    bodies: Vec<BodyPlan>,
+}
+
+impl Stated {
+    fn of(model: &Model) -> Self {
+        Self {
+            tiling: model.tiling().cloned(),
+            bodies: model.bodies().to_vec(),
+        }
+    }
+}
+
 struct Search<'a> {
     open: &'a dyn Fn(u64) -> Result<Model, Error>,
-    in_tiles: Option<InTiles<'a>>,
+    other_form: Option<OtherForm<'a>>,
     request: &'a BatchRequest,
     control: &'a SolveControl<'a>,
     budget: u64,
@@ -177,14 +195,14 @@ impl Search<'_> {
             return Ok(false);
         }
         let started = Instant::now();
-        let (model, finding, tiling) = match (self.open)(size) {
+        let (model, finding, form) = match (self.open)(size) {
             Ok(model) => {
-                let (finding, tiling) = self.finding(size, &model)?;
-                (Some(model), finding, tiling)
+                let (finding, form) = self.finding(size, &model)?;
+                (Some(model), finding, form)
             }
             Err(error) => {
                 let reason = error.to_string();
-                (None, BatchFinding::Unreadable { reason }, None)
+                (None, BatchFinding::Unreadable { reason }, Stated::default())
             }
         };
         tracing::info!(size, ?finding, "tried a size");
@@ -194,17 +212,18 @@ impl Search<'_> {
             baseline: model.as_ref().map(Model::baseline_peak),
             baseline_duration: model.as_ref().map_or(0, |model| model.baseline().duration),
             finding,
-            tiling,
+            tiling: form.tiling,
+            bodies: form.bodies,
             elapsed: started.elapsed(),
         });
         Ok(fits)
     }
 
-    /// What is known of a size, and the stretches of the plan that run tile by tile.
-    fn finding(&mut self, size: u64, model: &Model) -> Result<(BatchFinding, Option<Tiling>), Error> {
+    /// What is known of a size, and the form of the model in the plan.
+    fn finding(&mut self, size: u64, model: &Model) -> Result<(BatchFinding, Stated), Error> {
         if model.baseline_peak().bytes <= self.budget {
             self.plan = None;
-            return Ok((BatchFinding::Baseline, None));
+            return Ok((BatchFinding::Baseline, Stated::default()));
         }
         let task = Task {
             model,
@@ -220,11 +239,11 @@ impl Search<'_> {
             Attempt::Without(BatchFinding::NotFound { .. }) => task.attempt(&self.limits(1), None)?,
             Attempt::Found(_) | Attempt::Without(_) => first,
         };
-        let (last, tiling) = match last {
-            Attempt::Found(_) => (last, None),
-            Attempt::Without(_) => match self.attempt_in_tiles(size, &task)? {
-                Some((found, tiling)) => (found, Some(tiling)),
-                None => (last, None),
+        let (last, form) = match last {
+            Attempt::Found(_) => (last, Stated::default()),
+            Attempt::Without(_) => match self.attempt_in_other_form(size, &task)? {
+                Some((found, form)) => (found, form),
+                None => (last, Stated::default()),
             },
         };
         Ok(match last {
@@ -234,15 +253,15 @@ impl Search<'_> {
                     duration: solution.replay.duration,
                 };
                 self.plan = Some(solution);
-                (finding, tiling)
+                (finding, form)
             }
-            Attempt::Without(finding) => (finding, None),
+            Attempt::Without(finding) => (finding, Stated::default()),
         })
     }
 
-    /// A plan for the model in tiles that takes no longer than allowed, where one is found.
-    fn attempt_in_tiles(&self, size: u64, task: &Task<'_>) -> Result<Option<(Attempt, Tiling)>, Error> {
-        let Some(in_tiles) = self.in_tiles else {
+    /// A plan for the model in another form that takes no longer than allowed, where one is found.
+    fn attempt_in_other_form(&self, size: u64, task: &Task<'_>) -> Result<Option<(Attempt, Stated)>, Error> {
+        let Some(other_form) = self.other_form else {
             return Ok(None);
         };
         let request = SolveRequest {
@@ -250,12 +269,12 @@ impl Search<'_> {
             max_overhead: Some(self.request.max_overhead),
             solver: task.solver.to_owned(),
         };
-        let Some(model) = in_tiles(size, task.model, &request, &self.limits(1))? else {
+        let Some(model) = other_form(size, task.model, &request, &self.limits(1))? else {
             return Ok(None);
         };
         let found = Task { model: &model, ..*task }.attempt(&self.limits(1), None)?;
         let found = Some(found).filter(|found| matches!(found, Attempt::Found(_)));
-        Ok(found.zip(model.tiling().cloned()))
+        Ok(found.map(|found| (found, Stated::of(&model))))
     }
 
     /// A share of the limits, as a divisor.

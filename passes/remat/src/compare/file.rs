@@ -62,6 +62,9 @@ pub struct RunRecord {
     pub solver: String,
     /// What was found.
     pub finding: FindingKind,
+    /// How many subgraphs of the model have plans of their own under this budget, which no solver compared here made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub planned_subgraphs: usize,
     /// Why there is no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -114,6 +117,7 @@ impl ComparisonFile {
                 budget: budget.to_string(),
                 budget_bytes: *bytes,
                 solver: solver.name.to_owned(),
+                planned_subgraphs: comparison.bodies[index].len(),
                 ..RunRecord::of(&solver.runs[index])
             })
         });
@@ -143,6 +147,11 @@ impl ComparisonFile {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 impl RunRecord {
     fn of(run: &ComparedRun) -> Self {
         let solution = run.solution();
@@ -151,6 +160,7 @@ impl RunRecord {
             budget: String::new(),
             budget_bytes: 0,
             solver: String::new(),
+            planned_subgraphs: 0,
             finding: run.finding.kind(),
             reason: run.finding.reason().map(str::to_owned),
             elapsed_ms: millis(run.elapsed),

@@ -8,15 +8,17 @@ mod file;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat_plan::{BudgetSpec, Certificate, Problem, StopReason};
+use remat_plan::{BodyPlan, BudgetSpec, Certificate, Problem, StopReason};
 use remat_solve::{Activity, Doing, Domain, SolveControl, Solver, least_peak};
 use thiserror::Error;
 
 pub use file::{COMPARISON_FORMAT, ComparisonFile, RunRecord};
 
 use crate::claims::Claims;
-use crate::registry::usable_solver;
-use crate::{Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solvers};
+use crate::registry::{default_solver, usable_solver};
+use crate::{
+    BodyPlanner, Error, ErrorKind, Finding, Model, NoPlans, Solution, SolveError, SolveRequest, solve, solvers,
+};
 
 /// Why a comparison has no result.
 #[derive(Clone, Copy, Debug, Error)]
@@ -99,6 +101,8 @@ pub struct ComparedSolver {
 pub struct Comparison {
     /// The budgets with their bytes, loose ones first, each once.
     pub budgets: Vec<(BudgetSpec, u64)>,
+    /// For each budget, the plans of subgraphs of the model that all solvers plan under it; none where subgraphs stay as they came.
+    pub bodies: Vec<Vec<BodyPlan>>,
     /// The peak that no plan undercuts, in bytes.
     pub floor: u64,
     /// The solvers, in the order in which they were asked for.
@@ -212,9 +216,31 @@ impl Comparison {
 /// [`enum@Error`] of kind `Input` for a budget that has no bytes, and where none of the solvers is there; of kind
 /// `Internal` if the checker rejects a plan, or the plan of one solver refutes what another one claims. That a solver finds no plan is no error, but a [`Finding`].
 pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'_>) -> Result<Comparison, Error> {
-    let (chosen, skipped) = choose(model.problem(), &request.solvers)?;
-    let budgets = bytes_of(model, &request.budgets)?;
-    let problem = model.problem();
+    compared(model, None, request, control)
+}
+
+/// The same, where subgraphs are planned too: once for each budget, by the default solver within the limits of one run. All solvers plan the model
+/// with these.
+///
+/// # Errors
+/// Those of [`compare`] and of the planner.
+pub fn compare_in_bodies(
+    model: &Model,
+    planner: &dyn BodyPlanner,
+    request: &CompareRequest,
+    control: &SolveControl<'_>,
+) -> Result<Comparison, Error> {
+    compared(model, Some(planner), request, control)
+}
+
+fn compared(
+    whole: &Model,
+    planner: Option<&dyn BodyPlanner>,
+    request: &CompareRequest,
+    control: &SolveControl<'_>,
+) -> Result<Comparison, Error> {
+    let (chosen, skipped) = choose(whole.problem(), &request.solvers)?;
+    let budgets = bytes_of(whole, &request.budgets)?;
     let mut solvers: Vec<_> = chosen
         .iter()
         .map(|solver| ComparedSolver {
@@ -222,10 +248,25 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
             runs: Vec::new(),
         })
         .collect();
-    let mut claims = Claims::new(problem);
+    let least = |model: &Model| least_peak(model.problem(), &SolveControl::new()).bytes;
+    let mut floor = least(whole);
+    let mut bodies = Vec::with_capacity(budgets.len());
+    // Plans of one problem say nothing about another.
+    let mut claims_of_whole = Claims::new(whole.problem());
     for &(budget, bytes) in &budgets {
+        let planned = match planner {
+            Some(planner) => in_bodies(whole, planner, (budget, bytes), request.time_per_run, control)?,
+            None => None,
+        };
+        let mut own = planned.as_ref().map(|planned| Claims::new(planned.problem()));
+        let claims = own.as_mut().unwrap_or(&mut claims_of_whole);
+        let model = planned.as_ref().unwrap_or(whole);
+        if planned.is_some() {
+            floor = floor.min(least(model));
+        }
+        bodies.push(model.bodies().to_vec());
         for solver in &mut solvers {
-            let (run, denial) = run(model, budget, solver.name, request.time_per_run, control)?;
+            let (run, denial) = run(model, (budget, bytes), solver.name, request.time_per_run, control)?;
             let found = run.solution();
             for claim in denial
                 .iter()
@@ -241,7 +282,8 @@ pub fn compare(model: &Model, request: &CompareRequest, control: &SolveControl<'
     }
     Ok(Comparison {
         budgets,
-        floor: least_peak(problem, &SolveControl::new()).bytes,
+        bodies,
+        floor,
         solvers,
         skipped,
     })
@@ -284,10 +326,42 @@ fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u6
     Ok(known)
 }
 
+/// The control of one run.
+fn limited<'c>(control: &SolveControl<'c>, limit: Option<Duration>) -> SolveControl<'c> {
+    let mut own = *control;
+    own.warm_start = None;
+    let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+    own.deadline = [end, control.deadline].into_iter().flatten().min();
+    own
+}
+
+/// The model with plans of subgraphs for one budget, where it has some that have to take less.
+fn in_bodies(
+    model: &Model,
+    planner: &dyn BodyPlanner,
+    (budget, bytes): (BudgetSpec, u64),
+    limit: Option<Duration>,
+    control: &SolveControl<'_>,
+) -> Result<Option<Model>, Error> {
+    let cancelled = control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    if cancelled || control.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        return Ok(None);
+    }
+    if let Some(observer) = control.observer {
+        observer.begins(&Doing::new(Activity::Plan, &format!("for {budget}, subgraphs")));
+    }
+    let request = SolveRequest {
+        budget: BudgetSpec::Bytes(bytes),
+        max_overhead: None,
+        solver: default_solver().name().to_owned(),
+    };
+    planner.plan(model, &request, &limited(control, limit))
+}
+
 /// One run, and the proof that there is no plan, be it among all or among fewer.
 fn run(
     model: &Model,
-    budget: BudgetSpec,
+    (budget, bytes): (BudgetSpec, u64),
     solver: &'static str,
     limit: Option<Duration>,
     control: &SolveControl<'_>,
@@ -297,12 +371,9 @@ fn run(
     if cancelled || control.deadline.is_some_and(|deadline| started >= deadline) {
         return Ok((ComparedRun::UNTRIED, None));
     }
-    let mut own = *control;
-    own.warm_start = None;
-    let end = limit.and_then(|limit| started.checked_add(limit));
-    own.deadline = [end, control.deadline].into_iter().flatten().min();
+    let own = limited(control, limit);
     let request = SolveRequest {
-        budget,
+        budget: BudgetSpec::Bytes(bytes),
         max_overhead: None,
         solver: solver.to_owned(),
     };

@@ -107,6 +107,9 @@ pub struct PointRecord {
     /// A better plan for the model in tiles, which it states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_tiles: Option<PlanFile>,
+    /// A better plan for the model with plans of its subgraphs, which it states (`bodies`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_bodies: Option<PlanFile>,
 }
 
 impl PointRecord {
@@ -139,6 +142,7 @@ impl FrontFile {
             overhead_percent: point.solution().map(|solution| solution.overhead.percent()),
             plan: point.solution().map(|solution| solution.plan_file(model)),
             in_tiles: point.in_tiles.as_ref().map(|tiled| tiled.plan.clone()),
+            in_bodies: point.in_bodies.as_ref().map(|found| found.plan.clone()),
         };
         Self {
             format: FRONT_FORMAT.to_owned(),

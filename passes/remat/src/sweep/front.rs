@@ -3,8 +3,8 @@
 use remat_plan::{BoundCovers, BudgetSpec, Certificate, Evidence, OrderMode, Plan, Status};
 use remat_solve::{SolveControl, least_peak};
 
+use super::form_point::FormPoint;
 use super::request::SweepError;
-use super::tiled_point::TiledPoint;
 use crate::claims::Claims;
 use crate::finding::NoPlans;
 use crate::solution::accept;
@@ -24,7 +24,9 @@ pub struct FrontPoint {
     /// How often the solver worked on it: [`FrontPoint::VISITS`] times when it is finished.
     pub(super) visits: u8,
     /// A better plan with stretches that run tile by tile, where one was looked for and found.
-    pub in_tiles: Option<Box<TiledPoint>>,
+    pub in_tiles: Option<Box<FormPoint>>,
+    /// A better plan with plans of subgraphs, where one was looked for and found.
+    pub in_bodies: Option<Box<FormPoint>>,
     /// The best bound that the solver gave for this budget itself, and what it covers.
     pub(super) bound: Option<KnownBound>,
 }
@@ -59,6 +61,7 @@ impl FrontPoint {
             finding: Finding::Untried,
             visits: 0,
             in_tiles: None,
+            in_bodies: None,
             bound: None,
         }
     }
@@ -124,7 +127,9 @@ impl Front {
     /// # Errors
     /// [`NoPlans`], as an error of the sweep.
     pub fn require_plan(&self) -> Result<(), Error> {
-        if self.points.iter().any(|point| point.solution().is_some()) {
+        let is_met =
+            |point: &FrontPoint| point.solution().is_some() || point.in_tiles.is_some() || point.in_bodies.is_some();
+        if self.points.iter().any(is_met) {
             return Ok(());
         }
         let impossible = |point: &FrontPoint| matches!(point.finding, Finding::Impossible { .. });

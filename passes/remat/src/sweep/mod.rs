@@ -5,10 +5,10 @@
 //! it is listed for.
 
 mod file;
+mod form_point;
+mod forms;
 mod front;
 mod request;
-mod tiled;
-mod tiled_point;
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -17,10 +17,10 @@ use remat_plan::{BudgetSpec, Plan};
 use remat_solve::{Activity, Doing, SolveControl};
 
 pub use file::{Effort, FRONT_FORMAT, FrontFile, PointRecord};
+pub use form_point::FormPoint;
+pub use forms::{BodyPlanner, BodySweep, TiledSweep, sweep_in_bodies, sweep_in_tiles};
 pub use front::{Front, FrontPoint};
 pub use request::{FrontFileError, SweepError, SweepRequest};
-pub use tiled::{TiledSweep, sweep_in_tiles};
-pub use tiled_point::TiledPoint;
 
 use crate::{Error, ErrorKind, Finding, Model, SolveRequest, solve};
 

@@ -81,6 +81,7 @@ fn variant(code: Code, problem: &Problem, sign: char) -> PlanFile {
         let (field, value) = claim.trim_end_matches(',').split_once(": ").unwrap();
         match field {
             "\"peak_bytes\"" => file.peak_bytes = value.parse().unwrap(),
+            "\"baseline_peak_bytes\"" => file.baseline_peak_bytes = value.parse().unwrap(),
             "\"duration\"" => file.duration = value.parse().unwrap(),
             "\"energy_pj\"" => file.energy_pj = Some(value.parse().unwrap()),
             "\"block\"" => file.block = Some(serde_json::from_str(value).unwrap()),

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use remat_plan::{Event, OpId, Paging, PagingMode, Plan, Problem, Step, StorageId, Structure, lower_events};
+use remat_testing::plans::file;
 use remat_testing::random::{Features, in_either_order, problems, second_memory};
-use remat_verify::{Code, replay};
+use remat_verify::{CheckError, Code, check_file, replay};
 
 use crate::oracle;
 
@@ -194,6 +195,22 @@ proptest! {
                 prop_assert_eq!(codes(&problem, &plan), BTreeSet::from([Code::V006]));
             }
         }
+    }
+
+    #[test]
+    fn the_baseline_is_found_as_it_is_lowered(mut problem in random_problem()) {
+        problem.max_computes = None;
+        let plan = lowered(&problem, &[]);
+        let found = replay(&problem, &plan).unwrap();
+        let mut file = file(&problem, &plan, found.peak, found.duration);
+        file.baseline_peak_bytes = found.peak;
+        let checked = check_file(&problem, &file);
+        prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
+        file.baseline_peak_bytes = u64::MAX;
+        let Err(CheckError::Rejected(rejection)) = check_file(&problem, &file) else {
+            panic!("accepted");
+        };
+        prop_assert_eq!(rejection.codes(), [Code::V022]);
     }
 
     #[test]

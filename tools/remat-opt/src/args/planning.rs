@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use remat::Model;
 
 use super::{Inputs, LoadArgs, ReportArgs, SearchArgs};
 use crate::job::{Job, Named};
-use crate::progress::Line;
 
 /// The input, what a search runs with, how the input is read, and the report.
 #[derive(Debug, Args)]
@@ -35,13 +33,5 @@ impl PlanningArgs {
     /// Those of [`Job::resolve`].
     pub(crate) fn job(&self, writes: &[Named<'_>]) -> anyhow::Result<Job<'_>> {
         Job::resolve(&self.input, &self.load, &[], writes)
-    }
-
-    /// The model, with the reading shown, and the files that the command writes kept off what is read.
-    ///
-    /// # Errors
-    /// Those of [`Job::resolve`] and [`Job::open`].
-    pub(crate) fn open(&self, writes: &[Named<'_>], line: &Line) -> anyhow::Result<Model> {
-        self.job(writes)?.open_shown(None, None, line)
     }
 }

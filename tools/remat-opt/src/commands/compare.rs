@@ -10,6 +10,7 @@ use remat::solver::Solver;
 use remat::{COMPARISON_FORMAT, CompareRequest, Comparison, ComparisonFile, Model, Overhead};
 use remat_chart::Curve;
 use remat_files::shown;
+use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::args::{Arguments, Budgets, GOAL, Inputs, OUTPUT, OutputPath, Planning
 use crate::document::Body;
 use crate::failure::similar;
 use crate::progress::Line;
-use crate::{console, files, units};
+use crate::{bodies, console, files, units};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -72,7 +73,8 @@ impl Arguments for CompareArgs {
             ("the chart (`--svg`)", self.svg.as_ref()),
         ];
         let line = Line::start(quiet, None);
-        let model = self.planning.open(&writes, &line)?;
+        let mut job = self.planning.job(&writes)?;
+        let model = job.open_shown(None, None, &line)?;
         let mut control = self.planning.search.control().observer(&line);
         control.step_limit = self.step_limit;
         let request = CompareRequest {
@@ -80,7 +82,10 @@ impl Arguments for CompareArgs {
             solvers: self.solvers.clone(),
             time_per_run: Some(self.time_limit),
         };
-        let comparison = remat::compare(&model, &request, &control)?;
+        let comparison = match bodies::nodes(&model).is_empty() {
+            true => remat::compare(&model, &request, &control)?,
+            false => remat::compare_in_bodies(&model, &PlannedBodies { load: &job.load }, &request, &control)?,
+        };
         let figures = ComparisonFile::new(&model, &comparison, &request, &control);
         if let Some(path) = &self.output {
             files::write(path, figures.to_json())?;
@@ -111,6 +116,15 @@ fn text(args: &CompareArgs, model: &Model, comparison: &Comparison, took: Durati
         String::new(),
     ];
     lines.extend(comparison.skipped.iter().map(|name| left_out(name)));
+    for ((budget, _), bodies) in comparison.budgets.iter().zip(&comparison.bodies) {
+        if !bodies.is_empty() {
+            let count = units::count(bodies.len(), "subgraph");
+            lines.push(format!(
+                "{budget}: {count} planned once, by `{}`, for all solvers",
+                remat::default_solver().name()
+            ));
+        }
+    }
     // The default solver should never lose: where limits make it, that is told.
     let default = remat::default_solver().name();
     for beaten in comparison.beaten(default) {

@@ -9,14 +9,16 @@ use comfy_table::Table;
 use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share};
 use remat::solver::{Activity, SolveControl};
 use remat::{
-    BaselineOf, BatchFinding, BatchRequest, BatchTrial, Error, Format, InTiles, MaxBatch, Model, Overhead, SolveRequest,
+    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Error, Format, MaxBatch, Model, OtherForm,
+    Overhead, SolveRequest,
 };
 use remat_files::shown;
-use remat_onnxruntime_deploy::with_simulated_baseline;
+use remat_onnxruntime_deploy::{PlannedBodies, with_simulated_baseline};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
+use crate::bodies::BodyRecord;
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, units};
@@ -30,6 +32,10 @@ is none: the report says `impossible` only where it is proved.
 
 Weights and inputs belong to the session and the caller: no peak counts them. The report names them; `--fixed-memory` takes them, \
 the state of an optimizer and the like off the memory.";
+
+/// Shares of the time of one size for plans of subgraphs, and for finding stretches that run tile by tile.
+const BODIES: f64 = 0.4;
+const TILING: f64 = 0.5;
 
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
@@ -127,6 +133,9 @@ struct Trial {
     duration: Option<u64>,
     /// The stretches that run tile by tile in it, where there are any.
     tiling: Option<Tiling>,
+    /// The subgraphs with plans of their own in it, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bodies: Vec<BodyRecord>,
 }
 
 impl Body for Report {
@@ -158,18 +167,19 @@ impl Arguments for MaxBatchArgs {
             time_per_size: Some(self.time_limit),
             largest: self.largest,
         };
-        let seek = |open: &dyn Fn(u64) -> Result<Model, Error>, in_tiles: Option<InTiles<'_>>| -> anyhow::Result<()> {
-            let found = remat::max_batch(open, in_tiles, &request, &control)?;
-            let of_answer = open(found.with.unwrap_or(1))?;
-            let took = started.elapsed();
-            line.finish();
-            console::report(
-                &self.planning.report,
-                || text(self, &found, &of_answer, took),
-                || Report::new(self, &found, &of_answer, took),
-                found.require_size().map_err(Into::into),
-            )
-        };
+        let seek =
+            |open: &dyn Fn(u64) -> Result<Model, Error>, other_form: Option<OtherForm<'_>>| -> anyhow::Result<()> {
+                let found = remat::max_batch(open, other_form, &request, &control)?;
+                let of_answer = open(found.with.unwrap_or(1))?;
+                let took = started.elapsed();
+                line.finish();
+                console::report(
+                    &self.planning.report,
+                    || text(self, &found, &of_answer, took),
+                    || Report::new(self, &found, &of_answer, took),
+                    found.require_size().map_err(Into::into),
+                )
+            };
         if let Some(name) = &self.batch_dim {
             let options = |size: u64| {
                 let mut options = job.load.clone();
@@ -185,15 +195,16 @@ impl Arguments for MaxBatchArgs {
                 })
             };
             let fission = self.fission.request(job.is_for_runtime(&open(1)?));
-            let tile = |size: u64, model: &Model, request: &SolveRequest, control: &SolveControl<'_>| match &fission {
-                Some(fission) => {
-                    let control = control.share_of_time(0.5);
-                    let found = remat::tile(model, &options(size), request, fission, &control)?;
-                    Ok(found.into_iter().next())
-                }
-                None => Ok(None),
+            let other_form = |size: u64, model: &Model, request: &SolveRequest, control: &SolveControl<'_>| {
+                let load = options(size);
+                let planner = PlannedBodies { load: &load };
+                let planned = planner.plan(model, request, &control.share_of_time(BODIES))?;
+                let Some(fission) = &fission else { return Ok(planned) };
+                let whole = planned.as_ref().unwrap_or(model);
+                let found = remat::tile(whole, &load, request, fission, &control.share_of_time(TILING))?;
+                Ok(found.into_iter().next().or(planned))
             };
-            return seek(&open, Some(&tile));
+            return seek(&open, Some(&other_form));
         }
         let model = Model::open(job.input, &job.load)?;
         if model.format() == Format::Onnx {
@@ -267,9 +278,14 @@ fn table(trials: &[BatchTrial]) -> Table {
             duration.map_or_else(String::new, |duration| {
                 format!("{:+.2} %", overhead(duration).percent())
             }),
-            match trial.tiling {
-                Some(_) => format!("{} in tiles", state(&trial.finding)),
-                None => state(&trial.finding).to_owned(),
+            match (&trial.tiling, trial.bodies.len()) {
+                (None, 0) => state(&trial.finding).to_owned(),
+                (Some(_), 0) => format!("{} in tiles", state(&trial.finding)),
+                (tiling, bodies) => {
+                    let in_tiles = if tiling.is_some() { " in tiles" } else { "" };
+                    let subgraphs = units::count(bodies, "planned subgraph");
+                    format!("{}{in_tiles} with {subgraphs}", state(&trial.finding))
+                }
             },
         ]);
     }
@@ -304,6 +320,7 @@ impl Report {
                 peak_bytes,
                 duration,
                 tiling: trial.tiling.clone(),
+                bodies: BodyRecord::all(&trial.bodies),
             }
         };
         let external = of_answer.external_bytes();

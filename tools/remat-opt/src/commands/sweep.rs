@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use remat::plan::{Accounting, Certificate, Tiling, parse_duration};
-use remat::{BaselineOf, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
+use remat::{BaselineOf, BodySweep, Finding, Front, FrontFile, FrontPoint, Model, SweepRequest, TiledSweep};
 use remat_chart::{Curve, DrawError};
 use remat_files::shown;
+use remat_onnxruntime_deploy::PlannedBodies;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use crate::args::{
     Arguments, Budgets, FissionArgs, GOAL, Inputs, OUTPUT, OutputPath, PageArgs, PlanningArgs, SEARCH, named,
     parse_budgets,
 };
+use crate::bodies::{self, BodyRecord};
 use crate::document::Body;
 use crate::progress::Line;
 use crate::{console, files, page, tiles, units};
@@ -105,6 +107,22 @@ struct Point {
     certificate: Option<Certificate>,
     /// A better plan in tiles, where one was looked for and found.
     in_tiles: Option<InTiles>,
+    /// A better plan with plans of subgraphs, where one was looked for and found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_bodies: Option<InBodies>,
+}
+
+/// A plan with plans of subgraphs.
+#[derive(Serialize, JsonSchema)]
+struct InBodies {
+    /// Its peak.
+    peak_bytes: u64,
+    /// Its duration.
+    duration: u64,
+    /// Time beyond the baseline, in per cent.
+    overhead_percent: f64,
+    /// The subgraphs.
+    bodies: Vec<BodyRecord>,
 }
 
 /// A plan in tiles.
@@ -117,7 +135,7 @@ struct InTiles {
     /// Time beyond the baseline, in per cent.
     overhead_percent: f64,
     /// The stretches.
-    tiling: Tiling,
+    tiling: Option<Tiling>,
 }
 
 impl Body for Report {
@@ -173,6 +191,14 @@ impl Arguments for SweepArgs {
         };
         let front = remat::sweep(&model, &request, &control, resume.as_ref(), &mut |front| save(front));
         let mut front = front?;
+        if !bodies::nodes(&model).is_empty() {
+            let sweep = BodySweep {
+                planner: &PlannedBodies { load: &job.load },
+                request: &request,
+                resume: resume.as_ref(),
+            };
+            remat::sweep_in_bodies(&model, &mut front, &sweep, &control, &mut |front| save(front))?;
+        }
         if let Some(fission) = self.fission.request(job.is_for_runtime(&model)) {
             let sweep = TiledSweep {
                 options: &job.load,
@@ -218,7 +244,15 @@ fn svg(model: &Model, front: &Front) -> Result<String, DrawError> {
         name: "plans in tiles".to_owned(),
         points: tiled,
     });
-    let curves: Vec<Curve> = std::iter::once(plans).chain(in_tiles).collect();
+    let planned = front.points.iter().filter_map(|point| point.in_bodies.as_ref());
+    let planned: Vec<(f64, f64)> = planned
+        .map(|found| (share(found.peak), found.overhead.percent()))
+        .collect();
+    let in_bodies = (!planned.is_empty()).then(|| Curve {
+        name: "plans with planned subgraphs".to_owned(),
+        points: planned,
+    });
+    let curves: Vec<Curve> = std::iter::once(plans).chain(in_tiles).chain(in_bodies).collect();
     let crosses = |name: &str, wanted: fn(&Finding) -> bool| Curve {
         name: name.to_owned(),
         points: front
@@ -287,6 +321,17 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
         if let Some(reason) = point.finding.reason() {
             lines.push(format!("{}: {}", point.spec, shown(reason)));
         }
+        if let Some(found) = &point.in_bodies {
+            lines.push(format!(
+                "{}: with plans of subgraphs {} ({:.1} %), {:+.2} % time",
+                point.spec,
+                units::bytes(found.peak),
+                units::percent(found.peak, baseline),
+                found.overhead.percent()
+            ));
+            let subgraphs = bodies::lines(&found.plan.bodies);
+            lines.extend(subgraphs.into_iter().map(|line| format!("  {line}")));
+        }
         if let Some(tiled) = &point.in_tiles {
             lines.push(format!(
                 "{}: in tiles {} ({:.1} %), {:+.2} % time",
@@ -295,7 +340,13 @@ fn text(args: &SweepArgs, model: &Model, front: &Front, took: Duration) -> Strin
                 units::percent(tiled.peak, baseline),
                 tiled.overhead.percent()
             ));
-            lines.extend(tiles::lines(&tiled.tiling).into_iter().map(|line| format!("  {line}")));
+            lines.extend(
+                tiled
+                    .tiling()
+                    .into_iter()
+                    .flat_map(tiles::lines)
+                    .map(|line| format!("  {line}")),
+            );
         }
     }
     if !front.is_finished() {
@@ -332,11 +383,17 @@ impl Report {
                 overhead_percent: solution.map(|solution| solution.overhead.percent()),
                 recomputes: solution.map(|solution| solution.plan.recomputes()),
                 certificate: solution.and_then(|solution| solution.certificate.clone()),
+                in_bodies: point.in_bodies.as_ref().map(|found| InBodies {
+                    peak_bytes: found.peak,
+                    duration: found.overhead.duration,
+                    overhead_percent: found.overhead.percent(),
+                    bodies: BodyRecord::all(&found.plan.bodies),
+                }),
                 in_tiles: point.in_tiles.as_ref().map(|tiled| InTiles {
                     peak_bytes: tiled.peak,
                     duration: tiled.overhead.duration,
                     overhead_percent: tiled.overhead.percent(),
-                    tiling: tiled.tiling.clone(),
+                    tiling: tiled.tiling().cloned(),
                 }),
             }
         };

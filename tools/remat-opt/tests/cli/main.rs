@@ -19,6 +19,7 @@ macro_rules! assert_run {
 }
 
 mod blocks;
+mod bodies;
 mod budgets;
 mod common;
 mod compare;

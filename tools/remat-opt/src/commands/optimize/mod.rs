@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use remat::plan::{Bound, BudgetSpec, Objective, PlanFile};
 use remat::solver::{Activity, Doing, Observer, SolveControl};
 use remat::{FissionRequest, Format, Goal, LoadOptions, Model, Output, SecondMemory, Solution, Target};
+use remat_files::shown;
 use remat_onnxruntime_deploy::{
     ArenaPlanRequest, ArenaPlanned, DeployError, DeployRequest, OrderHint, SettingsRequest, open_model, plan_arena,
     try_settings, with_planned_bodies,
@@ -34,7 +35,7 @@ use crate::job::{Job, LEAST, PATIENCE};
 use crate::page::{self, AsItCame};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
-use crate::{block, console};
+use crate::{block, bodies, console};
 
 /// Time for placing the plan of a model for ONNX Runtime, however long measuring took.
 const LEAST_PLACING: Duration = Duration::from_millis(500);
@@ -122,6 +123,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         true => in_bodies(args, &job, model, &line)?,
         false => model,
     };
+    warn_of_bodies(args, format, &model);
     let model = match args.fission.request(false).filter(|_| plan.is_none()) {
         Some(fission) => in_tiles(args, &job, model, &fission, &line)?,
         None => model,
@@ -163,10 +165,33 @@ const TILING: f64 = 0.4;
 /// Share of the time for plans of subgraphs.
 const BODIES: f64 = 0.4;
 
-/// Whether what is written says how subgraphs run: models and plans do, device programs and MLIR leave them as they are.
+/// Whether what is written says how subgraphs run: models and plans do, device programs, MLIR, text and drawings leave them as they are.
 fn has_bodies(args: &OptimizeArgs, format: Format) -> bool {
     let output = args.output.as_ref().map(|output| Output::of(output, format));
     format == Format::Onnx && matches!(output, None | Some(Ok(Output::Onnx | Output::Plan)))
+}
+
+/// Names the nodes whose subgraphs stay as they are because the output has no words for their plans.
+fn warn_of_bodies(args: &OptimizeArgs, format: Format, model: &Model) {
+    let Some(output) = args.output.as_ref() else { return };
+    if has_bodies(args, format) || format != Format::Onnx || args.budget == BudgetSpec::None {
+        return;
+    }
+    let peak = model.baseline_peak().bytes;
+    if args.budget.bytes(peak).is_some_and(|budget| peak <= budget) {
+        return;
+    }
+    let nodes: Vec<String> = bodies::nodes(model)
+        .iter()
+        .map(|name| format!("`{}`", shown(name)))
+        .collect();
+    if !nodes.is_empty() {
+        tracing::warn!(
+            "`.{}` files have no words for plans of subgraphs: those of {} stay as they are; `.onnx` and `.json` have them",
+            remat::extension(output),
+            nodes.join(", ")
+        );
+    }
 }
 
 /// The model with plans for those of its subgraphs that have to take less.

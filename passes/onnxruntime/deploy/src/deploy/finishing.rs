@@ -1,0 +1,66 @@
+//! Finishing: the output is written, where it gains something.
+
+use remat_solve::Activity;
+
+use super::Machine;
+use crate::attempt::Attempt;
+use crate::file::Planned;
+use crate::measure::Check;
+use crate::{DeployError, Deployment, Strategy};
+
+impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
+    /// Writes what was found.
+    pub(super) fn finish(
+        self,
+        attempt: Attempt,
+        planned: Planned,
+        check: Option<Check>,
+    ) -> Result<Deployment, DeployError> {
+        let is_written = self.request.writes_anyway() || self.gains(&attempt, &planned, check.as_ref())?;
+        let Self { request, clock, .. } = self;
+        let Planned {
+            mut solution,
+            lowered,
+            prediction,
+        } = planned;
+        if clock.is_cancelled() {
+            solution.interrupt();
+        }
+        if let Some(output) = request.output.filter(|_| is_written) {
+            let onnx = request.onnx(attempt.written())?;
+            clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.written(), output))?;
+        }
+        let Attempt { model, strategy, .. } = attempt;
+        let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
+        Ok(Deployment {
+            budget: budget.filter(|_| request.plan.is_none()),
+            most_overhead: request.solve.most_overhead().filter(|_| request.plan.is_none()),
+            model,
+            solution,
+            strategy,
+            is_written,
+            rejected: self.rejected,
+            lowering: lowered.report,
+            prediction,
+            check,
+            offer: None,
+            left_out: clock.left_out(),
+        })
+    }
+
+    /// Whether a file takes less than the model as it came, by what is measured, else by what is predicted of both.
+    fn gains(&self, attempt: &Attempt, planned: &Planned, check: Option<&Check>) -> Result<bool, DeployError> {
+        if !attempt.strategy.recipe().rewrites {
+            return Ok(false);
+        }
+        let is_lower = match check {
+            Some(check) => check.after.is_lower(&check.before),
+            None => {
+                let before = self.task(attempt).without_plan()?.peaks();
+                planned.prediction.peaks().is_lower(&before)
+            }
+        };
+        // What cannot be measured may be lower.
+        Ok(is_lower.unwrap_or(true))
+    }
+}
