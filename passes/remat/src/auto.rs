@@ -245,7 +245,7 @@ impl<'a> Parts<'a> {
                 };
                 let to_come = TURNS.iter().skip(round as usize + 1);
                 let after = to_come.take_while(is_idle).last().filter(|_| turn == Turn::Search);
-                own.deadline = Some(after.map_or(end, |(_, share)| started + whole.mul_f64(*share)));
+                own.deadline = Some(after.map_or(end, |(_, share)| end.max(started + whole.mul_f64(*share))));
                 own.seed = control.seed.wrapping_add(round);
                 let hint = best.as_ref().and_then(|best| best.plan.clone());
                 own.warm_start = hint.as_ref().or(control.warm_start);
