@@ -109,6 +109,14 @@ impl<'a> SolveControl<'a> {
         self
     }
 
+    /// Stops `limit` from now, where there is one, and not later than before.
+    #[must_use]
+    pub fn at_most(mut self, limit: Option<Duration>) -> Self {
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        self.deadline = [end, self.deadline].into_iter().flatten().min();
+        self
+    }
+
     /// Stops after that share of the time that is left, where time is limited.
     #[must_use]
     pub fn share_of_time(mut self, share: f64) -> Self {

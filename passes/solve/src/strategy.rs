@@ -18,7 +18,7 @@ use crate::state::{Edit, State};
 
 /// Steps of each half of the first round of improvement.
 pub(crate) const FIRST_ROUND: u64 = 50_000;
-/// A first sequence that takes this many times as long as running everything once is better sought over looser budgets.
+/// A first sequence that takes this many times as long as running everything once is better sought by lowering the peak step by step.
 const DIRECT_LIMIT: i64 = 3;
 /// As is one that takes this many steps per node on a small graph, and on a larger one; there, at least as many as a first round.
 const DIRECT_STEPS: (u64, u64) = (300, 50);

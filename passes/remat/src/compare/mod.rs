@@ -328,10 +328,8 @@ fn bytes_of(model: &Model, budgets: &[BudgetSpec]) -> Result<Vec<(BudgetSpec, u6
 
 /// The control of one run.
 fn limited<'c>(control: &SolveControl<'c>, limit: Option<Duration>) -> SolveControl<'c> {
-    let mut own = *control;
+    let mut own = control.at_most(limit);
     own.warm_start = None;
-    let end = limit.and_then(|limit| Instant::now().checked_add(limit));
-    own.deadline = [end, control.deadline].into_iter().flatten().min();
     own
 }
 

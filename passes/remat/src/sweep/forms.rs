@@ -153,12 +153,8 @@ impl Form<'_> {
                 max_overhead: None,
                 solver: request.solver.clone(),
             };
-            let mut own = *control;
+            let mut own = control.at_most(request.time_per_budget);
             own.warm_start = None;
-            let end = request
-                .time_per_budget
-                .and_then(|time| Instant::now().checked_add(time));
-            own.deadline = [end, control.deadline].into_iter().flatten().min();
             let found = self.planned(&asked, &own)?.filter(|found| is_better(point, found));
             *(self.slot)(point) = found.map(Box::new);
             visited(front)?;
