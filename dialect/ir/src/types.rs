@@ -84,8 +84,33 @@ pub enum Dim {
     Known(u64),
     /// A named dimension whose value the model leaves open.
     Symbol(String),
+    /// A dimension that the model leaves open, at a size that it was given: figures are those of this size, and what is written must be right
+    /// for every other one, too.
+    Free {
+        /// Elements, at the size that was given.
+        size: u64,
+        /// The model's name of it; none where it follows from others.
+        name: Option<String>,
+    },
     /// A dimension about which nothing is known.
     Unknown,
+}
+
+impl Dim {
+    /// How many elements it has, as far as that is known or given.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        match self {
+            Self::Known(size) | Self::Free { size, .. } => Some(*size),
+            Self::Symbol(_) | Self::Unknown => None,
+        }
+    }
+
+    /// Whether it may have another size in another run.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        matches!(self, Self::Free { .. })
+    }
 }
 
 /// What a value is: a tensor, or a container of tensors.
@@ -130,15 +155,34 @@ impl ValueType {
         }
     }
 
-    /// The dimensions if the value is a dense tensor and all of them are known.
+    /// The dimensions if the value is a dense tensor and all of them are known or given.
     #[must_use]
     pub fn known_shape(&self) -> Option<Vec<u64>> {
         let Self::Tensor { shape: Some(dims), .. } = self else {
             return None;
         };
-        dims.iter()
-            .map(|d| if let Dim::Known(n) = d { Some(*n) } else { None })
-            .collect()
+        dims.iter().map(Dim::size).collect()
+    }
+
+    /// The dimensions, where the rank of a tensor is known; none of other values.
+    #[must_use]
+    pub fn dims(&self) -> &[Dim] {
+        match self {
+            Self::Tensor { shape: Some(dims), .. } | Self::SparseTensor { shape: Some(dims), .. } => dims,
+            _ => &[],
+        }
+    }
+
+    /// Whether the dimension may have another size in another run.
+    #[must_use]
+    pub fn is_free(&self, axis: usize) -> bool {
+        self.dims().get(axis).is_some_and(Dim::is_free)
+    }
+
+    /// Whether any dimension may have another size in another run.
+    #[must_use]
+    pub fn has_free_dims(&self) -> bool {
+        self.dims().iter().any(Dim::is_free)
     }
 
     /// The element type of a dense or sparse tensor.

@@ -74,7 +74,7 @@ fn builtin(ty: &ValueType, form: Form) -> Result<String, String> {
 fn dim(dim: &Dim) -> String {
     match dim {
         Dim::Known(size) => size.to_string(),
-        Dim::Symbol(_) | Dim::Unknown => "?".to_owned(),
+        Dim::Symbol(_) | Dim::Free { .. } | Dim::Unknown => "?".to_owned(),
     }
 }
 

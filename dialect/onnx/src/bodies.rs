@@ -3,8 +3,11 @@
 //! What a subgraph reads from outside are inputs of its model, after those of its own; constants are initializers. So a subgraph is imported,
 //! planned and written like any other graph. Names are those of the whole model: none that is new hides one from outside.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use onnx_protobuf::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use remat_ir::{Body, OpId, StorageClass, TensorId};
+use remat_ir::{Body, Dim, OpId, StorageClass, Tensor, TensorId, ValueType};
 use rustc_hash::FxHashSet;
 
 use crate::attributes::attribute;
@@ -23,11 +26,13 @@ impl OnnxModel {
         let (body, proto) = self.found_body(op, place)?;
         let mut graph = proto.clone();
         let graph_of = &body.graph;
+        let dims = RefCell::new(BTreeMap::new());
         let stated = |tensor: TensorId| {
             let tensor = &graph_of.tensors[tensor];
+            let ty = with_named_dims(tensor, &mut dims.borrow_mut());
             Some(ValueInfoProto {
                 name: tensor.name.clone(),
-                type_: Some(type_proto(&tensor.ty)?).into(),
+                type_: Some(type_proto(&ty)?).into(),
                 ..ValueInfoProto::default()
             })
         };
@@ -63,7 +68,11 @@ impl OnnxModel {
             ..ModelProto::default()
         };
         let folder = self.folder.as_ref().map(Folder::again);
-        let mut model = Self::finish(model, folder, None, Follows::All, &ImportOptions::default())?;
+        let options = ImportOptions {
+            dims: dims.into_inner(),
+            ..ImportOptions::default()
+        };
+        let mut model = Self::finish(model, folder, None, Follows::All, &options)?;
         model.outer_names = self.reserved_names().into_iter().map(str::to_owned).collect();
         Ok(model)
     }
@@ -137,4 +146,18 @@ impl OnnxModel {
         };
         names.filter(move |name| outside.contains(name)).filter_map(found)
     }
+}
+
+/// The type of a value with a name for each dimension that is free, and what it is given for, in `dims`.
+fn with_named_dims(tensor: &Tensor, dims: &mut BTreeMap<String, u64>) -> ValueType {
+    let mut ty = tensor.ty.clone();
+    if let ValueType::Tensor { shape: Some(shape), .. } = &mut ty {
+        for (axis, dim) in shape.iter_mut().enumerate() {
+            if let Dim::Free { size, name } = dim {
+                let name = name.get_or_insert_with(|| format!("{}[{axis}]", tensor.name));
+                dims.insert(name.clone(), *size);
+            }
+        }
+    }
+    ty
 }

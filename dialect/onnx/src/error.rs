@@ -96,6 +96,9 @@ pub enum OnnxError {
         /// The names there are.
         known: Vec<String>,
     },
+    /// The caller fixed a dimension and did not say at which value.
+    #[error("dimension `{}` is to be fixed, and nothing says at which value", shown(.0))]
+    FixedWithoutValue(String),
     /// The caller stated the size of a value that does not exist.
     #[error("no value is named `{name}`, so its size cannot be set", name = shown(.name))]
     UnknownTensor {

@@ -24,7 +24,7 @@ impl OnnxModel {
     /// # Errors
     /// Those of [`OnnxModel::open_for_run`], for other options than those that the model was read with.
     pub fn graph_with_integers(&self, options: &ImportOptions) -> Result<Graph, OnnxError> {
-        let mut graph = import(&self.proto, self.folder.as_ref(), Follows::All, options)?.graph;
+        let mut graph = import(&self.proto, self.folder.as_ref(), Follows::All, &options.of_fixed())?.graph;
         let known = self.integers();
         for (id, tensor) in graph.tensors.iter_enumerated() {
             if let Some(elements) = known.get(tensor.name.as_str()) {

@@ -20,6 +20,7 @@ mod effects;
 mod error;
 mod export;
 mod external;
+mod fixed;
 mod functions;
 mod import;
 mod inline;

@@ -10,6 +10,7 @@ use remat_ir::{ElementType, Graph};
 use remat_operators::share_overwritten;
 
 use crate::external::{self, Folder};
+use crate::fixed::{check_fixed, fix_dims};
 use crate::import::{Imported, import, known_values};
 use crate::inline::inline_functions;
 use crate::values::{Follows, Tensor};
@@ -97,6 +98,7 @@ impl OnnxModel {
             why: error.to_string(),
         })?;
         presence::keep_zeros(&mut proto);
+        check_fixed(&proto, options)?;
         Self::finish(proto, folder, path, follows, options)
     }
 
@@ -120,13 +122,14 @@ impl OnnxModel {
     }
 
     pub(crate) fn finish(
-        proto: ModelProto,
+        mut proto: ModelProto,
         folder: Option<Folder>,
         path: Option<&Path>,
         follows: Follows,
         options: &ImportOptions,
     ) -> Result<Self, OnnxError> {
-        let Imported { graph, names, captures } = import(&proto, folder.as_ref(), follows, options)?;
+        fix_dims(&mut proto, options);
+        let Imported { graph, names, captures } = import(&proto, folder.as_ref(), follows, &options.of_fixed())?;
         Ok(Self {
             proto,
             path: path.map(Path::to_owned),
@@ -206,7 +209,7 @@ impl OnnxModel {
     /// # Errors
     /// [`OnnxError`]; see there.
     pub fn known_values(&self, options: &ImportOptions) -> Result<BTreeMap<String, KnownValue>, OnnxError> {
-        let known = known_values(&self.proto, self.folder.as_ref(), options)?;
+        let known = known_values(&self.proto, self.folder.as_ref(), &options.of_fixed())?;
         let value = |tensor: &Tensor| KnownValue {
             element: tensor.element,
             dims: tensor.dims.clone(),

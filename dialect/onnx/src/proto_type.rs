@@ -50,8 +50,8 @@ fn shape_proto(dims: &[Dim]) -> TensorShapeProto {
     let dim = |dim: &Dim| Dimension {
         value: match dim {
             Dim::Known(size) => i64::try_from(*size).ok().map(dimension::Value::DimValue),
-            Dim::Symbol(name) => Some(dimension::Value::DimParam(name.clone())),
-            Dim::Unknown => None,
+            Dim::Symbol(name) | Dim::Free { name: Some(name), .. } => Some(dimension::Value::DimParam(name.clone())),
+            Dim::Free { name: None, .. } | Dim::Unknown => None,
         },
         ..Dimension::default()
     };

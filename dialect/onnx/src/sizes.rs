@@ -13,10 +13,22 @@ use crate::shapes::Inferred;
 pub struct ImportOptions {
     /// Values of dimensions: names of the model, or `TENSOR[AXIS]` for dimensions without a name.
     pub dims: BTreeMap<String, u64>,
+    /// Those of them that are fixed: the model becomes one of these sizes alone, and its inputs state them. All others stay free: figures are
+    /// those of the values given, and what is written of the model is right for every other one, too.
+    pub fixed: BTreeSet<String>,
     /// Bytes of values whose size does not follow from their type.
     pub sizes: BTreeMap<String, u64>,
     /// Whether sizes may stay unknown: for a model that is inspected, not planned.
     pub open_sizes: bool,
+}
+
+impl ImportOptions {
+    /// The same without dimensions that are fixed: they stand in the model by now.
+    pub(crate) fn of_fixed(&self) -> Self {
+        let mut own = self.clone();
+        own.dims.retain(|name, _| !self.fixed.contains(name));
+        own
+    }
 }
 
 /// States the sizes of an op's results that follow from the sizes of its operands although the types leave them open.

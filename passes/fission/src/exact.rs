@@ -14,6 +14,8 @@
 //! | elements that are computed in vectors | none: those that fill no vector are computed in another way |
 //! | sums over the last axes | those that begin where vectors begin: Eigen adds up to the first aligned element apart; over other axes none |
 //! | all others | all |
+//!
+//! Where a size that the rule looks at may be another one in another run, a tile is exact if it is for all of them.
 
 use std::ops::Range;
 
@@ -119,7 +121,10 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
         Split::Conv => conv(&site, threads).unwrap_or(false),
         Split::ConvTranspose => axis == 0 || site.length() > 1,
         // Which axes become rows and which columns of a product is found in the run.
-        Split::Einsum => site.length() > 1 && terms(&site).is_ok_and(|terms| terms <= STRIDE),
+        Split::Einsum => {
+            let is_free = (0..op.inputs.len()).any(|place| site.ty(place).has_free_dims());
+            site.length() > 1 && !is_free && terms(&site).is_ok_and(|terms| terms <= STRIDE)
+        }
         Split::GroupNorm => axis == 0,
         Split::MatMul | Split::Gemm => product(&site, op, threads).unwrap_or(false),
         _ => true,
@@ -131,8 +136,13 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
     let inner: u64 = weights.get(1..)?.iter().product();
     let is_depthwise = *weights.get(1)? == 1 && site.int("group", 1) > 1;
     let pixels: u64 = site.out[2..].iter().product();
+    // However many pixels there are, sums that are no longer than a block are added up in one order.
+    let same_blocks = |whole, tile| match site.has_free(2..site.out.len()) {
+        true => inner <= STRIDE,
+        false => same_blocks(whole, tile, inner, threads),
+    };
     // Threads divide images, channels or pixels, by what there is more of.
-    let is_divided_alike = is_depthwise || same_blocks(pixels, pixels, inner, threads);
+    let is_divided_alike = is_depthwise || same_blocks(pixels, pixels);
     if site.axis == 0 {
         return Some(is_divided_alike);
     }
@@ -146,7 +156,7 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<bool> {
         return Some(is_divided_alike && is_aligned);
     }
     let tile = pixels / site.extent() * site.length();
-    Some(is_depthwise || same_blocks(pixels, tile, inner, threads))
+    Some(is_depthwise || same_blocks(pixels, tile))
 }
 
 /// Every row is summed by itself where the reduced axes are the last ones; its order depends on where in memory it begins.
@@ -159,9 +169,15 @@ fn sum(site: &Site<'_>) -> Option<bool> {
     if !is_last {
         return Some(false);
     }
+    let ty = site.ty(0);
+    if (0..axis).any(|axis| ty.is_free(axis)) {
+        return Some(false);
+    }
     let outer: u64 = dims[..axis].iter().product();
-    let inner: u64 = dims[axis + 1..].iter().product();
-    let rows: u64 = site.length() * dims[axis + 1..first].iter().product::<u64>();
+    // A free axis has one row at least.
+    let least = |axes: Range<usize>| -> u64 { axes.filter(|&axis| !ty.is_free(axis)).map(|axis| dims[axis]).product() };
+    let inner = least(axis + 1..dims.len());
+    let rows = site.length() * least(axis + 1..first);
     let begins_aligned = (site.rows.start * inner).is_multiple_of(VECTOR);
     Some(outer == 1 && rows > 1 && begins_aligned)
 }
@@ -170,18 +186,29 @@ fn product(site: &Site<'_>, op: &Op, threads: u32) -> Option<bool> {
     let rank = site.out.len();
     let left = site.dims(0).ok()?;
     let transposed = op.attributes.contains_key("transA") && site.int("transA", 0) != 0;
-    let inner = *left.get(left.len().checked_sub(if transposed { 2 } else { 1 })?)?;
+    let summed = left.len().checked_sub(if transposed { 2 } else { 1 })?;
+    let inner = *left.get(summed)?;
+    let is_free = |back: usize| rank >= back && site.has_free(rank - back..rank - back + 1);
+    // However many columns there are, sums that are no longer than a block are added up in one order; how long others are must be known.
+    if site.ty(0).is_free(summed) {
+        return Some(false);
+    }
+    let same_blocks = |whole, tile| match is_free(1) {
+        true => inner <= STRIDE,
+        false => same_blocks(whole, tile, inner, threads),
+    };
     if site.axis + 1 == rank {
-        return Some(site.length() > 1 && same_blocks(site.extent(), site.length(), inner, threads));
+        return Some(site.length() > 1 && same_blocks(site.extent(), site.length()));
     }
     // Threads divide columns where there are more of them than rows, else rows.
     let columns = site.out[rank - 1];
-    let is_divided_alike = |rows: u64| columns <= rows || same_blocks(columns, columns, inner, threads);
+    let has_rows = |rows: u64| columns <= rows && !is_free(1) && !is_free(2);
+    let is_divided_alike = |rows: u64| has_rows(rows) || same_blocks(columns, columns);
     if site.axis + 2 == rank {
         return Some(site.length() > 1 && is_divided_alike(site.length()));
     }
     // A product with one matrix on the right has the rows of all batches as its rows.
-    let rows = site.length() * site.out[rank - 2];
+    let rows = site.length() * if is_free(2) { 1 } else { site.out[rank - 2] };
     Some(rows > 1 && is_divided_alike(site.out[rank - 2]))
 }
 

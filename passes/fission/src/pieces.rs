@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, TensorId, ValueType};
+use remat_ir::{Attribute, Dim, ElementType, OpId, OpSpec, Part, Placement, ResultSpec, Spare, TensorId, ValueType};
 use rustc_hash::FxHashMap;
 use typed_index_collections::TiVec;
 
@@ -253,9 +253,17 @@ impl<'g> Writer<'g> {
     }
 
     fn part_type(&self, tensor: TensorId, ranges: &[Range<u64>]) -> ValueType {
-        let element = self.transfer.graph.tensors[tensor].ty.element();
-        let dims: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
-        ValueType::tensor(element.unwrap_or(ElementType::Float32), &dims)
+        let whole = &self.transfer.graph.tensors[tensor].ty;
+        let rows = ranges.iter().map(|range| range.end - range.start);
+        // Only axes that are fixed are cut.
+        let dims = rows.enumerate().map(|(axis, rows)| match whole.dims().get(axis) {
+            Some(free) if free.is_free() => free.clone(),
+            _ => Dim::Known(rows),
+        });
+        ValueType::Tensor {
+            element: whole.element().unwrap_or(ElementType::Float32),
+            shape: Some(dims.collect()),
+        }
     }
 
     fn constant(&mut self, integers: &Integers) -> Result<TensorId, FissionError> {

@@ -1,6 +1,6 @@
 //! How the model of a plan was read: with the model, enough to build the problem again that the plan answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,9 @@ pub struct Setup {
     /// Values of symbolic dimensions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dims: BTreeMap<String, u64>,
+    /// Those of them that are fixed: what is written takes no other values.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub fixed_dims: BTreeSet<String>,
     /// Bytes of tensors whose size does not follow from the model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sizes: BTreeMap<String, u64>,

@@ -46,6 +46,7 @@ impl Model {
         ImportOptions {
             open_sizes: false,
             dims: setup.map(|setup| setup.dims.clone()).unwrap_or_default(),
+            fixed: setup.map(|setup| setup.fixed_dims.clone()).unwrap_or_default(),
             sizes: setup.map(|setup| setup.sizes.clone()).unwrap_or_default(),
         }
     }

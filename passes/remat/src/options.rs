@@ -1,6 +1,6 @@
 //! How a model is read and what counts, and what can be wrong with that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use remat_cost::{Device, ProfileFile};
@@ -54,6 +54,8 @@ pub enum SetupError {
 pub struct LoadOptions {
     /// Values of symbolic dimensions.
     pub dims: BTreeMap<String, u64>,
+    /// Those of them that are fixed: what is written takes no other values. The others stay free.
+    pub fixed_dims: BTreeSet<String>,
     /// Bytes of tensors whose size cannot be inferred.
     pub sizes: BTreeMap<String, u64>,
     /// Which bytes count; absent: `runtime` for models, `paper` for graphs.
@@ -131,6 +133,7 @@ impl LoadOptions {
         ImportOptions {
             open_sizes: false,
             dims: self.dims.clone(),
+            fixed: self.fixed_dims.clone(),
             sizes: self.stated_sizes(),
         }
     }

@@ -18,6 +18,7 @@ pub(crate) fn setup_of(options: &LoadOptions, device: Option<&Device>, problem: 
         tiling: None,
         order_hint: None,
         dims: options.dims.clone(),
+        fixed_dims: options.fixed_dims.clone(),
         sizes: options.stated_sizes(),
         max_computes: problem.max_computes,
         device: device.map(|device| DeviceRecord {
@@ -68,6 +69,11 @@ impl LoadOptions {
             }
             given.clone_from(made_with);
         }
+        if let Some(name) = load.fixed_dims.difference(&setup.fixed_dims).next() {
+            let (given, plan) = (format!("{name} fixed"), format!("`{name}` free"));
+            return Err(contradiction(Setting::Dim, given, plan));
+        }
+        load.fixed_dims.clone_from(&setup.fixed_dims);
         if load.profile.is_none() && !setup.durations_ns.is_empty() {
             load.profile = Some(profile_of(setup));
         }

@@ -118,15 +118,18 @@ impl<'a> Job<'a> {
     /// If there is no ONNX Runtime, or it cannot run the model.
     pub(crate) fn profile_of(&self, model: &Path, expected: Duration) -> Result<ProfileFile, DeployError> {
         let host = self.host.as_ref().ok_or(DeployError::NoRuntime)?;
-        let import = ImportOptions {
+        let mut import = ImportOptions {
             dims: self.load.dims.clone(),
             sizes: self.load.sizes.clone(),
             open_sizes: true,
+            ..ImportOptions::default()
         };
+        // What the runtime made of the model may have their numbers by now.
+        import.dims.retain(|name, _| !self.load.fixed_dims.contains(name));
         let opened = OnnxModel::open(model, &import)?;
         let request = ProfileRequest {
             settings: SessionSettings {
-                dims: import.dims,
+                dims: self.load.dims.clone(),
                 ..SessionSettings::exact(OptimizationLevel::Off)
             },
             options: ProfileOptions::default(),

@@ -36,6 +36,8 @@ impl Display for Dim {
         match self {
             Self::Known(size) => size.fmt(f),
             Self::Symbol(name) => Symbol(name).fmt(f),
+            Self::Free { size, name: Some(name) } => write!(f, "{}={size}", Symbol(name)),
+            Self::Free { size, name: None } => write!(f, "?={size}"),
             Self::Unknown => f.write_str("?"),
         }
     }
@@ -170,18 +172,31 @@ impl Cursor<'_> {
         if let Token::String(name) = self.token() {
             let name = name.clone().into_owned();
             self.advance()?;
-            return Ok(Dim::Symbol(name));
+            return self.at_size(Some(name));
         }
         if self.eat_mark("?")? {
-            return Ok(Dim::Unknown);
+            return self.at_size(None);
         }
-        self.word_as("a dimension (a number, a name or `?`)", |word| {
+        let dim = self.word_as("a dimension (a number, a name or `?`)", |word| {
             if starts_symbol(word) {
                 Some(Dim::Symbol(word.to_owned()))
             } else {
                 word.parse().ok().map(Dim::Known)
             }
-        })
+        })?;
+        match dim {
+            Dim::Symbol(name) => self.at_size(Some(name)),
+            dim => Ok(dim),
+        }
+    }
+
+    /// An open dimension, with the size after it where one is given.
+    fn at_size(&mut self, name: Option<String>) -> Result<Dim, ErrorAt> {
+        if self.eat_mark("=")? {
+            let size = self.word_as("the size of a dimension", |word| word.parse().ok())?;
+            return Ok(Dim::Free { size, name });
+        }
+        Ok(name.map_or(Dim::Unknown, Dim::Symbol))
     }
 
     /// The value of an attribute.

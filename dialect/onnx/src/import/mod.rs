@@ -124,6 +124,13 @@ pub(crate) fn import(
 ) -> Result<Imported, OnnxError> {
     let reading = Reading::of(model, folder)?;
     let mut inferred = reading.infer(model, folder, follows, options)?;
+    if !options.dims.is_empty() {
+        let open = ImportOptions {
+            dims: BTreeMap::new(),
+            ..options.clone()
+        };
+        inferred.free(reading.infer(model, folder, follows, &open)?);
+    }
     let bodies = Rc::new(std::mem::take(&mut inferred.bodies));
     let Reading {
         graph: proto,

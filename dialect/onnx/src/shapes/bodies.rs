@@ -5,6 +5,7 @@ use onnx_runtime_shape_inference::NodeIo;
 use remat_ir::ValueType;
 use rustc_hash::FxHashMap;
 
+use super::free::free;
 use super::symbols::Symbols;
 
 /// A subgraph of the file, by where it lies in memory: the file is borrowed meanwhile.
@@ -21,6 +22,16 @@ impl BodyTypes {
     /// The types of all values that a subgraph defines; `None` if it was not looked into.
     pub(crate) fn of(&self, graph: &GraphProto) -> Option<&FxHashMap<String, ValueType>> {
         self.types.get(&std::ptr::from_ref(graph))
+    }
+
+    /// Marks the dimensions that may have another size; see [`super::Inferred::free`].
+    pub(super) fn free(&mut self, open: &Self) {
+        for (place, types) in &mut self.types {
+            let open = open.types.get(place);
+            for (name, ty) in types {
+                free(ty, open.and_then(|types| types.get(name)));
+            }
+        }
     }
 
     /// How often one run of its node runs a subgraph, where that is known.

@@ -11,6 +11,7 @@ mod bodies;
 mod budget;
 mod control;
 mod convert;
+mod free;
 mod guard;
 mod learning;
 mod rules;
@@ -40,6 +41,7 @@ use crate::tensor::{dense_type, sparse_type};
 use crate::types::{Dims, value_type};
 use crate::values::{Follows, Operands, Tensor, evaluate};
 use bodies::Bodies;
+use free::free;
 pub(crate) use bodies::BodyTypes;
 use budget::Budget;
 use convert::Bindings;
@@ -77,6 +79,15 @@ pub(crate) struct Inferred {
 }
 
 impl Inferred {
+    /// Marks the dimensions that may have another size, which are those without a number in `open`: what was inferred without the
+    /// caller's values.
+    pub(crate) fn free(&mut self, open: Self) {
+        for (name, ty) in &mut self.types {
+            free(ty, open.types.get(name));
+        }
+        self.bodies.free(&open.bodies);
+    }
+
     /// The dimensions to ask a caller for: those of graph inputs, or where inputs leave none open, all.
     pub(crate) fn to_ask(&self) -> BTreeSet<String> {
         if self.inputs.is_empty() {
@@ -335,7 +346,7 @@ impl<'m> Inference<'m> {
                 };
                 for ((inferred, stated), dim) in inferred.shape.iter_mut().zip(stated.shape).zip(dims) {
                     let keeps = match dim {
-                        Dim::Known(_) => false,
+                        Dim::Known(_) | Dim::Free { .. } => false,
                         // A name that comes from the inputs says more than one that stands only here.
                         Dim::Symbol(_) => {
                             let named = inferred.as_symbol().is_none_or(|id| self.symbols.is_named(id));

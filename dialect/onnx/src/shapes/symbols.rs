@@ -100,7 +100,9 @@ impl<'o> Symbols<'o> {
     /// A declared dimension.
     pub(super) fn expression(&mut self, dim: &Dim) -> DimExpr {
         match dim {
-            Dim::Known(value) => i64::try_from(*value).map_or_else(|_| DimExpr::overflow(), DimExpr::constant),
+            Dim::Known(value) | Dim::Free { size: value, .. } => {
+                i64::try_from(*value).map_or_else(|_| DimExpr::overflow(), DimExpr::constant)
+            }
             Dim::Symbol(name) => self.named(name),
             Dim::Unknown => self.interner.fresh_dim(),
         }

@@ -41,6 +41,9 @@ pub enum Reason {
     /// The rows asked for lie in the padding altogether.
     #[error("a tile would lie in the padding")]
     Padding,
+    /// What a tile states depends on a dimension that may have another size in another run.
+    #[error("a tile would be right for one size of a free dimension only")]
+    Free,
     /// Rows can be cut at multiples of this number only.
     #[error("it can be cut at multiples of {0} only")]
     Multiple(u64),

@@ -4,6 +4,9 @@
 //! for rows `lo..hi` of one axis of the result and names, for each operand, all of it or the rows of one axis that the kernel needs; attributes
 //! and integer operands of the clone that differ from the original's; and the rows that its kernel computes beyond those asked for.
 //!
+//! Where a dimension may have another size in another run ([`remat_ir::Dim::Free`]), a rule answers only what is right for all of them: such an axis is
+//! not cut, and no constant or attribute of a clone depends on it.
+//!
 //! A kernel that gets exactly these operands computes exactly the rows: more rows would shift its window. Where an axis can be cut only at
 //! multiples of a number, the error says of which.
 
@@ -23,7 +26,7 @@ mod window;
 
 use std::ops::Range;
 
-use remat_ir::{Graph, OpId};
+use remat_ir::{Graph, OpId, TensorId};
 use remat_operators::{Split, operator};
 
 pub use self::cut::{Cut, Integers, Need};
@@ -57,7 +60,7 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
     if !several && entry.results().count() != 1 {
         return Err(Reason::Results);
     }
-    match family {
+    let cut = match family {
         Split::Never => Err(Reason::NoRule),
         Split::Elementwise | Split::ElementwiseInVectors => elementwise::broadcast(&site),
         Split::Quantize => elementwise::quantize(&site),
@@ -94,5 +97,13 @@ fn rule(graph: &Graph, op: OpId, axis: usize, rows: Range<u64>) -> Result<Cut, R
         Split::GatherTuples => movement::gather_tuples(&site),
         Split::Loops => loops::loops(&site),
         Split::PadByAttributes => loops::pad(&site),
+    }?;
+    let is_free = |(operand, need): (&Option<TensorId>, &Need)| match (operand, need) {
+        (Some(operand), &Need::Rows { axis, .. }) => graph.tensors[*operand].ty.is_free(axis),
+        _ => false,
+    };
+    if entry.inputs.iter().zip(&cut.needs).any(is_free) {
+        return Err(Reason::Free);
     }
+    Ok(cut)
 }

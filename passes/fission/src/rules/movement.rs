@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use remat_ir::Dim;
+
 use super::{Cut, Integers, Need, Reason, Site};
 
 /// Rows of another axis than the joined one.
@@ -133,11 +135,15 @@ pub(super) fn pad(site: &Site<'_>) -> Result<Cut, Reason> {
 pub(super) fn expand(site: &Site<'_>) -> Result<Cut, Reason> {
     let mut cut = site.whole();
     cut.needs[0] = site.aligned(0)?;
-    let mut dims = site.out.clone();
-    dims[site.axis] = site.length();
-    let dims: Result<Vec<i64>, _> = dims.into_iter().map(i64::try_from).collect();
-    cut.integers
-        .insert(1, Integers::list(dims.map_err(|_| Reason::Shapes)?));
+    // A one takes the dimension of the data.
+    let data = site.ty(0).dims();
+    let missing = site.out.len().saturating_sub(data.len());
+    let kept = |axis: usize, dim: &Dim| {
+        let held = axis.checked_sub(missing).and_then(|axis| data.get(axis));
+        let is_kept = matches!(dim, Dim::Free { name: Some(_), .. }) && held == Some(dim);
+        is_kept.then_some(1)
+    };
+    cut.integers.insert(1, site.stated(kept)?);
     Ok(cut)
 }
 

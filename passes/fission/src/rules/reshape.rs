@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Cut, Integers, Reason, Site};
+use remat_ir::Dim;
+
+use super::{Cut, Reason, Site};
 
 /// An axis of the result is one of the operand where as many elements lie before it: then rows are rows, or each row of one is several of the
 /// other.
@@ -22,6 +24,11 @@ pub(super) fn reshape(site: &Site<'_>) -> Result<Cut, Reason> {
     }
     if passed != before || axis == from.len() {
         return Err(Reason::Dependent);
+    }
+    let (whole, made) = (site.ty(0).dims(), site.result().dims());
+    let is_before = alike(&whole[..axis], &made[..site.axis]);
+    if !is_before && !alike(&whole[axis + 1..], &made[site.axis + 1..]) {
+        return Err(Reason::Free);
     }
     let (old, new) = (from[axis], to[site.axis]);
     if old == 0 || new == 0 {
@@ -45,22 +52,40 @@ pub(super) fn reshape(site: &Site<'_>) -> Result<Cut, Reason> {
     shaped(site, axis, needed)
 }
 
+/// Whether two lists of dimensions have one product, whatever the sizes of free ones.
+fn alike(one: &[Dim], other: &[Dim]) -> bool {
+    let parts = |dims: &[Dim]| {
+        let numbers = dims.iter().filter(|dim| !dim.is_free());
+        let product = numbers.map(Dim::size).try_fold(1_u64, |all, size| all.checked_mul(size?));
+        let mut names: Vec<Dim> = dims.iter().filter(|dim| dim.is_free()).cloned().collect();
+        names.sort_unstable_by_key(|dim| format!("{dim}"));
+        (product, names)
+    };
+    let (one, other) = (parts(one), parts(other));
+    one.0.is_some() && one.1.iter().all(is_named) && one == other
+}
+
+fn is_named(dim: &Dim) -> bool {
+    matches!(dim, Dim::Free { name: Some(_), .. })
+}
+
 /// A shape that is an operand is stated anew.
 fn shaped(site: &Site<'_>, axis: usize, needed: Range<u64>) -> Result<Cut, Reason> {
     let mut cut = site.whole().with(0, axis, needed);
     match site.op.op_type.as_str() {
         "Reshape" => {
-            let mut dims = site.out.clone();
-            dims[site.axis] = site.length();
-            let dims: Result<Vec<i64>, _> = dims.into_iter().map(i64::try_from).collect();
-            cut.integers
-                .insert(1, Integers::list(dims.map_err(|_| Reason::Shapes)?));
+            // A free dimension is that of the operand in its place, or one of them what is left.
+            let mut left = Some(-1);
+            let kept = |place: usize, dim: &Dim| is_named(dim) && site.ty(0).dims().get(place) == Some(dim);
+            let dims = site.stated(|place, dim| if kept(place, dim) { Some(0) } else { left.take() })?;
+            cut.integers.insert(1, dims);
             if site.op.attributes.contains_key("allowzero") {
                 cut = cut.with_int("allowzero", 0)?;
             }
             Ok(cut)
         }
         // `tensor.expand_shape` in MLIR states it as an attribute.
+        "expand_shape" if site.result().has_free_dims() => Err(Reason::Free),
         "expand_shape" => {
             let mut dims = site.out.clone();
             dims[site.axis] = site.length();

@@ -69,6 +69,9 @@ fn sized(site: &Site<'_>, mut cut: Cut, rows: u64) -> Result<Cut, Reason> {
             axes.collect::<Result<Vec<usize>, _>>()?
         }
     };
+    if axes.iter().any(|&axis| site.result().is_free(axis)) {
+        return Err(Reason::Free);
+    }
     let sizes = axes.into_iter().map(|axis| i64::try_from(dims[axis]));
     let sizes: Result<Vec<i64>, _> = sizes.collect();
     let sizes = Integers::list(sizes.map_err(|_| Reason::Shapes)?);

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, Graph, Op, TensorId};
+use remat_ir::{Attribute, Dim, Graph, Op, TensorId, ValueType};
 
-use super::{Cut, Need, Reason};
+use super::{Cut, Integers, Need, Reason};
 
 /// An op and the rows of its results that are asked for.
 pub(crate) struct Site<'a> {
@@ -31,6 +31,9 @@ impl<'a> Site<'a> {
         if !op.results().all(alike) {
             return Err(Reason::Results);
         }
+        if op.results().any(|result| graph.tensors[result].ty.is_free(axis)) {
+            return Err(Reason::Free);
+        }
         if rows.is_empty() || rows.end > extent {
             return Err(Reason::Shapes);
         }
@@ -41,6 +44,35 @@ impl<'a> Site<'a> {
             rows,
             out,
         })
+    }
+
+    /// The type of the first result.
+    pub(crate) fn result(&self) -> &'a ValueType {
+        let first = self.op.results().next();
+        first.map_or(&ValueType::Unknown, |first| &self.graph.tensors[first].ty)
+    }
+
+    /// The type of an operand.
+    pub(crate) fn ty(&self, place: usize) -> &'a ValueType {
+        let operand = self.operand(place);
+        operand.map_or(&ValueType::Unknown, |operand| &self.graph.tensors[operand].ty)
+    }
+
+    /// Whether any of these dimensions of the first result may have another size in another run.
+    pub(crate) fn has_free(&self, mut axes: Range<usize>) -> bool {
+        axes.any(|axis| self.result().is_free(axis))
+    }
+
+    /// The dimensions of the first result as a constant that is right for every size of free ones, with the rows that are asked for: `state` says
+    /// what stands for a free one, by axis.
+    pub(crate) fn stated(&self, mut state: impl FnMut(usize, &Dim) -> Option<i64>) -> Result<Integers, Reason> {
+        let dims = self.result().dims().iter().enumerate();
+        let dims = dims.map(|(axis, dim)| match dim {
+            _ if axis == self.axis => i64::try_from(self.length()).map_err(|_| Reason::Shapes),
+            dim if dim.is_free() => state(axis, dim).ok_or(Reason::Free),
+            dim => dim.size().and_then(|size| i64::try_from(size).ok()).ok_or(Reason::Shapes),
+        });
+        Ok(Integers::list(dims.collect::<Result<_, _>>()?))
     }
 
     /// Rows of the whole.
@@ -142,6 +174,9 @@ impl<'a> Site<'a> {
         let Some(axis) = dims.len().checked_sub(from_last) else {
             return Ok(Need::Whole);
         };
+        if self.ty(place).is_free(axis) {
+            return Err(Reason::Free);
+        }
         if dims[axis] == 1 && self.extent() != 1 {
             return Ok(Need::Whole);
         }

@@ -73,6 +73,10 @@ impl Window {
                 window.given = Some(window.pads.clone());
             }
             "VALID" => window.given = Some(window.pads.clone()),
+            // Along free axes such padding depends on the size.
+            "SAME_UPPER" | "SAME_LOWER" if (2..count + 2).any(|axis| site.ty(0).is_free(axis)) => {
+                return Err(Reason::Free);
+            }
             "SAME_UPPER" => window.pad_to_same(&site.dims(0)?, false)?,
             "SAME_LOWER" => window.pad_to_same(&site.dims(0)?, true)?,
             _ => return Err(Reason::Attribute("auto_pad")),
@@ -252,6 +256,9 @@ pub(super) fn pool(site: &Site<'_>) -> Result<Cut, Reason> {
         return Err(Reason::Attribute("kernel_shape"));
     }
     let mut window = Window::of(site, site.extents("kernel_shape", count, 1)?)?;
+    if rounds_up && site.has_free(2..site.out.len()) {
+        return Err(Reason::Free);
+    }
     if rounds_up {
         for dim in 0..count {
             let end = (site.out[dim + 2] - 1) * window.strides[dim] + window.reach(dim)? + 1;

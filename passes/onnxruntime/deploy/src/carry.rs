@@ -52,7 +52,10 @@ pub(crate) fn open_carried(
     loop {
         match open_model(path, &load, runtime) {
             Err(DeployError::Pipeline(Error::Read(ReadError::Onnx(OnnxError::UnknownDim { name, .. }))))
-                if load.dims.remove(&name).is_some() => {}
+                if load.dims.remove(&name).is_some() =>
+            {
+                load.fixed_dims.remove(&name);
+            }
             other => return other,
         }
     }

@@ -307,7 +307,7 @@ fn state_inferred_shapes(program: &mut Program, rewritten: &Graph, lowered: &Low
     let shapes: HashMap<&str, Vec<u64>> = shapes.collect();
     let Program { nodes, values, .. } = program;
     let is_known = |value: &Value| match &value.visible {
-        Shape::Known(dims) => dims.iter().all(|dim| matches!(dim, Dim::Known(_))),
+        Shape::Known(dims) => dims.iter().all(|dim| dim.size().is_some()),
         Shape::Hidden => false,
     };
     for node in nodes.iter().filter(|node| node.control.is_none()) {

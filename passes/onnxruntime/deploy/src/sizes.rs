@@ -62,6 +62,7 @@ fn measured(
 ) -> Result<BTreeMap<String, u64>, DeployError> {
     let looked_at = ImportOptions {
         dims: load.dims.clone(),
+        fixed: load.fixed_dims.clone(),
         sizes: load.sizes.clone(),
         open_sizes: true,
     };

@@ -188,7 +188,7 @@ fn look(value: &Value) -> Option<(u64, &[Dim])> {
         return None;
     };
     let stated = |dim: &Dim| match dim {
-        Dim::Known(_) => true,
+        Dim::Known(_) | Dim::Free { .. } => true,
         Dim::Symbol(name) => !name.is_empty(),
         Dim::Unknown => false,
     };

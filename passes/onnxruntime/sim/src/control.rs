@@ -11,7 +11,7 @@
 //!
 //! Where data decides which branch runs, the one that takes more counts.
 
-use remat_ir::{Dim, Graph, OpId};
+use remat_ir::{Graph, OpId};
 use remat_operators::Effect;
 use rustc_hash::FxHashMap;
 
@@ -215,7 +215,7 @@ impl Tape {
         let frame = Frame::of(body, patterns);
         for (&output, &result) in body.program.outputs.iter().zip(&node.outputs) {
             let is_known = match &body.program.values[output].visible {
-                Shape::Known(dims) => dims.iter().all(|dim| matches!(dim, Dim::Known(_))),
+                Shape::Known(dims) => dims.iter().all(|dim| dim.size().is_some()),
                 Shape::Hidden => false,
             };
             self.create(result.filter(|_| is_known));

@@ -87,7 +87,7 @@ fn open(ty: &ValueType) -> Vec<&str> {
         ValueType::Tensor { shape: Some(dims), .. } | ValueType::SparseTensor { shape: Some(dims), .. } => {
             let named = dims.iter().filter_map(|dim| match dim {
                 Dim::Symbol(name) => Some(name.as_str()),
-                Dim::Known(_) | Dim::Unknown => None,
+                Dim::Known(_) | Dim::Free { .. } | Dim::Unknown => None,
             });
             named.collect()
         }

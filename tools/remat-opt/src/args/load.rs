@@ -1,5 +1,6 @@
 //! How a model is read and what counts.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -47,15 +48,29 @@ const BASELINES: Choice<BaselineArg> = Choice(&[
 /// Sizes that a model leaves open; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct OpenSizes {
-    /// Value of a symbolic dimension; may be repeated.
+    /// Value of a symbolic dimension to plan at; it stays free. May be repeated.
     ///
-    /// `?` stands for the dynamic extents of a module of MLIR.
-    #[arg(long = "dim", value_name = "NAME=N", value_parser = parse_assignment, help_heading = INPUT)]
-    pub(crate) dims: Vec<(String, u64)>,
+    /// What is written takes every other value, too, and is right for it; peaks are those of this value. `?` stands for the dynamic extents of a
+    /// module of MLIR.
+    #[arg(long = "dim", value_name = "NAME=N,..", value_parser = parse_dims, help_heading = INPUT)]
+    dims: Vec<Assignments>,
+    /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
+    ///
+    /// A name alone fixes it at the value of `--dim`. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
+    #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT)]
+    fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
-    #[arg(long = "size", value_name = "TENSOR=BYTES", value_parser = parse_assignment, help_heading = INPUT, hide_short_help = true)]
-    pub(crate) sizes: Vec<(String, u64)>,
+    #[arg(long = "size", value_name = "TENSOR=BYTES,..", value_parser = parse_sizes, help_heading = INPUT, hide_short_help = true)]
+    sizes: Vec<Assignments>,
 }
+
+/// What one option assigns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Assignments(Vec<(String, u64)>);
+
+/// Dimensions that one option fixes, each at a value of its own or at that of `--dim`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fixed(Vec<(String, Option<u64>)>);
 
 /// How a model is read and what counts; the same for every command that plans.
 #[derive(Debug, Args)]
@@ -113,10 +128,30 @@ impl OpenSizes {
     /// The sizes for a model of which nothing need be known but its nodes.
     pub(crate) fn import(&self) -> ImportOptions {
         ImportOptions {
-            dims: self.dims.iter().cloned().collect(),
-            sizes: self.sizes.iter().cloned().collect(),
+            dims: self.dims(),
+            fixed: self.fixed(),
+            sizes: self.sizes(),
             open_sizes: true,
         }
+    }
+
+    /// Values of dimensions, those that are fixed among them.
+    pub(crate) fn dims(&self) -> BTreeMap<String, u64> {
+        let fixed = self.fixed.iter().flat_map(|Fixed(list)| list);
+        let fixed = fixed.filter_map(|(name, value)| Some((name.clone(), (*value)?)));
+        let given = self.dims.iter().flat_map(|Assignments(list)| list).cloned();
+        given.chain(fixed).collect()
+    }
+
+    /// Names of dimensions that are fixed.
+    pub(crate) fn fixed(&self) -> BTreeSet<String> {
+        let fixed = self.fixed.iter().flat_map(|Fixed(list)| list);
+        fixed.map(|(name, _)| name.clone()).collect()
+    }
+
+    fn sizes(&self) -> BTreeMap<String, u64> {
+        let given = self.sizes.iter().flat_map(|Assignments(list)| list);
+        given.cloned().collect()
     }
 }
 
@@ -124,8 +159,9 @@ impl LoadArgs {
     /// All options but the profile.
     pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
-            dims: self.open.dims.iter().cloned().collect(),
-            sizes: self.open.sizes.iter().cloned().collect(),
+            dims: self.open.dims(),
+            fixed_dims: self.open.fixed(),
+            sizes: self.open.sizes(),
             accounting: self.accounting,
             order: self.order,
             max_computes: self.max_computes,
@@ -158,14 +194,56 @@ impl LoadArgs {
     }
 }
 
-/// `NAME=N`; the name may itself contain `=`.
-fn parse_assignment(text: &str) -> Result<(String, u64), String> {
-    let (name, value) = text.rsplit_once('=').ok_or("write NAME=N")?;
-    let value = value
-        .trim()
-        .parse()
-        .map_err(|_| format!("`{value}` is not a non-negative integer"))?;
-    Ok((name.trim().to_owned(), value))
+/// `NAME=N,..`; a name may itself contain `=`, and a comma where what stands before it is no assignment.
+fn parse_dims(text: &str) -> Result<Assignments, String> {
+    let number = |value: &str| {
+        let number = value.parse();
+        number.map_err(|_| format!("`{value}` is not a non-negative integer"))
+    };
+    parse_assignments(text, "NAME=N", number)
+}
+
+/// `TENSOR=BYTES,..`, the bytes with or without a unit.
+fn parse_sizes(text: &str) -> Result<Assignments, String> {
+    let bytes = |value: &str| parse_bytes(value).map_err(|error| error.to_string());
+    parse_assignments(text, "TENSOR=BYTES", bytes)
+}
+
+fn parse_assignments(
+    text: &str,
+    form: &str,
+    read: impl Fn(&str) -> Result<u64, String>,
+) -> Result<Assignments, String> {
+    let one = |text: &str| {
+        let (name, value) = text.rsplit_once('=').ok_or_else(|| format!("write {form}"))?;
+        match name.trim() {
+            "" => Err(format!("write {form}")),
+            name => Ok((name.to_owned(), read(value.trim())?)),
+        }
+    };
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        let ends = rest.match_indices(',').map(|(end, _)| end);
+        let first = ends.into_iter().find_map(|end| Some((end, one(&rest[..end]).ok()?)));
+        let Some((end, assignment)) = first else {
+            found.push(one(rest)?);
+            return Ok(Assignments(found));
+        };
+        found.push(assignment);
+        rest = &rest[end + 1..];
+    }
+}
+
+/// `NAME,..` or `NAME=N,..`.
+fn parse_fixed(text: &str) -> Result<Fixed, String> {
+    let one = |text: &str| match parse_dims(text) {
+        Ok(Assignments(list)) => Ok(list.into_iter().map(|(name, value)| (name, Some(value))).collect()),
+        Err(_) if !text.trim().is_empty() && !text.contains('=') => Ok(vec![(text.trim().to_owned(), None)]),
+        Err(why) => Err(why),
+    };
+    let lists: Result<Vec<Vec<_>>, String> = text.split(',').map(one).collect();
+    Ok(Fixed(lists?.concat()))
 }
 
 /// A size, or `none`.
@@ -183,12 +261,25 @@ mod tests {
 
     #[test]
     fn assignments_are_read() {
-        assert_eq!(parse_assignment("a=b=8"), Ok(("a=b".to_owned(), 8)));
+        let list = |list: &[(&str, u64)]| Assignments(list.iter().map(|&(name, n)| (name.to_owned(), n)).collect());
+        assert_eq!(parse_dims("a=b=8"), Ok(list(&[("a=b", 8)])));
+        assert_eq!(parse_dims("batch=2,height=32"), Ok(list(&[("batch", 2), ("height", 32)])));
+        assert_eq!(parse_dims("a,b=2, c=3"), Ok(list(&[("a,b", 2), ("c", 3)])));
+        assert_eq!(parse_sizes("z=16KiB,y=5"), Ok(list(&[("z", 16 << 10), ("y", 5)])));
+    }
+
+    #[test]
+    fn dimensions_are_fixed_with_and_without_a_value() {
+        let fixed = Fixed(vec![("n".to_owned(), None), ("m".to_owned(), Some(3))]);
+        assert_eq!(parse_fixed("n, m=3"), Ok(fixed));
+        assert!(parse_fixed("n,").is_err() && parse_fixed("n=x").is_err());
     }
 
     #[test]
     fn nonsense_is_rejected() {
-        assert!(parse_assignment("batch").is_err());
-        assert!(parse_assignment("batch=-1").is_err());
+        for text in ["batch", "batch=-1", "=3", "batch=2,", "batch=2,height"] {
+            assert!(parse_dims(text).is_err(), "{text}");
+        }
+        assert!(parse_sizes("z=16KB of it").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Where ONNX Runtime is, and how models are run in it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
@@ -59,13 +60,13 @@ pub(crate) struct SessionArgs {
 
 impl SessionArgs {
     /// The library's settings; `device` is that of the command line, `dims` its dimensions.
-    pub(crate) fn settings(&self, device: Option<&str>, dims: &[(String, u64)]) -> anyhow::Result<SessionSettings> {
+    pub(crate) fn settings(&self, device: Option<&str>, dims: BTreeMap<String, u64>) -> anyhow::Result<SessionSettings> {
         Ok(SessionSettings {
             level: self.level,
             arena: self.arena,
             memory_pattern: self.pattern,
             threads: self.intra_threads,
-            dims: dims.iter().cloned().collect(),
+            dims,
             provider: device.map_or(Ok(Provider::Cpu), provider)?,
             arena_library: None,
             shared_arena: None,

@@ -74,7 +74,7 @@ impl Subject for GraphSubject {
             _ => None,
         });
         let dims = shapes.flatten().filter_map(|dim| match dim {
-            Dim::Known(extent) => Some(extent),
+            Dim::Known(extent) | Dim::Free { size: extent, .. } => Some(extent),
             Dim::Symbol(_) | Dim::Unknown => None,
         });
         let sizes = graph.storages.iter_mut().filter_map(|storage| storage.bytes.as_mut());

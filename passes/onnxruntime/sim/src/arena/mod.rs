@@ -12,7 +12,6 @@ mod settings;
 
 use std::collections::BTreeMap;
 
-use remat_ir::Dim;
 
 use bfc::{Bfc, Chunk};
 pub use replay::{BufferLife, Replayed, lowest_first_region, most_bytes, replay};
@@ -137,7 +136,7 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
 fn made_before_a_branch<'p>(program: &'p Program, allocation: &'p Allocation) -> impl Iterator<Item = ValueId> + 'p {
     let is_known = |value: ValueId| {
         let shape = &program.values[value].visible;
-        matches!(shape, Shape::Known(dims) if dims.iter().all(|dim| matches!(dim, Dim::Known(_))))
+        matches!(shape, Shape::Known(dims) if dims.iter().all(|dim| dim.size().is_some()))
     };
     let outputs = program.outputs.iter().copied();
     outputs.filter(move |&output| allocation.home[output] == Home::Output && is_known(output))

@@ -92,7 +92,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     }
     let settings = args
         .session
-        .settings(args.load.device.as_deref(), &args.load.open.dims)?;
+        .settings(args.load.device.as_deref(), args.load.open.dims())?;
     let options = MeasureOptions {
         runs: args.runs,
         seeds: (0..args.seeds.into())
