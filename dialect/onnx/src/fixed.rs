@@ -61,7 +61,11 @@ pub(crate) fn check_fixed(model: &ModelProto, options: &ImportOptions) -> Result
 }
 
 fn fix_graph(graph: &mut GraphProto, value_of: &dyn Fn(&str) -> Option<i64>) {
-    let values = graph.input.iter_mut().chain(&mut graph.output).chain(&mut graph.value_info);
+    let values = graph
+        .input
+        .iter_mut()
+        .chain(&mut graph.output)
+        .chain(&mut graph.value_info);
     for value in values.filter(|value| value.type_.is_some()) {
         fix_type(value.type_.mut_or_insert_default(), value_of);
     }

@@ -56,7 +56,9 @@ pub(super) fn reshape(site: &Site<'_>) -> Result<Cut, Reason> {
 fn alike(one: &[Dim], other: &[Dim]) -> bool {
     let parts = |dims: &[Dim]| {
         let numbers = dims.iter().filter(|dim| !dim.is_free());
-        let product = numbers.map(Dim::size).try_fold(1_u64, |all, size| all.checked_mul(size?));
+        let product = numbers
+            .map(Dim::size)
+            .try_fold(1_u64, |all, size| all.checked_mul(size?));
         let mut names: Vec<Dim> = dims.iter().filter(|dim| dim.is_free()).cloned().collect();
         names.sort_unstable_by_key(|dim| format!("{dim}"));
         (product, names)

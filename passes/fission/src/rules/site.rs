@@ -70,7 +70,10 @@ impl<'a> Site<'a> {
         let dims = dims.map(|(axis, dim)| match dim {
             _ if axis == self.axis => i64::try_from(self.length()).map_err(|_| Reason::Shapes),
             dim if dim.is_free() => state(axis, dim).ok_or(Reason::Free),
-            dim => dim.size().and_then(|size| i64::try_from(size).ok()).ok_or(Reason::Shapes),
+            dim => dim
+                .size()
+                .and_then(|size| i64::try_from(size).ok())
+                .ok_or(Reason::Shapes),
         });
         Ok(Integers::list(dims.collect::<Result<_, _>>()?))
     }

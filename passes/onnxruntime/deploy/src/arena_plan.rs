@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY};
 use remat_onnxruntime_run::{
@@ -34,6 +35,8 @@ pub(crate) const LIBRARY_NAME: &str = "libremat_arena.so";
 pub struct ArenaPlanRequest<'a> {
     /// The file that sessions load.
     pub model: &'a Path,
+    /// The model that the file was made of, whose bits it must have in each of the cases; absent where sums may be rounded otherwise.
+    pub original: Option<&'a Path>,
     /// Where the library goes; beside the model if it is not said.
     pub library: Option<&'a Path>,
     /// The level of the sessions.
@@ -145,7 +148,7 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
 /// Plans the memory of a file that is written already, and writes plans and library beside it.
 ///
 /// A run of each case is recorded, its buffers are placed, and the file runs with the plans: every buffer has to lie where it is planned, and
-/// the outputs have to have the bits that they have without plans. Of `control` count the seed, the observer and the flag to cancel.
+/// the outputs have to have the bits that they have without plans, and those of the original. Of `control` count the seed, the observer and the flag to cancel.
 ///
 /// # Errors
 /// [`DeployError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`DeployError::Runtime`] if the model does
@@ -295,6 +298,19 @@ fn replay(
     )?;
     if let Some((_, output)) = without.first_difference(&measured) {
         return Err(ArenaPlanError::OutputDiffers(output.to_owned()).into());
+    }
+    if let Some(original) = request.original {
+        let bits = MeasureOptions {
+            runs: 1,
+            time: Some(Duration::ZERO),
+            ..options
+        };
+        let original = measure(runner, original, &exact, &bits)?;
+        if let Some((_, output)) = original.first_difference(&measured) {
+            let (dims, threads) = (case.dims.clone(), case.threads);
+            let output = output.to_owned();
+            return Err(ArenaPlanError::NotAsOriginal { output, dims, threads }.into());
+        }
     }
     match measured.planned {
         Some(figures) if figures.missed == 0 && figures.refused == 0 && figures.placed > 0 => {

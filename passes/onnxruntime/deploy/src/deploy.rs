@@ -6,6 +6,7 @@ mod opening;
 mod planning;
 mod tiling;
 
+pub(crate) use finishing::data_decides;
 use remat::{BaselinePeak, Format};
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::Host;

@@ -1,11 +1,12 @@
 //! Why a deployment ends without a file, or with one that is not as predicted, and why a lowering strategy is rejected.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
-use remat_onnxruntime_run::RuntimeError;
+use remat_onnxruntime_run::{RuntimeError, SizeOutcome};
 use thiserror::Error;
 
 use crate::Strategy;
@@ -85,6 +86,18 @@ pub enum DeployError {
         /// Seed of the inputs.
         seed: u64,
     },
+    /// Two models that should compute the same do not at another size of a dimension that both leave free.
+    #[error("`{rewritten}` does not compute what `{base}` does: with {} it {}", dims_text(.dims), size_text(.outcome), base = shown(.base.display()), rewritten = shown(.rewritten.display()))]
+    OtherAtSize {
+        /// The first model.
+        base: PathBuf,
+        /// The second model.
+        rewritten: PathBuf,
+        /// The size.
+        dims: BTreeMap<String, u64>,
+        /// What the second model does there.
+        outcome: SizeOutcome,
+    },
 }
 
 impl DeployError {
@@ -103,7 +116,9 @@ impl DeployError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Pipeline(error) => error.kind(),
-            Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } => ErrorKind::Negative,
+            Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } | Self::OtherAtSize { .. } => {
+                ErrorKind::Negative
+            }
             Self::ArenaPlan(error) => error.kind(),
             Self::AllRejected { .. } | Self::NotPortable { .. } => ErrorKind::Internal,
             Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
@@ -134,6 +149,16 @@ pub enum ArenaPlanError {
     /// An output has other bits with the plan.
     #[error("output `{}` has other bits where memory is planned", shown(.0))]
     OutputDiffers(String),
+    /// The file with its plan does not compute what the model does that it was made of.
+    #[error("output `{}` has other bits than that of the model as it came{} with {threads} threads", shown(.output), if .dims.is_empty() { String::new() } else { format!(" with {}", dims_text(.dims)) })]
+    NotAsOriginal {
+        /// The first output that differs.
+        output: String,
+        /// Values of dimensions.
+        dims: BTreeMap<String, u64>,
+        /// Threads within one node.
+        threads: usize,
+    },
     /// Buffers do not lie where they are planned.
     #[error(
         "runs do not follow the plan of their memory: {placed} buffers are placed, {missed} unforeseen, {refused} refused"
@@ -170,7 +195,7 @@ impl ArenaPlanError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoLibrary | Self::File { .. } => ErrorKind::Input,
-            Self::OutputDiffers(_) => ErrorKind::Internal,
+            Self::OutputDiffers(_) | Self::NotAsOriginal { .. } => ErrorKind::Internal,
             Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
         }
     }
@@ -188,6 +213,24 @@ fn texts(rejected: &[Rejected]) -> String {
         .map(|one| format!("{}: {}", one.strategy, one.reason))
         .collect();
     texts.join("; ")
+}
+
+/// `batch=2, n=513`.
+pub(crate) fn dims_text(dims: &BTreeMap<String, u64>) -> String {
+    let dims: Vec<String> = dims
+        .iter()
+        .map(|(name, size)| format!("{}={size}", shown(name)))
+        .collect();
+    dims.join(", ")
+}
+
+fn size_text(outcome: &SizeOutcome) -> String {
+    match outcome {
+        SizeOutcome::Same => "has the same outputs".to_owned(),
+        SizeOutcome::OtherBits(output) => format!("has other bits in output `{}`", shown(output)),
+        SizeOutcome::OtherForm(output) => format!("has another shape of output `{}`", shown(output)),
+        SizeOutcome::Fails(why) => format!("does not run ({})", shown(why)),
+    }
 }
 
 fn form_text(form: Option<&str>) -> String {
@@ -211,6 +254,14 @@ pub enum Rejection {
         output: String,
         /// Seed of the inputs.
         seed: u64,
+    },
+    /// The file is not as the model as it came at another size of a dimension that both leave free.
+    #[error("with {} it {}, and the model as it came runs", dims_text(.dims), size_text(.outcome))]
+    OtherAtSize {
+        /// The size.
+        dims: BTreeMap<String, u64>,
+        /// What the file does there.
+        outcome: SizeOutcome,
     },
     /// No plan for its model keeps the budget, as far as is known.
     #[error(transparent)]

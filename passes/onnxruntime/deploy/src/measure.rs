@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use remat::{BaselineOf, BaselinePeak};
 use remat_onnxruntime_run::{
     ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, PairOptions, Runner, RuntimeError,
-    SessionSettings, TimeComparison, compare_time, measure,
+    SessionSettings, SizesCompared, TimeComparison, compare_sizes, compare_time, measure,
 };
 use remat_solve::Activity;
 use schemars::JsonSchema;
@@ -38,6 +38,9 @@ const PAIRS: u32 = 5;
 
 /// How many processes measure, if there is time: each model with the arena off and on, and both in turns, twice.
 pub(crate) const MEASUREMENTS: u32 = 6;
+
+/// How often a process that compares other sizes takes what one takes that measures the model as it came, about: they may be larger.
+const SIZES_AS_RUNS: u32 = 8;
 
 /// Share of the limit, as a divisor, for all runs after the first of one process.
 const FURTHER_RUNS: u32 = 20;
@@ -81,6 +84,8 @@ pub struct Check {
     pub seeds: usize,
     /// How the outputs compare.
     pub outputs: Outputs,
+    /// What came of runs at other sizes of the dimensions that the file leaves free; absent where there are none.
+    pub sizes: Option<SizesCompared>,
     /// Why peaks are missing, where they are.
     pub unmeasured: Option<String>,
 }
@@ -322,6 +327,7 @@ impl Baseline {
             fresh_ns_per_mib: self.exact.fresh_ns_per_mib.min(after.fresh_ns_per_mib),
             seeds: after.outputs.len().min(self.exact.outputs.len()),
             outputs,
+            sizes: None,
             unmeasured: after.peaks.err(),
         })
     }
@@ -382,6 +388,25 @@ impl Baseline {
                 .map_err(Rejection::DoesNotRun)
         };
         same_bits(Outputs::Identical, &measure(bench.input)?, &measure(written)?)
+    }
+
+    /// Runs what was written beside the model as it came at other sizes of free dimensions.
+    pub(crate) fn with_sizes(&self, bench: &Bench<'_, '_>, written: &Path, check: &mut Check) -> Result<(), Rejection> {
+        let [settings, _] = bench.settings();
+        let runner = bench.runner(self.took * SIZES_AS_RUNS);
+        let work = || compare_sizes(&runner, (bench.input, written), &settings, SEEDS[0]);
+        let found = bench
+            .clock
+            .apart(Activity::Measure, "other sizes of free dimensions", work);
+        let found = found.map_err(Rejection::DoesNotRun)?;
+        if let Some(other) = found.first_difference(check.outputs == Outputs::MayRoundOtherwise) {
+            return Err(Rejection::OtherAtSize {
+                dims: other.dims.clone(),
+                outcome: other.outcome.clone(),
+            });
+        }
+        check.sizes = Some(found);
+        Ok(())
     }
 
     /// Adds times to a check, as far as there is time for them.

@@ -15,6 +15,7 @@ use remat_plan::{BudgetSpec, PlanFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::deploy::data_decides;
 use crate::measure::{Outputs, tolerated};
 use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
@@ -105,6 +106,12 @@ impl DeployRequest<'_> {
     /// Whether a number of bytes, or a plan, is asked for.
     pub(crate) fn is_bounded(&self) -> bool {
         self.plan.is_some() || matches!(self.solve.budget, BudgetSpec::Bytes(_) | BudgetSpec::Share(_))
+    }
+
+    /// Whether dimensions that are given are left free.
+    pub(crate) fn has_free_dims(&self) -> bool {
+        let load = self.load;
+        load.dims.keys().any(|name| !load.fixed_dims.contains(name))
     }
 
     /// Whether a file is written that takes no less than the model as it came, too.
@@ -244,6 +251,13 @@ impl Deployment {
         let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
         let predicted = self.budget.unwrap_or(u64::MAX).min(self.prediction.peak_bytes);
         (measured > tolerated(predicted)).then_some(predicted)
+    }
+
+    /// Whether nothing is written because the data decides much of what a run takes, however little the file takes on the inputs that it was
+    /// measured on.
+    #[must_use]
+    pub fn is_left_to_data(&self) -> bool {
+        !self.is_written && self.strategy.recipe().rewrites && data_decides(&self.model, self.prediction.peak_bytes)
     }
 
     /// Whether the peak of the first run with the memory arena was measured.

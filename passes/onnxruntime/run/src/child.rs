@@ -11,6 +11,7 @@ use crate::process;
 use crate::profile::profile_here;
 use crate::record::record_here;
 use crate::runner::{ANSWER, Request, Task};
+use crate::sizes::compare_sizes_here;
 use crate::{Runtime, RuntimeError};
 
 /// Answers one request, as the child. `input` and `output` are its standard streams.
@@ -31,6 +32,9 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         }
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
+        }
+        Task::CompareSizes { base, other, seed } => {
+            json(&runtime.and_then(|r| compare_sizes_here(&r, base, other, settings, *seed)))
         }
         Task::Profile {
             model,

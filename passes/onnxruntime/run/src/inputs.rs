@@ -80,7 +80,7 @@ impl InputTensor {
 ///
 /// Floats are scaled by the square root of the fan-in, so that deep networks stay finite; vectors stand near one, as scales
 /// and variances do; integers lie in 0..4, so that they can serve as indices. Symbolic dimensions take their value from
-/// `dims`, else 1.
+/// `dims`, else 1; those without a name are called `INPUT[AXIS]`.
 pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, seed: u64) -> Result<DynTensor, String> {
     let ValueType::Tensor {
         ty: element,
@@ -90,11 +90,15 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     else {
         return Err(format!("it is a {ty}, and only tensors can be filled"));
     };
-    let resolve = |(&dim, symbol): (&i64, &String)| match u64::try_from(dim) {
+    let resolve = |(axis, (&dim, symbol)): (usize, (&i64, &String))| match u64::try_from(dim) {
         Ok(known) => known.cast_signed(),
-        Err(_) => dims.get(symbol).copied().unwrap_or(1).cast_signed(),
+        Err(_) => {
+            let given = dims.get(&dim_name(name, axis, symbol));
+            given.copied().unwrap_or(1).cast_signed()
+        }
     };
-    let shape: Vec<i64> = shape.iter().zip(dimension_symbols.iter()).map(resolve).collect();
+    let dims_of = shape.iter().zip(dimension_symbols.iter()).enumerate();
+    let shape: Vec<i64> = dims_of.map(resolve).collect();
     let mut tensor =
         DynTensor::new(&Allocator::default(), *element, shape.clone()).map_err(|error| error.to_string())?;
     let mut random = SplitMix::new(seed, name);
@@ -112,6 +116,14 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
         other => return Err(format!("element type {other} is not supported as an input")),
     }
     Ok(tensor)
+}
+
+/// What a dimension of an input is called that the model leaves open.
+pub(crate) fn dim_name(input: &str, axis: usize, symbol: &str) -> String {
+    match symbol {
+        "" => format!("{input}[{axis}]"),
+        symbol => symbol.to_owned(),
+    }
 }
 
 fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix, encode: impl Fn(f64) -> [u8; N]) {

@@ -216,7 +216,7 @@ fn table(regions: i64) -> i64 {
 }
 
 /// The outputs of a run, and whether all are finite.
-fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
+pub(crate) fn digest(outputs: SessionOutputs<'_>, names: Vec<String>) -> Result<(Vec<OutputDigest>, bool), String> {
     let mut finite = true;
     let mut digests = Vec::new();
     for output in take(outputs, names, |name, value| viewed(name, value, blake3::hash)) {

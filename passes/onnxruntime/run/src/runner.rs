@@ -56,6 +56,11 @@ pub(crate) enum Task {
         other: PathBuf,
         seed: u64,
     },
+    CompareSizes {
+        base: PathBuf,
+        other: PathBuf,
+        seed: u64,
+    },
     Optimize {
         model: PathBuf,
         out: PathBuf,
@@ -82,7 +87,9 @@ impl Task {
             | Self::Optimize { model, .. }
             | Self::Profile { model, .. }
             | Self::Record { model } => Some(model),
-            Self::CompareTime { other, .. } | Self::CompareBits { other, .. } => Some(other),
+            Self::CompareTime { other, .. } | Self::CompareBits { other, .. } | Self::CompareSizes { other, .. } => {
+                Some(other)
+            }
             Self::Version => None,
         }
     }

@@ -182,6 +182,16 @@ impl Loaded {
         }
     }
 
+    /// The file that was loaded.
+    pub(crate) fn file(&self) -> &Path {
+        &self.model
+    }
+
+    /// Has later inputs that are made up be of these sizes.
+    pub(crate) fn set_dims(&mut self, dims: BTreeMap<String, u64>) {
+        self.dims = dims;
+    }
+
     /// Names of the outputs, in the order of the signature.
     pub(crate) fn outputs(&self) -> &[String] {
         &self.outputs

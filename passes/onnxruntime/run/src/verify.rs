@@ -6,9 +6,12 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SessionSettings, TimeComparison,
-    compare_bits, compare_time, measure,
+    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SessionSettings, SizesCompared,
+    TimeComparison, compare_bits, compare_sizes, compare_time, measure,
 };
+
+/// How often the process that compares other sizes takes what one takes that measures a model, about: they may be larger.
+const SIZES_AS_RUNS: u32 = 8;
 
 /// What the comparison of a model with its rewritten form found.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -23,10 +26,12 @@ pub struct ModelComparison {
     pub differences: Vec<OutputDifference>,
     /// That seed.
     pub differing_seed: Option<u64>,
+    /// What came of runs at other sizes of dimensions that both leave free, where there are such.
+    pub sizes: SizesCompared,
 }
 
 /// Measures two models, each in a process of its own, compares the bits of their outputs for every seed, and times them in turns:
-/// `options.runs` warm runs of each. `begins` is told which of three parts begins: the first model, the second, both in turns.
+/// `options.runs` warm runs of each. Where both leave dimensions free, they also run once at a smaller and at a larger size of each. `begins` is told which of three parts begins: the first model, the second, both in turns.
 ///
 /// A process for the second model is killed after a multiple of what that for the first one took.
 ///
@@ -59,11 +64,16 @@ pub fn compare_models(
         Some(seed) => compare_bits(runner, pair, settings, seed)?,
         None => Vec::new(),
     };
+    let sizes = match differing_seed {
+        None => compare_sizes(&runner.expecting(SIZES_AS_RUNS * took), pair, settings, in_turns.seed)?,
+        Some(_) => SizesCompared::default(),
+    };
     Ok(ModelComparison {
         base: first,
         rewritten: second,
         times,
         differences,
         differing_seed,
+        sizes,
     })
 }

@@ -66,6 +66,7 @@ impl Memory {
         };
         let plan = ArenaPlanRequest {
             model: written,
+            original: Some(input),
             library: None,
             level,
             cases: &[case],

@@ -59,6 +59,13 @@ def assigned(name: str, values: Mapping[str, int] | None) -> list[str]:
     return [f"--{name}={key}={value}" for key, value in (values or {}).items()]
 
 
+def fixed(name: str, values: Mapping[str, int] | Iterable[str] | None) -> list[str]:
+    """An option that is given once for each name, with a value where there is one: `--fix-dim=n=512`, `--fix-dim=n`."""
+    if isinstance(values, Mapping):
+        return assigned(name, values)
+    return [f"--{name}={key}" for key in ([values] if isinstance(values, str) else values or [])]
+
+
 def several(values: str | Iterable[object] | None) -> str | None:
     """A list as the command line takes it, with commas."""
     if values is None or isinstance(values, str):

@@ -7,7 +7,7 @@ import os
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from . import _command as command
@@ -34,6 +34,7 @@ def optimize(
     time_limit: Seconds = 10.0,
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
+    fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     device: str | None = None,
     profile: str | os.PathLike[str] | None = None,
@@ -66,7 +67,10 @@ def optimize(
             `"any"` with sums in another order, `"off"`.
         time_limit: Seconds to search, simulate and measure. One measured run of each model comes on top.
         solver: A solver of `docs/solvers`.
-        dims: Values of symbolic dimensions: `{"batch": 8}`.
+        dims: Values of symbolic dimensions to plan at, `{"batch": 8}`: they stay free, the model takes every other
+            value, too, and is right for it.
+        fix_dims: Symbolic dimensions to fix, `{"n": 512}`, or names of those in `dims`: the inputs of the model declare
+            the number, and its sessions refuse every other one. Then stretches may run tile by tile along them.
         sizes: Bytes of tensors whose size cannot be inferred.
         device: A device whose times and memory count, or `"cuda"`.
         profile: Measured times per op, as `remat-opt profile` writes them, or `"measured"` to measure them now.
@@ -115,6 +119,7 @@ def optimize(
         ),
         *command.options(report=page and path_of(page)),
         *command.assigned("dim", dims),
+        *command.fixed("fix-dim", fix_dims),
         *command.assigned("size", sizes),
         *options,
     ]

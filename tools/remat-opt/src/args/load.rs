@@ -263,7 +263,10 @@ mod tests {
     fn assignments_are_read() {
         let list = |list: &[(&str, u64)]| Assignments(list.iter().map(|&(name, n)| (name.to_owned(), n)).collect());
         assert_eq!(parse_dims("a=b=8"), Ok(list(&[("a=b", 8)])));
-        assert_eq!(parse_dims("batch=2,height=32"), Ok(list(&[("batch", 2), ("height", 32)])));
+        assert_eq!(
+            parse_dims("batch=2,height=32"),
+            Ok(list(&[("batch", 2), ("height", 32)]))
+        );
         assert_eq!(parse_dims("a,b=2, c=3"), Ok(list(&[("a,b", 2), ("c", 3)])));
         assert_eq!(parse_sizes("z=16KiB,y=5"), Ok(list(&[("z", 16 << 10), ("y", 5)])));
     }

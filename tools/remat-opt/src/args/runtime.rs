@@ -60,7 +60,11 @@ pub(crate) struct SessionArgs {
 
 impl SessionArgs {
     /// The library's settings; `device` is that of the command line, `dims` its dimensions.
-    pub(crate) fn settings(&self, device: Option<&str>, dims: BTreeMap<String, u64>) -> anyhow::Result<SessionSettings> {
+    pub(crate) fn settings(
+        &self,
+        device: Option<&str>,
+        dims: BTreeMap<String, u64>,
+    ) -> anyhow::Result<SessionSettings> {
         Ok(SessionSettings {
             level: self.level,
             arena: self.arena,

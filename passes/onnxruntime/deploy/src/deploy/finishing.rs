@@ -1,5 +1,6 @@
 //! Finishing: the output is written, where it gains something.
 
+use remat::Model;
 use remat_solve::Activity;
 
 use super::Machine;
@@ -50,7 +51,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// Whether a file takes less than the model as it came, by what is measured, else by what is predicted of both.
     fn gains(&self, attempt: &Attempt, planned: &Planned, check: Option<&Check>) -> Result<bool, DeployError> {
-        if !attempt.strategy.recipe().rewrites {
+        if !attempt.strategy.recipe().rewrites || data_decides(&attempt.model, planned.prediction.peak_bytes) {
             return Ok(false);
         }
         let is_lower = match check {
@@ -63,4 +64,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         // What cannot be measured may be lower.
         Ok(is_lower.unwrap_or(true))
     }
+}
+
+/// Share of a peak, as a divisor, up to which results may take whose sizes the data decides.
+const DATA_SHARE: u64 = 50;
+
+/// Whether the data decides much of what a model of this peak takes: then what was measured holds of the inputs that it was measured on, and on others a
+/// file may take more than the model as it came.
+pub(crate) fn data_decides(model: &Model, peak: u64) -> bool {
+    let sizes = model.measured_sizes().values();
+    sizes.fold(0, |sum: u64, &bytes| sum.saturating_add(bytes)) > peak / DATA_SHARE
 }

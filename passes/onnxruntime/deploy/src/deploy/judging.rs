@@ -163,6 +163,12 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 return self.in_branch_no_more(attempt, planned, rejection);
             }
         }
+        if attempt.strategy.recipe().rewrites && self.request.has_free_dims() {
+            let rejection = measured(&attempt, &planned, &mut check, Baseline::with_sizes)?;
+            if let Some(rejection) = rejection {
+                return self.in_branch_no_more(attempt, planned, rejection);
+            }
+        }
         if let Some(rejection) = measured(&attempt, &planned, &mut check, Baseline::with_times)? {
             return self.in_branch_no_more(attempt, planned, rejection);
         }

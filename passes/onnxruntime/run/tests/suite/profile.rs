@@ -47,6 +47,7 @@ fn lacks(path: &Path) -> Vec<String> {
         open_sizes: false,
         dims: facts.options.dims.clone(),
         sizes: facts.options.sizes.clone(),
+        ..ImportOptions::default()
     };
     let model = OnnxModel::open(path, &import).unwrap_or_else(|error| panic!("{error}"));
     let request = request(&facts);

@@ -12,7 +12,6 @@ mod settings;
 
 use std::collections::BTreeMap;
 
-
 use bfc::{Bfc, Chunk};
 pub use replay::{BufferLife, Replayed, lowest_first_region, most_bytes, replay};
 pub use settings::{ArenaSettings, Growth, RegionOrder};

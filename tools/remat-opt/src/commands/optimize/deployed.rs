@@ -8,7 +8,7 @@ use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
 use super::session::SessionRecord;
-use super::{report, settings};
+use super::{report, settings, sizes};
 use crate::units::{bytes, count, percent};
 
 /// A model that was made for ONNX Runtime, and what was found out about its memory.
@@ -36,6 +36,7 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         Some(check) => lines.extend(measured(check)),
         None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
+    lines.extend(sizes::lines(&found.model, found.check.as_ref()));
     if !found.left_out.is_empty() {
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
@@ -43,16 +44,36 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
     lines.push(format!("time      {seconds:.2} s"));
     lines.extend(args.output.as_deref().map(|output| written(output, found)));
     match deployed.arena {
-        Some(arena) => lines.extend(planned(arena)),
+        Some(arena) => {
+            lines.extend(planned(arena));
+            lines.extend(planned_for_data(found));
+        }
         None => lines.extend(advice(args, found, deployed.settings)),
     }
     lines.join("\n") + "\n"
+}
+
+/// What a plan of memory is worth where the data decides how large results are.
+fn planned_for_data(found: &Deployment) -> Option<String> {
+    let sizes = found.model.measured_sizes().len();
+    (sizes > 0).then(|| {
+        format!(
+            "          the data decides the size of {}: the block is for the sizes that were seen; where others come, buffers that have no place \
+             in it lie outside, and are counted",
+            count(sizes, "result")
+        )
+    })
 }
 
 /// What was written, else what helps.
 fn written(output: &Path, found: &Deployment) -> String {
     if found.is_written || !is_model(output) {
         return format!("written   {}", shown(output.display()));
+    }
+    if found.is_left_to_data() {
+        return "written   nothing: the data decides how large results are, so on other inputs a file could take more than the model as it came;\n          \
+                `--budget` or `--force` writes one all the same"
+            .to_owned();
     }
     "written   nothing: no file takes less than the model as it came; `--force` writes one all the same\n          \
      `--arena-plan` gives every buffer of the model its place in one block, with nothing else changed"

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::args::{OptimizeArgs, is_model};
 use super::deployed::Deployed;
 use super::session::SessionRecord;
+use super::sizes::DimsRecord;
 use crate::block::BlockRecord;
 use crate::bodies::BodyRecord;
 use crate::document::{Body, Document};
@@ -57,6 +58,9 @@ pub(crate) struct Report {
     /// The stretches that run tile by tile, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     tiling: Option<Tiling>,
+    /// Dimensions that were given, where there are any.
+    #[serde(flatten)]
+    dims: DimsRecord,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
     /// The block that everything lies in, where it was asked for.
@@ -119,6 +123,10 @@ struct InRuntime {
     recommends_arena_off: Option<bool>,
     /// What sessions of the written model need, or gain by.
     session: SessionRecord,
+    /// How many results have sizes that the data decides: figures, and a plan of memory, are for those that were seen in a run.
+    data_sizes: usize,
+    /// Whether nothing is written for that reason.
+    is_left_to_data: bool,
     /// What was measured.
     measured: Option<Check>,
     /// What there was no time for.
@@ -174,6 +182,7 @@ impl Report {
             second_memory_bytes: solution.replay.second_peak,
             bodies: BodyRecord::all(model.bodies()),
             tiling: model.tiling().cloned(),
+            dims: DimsRecord::of(model),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,
@@ -217,6 +226,8 @@ impl Report {
                 promised_fresh_bytes: found.prediction.fresh_bytes,
                 recommends_arena_off,
                 session: SessionRecord::of(args, found, settings),
+                data_sizes: found.model.measured_sizes().len(),
+                is_left_to_data: found.is_left_to_data(),
                 measured: found.check.clone(),
                 left_out: found.left_out.clone(),
                 arena_plan: arena.cloned(),

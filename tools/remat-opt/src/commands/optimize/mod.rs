@@ -9,6 +9,7 @@ mod proof;
 mod report;
 mod session;
 mod settings;
+mod sizes;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -390,7 +391,10 @@ fn deploy(
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
     let arena = written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan);
-    let arena = arena.map(|(written, host)| plan_memory(args, &load, written, host, expected(&model), &control));
+    let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
+    let original = (!may_round).then_some(job.input);
+    let arena =
+        arena.map(|(written, host)| plan_memory(args, &load, (written, original), host, expected(&model), &control));
     let arena = arena.transpose()?;
     let settings = written.zip(job.host.as_ref()).filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
@@ -440,7 +444,7 @@ fn memory_limits(expected: Duration) -> ChildLimits<'static> {
 fn plan_memory(
     args: &OptimizeArgs,
     load: &LoadOptions,
-    written: &Path,
+    (written, original): (&Path, Option<&Path>),
     host: &Host,
     expected: Duration,
     control: &SolveControl<'_>,
@@ -448,6 +452,7 @@ fn plan_memory(
     let cases = args.target.arena_cases(&load.dims);
     let request = ArenaPlanRequest {
         model: written,
+        original,
         library: args.target.arena_library.as_deref(),
         level: args.target.level,
         cases: &cases,

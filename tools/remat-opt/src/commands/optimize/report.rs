@@ -6,7 +6,7 @@ use remat::{Format, Model, Output, Solution};
 use remat_files::shown;
 
 use super::args::OptimizeArgs;
-use super::proof;
+use super::{proof, sizes};
 use crate::{block, bodies, floor, tiles, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
@@ -26,6 +26,7 @@ pub(super) fn text(
         lines.push(format!("warning   {WITHOUT_RUNTIME}"));
     }
     lines.extend(plan_lines(model, solution));
+    lines.extend(sizes::lines(model, None));
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));

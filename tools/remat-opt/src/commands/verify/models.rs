@@ -1,13 +1,16 @@
 //! `remat-opt verify BASE.onnx REWRITTEN.onnx`: runs both and compares bits, memory and time.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use remat::ir::Dim;
 use remat::onnx::{ImportOptions, OnnxModel};
 use remat::solver::{Activity, Doing, Observer};
 use remat_files::{line, shown};
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::{
-    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, compare_models,
+    MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, SizeOutcome,
+    SizesCompared, compare_models,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,6 +36,8 @@ pub(crate) struct Report {
     differing_seed: Option<u64>,
     /// The outputs that differ for it.
     differences: Vec<OutputDifference>,
+    /// What came of runs at other sizes of dimensions that both models leave free.
+    sizes: SizesCompared,
     /// Peak of the first run: rewritten over base.
     peak_ratio: Option<f64>,
     /// Time: rewritten over base, the median over pairs of runs.
@@ -81,6 +86,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         open_sizes: true,
         ..ImportOptions::default()
     };
+    let mut opened = Vec::new();
     for path in [&args.input, &args.plan] {
         // What is wrong with a model is for the runtime to say.
         let Ok(model) = OnnxModel::open(path, &looked_at) else {
@@ -89,10 +95,15 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         job.files
             .reads("a data file of a model", model.files().iter().map(AsRef::as_ref))?;
         warn_of_lost_marks(&model);
+        opened.push(model);
     }
-    let settings = args
-        .session
-        .settings(args.load.device.as_deref(), args.load.open.dims())?;
+    let mut dims = args.load.open.dims();
+    if let [base, rewritten] = &opened[..] {
+        for (name, size) in fixed_in(rewritten, base) {
+            dims.entry(name).or_insert(size);
+        }
+    }
+    let settings = args.session.settings(args.load.device.as_deref(), dims)?;
     let options = MeasureOptions {
         runs: args.runs,
         seeds: (0..args.seeds.into())
@@ -116,8 +127,42 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     console::report(&args.report, || text(pair, &found), report, outcome)
 }
 
+/// Dimensions of inputs that `base` leaves open and `rewritten` states: it takes no other sizes.
+fn fixed_in(rewritten: &OnnxModel, base: &OnnxModel) -> BTreeMap<String, u64> {
+    let inputs = |model: &'_ OnnxModel| -> BTreeMap<String, Vec<Dim>> {
+        let graph = model.graph();
+        let inputs = graph.inputs.iter().map(|&input| &graph.tensors[input]);
+        inputs
+            .map(|tensor| (tensor.name.clone(), tensor.ty.dims().to_vec()))
+            .collect()
+    };
+    let (open, stated) = (inputs(base), inputs(rewritten));
+    let mut found = BTreeMap::new();
+    for (input, dims) in &open {
+        for (axis, (dim, stated)) in dims.iter().zip(stated.get(input).into_iter().flatten()).enumerate() {
+            match (dim, stated) {
+                (Dim::Symbol(name), Dim::Known(size)) => found.insert(name.clone(), *size),
+                (Dim::Unknown, Dim::Known(size)) => found.insert(format!("{input}[{axis}]"), *size),
+                _ => None,
+            };
+        }
+    }
+    found
+}
+
 /// That outputs differ is a finding.
 fn outcome(pair: (&Path, &Path), found: &ModelComparison) -> anyhow::Result<()> {
+    if let Some(other) = found.sizes.first_difference(false) {
+        let (base, rewritten) = (pair.0.to_owned(), pair.1.to_owned());
+        let (dims, outcome) = (other.dims.clone(), other.outcome.clone());
+        return Err(DeployError::OtherAtSize {
+            base,
+            rewritten,
+            dims,
+            outcome,
+        }
+        .into());
+    }
     match found.differing_seed.zip(found.differences.first()) {
         None if found.differing_seed.is_none() => Ok(()),
         Some((seed, first)) => Err(differ(pair, seed, first)),
@@ -176,6 +221,7 @@ impl Report {
             identical: found.differing_seed.is_none(),
             differing_seed: found.differing_seed,
             differences: found.differences.clone(),
+            sizes: found.sizes.clone(),
             peak_ratio: peak_ratio(found),
             time_ratio: times.ratio,
             base: ModelRecord::new(base, &found.base, times.base_median_ns, times.base_min_ns),
@@ -234,6 +280,20 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
         lines.push(format!(
             "{count} outputs for each of {seeds} seeds: identical in every bit"
         ));
+    }
+    for one in &found.sizes.compared {
+        let dims: Vec<String> = one
+            .dims
+            .iter()
+            .map(|(name, size)| format!("{}={size}", shown(name)))
+            .collect();
+        let outcome = match &one.outcome {
+            SizeOutcome::Same => "identical in every bit".to_owned(),
+            SizeOutcome::OtherBits(output) => format!("output `{}` has other bits", shown(output)),
+            SizeOutcome::OtherForm(output) => format!("output `{}` has another shape", shown(output)),
+            SizeOutcome::Fails(why) => format!("the second model does not run: {}", shown(why)),
+        };
+        lines.push(format!("with {}: {outcome}", dims.join(", ")));
     }
     for difference in &found.differences {
         let form = difference
@@ -314,6 +374,7 @@ mod tests {
             times,
             differences: Vec::new(),
             differing_seed: None,
+            sizes: SizesCompared::default(),
         }
     }
 

@@ -1,0 +1,251 @@
+//! Two models at other sizes of the dimensions that both leave free: what was made for one size must be right at every other one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ort::value::ValueType;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::digest;
+use crate::runner::{Runner, Task};
+use crate::session::Loaded;
+use crate::{Runtime, RuntimeError, SessionSettings};
+
+/// What came of a run of both models at another size.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SizeComparison {
+    /// The free dimensions, those whose value is that of the settings among them.
+    pub dims: BTreeMap<String, u64>,
+    /// How the second model does beside the first.
+    pub outcome: SizeOutcome,
+}
+
+/// How a model does at a size at which another one runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizeOutcome {
+    /// All outputs have the same bits.
+    Same,
+    /// This output has other bits.
+    OtherBits(String),
+    /// This output has another type or shape, or is missing.
+    OtherForm(String),
+    /// It does not run.
+    Fails(String),
+}
+
+/// What was compared at other sizes.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SizesCompared {
+    /// The dimensions that both models leave free.
+    pub free: BTreeSet<String>,
+    /// The sizes at which the first model runs: one below, one above where there is such.
+    pub compared: Vec<SizeComparison>,
+}
+
+impl SizesCompared {
+    /// The first size at which the second model is not as the first; `may_round`: other bits are none.
+    #[must_use]
+    pub fn first_difference(&self, may_round: bool) -> Option<&SizeComparison> {
+        let differs = |found: &&SizeComparison| match found.outcome {
+            SizeOutcome::Same => false,
+            SizeOutcome::OtherBits(_) => !may_round,
+            SizeOutcome::OtherForm(_) | SizeOutcome::Fails(_) => true,
+        };
+        self.compared.iter().find(differs)
+    }
+}
+
+/// Runs two models once each at a smaller and at a larger size of every dimension that both leave free, in one process, and compares the bits of
+/// their outputs. The sizes of the settings are those that are known to work; a size at which the first model does not run is no size of it, and
+/// another one is tried.
+///
+/// # Errors
+/// As [`measure`](crate::measure()). That the second model differs or fails is a finding, not an error.
+pub fn compare_sizes(
+    runner: &Runner<'_>,
+    (base, other): (&Path, &Path),
+    settings: &SessionSettings,
+    seed: u64,
+) -> Result<SizesCompared, RuntimeError> {
+    let task = Task::CompareSizes {
+        base: base.to_owned(),
+        other: other.to_owned(),
+        seed,
+    };
+    runner.ask(settings, task)
+}
+
+/// The child's part of [`compare_sizes`].
+pub(crate) fn compare_sizes_here(
+    runtime: &Runtime,
+    base: &Path,
+    other: &Path,
+    settings: &SessionSettings,
+    seed: u64,
+) -> Result<SizesCompared, RuntimeError> {
+    let (mut base, mut other) = (runtime.open(base, settings)?, runtime.open(other, settings)?);
+    let free = open_dims(&other);
+    let known: BTreeMap<String, u64> = free
+        .iter()
+        .map(|name| (name.clone(), settings.dims.get(name).copied().unwrap_or(1)))
+        .collect();
+    let mut compared = Vec::new();
+    for sizes in [smaller(&known), larger(&known)] {
+        for dims in sizes {
+            let mut all = settings.dims.clone();
+            all.extend(dims.clone());
+            base.set_dims(all.clone());
+            // The original says which sizes there are.
+            let Ok(expected) = outputs(&mut base, seed) else {
+                continue;
+            };
+            other.set_dims(all);
+            let outcome = match outputs(&mut other, seed) {
+                Err(error) => SizeOutcome::Fails(error.to_string()),
+                Ok(found) => outcome(&expected, &found),
+            };
+            compared.push(SizeComparison { dims, outcome });
+            break;
+        }
+    }
+    Ok(SizesCompared { free, compared })
+}
+
+fn outputs(model: &mut Loaded, seed: u64) -> Result<Vec<crate::OutputDigest>, RuntimeError> {
+    let (names, file) = (model.outputs().to_vec(), model.file().to_owned());
+    let feed = model.seeded(seed)?;
+    let (digests, _) = digest(model.run(&feed)?, names).map_err(|why| RuntimeError::Run { model: file, why })?;
+    Ok(digests)
+}
+
+fn outcome(expected: &[crate::OutputDigest], found: &[crate::OutputDigest]) -> SizeOutcome {
+    let mut bits = None;
+    for (place, before) in expected.iter().enumerate() {
+        match found.get(place) {
+            Some(after) if after == before => {}
+            Some(after)
+                if (&after.name, &after.element, &after.shape) == (&before.name, &before.element, &before.shape) =>
+            {
+                bits = bits.or_else(|| Some(before.name.clone()));
+            }
+            _ => return SizeOutcome::OtherForm(before.name.clone()),
+        }
+    }
+    bits.map_or(SizeOutcome::Same, SizeOutcome::OtherBits)
+}
+
+/// Names of the dimensions that the inputs of a model leave open: the model's, or `INPUT[AXIS]`.
+fn open_dims(model: &Loaded) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for input in model.session.inputs() {
+        let ValueType::Tensor {
+            shape,
+            dimension_symbols,
+            ..
+        } = input.dtype()
+        else {
+            continue;
+        };
+        for (axis, (&dim, symbol)) in shape.iter().zip(dimension_symbols.iter()).enumerate() {
+            if dim < 0 {
+                names.insert(crate::inputs::dim_name(input.name(), axis, symbol));
+            }
+        }
+    }
+    names
+}
+
+/// Sizes below those that are known, the nearest first: of all dimensions at once, then of one at a time. Below a size of one there is none: then
+/// one above it.
+fn smaller(known: &BTreeMap<String, u64>) -> Vec<BTreeMap<String, u64>> {
+    sizes(
+        known,
+        &[
+            |size| if size > 1 { Some(size - 1) } else { Some(3) },
+            |size| size.checked_sub(8),
+            |size| Some(size / 2),
+            |size| size.checked_sub(32),
+            |_| Some(1),
+        ],
+    )
+}
+
+/// The same above them.
+fn larger(known: &BTreeMap<String, u64>) -> Vec<BTreeMap<String, u64>> {
+    sizes(
+        known,
+        &[
+            |size| size.checked_add(1),
+            |size| size.checked_add(8),
+            |size| size.checked_add(32),
+            |size| size.checked_mul(2),
+        ],
+    )
+}
+
+fn sizes(known: &BTreeMap<String, u64>, steps: &[fn(u64) -> Option<u64>]) -> Vec<BTreeMap<String, u64>> {
+    let other = |step: fn(u64) -> Option<u64>, size: u64| step(size).filter(|&other| other > 0).unwrap_or(size);
+    let mut found: Vec<BTreeMap<String, u64>> = Vec::new();
+    let mut add = |dims: BTreeMap<String, u64>| {
+        if dims != *known && !found.contains(&dims) {
+            found.push(dims);
+        }
+    };
+    for &step in steps {
+        add(known
+            .iter()
+            .map(|(name, &size)| (name.clone(), other(step, size)))
+            .collect());
+    }
+    for &step in steps {
+        for (name, &size) in known.iter().filter(|_| known.len() > 1) {
+            let mut dims = known.clone();
+            dims.insert(name.clone(), other(step, size));
+            add(dims);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims(list: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        list.iter().map(|&(name, size)| (name.to_owned(), size)).collect()
+    }
+
+    #[test]
+    fn the_nearest_sizes_of_all_dimensions_come_first() {
+        let known = dims(&[("batch", 1), ("n", 512)]);
+        assert_eq!(smaller(&known)[0], dims(&[("batch", 3), ("n", 511)]));
+        assert_eq!(larger(&known)[0], dims(&[("batch", 2), ("n", 513)]));
+        assert!(smaller(&known).contains(&dims(&[("batch", 1), ("n", 256)])));
+        assert!(larger(&known).contains(&dims(&[("batch", 2), ("n", 512)])));
+    }
+
+    #[test]
+    fn no_size_is_the_known_one_and_none_is_empty() {
+        let known = dims(&[("n", 8)]);
+        let all = smaller(&known).into_iter().chain(larger(&known));
+        assert!(all.into_iter().all(|sizes| sizes != known && sizes["n"] > 0));
+        assert!(smaller(&dims(&[])).is_empty());
+    }
+
+    #[test]
+    fn other_forms_count_where_bits_do_not() {
+        let compared = |outcome| SizesCompared {
+            free: BTreeSet::new(),
+            compared: vec![SizeComparison {
+                dims: BTreeMap::new(),
+                outcome,
+            }],
+        };
+        let bits = compared(SizeOutcome::OtherBits("y".to_owned()));
+        assert!(bits.first_difference(false).is_some() && bits.first_difference(true).is_none());
+        let form = compared(SizeOutcome::OtherForm("y".to_owned()));
+        assert!(form.first_difference(true).is_some());
+    }
+}

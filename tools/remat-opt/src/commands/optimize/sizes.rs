@@ -1,0 +1,74 @@
+//! Dimensions that a caller gives: which of them stay free in what is written, which are fixed, and what was run at other sizes.
+
+use std::collections::BTreeMap;
+
+use remat::Model;
+use remat_files::shown;
+use remat_onnxruntime_deploy::Check;
+use remat_onnxruntime_run::SizesCompared;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Dimensions that the model leaves open and the command line gives.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DimsRecord {
+    /// Those that stay free, with the sizes that figures are of: what is written takes every other size, too, and is right for it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    free_dims: BTreeMap<String, u64>,
+    /// Those that are fixed: the inputs of what is written declare them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fixed_dims: BTreeMap<String, u64>,
+}
+
+impl DimsRecord {
+    pub(super) fn of(model: &Model) -> Self {
+        let setup = model.setup();
+        let dims = setup.map(|setup| setup.dims.clone()).unwrap_or_default();
+        let is_fixed = |name: &String| setup.is_some_and(|setup| setup.fixed_dims.contains(name));
+        let (fixed_dims, free_dims) = dims.into_iter().partition(|(name, _)| is_fixed(name));
+        Self { free_dims, fixed_dims }
+    }
+}
+
+/// The lines about them; `check` is what was measured of what was written.
+pub(super) fn lines(model: &Model, check: Option<&Check>) -> Vec<String> {
+    let DimsRecord { free_dims, fixed_dims } = DimsRecord::of(model);
+    let mut lines = Vec::new();
+    if !free_dims.is_empty() {
+        let ran = check.and_then(|check| check.sizes.as_ref());
+        lines.push(format!(
+            "dims      {} free: figures are those of this size, {}",
+            listed(&free_dims),
+            ran.map_or_else(|| "others were not run".to_owned(), others)
+        ));
+        let names: Vec<&str> = free_dims.keys().map(String::as_str).collect();
+        lines.push(format!(
+            "          stretches are not cut along what is free: `--fix-dim {}` allows it, for this size alone",
+            shown(names.join(","))
+        ));
+    }
+    if !fixed_dims.is_empty() {
+        let dims = listed(&fixed_dims);
+        lines.push(format!(
+            "dims      {dims} fixed: the inputs declare it, and no other size is taken; `--dim {dims}` keeps it free",
+        ));
+    }
+    lines
+}
+
+/// What came of runs at other sizes.
+fn others(ran: &SizesCompared) -> String {
+    if ran.compared.is_empty() {
+        return "and the model as it came runs at none of the others that were tried".to_owned();
+    }
+    let sizes: Vec<String> = ran.compared.iter().map(|one| listed(&one.dims)).collect();
+    format!("outputs are bit-identical with {}, too", sizes.join(" and with "))
+}
+
+fn listed(dims: &BTreeMap<String, u64>) -> String {
+    let dims: Vec<String> = dims
+        .iter()
+        .map(|(name, size)| format!("{}={size}", shown(name)))
+        .collect();
+    dims.join(",")
+}
