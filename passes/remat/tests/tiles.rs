@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use protobuf::Message;
-use remat::fission::Exactness;
+use remat::fission::{Axis, Exactness};
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{
@@ -22,6 +22,10 @@ struct Chain {
 
 impl Chain {
     fn new() -> Self {
+        Self::sized("N 4 32 32", "N 2 1 1")
+    }
+
+    fn sized(input: &str, output: &str) -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         let path = folder.path().join("chain.onnx");
         let same = [1, 1, 1, 1];
@@ -32,8 +36,8 @@ impl Chain {
             node("Conv", &["c1", "w2"], &["c2"]).ints("pads", &same).named("last"),
             node("GlobalAveragePool", &["c2"], &["y"]).named("mean"),
         ];
-        let mut built = graph(&[("x", tensor_type(FLOAT, "N 4 32 32"))], nodes, &["y"]);
-        built.output[0].type_ = Some(tensor_type(FLOAT, "N 2 1 1")).into();
+        let mut built = graph(&[("x", tensor_type(FLOAT, input))], nodes, &["y"]);
+        built.output[0].type_ = Some(tensor_type(FLOAT, output)).into();
         for (name, dims) in [("w0", [16, 4, 3, 3]), ("w1", [16, 16, 3, 3]), ("w2", [2, 16, 3, 3])] {
             built.initializer.push(numbers(name, &dims));
         }
@@ -202,4 +206,44 @@ fn a_larger_batch_fits_in_tiles() {
         assert!(peak <= asked.memory && duration <= 2 * trial.baseline_duration);
         assert!(trial.tiling.is_some(), "order and recomputing gain nothing here");
     }
+}
+
+#[test]
+fn no_stretch_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_states_it() {
+    let chain = Chain::sized("1 4 H 32", "1 2 1 1");
+    let free = LoadOptions {
+        dims: BTreeMap::from([("H".to_owned(), 32)]),
+        ..LoadOptions::default()
+    };
+    let fixed = LoadOptions {
+        fixed_dims: free.dims.keys().cloned().collect(),
+        ..free.clone()
+    };
+    let rows = FissionRequest {
+        axes: vec![Axis::Rows],
+        ..request()
+    };
+    let outlook = |options: &LoadOptions| {
+        let model = Model::open(&chain.path, options).unwrap();
+        tiling_outlook(&model, options, &rows, &control()).unwrap()
+    };
+    let found = outlook(&fixed);
+    let tiling = &found.lowest(None).expect("rows are fixed").tiling;
+    let tiled = Model::open(&chain.path, &fixed).unwrap().tiled(tiling, &fixed).unwrap();
+    let graph = &tiled.onnx().unwrap().proto().graph;
+    assert_eq!(graph.input[0].type_, Some(tensor_type(FLOAT, "1 4 32 32")).into());
+    assert!(outlook(&free).lowest(None).is_none());
+    let error = Model::open(&chain.path, &free).unwrap().tiled(tiling, &free).unwrap_err();
+    assert!(error.to_string().contains("free dimension"), "{error}");
+    // Columns have a number: they may be cut whatever the height.
+    let columns = FissionRequest {
+        axes: vec![Axis::Columns],
+        ..request()
+    };
+    let model = Model::open(&chain.path, &free).unwrap();
+    let found = tiling_outlook(&model, &free, &columns, &control()).unwrap();
+    let tiling = &found.lowest(None).expect("columns are fixed").tiling;
+    let tiled = model.tiled(tiling, &free).unwrap();
+    let graph = &tiled.onnx().unwrap().proto().graph;
+    assert_eq!(graph.input[0].type_, Some(tensor_type(FLOAT, "1 4 H 32")).into());
 }

@@ -30,6 +30,7 @@ pub(crate) fn open_with(
         open_sizes: false,
         dims: map(dims),
         sizes: map(sizes),
+        ..ImportOptions::default()
     };
     OnnxModel::from_bytes(&model.write_to_bytes().unwrap(), None, &options)
 }

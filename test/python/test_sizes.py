@@ -1,0 +1,248 @@
+"""Free dimensions: what is written takes every size that the original takes, with the same bits; a fixed one takes no other."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+FAST = ["--time-limit", "5s", "--format", "json"]
+
+
+class Builder:
+    """A model, node by node."""
+
+    def __init__(self, inputs, outputs):
+        self.random = np.random.default_rng(0)
+        self.nodes, self.weights = [], []
+        self.inputs = [helper.make_tensor_value_info(name, kind, dims) for name, kind, dims in inputs]
+        self.outputs = [helper.make_tensor_value_info(name, kind, dims) for name, kind, dims in outputs]
+
+    def node(self, kind, operands, result, **attributes):
+        results = result if isinstance(result, list) else [result]
+        self.nodes.append(helper.make_node(kind, operands, results, name=f"{kind}_{len(self.nodes)}", **attributes))
+        return result
+
+    def weight(self, name, *dims):
+        values = self.random.standard_normal(dims) / np.sqrt(max(1, np.prod(dims[1:])))
+        return self.constant(name, values.astype(np.float32))
+
+    def constant(self, name, values):
+        self.weights.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def save(self, path):
+        graph = helper.make_graph(self.nodes, "g", self.inputs, self.outputs, self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(model)
+        onnx.save(model, path)
+        return path
+
+
+def products(path):
+    """Rows of a batch through wide layers."""
+    b = Builder([("x", FLOAT, ["n", 64])], [("y", FLOAT, ["n", 17])])
+    h = b.node("Tanh", [b.node("MatMul", ["x", b.weight("w0", 64, 1027)], "a")], "b")
+    h = b.node("Sigmoid", [b.node("MatMul", [h, b.weight("w1", 1027, 515)], "c")], "d")
+    b.node("Gemm", [h, b.weight("w2", 515, 17), b.weight("bias", 17)], "y")
+    return b.save(path), {"n": 256}, [{"n": n} for n in (1, 2, 255, 257, 400)]
+
+
+def texts(path):
+    """A transformer of two layers; heads are made by shapes that are computed."""
+    heads, width = 4, 64
+    b = Builder([("ids", INT64, ["batch", "seq"])], [("y", FLOAT, ["batch", "seq", width])])
+    h = b.node("Gather", [b.weight("words", 32, width), "ids"], "h")
+    shape = b.node("Shape", ["ids"], "shape")
+    parts = [b.constant("heads", np.array([heads, width // heads])), b.constant("width", np.array([width]))]
+    split = b.node("Concat", [shape, parts[0]], "to_heads", axis=0)
+    joined = b.node("Concat", [shape, parts[1]], "to_width", axis=0)
+    scale = b.constant("scale", np.float32(0.25))
+    for layer in range(2):
+        def name(what, layer=layer):
+            return f"{what}{layer}"
+
+        def by_head(what, perm, h=h, name=name):
+            made = b.node("MatMul", [h, b.weight(name(f"w{what}"), width, width)], name(what))
+            made = b.node("Reshape", [made, split], name(f"{what}_split"))
+            return b.node("Transpose", [made], name(f"{what}_heads"), perm=perm)
+
+        q, k, v = by_head("q", [0, 2, 1, 3]), by_head("k", [0, 2, 3, 1]), by_head("v", [0, 2, 1, 3])
+        scores = b.node("Mul", [b.node("MatMul", [q, k], name("qk")), scale], name("scores"))
+        read = b.node("MatMul", [b.node("Softmax", [scores], name("p"), axis=-1), v], name("pv"))
+        read = b.node("Reshape", [b.node("Transpose", [read], name("back"), perm=[0, 2, 1, 3]), joined], name("o"))
+        h = b.node("Add", [h, read], name("sum"))
+        gains = [b.weight(name("g"), width), b.weight(name("s"), width)]
+        h = b.node("LayerNormalization", [h, *gains], name("ln"), axis=-1)
+        up = b.node("Relu", [b.node("MatMul", [h, b.weight(name("up"), width, 512)], name("u"))], name("ur"))
+        down = b.node("MatMul", [up, b.weight(name("down"), 512, width)], name("d"))
+        h = b.node("Add", [h, down], name("h") if layer == 0 else "y")
+    sizes = [(1, 1), (1, 63), (4, 64), (2, 65), (3, 17)]
+    return b.save(path), {"batch": 2, "seq": 64}, [{"batch": n, "seq": s} for n, s in sizes]
+
+
+def images(path):
+    """Convolutions on images whose height and width are open; one pads by itself, one pool rounds up."""
+    b = Builder([("x", FLOAT, [1, 3, "h", "w"])], [("y", FLOAT, [1, 8])])
+    h = b.node("Conv", ["x", b.weight("w0", 32, 3, 3, 3)], "c0", pads=[1] * 4)
+    h = b.node("Conv", [b.node("Relu", [h], "r0"), b.weight("w1", 48, 32, 3, 3)], "c1", auto_pad="SAME_UPPER", strides=[2, 2])
+    h = b.node("MaxPool", [b.node("Relu", [h], "r1")], "m", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    h = b.node("Conv", [h, b.weight("w2", 8, 48, 1, 1)], "c2")
+    h = b.node("Resize", [h, "", b.constant("scales", np.array([1, 1, 2, 2], np.float32))], "up", mode="nearest")
+    b.node("ReduceMean", [h], "y", axes=[2, 3], keepdims=0)
+    return b.save(path), {"h": 96, "w": 80}, [{"h": h, "w": w} for h, w in ((95, 81), (97, 80), (33, 120), (160, 96))]
+
+
+def loops(path):
+    """A loop whose body is wide, in a batch that is open."""
+    body = [
+        helper.make_node("MatMul", ["state", "wide"], ["a"], name="a"),
+        helper.make_node("Tanh", ["a"], ["t"], name="t"),
+        helper.make_node("Sigmoid", ["t"], ["s"], name="s"),
+        helper.make_node("Mul", ["t", "s"], ["m"], name="m"),
+        helper.make_node("MatMul", ["m", "narrow"], ["next"], name="next"),
+        helper.make_node("Identity", ["go"], ["goes"], name="goes"),
+    ]
+    info = helper.make_tensor_value_info
+    given = [info("i", INT64, []), info("go", BOOL, []), info("state", FLOAT, None)]
+    inner = helper.make_graph(body, "body", given, [info("goes", BOOL, []), info("next", FLOAT, None)])
+    b = Builder([("x", FLOAT, ["n", 32])], [("y", FLOAT, ["n", 32])])
+    b.weight("wide", 32, 900)
+    b.weight("narrow", 900, 32)
+    trips, yes = b.constant("trips", np.int64(3)), b.constant("yes", np.bool_(True))
+    b.node("Loop", [trips, yes, "x"], "y", body=inner)
+    return b.save(path), {"n": 128}, [{"n": n} for n in (1, 127, 129, 200)]
+
+
+MODELS = [products, texts, images, loops]
+
+
+def feed(model, dims):
+    """Inputs of a model at these sizes."""
+    random, made = np.random.default_rng(7), {}
+    for value in onnx.load(model).graph.input:
+        ty = value.type.tensor_type
+        shape = [dims[d.dim_param] if d.dim_param else d.dim_value for d in ty.shape.dim]
+        is_float = ty.elem_type == FLOAT
+        made[value.name] = random.standard_normal(shape).astype(np.float32) if is_float else random.integers(0, 4, shape)
+    return made
+
+
+def session(path):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def assert_same(original, written, sizes):
+    before, after = session(original), session(written)
+    for dims in sizes:
+        given = feed(original, dims)
+        for one, other in zip(before.run(None, given), after.run(None, given), strict=True):
+            assert one.shape == other.shape and one.tobytes() == other.tobytes(), dims
+
+
+def given(dims):
+    return ",".join(f"{name}={size}" for name, size in dims.items())
+
+
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("how", [["-b", "auto", "--max-overhead", "50%"], ["-b", "min"]], ids=["auto", "min"])
+def test_every_size_has_the_bits_of_the_original(make, how, remat_opt, tmp_path):
+    model, dims, sizes = make(tmp_path / "model.onnx")
+    out = tmp_path / "out.onnx"
+    run = remat_opt(model, "-o", out, "--dim", given(dims), "--force", *how, *FAST)
+    assert out.exists(), run.stderr
+    report = json.loads(run.stdout)
+    assert report["free_dims"] == dims and "fixed_dims" not in report
+    assert_same(model, out, [dims, *sizes])
+    compared = (report["measured"] or {}).get("sizes")
+    # What is written as it came needs no comparison.
+    if compared is not None:
+        assert set(compared["free"]) == set(dims) and len(compared["compared"]) == 2
+        assert all(one["outcome"] == "same" and one["dims"] != dims for one in compared["compared"])
+
+
+@pytest.mark.parametrize("make", [products, images], ids=lambda make: make.__name__)
+def test_a_fixed_size_takes_no_other_and_may_run_in_tiles(make, remat_opt, tmp_path):
+    model, dims, sizes = make(tmp_path / "model.onnx")
+    out = tmp_path / "out.onnx"
+    run = remat_opt(model, "-o", out, "--fix-dim", given(dims), "-b", "min", *FAST)
+    assert out.exists(), run.stderr
+    report = json.loads(run.stdout)
+    assert report["fixed_dims"] == dims and "free_dims" not in report
+    assert report["tiling"]["stretches"]
+    stated = [d.dim_value for value in onnx.load(out).graph.input for d in value.type.tensor_type.shape.dim]
+    assert all(stated) and set(dims.values()) <= set(stated)
+    assert_same(model, out, [dims])
+    for other in sizes:
+        with pytest.raises(Exception, match="invalid dimensions"):
+            session(out).run(None, feed(model, other))
+
+
+def wrong_model(path):
+    """The products with rows cut off after 256: right for one size only."""
+    model, dims, _ = products(path.with_name("right.onnx"))
+    wrong = onnx.load(model)
+    wrong.graph.node[-1].output[0] = "all"
+    bounds = [np.array([0]), np.array([dims["n"]])]
+    wrong.graph.initializer.extend(numpy_helper.from_array(b, name) for b, name in zip(bounds, "se", strict=True))
+    wrong.graph.node.append(helper.make_node("Slice", ["all", "s", "e"], ["y"], name="cut"))
+    onnx.save(wrong, path)
+    return model, path, dims
+
+
+def test_verify_runs_at_other_sizes(remat_opt, tmp_path):
+    model, wrong, dims = wrong_model(tmp_path / "wrong.onnx")
+    run = remat_opt("verify", model, wrong, "--dim", given(dims))
+    assert run.returncode != 0 and "n=257" in run.stdout + run.stderr, run.stdout + run.stderr
+    run = remat_opt("verify", model, model, "--dim", given(dims), "--format", "json")
+    assert run.returncode == 0, run.stderr
+    assert [one["outcome"] for one in json.loads(run.stdout)["sizes"]["compared"]] == ["same", "same"]
+
+
+def test_lists_of_dimensions_and_units_of_sizes_are_understood(remat_opt, tmp_path):
+    model, _, _ = texts(tmp_path / "model.onnx")
+    run = remat_opt("inspect", model, "--dim", "batch=2,seq=16", "--format", "json")
+    assert run.returncode == 0, run.stderr
+    run = remat_opt("inspect", model, "--dim", "batch=2,seq=16", "--size", "y=16KiB", "--format", "json")
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_dimension_without_a_value_is_not_fixed(remat_opt, tmp_path):
+    model, _, _ = products(tmp_path / "model.onnx")
+    for dims, why in (("n", "at which value"), ("m=3", "no dimension is named `m`")):
+        run = remat_opt(model, "-o", tmp_path / "out.onnx", "--fix-dim", dims)
+        assert run.returncode != 0 and why in run.stderr, run.stderr
+
+
+def detector(path):
+    """Boxes that the data decides: those whose score is high are cut out and enlarged."""
+    b = Builder([("x", FLOAT, [1, 16, 48, 48])], [("y", FLOAT, ["boxes", 32])])
+    h = b.node("Relu", [b.node("Conv", ["x", b.weight("w0", 32, 16, 3, 3)], "c0", pads=[1] * 4)], "r0")
+    scores = b.node("ReduceMax", [h], "scores", axes=[0, 1], keepdims=0)
+    found = b.node("NonZero", [b.node("Greater", [scores, b.constant("least", np.float32(2.0))], "high")], "found")
+    count = b.node("Gather", [b.node("Shape", [found], "dims"), b.constant("one", np.int64(1))], "count", axis=0)
+    pixels = b.node("Transpose", [found], "pixels", perm=[1, 0])
+    rows = b.node("GatherND", [b.node("Transpose", [h], "last", perm=[2, 3, 0, 1]), pixels], "rows")
+    rows = b.node("Squeeze", [rows, b.constant("axis", np.array([1]))], "flat")
+    for layer, (width, out) in enumerate([(32, 700), (700, 700), (700, 32)]):
+        rows = b.node("MatMul", [rows, b.weight(f"v{layer}", width, out)], f"m{layer}")
+        rows = b.node("Tanh", [rows], f"t{layer}" if layer < 2 else "y")
+    b.node("Identity", [count], "seen")
+    return b.save(path)
+
+
+def test_what_the_data_decides_is_said_and_nothing_is_written_unasked(remat_opt, tmp_path):
+    model, out = detector(tmp_path / "model.onnx"), tmp_path / "out.onnx"
+    run = remat_opt(model, "-o", out, *FAST)
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    assert report["data_sizes"] > 0 and not out.exists()
+    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--time-limit", "8s")
+    assert run.returncode == 0, run.stderr
+    assert "sizes that were seen" in run.stdout
