@@ -177,6 +177,7 @@ impl<'a> Run<'a> {
                 elapsed,
                 steps,
                 phase: Phase::Exact,
+                baseline: None,
             };
             observer.improved(&progress, &|| self.lower(instance, &found.sequence));
         }

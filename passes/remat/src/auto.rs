@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use remat_plan::{Certificate, OrderMode, Plan, Problem, Status, StopReason};
 use remat_solve::paging::PagingSearch;
-use remat_solve::{Domain, Outcome, Proves, Search, SolveControl, Solver};
+use remat_solve::{Domain, Outcome, Proves, Search, Small, SolveControl, Solver};
 
 use crate::solution::prune;
 
@@ -67,10 +67,13 @@ impl Solver for Auto {
         if !problem.is_time_within_budget() {
             return with_pages(problem, control);
         }
+        let small: &dyn Solver = &Small;
         let parts = Parts {
-            quick: parts().filter(|part| part.is_quick(problem)).collect(),
+            small: Some(small).filter(|small| small.is_quick(problem)),
+            quick: quick(problem).collect(),
             search: &Search,
-            exact: parts().find(|part| part.proves() == Proves::EveryPlan),
+            // Proofs on OR-Tools count no steps of ours.
+            exact: parts().find(|part| part.proves() == Proves::EveryPlan && !part.counts_steps()),
             refining: parts().find(|part| part.refines() && problem.ops.len() <= LARGEST_REFINED),
         };
         let started = Instant::now();
@@ -95,6 +98,12 @@ impl Solver for Auto {
     }
 }
 
+/// The solvers that construct their plans in well below a second.
+fn quick(problem: &Problem) -> impl Iterator<Item = &'static dyn Solver> {
+    // What proves is asked before all others.
+    parts().filter(|part| part.is_quick(problem) && part.proves() < Proves::EveryPlan)
+}
+
 /// Every solver that does not call others of this list.
 pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
     let parts = remat_solve::solvers().chain(remat_ortools::solvers());
@@ -104,8 +113,12 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
 /// The search with paging, from the best plan of the quick solvers that keeps all limits.
 fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
     let started = Instant::now();
+    let first = Small.is_quick(problem).then(|| Small.solve(problem, control));
+    if let Some(solved) = first.as_ref().filter(|first| is_settled(problem, first)) {
+        return solved.clone();
+    }
     let search = PagingSearch::NEW;
-    let quick: Vec<_> = parts().filter(|part| part.is_quick(problem)).collect();
+    let quick: Vec<_> = quick(problem).collect();
     let mut starts: Vec<(u64, u64, Plan)> = Vec::new();
     let mut consider = |plan: &Plan| {
         if let Ok(found) = remat_verify::replay(problem, plan) {
@@ -151,6 +164,8 @@ fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
 
 /// What the portfolio is made of.
 struct Parts<'a> {
+    /// What solves small problems, where this is one.
+    small: Option<&'a dyn Solver>,
     quick: Vec<&'a dyn Solver>,
     search: &'a dyn Solver,
     exact: Option<&'a dyn Solver>,
@@ -170,9 +185,17 @@ impl<'a> Parts<'a> {
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
-        match control.deadline {
+        let first = match self.small.map(|small| small.solve(problem, control)) {
+            Some(first) if is_over(problem, &first, control) => return first,
+            first => first,
+        };
+        let others = match control.deadline {
             Some(deadline) if control.step_limit.is_none() => self.in_turns(problem, control, deadline),
             _ => self.one_after_the_other(problem, control),
+        };
+        match first {
+            Some(first) => better(problem, others, first),
+            None => others,
         }
     }
 
@@ -482,6 +505,7 @@ mod tests {
 
     fn run_refined(quick: &[&Told], search: &Told, exact: Option<&Told>, refining: Option<&Told>) -> Certificate {
         let parts = Parts {
+            small: None,
             quick: quick.iter().map(|&told| told as &dyn Solver).collect(),
             search,
             exact: exact.map(|told| told as &dyn Solver),

@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// never the end, which [`crate::solve`] checks itself.
 pub(crate) struct Checked<'a> {
     problem: &'a Problem,
+    /// Time of the model as it is.
+    baseline: u64,
     inner: &'a dyn Observer,
     started: Instant,
     last: Mutex<Last>,
@@ -34,13 +36,14 @@ struct Last {
 }
 
 impl<'a> Checked<'a> {
-    pub(crate) fn new(problem: &'a Problem, inner: &'a dyn Observer) -> Self {
+    pub(crate) fn new(problem: &'a Problem, baseline: u64, inner: &'a dyn Observer) -> Self {
         let last = Mutex::new(Last {
             spent: Duration::ZERO,
             best: (u64::MAX, u64::MAX),
         });
         Self {
             problem,
+            baseline,
             inner,
             started: Instant::now(),
             last,
@@ -77,6 +80,7 @@ impl Observer for Checked<'_> {
                 let figures = Progress {
                     objective: replay.duration,
                     peak: replay.peak,
+                    baseline: Some(self.baseline),
                     gap: Certificate::relative_gap(replay.duration, progress.bound),
                     ..*progress
                 };
@@ -188,6 +192,7 @@ mod tests {
             elapsed: Duration::ZERO,
             steps: 0,
             phase: remat_solve::Phase::Greedy,
+            baseline: None,
         }
     }
 
@@ -197,7 +202,7 @@ mod tests {
         let mut problem = model.problem().clone();
         problem.budget = Some(model.baseline().peak);
         let seen = Seen::default();
-        let checked = Checked::new(&problem, &seen);
+        let checked = Checked::new(&problem, problem.total_duration(), &seen);
         let wrong = Plan {
             steps: model.baseline_plan().steps[1..].to_vec(),
         };

@@ -132,6 +132,46 @@ fn a_budget_is_kept_in_tiles_within_a_few_hundred_steps() {
     }
 }
 
+/// The best plan under a budget, in tiles or whole: its duration and peak.
+fn best_under(model: &Model, options: &LoadOptions, budget: BudgetSpec) -> (u64, u64) {
+    let asked = SolveRequest {
+        budget,
+        max_overhead: Some(1_000_000),
+        solver: "auto".to_owned(),
+    };
+    let tiled = remat::tile(model, options, &asked, &request(), &control()).unwrap();
+    let planned = |model: &Model| {
+        let replay = remat::solve(model, &asked, &control()).ok()?.replay;
+        Some((replay.duration, replay.peak))
+    };
+    // Tiles come first where they are known to gain.
+    let first = tiled.first().and_then(planned);
+    first
+        .or_else(|| planned(model))
+        .expect("the budget is not below what tiles reach")
+}
+
+#[test]
+fn over_rising_budgets_time_never_rises_nor_above_that_of_the_default_budget() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let whole = model.baseline().peak;
+    let (free_time, free_peak) = best_under(&model, &options, BudgetSpec::Auto);
+    assert!(free_peak < whole);
+    let mut last = u64::MAX;
+    for percent in [60, 65, 70, 75, 80, 85, 90, 95, 100] {
+        let budget = whole * percent / 100;
+        let (time, peak) = best_under(&model, &options, BudgetSpec::Bytes(budget));
+        assert!(peak <= budget, "{percent} %: {peak} of {budget}");
+        assert!(time <= last, "{percent} %: {time} after {last}");
+        assert!(
+            free_peak > budget || time <= free_time,
+            "{percent} %: {time} of {free_time}"
+        );
+        last = time;
+    }
+}
+
 #[test]
 fn a_sweep_finds_plans_in_tiles_where_whole_ops_have_none_and_continues_with_them() {
     let chain = Chain::new();

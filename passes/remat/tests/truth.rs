@@ -13,7 +13,7 @@ use remat::solver::{Proves, SolveControl, Solver};
 use remat::solvers;
 use remat_testing::{Need, run, trial};
 use remat_truth::judge::audit;
-use remat_truth::problems::problem;
+use remat_truth::problems::{plain, problem};
 use support::open;
 
 /// Problems in every run of the tests, for solvers that are done in a moment and for the others; `remat-bench truth` takes as many as it is told.
@@ -59,8 +59,8 @@ fn no_solver_on_or_tools_claims_what_is_not_true() {
 
 fn assert_true<I: Iterator<Item = &'static dyn Solver>>(problems: u64, solvers: fn() -> I) {
     let (mut answers, mut proofs) = (0, 0);
-    for number in (0..problems).chain(ONCE_FALSE) {
-        let problem = problem(number);
+    let numbers = (0..problems).map(|number| (number, problem(number)));
+    for (number, problem) in numbers.chain(ONCE_FALSE.map(|number| (number, plain(number)))) {
         let control = |_: &dyn Solver| SolveControl::new().step_limit(1_000).time_limit(Duration::from_secs(1));
         let found = audit(&problem, solvers(), control);
         if let Some(falsehood) = found.false_claims.first() {

@@ -35,6 +35,7 @@ impl Call<'_> {
                 elapsed: self.started.elapsed(),
                 steps,
                 phase,
+                baseline: None,
             };
             observer.improved(&progress, plan);
         }

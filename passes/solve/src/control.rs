@@ -215,6 +215,8 @@ pub struct Progress {
     pub steps: u64,
     /// What found it.
     pub phase: Phase,
+    /// Time of the model as it is, where whoever called the solver knows it: what the duration is above, as reports state it.
+    pub baseline: Option<u64>,
 }
 
 /// What a program does, solving included. Displays as a word.

@@ -1,27 +1,33 @@
 //! Budgets that are found rather than given: the lowest peak, and the lowest peak within a duration.
 
-use remat_plan::{NodeId, Problem};
+use std::time::Instant;
+
+use remat_plan::{NodeId, Problem, StopReason};
 
 use crate::best::Best;
+use crate::claim::Call;
 use crate::control::Phase;
 use crate::descent::Descent;
 use crate::repair::RepairOptions;
 use crate::search::{Rank, Run};
-use crate::strategy::Found;
-use crate::strategy::{LARGE, Worker};
-use crate::{Outcome, SolveControl};
+use crate::small::lowest_peak;
+use crate::strategy::{Found, LARGE, Worker};
+use crate::{Outcome, Small, SolveControl, Solver};
 
 /// Share of the limits that goes into the peak; the rest goes into the duration at that peak.
 const PEAK_SHARE: f64 = 0.7;
 
 /// The plan of the lowest peak that the search finds among those that take `longest` nanoseconds at most, and of the least duration it finds
-/// at that peak. Without `longest`, a plan may take any time. The problem's budget is ignored.
+/// at that peak. Without `longest`, a plan may take any time. The problem's budget is ignored. On small problems (some 20 ops) both are the best there are.
 ///
 /// There is always a plan: where `longest` is below the time of running every op once, it is the one that does just that.
 /// [`Outcome::lowest_peak`] is its peak. Peaks are tried from the reference order's downwards, each with the sequence of the one
 /// before as its start, so no looser budget has a better plan among those tried.
 #[must_use]
 pub fn minimize_peak(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>) -> Outcome {
+    if let Some(solved) = of_small(problem, longest, control) {
+        return solved;
+    }
     let run = Run::new(problem, control, Rank::Peak);
     let limit = longest.map_or(Some(i64::MAX), |duration| run.dag.scaled_duration(duration));
     let limit = limit.unwrap_or(0).max(run.dag.total_duration());
@@ -35,6 +41,44 @@ pub fn minimize_peak(problem: &Problem, longest: Option<u64>, control: &SolveCon
     let start = run.warm_start();
     let found = run.on_all_threads(|worker| worker.minimize_peak(descent, start.as_deref()));
     run.outcome(&found)
+}
+
+/// The same of a small problem: the lowest peak there is, and the least duration at that peak; `None` where that did not come out.
+fn of_small(problem: &Problem, longest: Option<u64>, control: &SolveControl<'_>) -> Option<Outcome> {
+    let started = Instant::now();
+    let once = problem.total_duration();
+    let lowest = lowest_peak(problem, longest.map(|longest| longest.max(once)), control)?;
+    let (plan, figures) = lowest.best.filter(|_| lowest.is_proved)?;
+    let budgeted = Problem {
+        budget: Some(figures.peak),
+        ..problem.clone()
+    };
+    let mut quiet = *control;
+    quiet.observer = None;
+    let shortest = Small.solve(&budgeted, &quiet);
+    let steps = lowest.steps + shortest.certificate.steps;
+    let (duration, plan) = match (shortest.certificate.objective, shortest.plan) {
+        (Some(duration), Some(shortest)) if duration <= figures.duration => (duration, shortest),
+        _ => (figures.duration, plan),
+    };
+    let call = Call {
+        problem,
+        control,
+        solver: Small.name(),
+        threads: 1,
+        bound: once,
+        started,
+    };
+    call.tell(duration, figures.peak, steps, Phase::Feasibility, &|| {
+        Some(plan.clone())
+    });
+    Some(Outcome {
+        // Of the plans of this peak it may be the shortest: the bound is one on all plans.
+        certificate: call.found(duration, StopReason::Converged, steps),
+        plan: Some(plan),
+        lowest_peak: Some(figures.peak),
+        parts: Vec::new(),
+    })
 }
 
 impl Worker<'_> {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use remat_plan::{NodeId, Plan, Problem, Status, StopReason, Structure, baseline, lower_sequence};
+use remat_plan::{NodeId, Plan, Problem, Status, Step, StopReason, Structure, baseline, lower_sequence};
 
 use crate::best::Best;
 use crate::claim::Call;
@@ -205,7 +205,13 @@ impl<'a> Run<'a> {
             .find(|&s| s == StopReason::Proved)
             .or_else(|| reasons().next());
         let stop = stop.unwrap_or(StopReason::Converged);
-        let plans = found.iter().filter_map(|f| f.best.as_ref()).filter_map(|best| {
+        let bests = || found.iter().filter_map(|f| f.best.as_ref());
+        if cfg!(debug_assertions)
+            && let Some(best) = bests().find(|best| self.lower(&best.sequence).is_none())
+        {
+            return self.unlowered(best, stop, steps);
+        }
+        let plans = bests().filter_map(|best| {
             let plan = self.lower(&best.sequence)?;
             Some((measure(self.problem, &self.structure, &plan), plan))
         });
@@ -237,6 +243,18 @@ impl<'a> Run<'a> {
             plan: Some(plan),
             certificate: self.call().found(objective, stop, steps),
             lowest_peak: Some(peak),
+        }
+    }
+
+    /// A sequence that cannot be lowered is a bug of ours. As a plan as it stands the checker rejects it, and the caller hears of it.
+    fn unlowered(&self, best: &Best, stop: StopReason, steps: u64) -> Outcome {
+        let runs = best.sequence.iter().map(|&node| Step::Compute(self.dag.op(node)));
+        let objective = self.dag.unscaled_duration(best.duration);
+        Outcome {
+            parts: Vec::new(),
+            plan: Some(Plan { steps: runs.collect() }),
+            certificate: self.call().found(objective, stop, steps),
+            lowest_peak: Some(self.dag.unscaled(best.peak)),
         }
     }
 

@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn no_plan_has_a_lower_peak_whatever_the_magnitude_of_sizes(number: u64) {
-        let problem = tiny::problem(number);
+        let problem = tiny::plain(number);
         let lowest = lowest_budget(&problem);
         let found = least_peak(&problem, &SolveControl::new());
         prop_assert!(found.bytes <= lowest, "{} of {lowest}", found.bytes);

@@ -174,7 +174,8 @@ impl Observer for Line {
 
     fn improved(&self, progress: &Progress, _: &dyn Fn() -> Option<Plan>) {
         let mut state = self.shared.state();
-        let baseline = state.baseline;
+        // What was planned on may be another model than the one that was read, such as one in tiles.
+        let baseline = progress.baseline.or(state.baseline);
         let beyond = |duration: u64| baseline.map(|baseline| units::percent(duration, baseline) - 100.0);
         state.best = Some(Best {
             peak: progress.peak,
@@ -299,6 +300,7 @@ mod tests {
             elapsed: Duration::ZERO,
             steps: 7,
             phase: remat::solver::Phase::Greedy,
+            baseline: None,
         };
         line.improved(&progress, &|| None);
         assert_eq!(text(&line), "0 s: plan; peak 1.0 MiB, overhead +5.000 %");
@@ -307,6 +309,12 @@ mod tests {
         assert_eq!(
             text(&line),
             "0 s: plan; peak 1.0 MiB, overhead +5.000 %, bound +2.000 %"
+        );
+        progress.baseline = Some(840);
+        line.improved(&progress, &|| None);
+        assert!(
+            text(&line).contains("overhead +25.000 %"),
+            "that of the model that is planned"
         );
     }
 }

@@ -45,14 +45,15 @@ struct Op {
     views: Vec<(u64, u64)>,
 }
 
-/// The least duration of the plans of this kind that keep the problem's budget; `None` where there is none. The problem's own order
+/// The least duration of the plans of this kind that keep the problem's budget and deadline; `None` where there is none. The problem's own order
 /// plays no part.
 ///
 /// # Panics
-/// If the problem has more than 16 ops, more than 64 tensors, a limit above 15 on computes, a second memory or a deadline.
+/// If the problem has more than 16 ops, more than 64 tensors, a limit above 15 on computes, or a second memory.
 #[must_use]
 pub fn least(problem: &Problem, space: Space) -> Option<u64> {
-    Search::new(problem, space).run()
+    let least = Search::new(problem, space).run();
+    least.filter(|&least| problem.deadline.is_none_or(|deadline| least <= deadline))
 }
 
 struct Search<'a> {
@@ -76,10 +77,7 @@ impl<'a> Search<'a> {
             problem.max_computes.is_none_or(|most| most <= 15),
             "counts have four bits"
         );
-        assert!(
-            problem.paging.is_none() && problem.deadline.is_none(),
-            "time and memory only"
-        );
+        assert!(problem.paging.is_none(), "one memory only");
         let bit = |tensor: TensorId| 1u64 << tensor.index();
         let root_of = |tensor: TensorId| problem.storages[problem.tensors[tensor].storage].root;
         let op = |id: OpId| {

@@ -1,7 +1,8 @@
 //! Random tiny problems in which a sum is off as soon as somebody counts in too few bits.
 
 use remat_plan::{
-    Accounting, AntiDependence, OrderMode, Problem, ProblemOp, StorageId, StorageRole, Structure, TensorId,
+    Accounting, AntiDependence, Objective, OrderMode, Paging, PagingMode, Problem, ProblemOp, StorageId, StorageRole,
+    Structure, TensorId, Transfer,
 };
 use remat_solve::Rng;
 use remat_testing::net::{Net, Place, baseline_peak, least_budget, step};
@@ -9,11 +10,70 @@ use remat_testing::net::{Net, Place, baseline_peak, least_budget, step};
 /// The magnitudes of sizes and durations: no number is larger than the last.
 pub const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 57];
 
-/// The problem with this number: up to 8 ops, in fixed or free order, in the setting of the papers or with everything that models have;
+/// The [plain](plain) problem with this number, of which every other one has more: storages without bytes, a deadline, both, or a second memory.
+#[must_use]
+pub fn problem(number: u64) -> Problem {
+    let mut problem = plain(number);
+    let mut draw = Draw(Rng::new(number, 0x6d6f_7265));
+    let kind = draw.below(8);
+    if matches!(kind, 0 | 1) {
+        for storage in &mut problem.storages {
+            if storage.role != StorageRole::External && draw.chance(0.3) {
+                storage.bytes = 0;
+            }
+        }
+        problem.budget = Some(budget(&problem, &mut draw));
+    }
+    if matches!(kind, 1 | 2) {
+        let more = problem.total_duration() as f64 * draw.0.unit() * 0.6;
+        problem.deadline = Some(problem.total_duration() + more as u64);
+    }
+    if kind == 3 && problem.accounting == Accounting::Paper {
+        add_pages(&mut problem, &mut draw);
+    }
+    problem
+}
+
+/// A second memory that takes what energy it takes: what [`least_energy`](crate::paging::least_energy) knows the truth of.
+fn add_pages(problem: &mut Problem, draw: &mut Draw) {
+    let mut way = || Transfer {
+        latency_ns: 0,
+        bytes_per_s: 1_000_000_000,
+        energy_pj: draw.below(4) as u64,
+        energy_pj_per_byte: draw.below(4) as u64,
+    };
+    let (page_out, page_in) = (way(), way());
+    problem.paging = Some(Paging {
+        mode: PagingMode::Sync,
+        capacity: None,
+        page_out,
+        page_in,
+    });
+    (problem.order, problem.max_computes) = (OrderMode::Fixed, None);
+    problem.objective = Objective::Energy;
+    let numbers: Vec<(u64, u64, u64)> = (0..problem.storages.len().max(problem.ops.len()))
+        .map(|_| {
+            (
+                1 + draw.below(8) as u64,
+                1 + draw.below(8) as u64,
+                draw.below(30) as u64,
+            )
+        })
+        .collect();
+    for (storage, &(bytes, ..)) in problem.storages.iter_mut().zip(&numbers) {
+        storage.bytes = bytes;
+    }
+    for (op, &(_, duration, energy)) in problem.ops.iter_mut().zip(&numbers) {
+        (op.duration, op.energy_pj) = (duration, energy);
+    }
+    problem.budget = Some(budget(problem, draw));
+}
+
+/// The plain problem with this number: up to 8 ops, in fixed or free order, in the setting of the papers or with everything that models have;
 /// sizes of one magnitude or of several, durations likewise; a budget from just below what one op needs to the peak of running
 /// every op once. In a third of them some ops never run after others.
 #[must_use]
-pub fn problem(number: u64) -> Problem {
+pub fn plain(number: u64) -> Problem {
     let mut draw = Draw(Rng::new(number, 0x7275_7468));
     let accounting = if draw.chance(0.5) {
         Accounting::Paper

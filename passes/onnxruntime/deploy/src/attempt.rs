@@ -218,8 +218,11 @@ impl Attempt {
         } else {
             Duration::ZERO
         };
-        if self.others > 0 && !is_bounded && clock.is_timed() {
-            let each = left / u32::try_from(self.others + 1).unwrap_or(u32::MAX);
+        // Under a budget whole ops may have to follow.
+        let is_first = is_bounded && self.strategy.recipe().tiles;
+        if (is_first || self.others > 0 && !is_bounded) && clock.is_timed() {
+            let others = self.others + usize::from(is_first);
+            let each = left / u32::try_from(others + 1).unwrap_or(u32::MAX);
             return (Some(each.saturating_sub(kept).max(each / COMPLETING)), false);
         }
         let all = left.saturating_sub(kept);

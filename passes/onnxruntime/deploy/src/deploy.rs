@@ -114,20 +114,13 @@ pub fn deploy(
             (simulated(&model, request.order)?.into(), Some(model))
         }
     };
-    let strategies: Vec<Strategy> = if request.is_bounded() {
-        Strategy::all_for_budget().collect()
-    } else {
-        Strategy::all().collect()
-    };
     let mut machine = Machine {
         request,
         clock,
         bench,
         baseline,
         scratch,
-        strategies: strategies
-            .into_iter()
-            .filter(|&strategy| request.allows(strategy, peak, host.is_some())),
+        strategies: Strategy::all().filter(|&strategy| request.allows(strategy, peak, host.is_some())),
         rejected: Vec::new(),
         peak,
         closest: None,

@@ -256,6 +256,7 @@ impl Work<'_> {
                 elapsed: self.run.clock.elapsed(),
                 steps: 0,
                 phase: Phase::Exact,
+                baseline: None,
             };
             observer.improved(&progress, &|| Some(plan.clone()));
         }

@@ -123,7 +123,7 @@ pub(crate) fn seek(
         Some(longest) if !problem.is_time_within_budget() => lowest_budget(&problem, longest, solver, control),
         Some(longest) => find_budget(&problem, longest, solver, control),
     };
-    let (problem, mut outcome) = watched(&problem, control, work);
+    let (problem, mut outcome) = watched(&problem, model.baseline_duration(), control, work);
     let is_supported = solver.supports(&problem);
     if !is_supported {
         claim_nothing(&mut outcome);
@@ -178,11 +178,14 @@ fn is_only_late(problem: &Problem, plan: &Plan) -> bool {
 /// Does `work` with a control that shows checked improvements only and watches the memory.
 fn watched(
     problem: &Problem,
+    baseline: u64,
     control: &SolveControl<'_>,
     work: impl FnOnce(&SolveControl<'_>) -> (Problem, Outcome),
 ) -> (Problem, Outcome) {
     let mut own = *control;
-    let checked = control.observer.map(|observer| Checked::new(problem, observer));
+    let checked = control
+        .observer
+        .map(|observer| Checked::new(problem, baseline, observer));
     own.observer = checked.as_ref().map(|checked| checked as &dyn Observer);
     let Some(limit) = control.memory_limit else {
         return work(&own);

@@ -28,6 +28,8 @@ const WHOLE: f64 = 0.2;
 const SEARCHING: f64 = 0.5;
 /// Overhead in per cent up to which a plan without tiles is good enough for a budget.
 const CHEAP_PERCENT: f64 = 0.5;
+/// What the duration under a budget must be of that without tiles, in thousandths, to be worth them.
+const SHORTER_PERMILLE: u64 = 995;
 
 impl Model {
     /// The model with stretches of it tile by tile; `options` are those that it was read with. Whether bits stay is for whoever chose the
@@ -71,8 +73,11 @@ pub struct TiledModel {
     pub max_overhead: Option<u64>,
 }
 
-/// The model with stretches tile by tile with which a plan for `request` is better by far than without: of a lower peak, or under a budget in
-/// bytes, shorter. The best of them first; none where nothing is gained.
+/// The model with stretches tile by tile with which a plan for `request` is better than without: of a peak that is lower by far, or under a
+/// budget in bytes, shorter. The best of them first; none where nothing is gained.
+///
+/// Under a budget the tilings that are tried are those for the budget and those that are tried without one ([`BudgetSpec::Auto`]): what gives
+/// the lowest peak for little time is the best answer to many budgets.
 ///
 /// # Errors
 /// Those of [`Model::tiled`].
@@ -116,9 +121,27 @@ pub fn tile_to_measure(
         ..request.clone()
     };
     let searching = control.share_of_time(SEARCHING);
-    let candidates = candidates(model, options, (request, slack), fission, &searching)?;
+    let find = |request: &SolveRequest, slack, control: &SolveControl<'_>| {
+        candidates(model, options, (request, slack), fission, control)
+    };
+    let mut candidates = Vec::new();
+    if is_bounded {
+        let without = SolveRequest {
+            budget: BudgetSpec::Auto,
+            ..request.clone()
+        };
+        candidates = find(&without, 0, &searching.share_of_time(SEARCHING))?;
+        // Planning lowers most; what is found for the budget itself may follow.
+        let budget = request.budget.bytes(model.baseline_peak().bytes);
+        candidates.retain(|candidate| outlook::may_keep(candidate, budget));
+    }
+    for candidate in find(request, slack, &searching)? {
+        if !candidates.iter().any(|other| other.tiling == candidate.tiling) {
+            candidates.push(candidate);
+        }
+    }
     let mut found: Vec<(bool, Score, TiledModel)> = Vec::new();
-    let floor = whole.as_ref().map(|whole| Score::of(whole, request));
+    let floor = whole.as_ref().map(|whole| Score::of(whole, is_bounded));
     for (place, candidate) in candidates.iter().enumerate() {
         let tiled = match model.tiled(&candidate.tiling, options) {
             Ok(tiled) => tiled,
@@ -134,7 +157,7 @@ pub fn tile_to_measure(
         let Ok(planned) = solve(&tiled, &asked, &control.share_of_time(1.0 / left)) else {
             continue;
         };
-        let score = Score::of(&planned, request);
+        let score = Score::of(&planned, is_bounded);
         tracing::debug!(tiling = ?candidate.tiling, estimated = candidate.peak, is_slow, ?score, "a tiling was planned");
         if floor.as_ref().is_none_or(|floor| score.gains_on(floor)) {
             let (peak, max_overhead) = (planned.replay.peak, asked.max_overhead);
@@ -152,19 +175,32 @@ pub fn tile_to_measure(
 
 /// How good a plan is, the less the better: its peak, then its duration; under a budget that it keeps, the other way round.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Score(u64, u64);
+enum Score {
+    Duration(u64, u64),
+    Peak(u64, u64),
+}
 
 impl Score {
-    fn of(solution: &Solution, request: &SolveRequest) -> Self {
+    fn of(solution: &Solution, is_bounded: bool) -> Self {
         let (peak, duration) = (solution.replay.peak, solution.replay.duration);
-        match request.budget {
-            BudgetSpec::Bytes(_) | BudgetSpec::Share(_) => Self(duration, peak),
-            BudgetSpec::Auto | BudgetSpec::Min | BudgetSpec::None => Self(peak, duration),
+        if is_bounded {
+            Self::Duration(duration, peak)
+        } else {
+            Self::Peak(peak, duration)
         }
     }
 
     /// Whether it is so much better that tiles are worth it.
     fn gains_on(self, floor: &Self) -> bool {
-        u128::from(self.0) * 1_000 < u128::from(floor.0) * u128::from(GAIN_PERMILLE)
+        match (self, floor) {
+            (Self::Peak(own, _), Self::Peak(floor, _)) => is_below(own, *floor, GAIN_PERMILLE),
+            (Self::Duration(own, _), Self::Duration(floor, _)) => is_below(own, *floor, SHORTER_PERMILLE),
+            (Self::Peak(..), Self::Duration(..)) | (Self::Duration(..), Self::Peak(..)) => false,
+        }
     }
+}
+
+/// Whether a number is below so many thousandths of another.
+fn is_below(own: u64, other: u64, permille: u64) -> bool {
+    u128::from(own) * 1_000 < u128::from(other) * u128::from(permille)
 }

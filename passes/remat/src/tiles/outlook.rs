@@ -110,6 +110,11 @@ pub(super) fn is_slow(candidate: &Candidate, request: &SolveRequest) -> bool {
     most.is_some_and(|most| candidate.time_ppm > most.saturating_add(1_000_000))
 }
 
+/// Whether a plan with a tiling may keep a budget.
+pub(super) fn may_keep(candidate: &Candidate, budget: Option<u64>) -> bool {
+    budget.is_none_or(|budget| candidate.peak <= budget / 1_000 * ABOVE_PERMILLE)
+}
+
 /// What is worth a plan, the most promising first; of those that take longer than is asked for, by up to `slack` millionths, the ones of lower
 /// peaks than all others.
 pub(super) fn candidates(
@@ -126,7 +131,7 @@ pub(super) fn candidates(
     let untiled = found.front.first().map_or(u64::MAX, |first| first.peak);
     let is_allowed = |candidate: &Candidate| {
         let is_fast = most.is_none_or(|most| candidate.time_ppm <= most.saturating_add(1_000_000));
-        let is_low = budget.is_none_or(|budget| candidate.peak <= budget / 1_000 * ABOVE_PERMILLE);
+        let is_low = may_keep(candidate, budget);
         let is_gain = candidate.peak < untiled / 1_000 * GAIN_PERMILLE;
         is_fast && is_low && is_gain
     };

@@ -31,13 +31,14 @@ mod graph;
 mod nogoods;
 mod reasons;
 
-use remat_plan::{BoundCovers, Instance, NodeId, OpId, OrderMode, Problem, Structure};
+use remat_plan::{BoundCovers, Instance, NodeId, OpId, OrderMode, Problem, Structure, ValueId};
 
 use self::decide::{Decider, Verdict};
 use self::graph::Graph;
 use crate::SolveControl;
 use crate::dag::MAX_RUNS_PER_NODE;
 use crate::series_parallel;
+use crate::small::lowest_peak;
 
 /// Number of ops from which on only single ops are looked at.
 const LARGE: usize = 2_000;
@@ -79,7 +80,13 @@ pub fn least_peak(problem: &Problem, control: &SolveControl<'_>) -> LeastPeak {
         steps += 1;
         crate::classic::interruption(control, steps).is_none()
     });
-    found.0
+    let mut least = found.0;
+    // Small problems are solved: what is found there is the least peak itself, limits on computes and live-out results included.
+    let solved = lowest_peak(problem, None, control).map_or(0, |lowest| lowest.at_least);
+    if solved > least.bytes {
+        (least.bytes, least.op) = (solved, None);
+    }
+    least
 }
 
 /// [`least_peak`], of which nothing is asked once it is above `enough`, and a sequence of runs that has this peak, where one is known.
@@ -189,13 +196,25 @@ impl<F: FnMut() -> bool> Climb<'_, '_, F> {
         self.least.is_tight = goals.is_empty() && self.least.bytes <= self.enough;
     }
 
-    /// All ops that nobody depends on, one after the other, each from nothing.
+    /// All ops that nobody depends on by what takes memory, one after the other, each from nothing.
     fn sequence(&self, graph: &Graph, instance: &Instance) -> Option<Vec<NodeId>> {
         let most = instance.len() * MAX_RUNS_PER_NODE;
-        let mut sequence = Vec::new();
-        for node in instance.nodes().filter(|&node| instance.successors(node).is_empty()) {
+        let mut sequence: Vec<NodeId> = Vec::new();
+        let mut ran = vec![false; instance.len()];
+        let is_last = |node: NodeId| {
+            let counts = |&value: &ValueId| instance.users(value).is_empty();
+            instance.successors(node).is_empty() || instance.values(node).all(|value| counts(&value))
+        };
+        for node in instance.nodes().filter(|&node| is_last(node)) {
             let way = self.decider.way(&graph.needs(node.index()).into(), most)?;
-            sequence.extend(way.into_iter().map(NodeId::new).chain([node]));
+            for next in way.into_iter().map(NodeId::new).chain([node]) {
+                // A result without bytes is no part of the sets: its op stands before, among those that leave nothing behind that takes memory.
+                if !instance.predecessors(next).iter().all(|other| ran[other.index()]) {
+                    return None;
+                }
+                ran[next.index()] = true;
+                sequence.push(next);
+            }
         }
         (sequence.len() <= most).then_some(sequence)
     }

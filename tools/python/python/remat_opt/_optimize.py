@@ -24,7 +24,7 @@ __all__ = ["Result", "optimize"]
 
 def optimize(
     model: Model,
-    budget: str | int | float = "70%",
+    budget: str | int | float = "auto",
     *,
     output: str | os.PathLike[str] | None = None,
     page: str | os.PathLike[str] | None = None,
@@ -54,9 +54,9 @@ def optimize(
     Args:
         model: An `onnx.ModelProto`, what `torch.onnx.export` gives, serialized bytes, or a path (a model whose weights
             lie in files of their own needs its path).
-        budget: The peak to stay within: a share of the model's own (`"70%"`, `0.7`), bytes (`512 << 20`, `"512MiB"`),
-            `"min"` (the lowest that is found), `"auto"` (the lowest whose added
-            time is estimated to stay within `max_overhead`, or 5 %) or `"none"`.
+        budget: The peak to stay within: `"auto"` (the lowest whose added time is estimated to stay within `max_overhead`,
+            or 5 %), a share of the model's own (`"70%"`, `0.7`), bytes (`512 << 20`, `"512MiB"`), `"min"` (the lowest that
+            is found) or `"none"`.
         output: Where to write the model, `.onnx`. Without it the files live as long as the result.
         page: Where to write the report as a page for a browser, `.html`: memory over the steps before and after, what
             is computed again, the block.

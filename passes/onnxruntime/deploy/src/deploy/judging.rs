@@ -109,10 +109,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let reason = Rejection::OverBudget { budget, peak };
         tracing::info!(%strategy, %reason, "another lowering strategy may keep the budget");
         self.rejected.push(Rejected { strategy, reason });
+        let others = self.other_tiles_for_budget(&attempt);
         if self.closest.as_ref().is_none_or(|&(least, ..)| over < least) {
             self.closest = Some((over, attempt, planned, check));
         }
-        State::Open
+        others.map_or(State::Open, State::Plan)
     }
 
     /// Measures what there is time for, and corrects the prediction.

@@ -75,6 +75,15 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         })
     }
 
+    /// The attempt with other tiles that follows one whose file exceeds the budget, if there are some and there is time.
+    pub(super) fn other_tiles_for_budget(&mut self, attempt: &Attempt) -> Option<Attempt> {
+        if !attempt.strategy.recipe().tiles || !self.has_time_for_other_tiles() {
+            return None;
+        }
+        let next = self.tilings.pop(None)?;
+        self.attempt_in_tiles(attempt, next)
+    }
+
     fn has_time_for_other_tiles(&self) -> bool {
         let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
         !self.clock.is_cancelled() && self.clock.has(took * LEFT_FOR_OTHER_TILES)

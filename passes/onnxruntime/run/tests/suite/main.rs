@@ -11,6 +11,7 @@ mod features;
 mod findings;
 mod fission;
 mod measure;
+mod monotone;
 mod profile;
 mod stress;
 
@@ -67,6 +68,15 @@ fn main() -> ExitCode {
         trial!(deploy::a_budget_that_cannot_be_met_leaves_no_file),
         trial!(deploy::a_budget_is_refused_after_every_strategy, Need::OnnxRuntime),
         trial!(deploy::only_models_run_in_the_runtime),
+        trial!(
+            monotone::over_rising_budgets_time_never_rises_in_own_models,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            monotone::over_rising_budgets_time_never_rises_in_larger_models,
+            Need::OnnxRuntime,
+            Need::Models
+        ),
         trial!(
             deploy::at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told,
             Need::OnnxRuntime
