@@ -11,7 +11,7 @@ from torch import fx
 from torch._functorch import compile_utils
 from torch._ops import HigherOrderOperator, OpOverload
 
-from ..errors import ModelError
+from ..errors import ModelError, UsageError
 
 _aten = torch.ops.aten
 
@@ -98,6 +98,17 @@ def is_foreign(node: fx.Node) -> bool:
 def op_name(node: fx.Node) -> str:
     """The name of an op as its package defines it, such as `my::mask`."""
     return str(node.target._schema.name) if isinstance(node.target, OpOverload) else str(node.target)
+
+
+def names_of(recomputable: Collection[str]) -> tuple[str, ...]:
+    """The names of ops or packages that may run again, sorted.
+
+    Raises:
+        UsageError: They are no collection of names.
+    """
+    if isinstance(recomputable, str) or not all(isinstance(one, str) and one for one in recomputable):
+        raise UsageError(f'recomputable is a collection of names, such as ["my::mask"], not {recomputable!r}')
+    return tuple(sorted(set(recomputable)))
 
 
 def allow(graph: fx.Graph, recomputable: Collection[str]) -> list[str]:
