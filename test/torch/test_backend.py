@@ -5,9 +5,11 @@ import logging
 import pickle
 
 import models
+import numpy
 import pytest
 import remat_opt.torch
 import torch
+from remat_opt import UsageError
 from remat_opt.torch import _backend, _measure, _partition
 from step import gradients, measure
 from torch import nn
@@ -257,6 +259,80 @@ def test_ops_of_other_packages_are_planned_with_estimates():
     assert equal(mine, plain)
     assert backend.reports[0].fallback is None
     assert any("halve" in name for name in backend.reports[0].estimated_ops)
+
+
+class Hidden:
+    """Masks that a generator of its own draws, which PyTorch knows nothing of."""
+
+    generator = None
+
+    @staticmethod
+    def draw(x):
+        return torch.from_numpy((Hidden.generator.random(tuple(x.shape)) < 0.5).astype("float32"))
+
+
+_mask = torch.library.custom_op("remat_test::mask", Hidden.draw, mutates_args=(), schema="(Tensor x) -> Tensor")
+_mask.register_fake(torch.empty_like)
+
+
+class Masked(models.Chain):
+    """Layers with masks between them, two of which are drawn from the same argument."""
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+            x = x * _mask(x.detach()) * 2 + x * _mask(x.detach())
+        return x.square().mean()
+
+
+def masked(generator, **keywords):
+    """A step with a plan and one without, which draw the same masks."""
+    torch.manual_seed(0)
+    model, x = Masked(4), torch.randn(256, 32)
+    backend = remat_opt.torch.backend("min", "aot_eager", **(FAST | keywords))
+    compiled, found = torch.compile(model, backend=backend), []
+    compiled(x).backward()
+    for run in (compiled, model):
+        Hidden.generator = generator()
+        found.append(gradients(model, run, (x,)))
+    return *found, backend.reports[0]
+
+
+def test_ops_of_other_packages_run_once_unless_they_may_run_again():
+    def fresh():
+        return numpy.random.default_rng(7)
+
+    Hidden.generator = fresh()
+    mine, plain, report = masked(fresh, check=False)
+    assert equal(mine, plain)
+    assert report.recomputes > 0 and report.fallback is None
+    assert report.once_ops == ["remat_test::mask"] and "run once" in str(report)
+    for names in (["remat_test::mask"], ["remat_test"]):
+        torch._dynamo.reset()
+        mine, plain, report = masked(fresh, check=False, recomputable=names)
+        assert not equal(mine, plain) and report.once_ops == []
+    with pytest.raises(UsageError, match="recomputable"):
+        remat_opt.torch.backend("min", recomputable="remat_test::mask")
+
+
+def test_what_differs_in_each_run_by_more_than_rounding_is_not_excused():
+    """A generator that cannot be put back: nothing says whether the plan is right."""
+    Hidden.generator = numpy.random.default_rng(7)
+    mine, plain, report = masked(lambda: numpy.random.default_rng(7))
+    assert equal(mine, plain)
+    assert report.gradients == "wrong" and report.promised_bytes is None
+    assert "in another run" in report.fallback
+
+
+def test_numbers_of_numpy_are_drawn_as_without_a_check():
+    def fresh():
+        numpy.random.seed(3)
+        return numpy.random
+
+    Hidden.generator = fresh()
+    mine, plain, report = masked(fresh, strict=True)
+    assert equal(mine, plain)
+    assert report.gradients == "same bits"
 
 
 def test_inference_is_left_alone():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import torch
 
 from .._problem import Problem
+from ._effects import names_of
 from ._optimizer import Updates
 from ._whole import WholeStep, whole_step
 
@@ -21,6 +22,7 @@ def capture(
     cut: bool = False,
     durations: Literal["measured", "estimated"] = "measured",
     name: str = "step",
+    recomputable: Collection[str] = (),
 ) -> Problem:
     """A training step as a problem: forward, loss, backward, and the updates of an optimizer. Nothing of it runs.
 
@@ -37,6 +39,7 @@ def capture(
         durations: `"measured"` on this machine, or `"estimated"` from FLOPs and bytes, the same on every machine.
             Workspace is measured in any case.
         name: Of the problem.
+        recomputable: As of `TrainStep`.
 
     Raises:
         ModelError: The model gives no loss.
@@ -44,7 +47,10 @@ def capture(
         UsageError: The optimizer cannot be part of a step.
     """
     updates = None if optimizer is None else Updates(optimizer)
-    step = whole_step(model, args, updates, cut=cut, name=name, estimated=durations == "estimated")
+    names = names_of(recomputable)
+    step = whole_step(
+        model, args, updates, cut=cut, name=name, estimated=durations == "estimated", recomputable=names
+    )
     _name_inputs(step)
     return step.source.problem()
 

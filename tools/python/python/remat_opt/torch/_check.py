@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from ._state import kept_random
+
 Run = Callable[..., Any]
 """A graph as a function of its inputs."""
 
@@ -59,7 +61,8 @@ class Trial:
     def __init__(self, inputs: Sequence[Any]) -> None:
         self.inputs = inputs
         self._devices = sorted(
-            {one.device.index for one in inputs if isinstance(one, torch.Tensor) and one.device.type == "cuda"}
+            {one.device for one in inputs if isinstance(one, torch.Tensor) and one.device.type == "cuda"},
+            key=lambda one: one.index,
         )
 
     def gradients(self, run: Run) -> Gradients:
@@ -68,7 +71,7 @@ class Trial:
         tensors = [one for one in arguments if isinstance(one, torch.Tensor)]
         leaves = [one for one in tensors if one.requires_grad]
         others = [one for one in tensors if not one.requires_grad]
-        with torch.random.fork_rng(devices=self._devices), torch.enable_grad():
+        with kept_random(self._devices), torch.enable_grad():
             given = run(*arguments)
             outputs = [one for one in _flat(given) if isinstance(one, torch.Tensor)]
             roots = [one for one in outputs if one.requires_grad]
@@ -89,7 +92,7 @@ class Trial:
 
     def _forward_and_backward(self, run: Run, arguments: list[Any]) -> None:
         leaves = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
-        with torch.random.fork_rng(devices=self._devices), torch.enable_grad():
+        with kept_random(self._devices), torch.enable_grad():
             given = run(*arguments)
             roots = [one for one in _flat(given) if isinstance(one, torch.Tensor) and one.requires_grad]
             seeds = [torch.ones_like(one) for one in roots]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from ._backend import _interpreted
 from ._budget import Memory, parse
+from ._effects import names_of
 from ._partition import Partitioner, Settings
 from ._plans import Search
 from ._report import Report
@@ -29,6 +30,7 @@ def checkpoint(
     order: Literal["free", "fixed"] = "free",
     solver: str = "search",
     seed: int = 0,
+    recomputable: Collection[str] = (),
 ) -> Module:
     """A module like `model` whose forward saves less: what the backward needs besides is computed again.
 
@@ -50,13 +52,16 @@ def checkpoint(
         order: Whether first runs of ops may change their order.
         solver: A solver of `docs/solvers`.
         seed: Of the search.
+        recomputable: Ops of other packages that may run again, by name (`"my::mask"`) or by package (`"my"`). Others run
+            once: nothing says whether they draw random numbers or change something.
 
     Raises:
         UnsupportedGraph: A part of the model cannot be planned, when it is called first; `.op` names it.
         UsageError: `memory` makes no sense.
     """
     search = Search(time_limit=time_limit, threads=threads, order=order, solver=solver, seed=seed)
-    partitioner = Partitioner(Settings(parse(memory), search, strict=True), "eager")
+    settings = Settings(parse(memory), search, strict=True, recomputable=names_of(recomputable))
+    partitioner = Partitioner(settings, "eager")
     planned = copy.copy(model)
     # Not a deep copy: what is assigned to a parameter or a part of one is seen by the other.
     planned.__dict__["forward"] = _Planned(planned, inputs, partitioner)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
 from torch import fx
+from torch._functorch import compile_utils
 from torch._ops import HigherOrderOperator, OpOverload
 
-from ..errors import ModelError
+from ..errors import ModelError, UsageError
 
 _aten = torch.ops.aten
 
 _COLLECTIVES = frozenset({"_c10d_functional", "c10d_functional", "_c10d_functional_autograd", "c10d", "symm_mem"})
 """Namespaces whose ops communicate: every process of a group runs them once and in the same order."""
+
+_OWN = _COLLECTIVES | {
+    *("aten", "prims", "prim", "inductor", "inductor_prims", "rngprims", "debugprims", "remat_opt"),
+    *("quantized", "quantized_decomposed", "_quantized", "mkldnn", "mkldnn_prepacked", "mkl", "onednn", "xnnpack"),
+}
+"""Namespaces of ops whose schemas and tags say all that they do."""
+_OWN_MODULES = frozenset({"torch", "_operator", "operator", "math", "builtins"})
+"""Where functions of Python come from that do nothing but compute."""
+
+_RECOMPUTABLE = "remat_recomputable"
+"""The note at a node of another package that it may run again."""
 
 
 class UnsupportedGraph(ModelError):
@@ -74,9 +86,73 @@ def is_collective(node: fx.Node) -> bool:
     return getattr(node.target, "namespace", None) in _COLLECTIVES
 
 
+def is_foreign(node: fx.Node) -> bool:
+    """Whether a node is an op of another package: what it does besides giving results, nothing says."""
+    if node.op != "call_function" or is_getitem(node):
+        return False
+    if isinstance(node.target, OpOverload):
+        return node.target.namespace not in _OWN
+    return (getattr(node.target, "__module__", None) or "").split(".")[0] not in _OWN_MODULES
+
+
+def op_name(node: fx.Node) -> str:
+    """The name of an op as its package defines it, such as `my::mask`."""
+    return str(node.target._schema.name) if isinstance(node.target, OpOverload) else str(node.target)
+
+
+def names_of(recomputable: Collection[str]) -> tuple[str, ...]:
+    """The names of ops or packages that may run again, sorted.
+
+    Raises:
+        UsageError: They are no collection of names.
+    """
+    if isinstance(recomputable, str) or not all(isinstance(one, str) and one for one in recomputable):
+        raise UsageError(f'recomputable is a collection of names, such as ["my::mask"], not {recomputable!r}')
+    return tuple(sorted(set(recomputable)))
+
+
+def allow(graph: fx.Graph, recomputable: Collection[str]) -> list[str]:
+    """Notes at ops of other packages that they may run again.
+
+    Args:
+        graph: Its nodes get the note.
+        recomputable: Names of ops (`my::mask`), or of packages (`my`).
+
+    Returns:
+        The names of the ops of other packages that run once all the same, sorted.
+    """
+    once: set[str] = set()
+    for node in graph.nodes:
+        if is_foreign(node):
+            name = op_name(node)
+            node.meta[_RECOMPUTABLE] = name in recomputable or name.partition("::")[0] in recomputable
+            once |= set() if node.meta[_RECOMPUTABLE] else {name}
+    return sorted(once)
+
+
+def draws(node: fx.Node) -> bool:
+    """Whether what a node gives may depend on how often it and others have run before: it draws random numbers, or is
+    an op of another package, of which nothing is known."""
+    return is_random(node) or (is_foreign(node) and not node.meta.get(_RECOMPUTABLE, False))
+
+
+def without_repetitions(graph: fx.Graph) -> fx.Graph:
+    """A copy of a graph where equal calls are one. Ops of other packages stay as many as there are."""
+    apart = "remat_apart"
+    for number, node in enumerate(graph.nodes):
+        if is_foreign(node):
+            node.kwargs = {**node.kwargs, apart: number}
+    same = compile_utils.fx_graph_cse(graph)
+    for one in (graph, same):
+        for node in one.nodes:
+            if apart in node.kwargs:
+                node.kwargs = {name: value for name, value in node.kwargs.items() if name != apart}
+    return same
+
+
 def is_once(node: fx.Node) -> bool:
     """Whether a node has to run exactly once, in its order among all such nodes."""
-    if is_random(node) or is_collective(node):
+    if draws(node) or is_collective(node):
         return True
     if isinstance(node.target, OpOverload) and node.target._schema.is_mutable:
         return True
@@ -111,7 +187,22 @@ def without_statistics(node: fx.Node) -> tuple[OpOverload, tuple[Any, ...]]:
 
 
 STATISTICS = (3, 4)
-"""The results of a training batch norm that are new running statistics."""
+"""The results of a training batch norm that are new running statistics, and its arguments that are the old ones."""
+
+
+def read_once(node: fx.Node, keys: Callable[[fx.Node], set[int]]) -> set[int]:
+    """The memory that only the first run of a node reads: the running statistics of a training batch norm, unless it
+    reads the same memory as something else, too.
+
+    Args:
+        node: A call.
+        keys: Memory of an argument.
+    """
+    if not is_training_batch_norm(node):
+        return set()
+    old = [node.args[index] for index in STATISTICS]
+    others = [one for index, one in enumerate(node.args) if index not in STATISTICS and isinstance(one, fx.Node)]
+    return set().union(*map(keys, old)) - set().union(*map(keys, others))
 
 
 def refuse_unsupported(graph: fx.Graph) -> None:

@@ -98,8 +98,9 @@ class _Emitter:
         copy = self.graph.node_copy(node, self.current.__getitem__)
         copy.meta = dict(node.meta)
         self.origin[copy] = node
+        # Of itself a copy takes a name that is free so far, which may be that of another node.
+        copy.name = f"{node.name}_remat{number}" if number else node.name
         if number:
-            copy.name = f"{node.name}_remat{number}"
             if is_training_batch_norm(node):
                 copy.target, copy.args = without_statistics(copy)
             trace_again(copy)

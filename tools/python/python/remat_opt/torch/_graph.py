@@ -8,10 +8,12 @@ as one. The rules:
   tangents, which autograd holds while the backward runs.
 - An op `__cut__` of a joint graph reads what the forward returns and defines the tangents. Every plan is a legal
   split: what crosses the cut is what the forward saves.
-- Ops that draw random numbers or communicate run once, and in their order.
+- Ops that draw random numbers or communicate run once, and in their order. So do ops of other packages, which may draw
+  random numbers of their own, unless they are allowed to run again.
 - Ops that write in place run once. What reads the memory before never runs after them (anti-dependences), what reads
   it afterwards never runs before.
-- A training batch norm may run again at any time, since a second run does without the running statistics.
+- A training batch norm may run again when its running statistics were overwritten, since a second run does without
+  them. Input, weight and bias it reads in every run.
 """
 
 from __future__ import annotations
@@ -30,11 +32,12 @@ from .._problem import Problem
 from ._effects import (
     STATISTICS,
     UnsupportedGraph,
+    draws,
     is_collective,
     is_getitem,
     is_once,
-    is_random,
     is_training_batch_norm,
+    read_once,
     refuse_unsupported,
     results,
     written,
@@ -232,7 +235,7 @@ class TrainingGraph:
         self.document["ops"].append(record)
         self.nodes[node.name] = node
         is_first_read = self._order_memory(node, op, reads, order)
-        if is_random(node):
+        if draws(node):
             reads |= {order.random} - {None}
         if is_collective(node):
             reads |= {order.collective} - {None}
@@ -251,28 +254,27 @@ class TrainingGraph:
         a later write."""
         writes = {key for one in written(node) for key in self._storages.keys(one)}
         touched = {key for one in node.all_input_nodes for key in self._storages.keys(one)} & self._mutated
+        first = read_once(node, self._storages.keys) & touched
         for key in sorted(touched, key=self._ids.__getitem__):
             reads |= {order.writer[key]} if key in order.writer else set()
             if key in writes:
                 pairs = ({"before": before, "after": op} for before in order.readers.pop(key, ()))
                 self.document["anti_dependences"].extend(pairs)
                 reads |= set(order.first_reads.pop(key, ()))
-            elif not is_training_batch_norm(node):
+            elif key not in first:
                 order.readers[key].append(op)
-        return bool(touched - writes) and is_training_batch_norm(node)
+        return bool(first)
 
     def _done(self, node: fx.Node, op: int, order: _Order) -> int:
         token = self._add_token(node.name, op)
-        if is_random(node):
+        if draws(node):
             order.random = token
         if is_collective(node):
             order.collective = token
         for one in written(node):
             order.writer |= dict.fromkeys(self._storages.keys(one), token)
-        if is_training_batch_norm(node):
-            for one in node.all_input_nodes:
-                for key in self._storages.keys(one) & self._mutated:
-                    order.first_reads[key].append(token)
+        for key in read_once(node, self._storages.keys) & self._mutated:
+            order.first_reads[key].append(token)
         return token
 
     def _add_result(self, node: fx.Node, index: int | None, value: torch.Tensor, op: int) -> int:

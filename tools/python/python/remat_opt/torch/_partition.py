@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from .._plan import Plan
 from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._dropout import split_dropout
-from ._effects import is_getitem, refuse_unsupported, results
+from ._effects import allow, is_getitem, names_of, refuse_unsupported, results
 from ._emit import emit, original
 from ._graph import TrainingGraph
 from ._measure import Costs, channels_last_workspace, measure
@@ -55,6 +55,8 @@ class Settings:
     plan are left out behind Inductor."""
     strict: bool = False
     """Whether failures are raised; otherwise PyTorch's partitioner takes over, with a warning."""
+    recomputable: tuple[str, ...] = ()
+    """Ops of other packages, and packages, that may run again."""
 
 
 class Partitioner(PartitionerBase):  # type: ignore[misc]
@@ -121,6 +123,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         refuse_unsupported(gm.graph)
         split_dropout(gm.graph)
         clean(gm)
+        report.note_once(allow(gm.graph, self.settings.recomputable))
         joint = Joint(gm, keywords["num_fwd_outputs"])
         costs = measure(gm.graph)
         report.note_costs(costs.measured, costs.estimated)
@@ -198,7 +201,14 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         return plan
 
 
-def partitioner(memory: Memory, *, time_limit: float = 10.0, threads: int | None = None, seed: int = 0) -> Partitioner:
+def partitioner(
+    memory: Memory,
+    *,
+    time_limit: float = 10.0,
+    threads: int | None = None,
+    seed: int = 0,
+    recomputable: Collection[str] = (),
+) -> Partitioner:
     """A partitioner for `torch._inductor.config.custom_partitioner_fn` (PyTorch 2.9 and later).
 
     It takes the fastest split whose predicted peak keeps the budget, or the measured one where `backend` has compiled
@@ -209,9 +219,11 @@ def partitioner(memory: Memory, *, time_limit: float = 10.0, threads: int | None
         time_limit: Seconds to search for a plan.
         threads: Threads to search with.
         seed: Of the random choices.
+        recomputable: As of `backend`.
     """
     search = Search(time_limit=time_limit, threads=threads, seed=seed)
-    return Partitioner(Settings(parse(memory), search, form="split"), "inductor")
+    settings = Settings(parse(memory), search, form="split", recomputable=names_of(recomputable))
+    return Partitioner(settings, "inductor")
 
 
 def _fit_to_inductor(costs: Costs, graph: fx.Graph) -> Workspace:

@@ -50,6 +50,8 @@ class Report:
     """Distinct calls whose time and workspace were measured."""
     estimated_ops: dict[str, str] = field(default_factory=dict)
     """Nodes whose costs were estimated, and why. Their workspace is not part of the promise."""
+    once_ops: list[str] = field(default_factory=list)
+    """Ops of other packages that run once, since nothing says that they may run again (`recomputable=`)."""
     gradients: str = "unchecked"
     """`"same bits"` or `"close"`, compared with the model without a plan; `"wrong"` where that led to a fallback. Of a
     whole step, that is said of all that it leaves: loss, parameters, buffers, state, gradients, random numbers."""
@@ -79,6 +81,16 @@ class Report:
         self.notes.append(f"the workspace of {len(estimated)} ops is unknown, of `{first}` first")
         if len(estimated) > measured:
             _log.warning("graph %s: most ops could not be measured, `%s` first: %s", self.graph, first, why)
+
+    def note_once(self, names: list[str]) -> None:
+        """Notes which ops of other packages run once.
+
+        Args:
+            names: Of the ops.
+        """
+        self.once_ops = names
+        if names:
+            self.notes.append(f"ops of other packages run once, unless `recomputable=` names them: {', '.join(names)}")
 
     def as_dict(self) -> dict[str, Any]:
         """The report as an object that JSON takes."""

@@ -14,13 +14,12 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._functorch import compile_utils
 from torch._functorch import partitioners as stock
 from torch.utils import _pytree as pytree
 from torch.utils._ordered_set import OrderedSet
 
 from . import _cache
-from ._effects import UnsupportedGraph, is_once, results
+from ._effects import UnsupportedGraph, is_once, results, without_repetitions
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
 from ._versions import call_known, must_be_in_forward
@@ -147,7 +146,7 @@ def clean(gm: fx.GraphModule) -> None:
     """Removes what is computed twice or for nothing."""
     gm.graph.eliminate_dead_code()
     if torch._functorch.config.cse:
-        gm.graph = compile_utils.fx_graph_cse(gm.graph)
+        gm.graph = without_repetitions(gm.graph)
     gm.graph.lint()
     gm.recompile()
 

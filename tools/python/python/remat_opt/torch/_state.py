@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +144,17 @@ def devices_of(model: torch.nn.Module) -> list[torch.device]:
     """The CUDA devices of a model's parameters and buffers."""
     found = {one.device for one in (*model.parameters(), *model.buffers())}
     return sorted((one for one in found if one.type == "cuda"), key=lambda one: one.index)
+
+
+@contextlib.contextmanager
+def kept_random(devices: Sequence[torch.device]) -> Iterator[None]:
+    """While it is open, random numbers may be drawn: afterwards all generators are as they were."""
+    drawn = [(put, get()) for _, get, put in _generators(devices)]
+    try:
+        yield
+    finally:
+        for put, state in drawn:
+            put(state)
 
 
 def digest(tensor: torch.Tensor) -> str:

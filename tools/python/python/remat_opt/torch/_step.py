@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ..errors import UsageError
 from ._budget import Budget, Memory, objects_around, parse
 from ._check import Gradients
 from ._eager import Eager
+from ._effects import names_of
 from ._emit import drop_unused, emit
 from ._optimizer import Updates
 from ._plans import Search, plan_within
@@ -79,6 +80,7 @@ class TrainStep:
         seed: int = 0,
         check: bool = True,
         strict: bool = False,
+        recomputable: Collection[str] = (),
     ) -> None:
         """Plans a step.
 
@@ -105,6 +107,8 @@ class TrainStep:
                 none.
             strict: Whether a step that differs raises `RuntimeError`, instead of a warning and eager PyTorch from then
                 on. The state is that before the step.
+            recomputable: Ops of other packages that may run again, by name (`"my::mask"`) or by package (`"my"`). Others run
+                once: nothing says whether they draw random numbers or change something.
 
         Raises:
             ModelError: The model gives no loss.
@@ -121,6 +125,7 @@ class TrainStep:
         self._updates = None if optimizer is None else Updates(optimizer)
         self._clip_grad_norm, self._scaler = clip_grad_norm, scaler
         self._check, self._strict = check, strict
+        self._recomputable = names_of(recomputable)
         self._eager = Eager(model, self._updates, clip_grad_norm, scaler)
         self.grad_norm: torch.Tensor | None = None
         """The norm of all gradients of the last step before they were clipped; `None` without `clip_grad_norm`."""
@@ -277,6 +282,7 @@ class TrainStep:
             self._updates,
             scaled=self._scaler is not None,
             clip_grad_norm=self._clip_grad_norm,
+            recomputable=self._recomputable,
         )
         budget = self._budget.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
@@ -337,6 +343,7 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         is_optimal=plan.is_optimal,
         rounds=1,
     )
+    report.note_once(step.once)
     report.note_costs(step.costs.measured, step.costs.estimated)
     if not keeps:
         asked = budget.total if budget.total is not None else budget.share

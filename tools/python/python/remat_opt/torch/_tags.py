@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from torch import fx
 
 from ._budget import Memory, parse
-from ._effects import is_once
+from ._effects import allow, is_once, names_of
 from ._graph import TrainingGraph, ancestors
 from ._measure import measure
 from ._plans import Search, plan_within
@@ -22,6 +22,7 @@ def tag(
     time_limit: float = 10.0,
     threads: int | None = None,
     seed: int = 0,
+    recomputable: Collection[str] = (),
 ) -> Report:
     """Says for each op of the forward of a training step whether the backward may compute it again.
 
@@ -36,6 +37,7 @@ def tag(
         time_limit: Seconds to search for a plan.
         threads: Threads to search with.
         seed: Of the random choices.
+        recomputable: As of `backend`.
 
     Returns:
         What the plan takes; also among `reports()`.
@@ -48,6 +50,7 @@ def tag(
     from torch.utils.checkpoint import CheckpointPolicy
 
     budget = parse(memory)
+    once = allow(gm.graph, names_of(recomputable))
     (output,) = gm.graph.find_nodes(op="output")
     needed = ancestors(output.all_input_nodes)
     costs = measure(gm.graph)
@@ -65,6 +68,7 @@ def tag(
     report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
     report.recomputes = len(plan.recomputes)
     report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
+    report.note_once(once)
     report.note_costs(costs.measured, costs.estimated)
     report.notes.append(f"the plan takes {graph.external_bytes + plan.peak_bytes} bytes; what runs has another order")
     if not is_kept:

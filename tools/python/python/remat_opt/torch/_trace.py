@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import ModelError
 from ._dropout import split_dropout
-from ._effects import UnsupportedGraph, refuse_unsupported
+from ._effects import UnsupportedGraph, refuse_unsupported, without_repetitions
 
 _aten = torch.ops.aten
 
@@ -144,12 +144,10 @@ def _refuse_overlaps(parameters: dict[str, torch.nn.Parameter]) -> None:
 
 
 def _read(captured: _Captured, parameters: list[str], buffers: list[str]) -> Trace:
-    from torch._functorch.compile_utils import fx_graph_cse
-
     captured.joint.graph.eliminate_dead_code()
     refuse_unsupported(captured.joint.graph)
     split_dropout(captured.joint.graph)
-    graph = fx_graph_cse(captured.joint.graph)
+    graph = without_repetitions(captured.joint.graph)
     output = next(iter(graph.find_nodes(op="output")))
     forward, backward = (list(part) for part in _parts(output, captured.outputs))
     if len(forward) != 1 + len(buffers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import fx
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ._clip import clip_gradients
+from ._effects import allow
 from ._graph import Cost, Cut, TrainingGraph
 from ._measure import Costs, estimate, measure
 from ._optimizer import Updates
@@ -37,6 +38,8 @@ class WholeStep:
     """What is done to each of them."""
     gradients: list[str] = field(default_factory=list)
     """Names of the parameters whose gradients the graph returns, behind the loss."""
+    once: list[str] = field(default_factory=list)
+    """Names of the ops of other packages that run once."""
     norm: fx.Node | None = None
     """The norm of all gradients, where they are clipped; the graph returns it last."""
 
@@ -65,6 +68,7 @@ def whole_step(
     clip_grad_norm: float | None = None,
     name: str = "step",
     estimated: bool = False,
+    recomputable: Collection[str] = (),
 ) -> WholeStep:
     """Traces and measures a step.
 
@@ -77,12 +81,14 @@ def whole_step(
         clip_grad_norm: What the norm of all gradients is clipped to, before parameters are updated.
         name: Of the problem.
         estimated: Whether durations are estimates, the same on every machine. Workspace is measured all the same.
+        recomputable: Ops of other packages, and packages, that may run again.
 
     Raises:
         ModelError: The model gives no loss, or a part of the step cannot be planned.
         UsageError: The optimizer cannot be part of a step.
     """
     traced = trace(model, args)
+    once = allow(traced.graph, recomputable)
     if not cut and not scaled:
         traced.fix_tangent()
     norm = None if clip_grad_norm is None else clip_gradients(traced, clip_grad_norm)
@@ -91,7 +97,7 @@ def whole_step(
         costs.by_node = {
             node: replace(cost, duration=estimate(node).duration) for node, cost in costs.by_node.items()
         }
-    step = WholeStep(None, traced, costs, norm=norm)  # type: ignore[arg-type]
+    step = WholeStep(None, traced, costs, norm=norm, once=once)  # type: ignore[arg-type]
     if updates is None:
         step.gradients = list(traced.gradients)
     else:
