@@ -174,7 +174,7 @@ def max_batch(
     fixed_memory: Size = 0,
     max_overhead: Share = 1.0,
     largest: int | None = None,
-    time_limit: Seconds = 10.0,
+    time_limit: Seconds = 60.0,
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
     seed: int = 0,
@@ -191,7 +191,7 @@ def max_batch(
         fixed_memory: Memory of it that is taken whatever the plan, such as the weights.
         max_overhead: Time that may be added, as a share of that without rematerialization at the same size.
         largest: Largest size to try.
-        time_limit: Seconds to search for one size.
+        time_limit: Seconds for the call. Where ONNX Runtime is installed, the answer is tried in it: `is_checked`.
         solver: A solver of `docs/solvers`.
         dims: Values of other symbolic dimensions.
         seed: Of the random choices.

@@ -43,6 +43,7 @@ pub(crate) fn a_signal_while_a_model_is_measured_leaves_no_process_and_no_file()
         let folder = Folder::new();
         let mut command = with_runtime(&format!("{ENDLESS} --time-limit 1h"));
         let run = Run::start(command.arg("-o").arg(folder.path("out.onnx")));
+        run.wait_for_handler(15);
         // Past the process that says which version the library has.
         std::thread::sleep(Duration::from_secs(2));
         wait_for_child(&run);
