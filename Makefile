@@ -18,7 +18,11 @@ build:
 LLVM = $(or $(MLIR_SYS_220_PREFIX),/usr/lib/llvm-22)
 HAVE_LLVM = $(shell test -d $(LLVM)/lib/cmake/mlir && echo yes)
 ALL_FEATURES = $(if $(HAVE_LLVM),--all-features,--features remat-ortools/cp_sat)
-NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"
+NO_LLVM = echo "no LLVM 22 with MLIR in $(LLVM): its parts are not $(1)"; $(call UNLESS_REQUIRED,mlir)
+
+# What has to be there, as `.ci/run` says; what is not there and is named fails the recipe.
+REQUIRED = $(subst $(comma), ,$(REMAT_TESTS_REQUIRE))
+UNLESS_REQUIRED = $(if $(filter $(1),$(REQUIRED)),echo "REMAT_TESTS_REQUIRE names $(1)"; exit 1,true)
 
 # The Python package as a wheel in target/wheels, for this machine's C library or a later one; ZIG=1 for all since that of manylinux2014
 # (`pip install maturin[zig]`). Beside it the sources as an archive, from which `pip` builds the same.
@@ -35,7 +39,7 @@ setup:
 # build target/release/libremat.so, then the Python ones: on what the program writes, on native code, and on the wheel.
 test: setup
 	$(CARGO) test --workspace $(ALL_FEATURES)
-	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
+	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && { $(call NO_LLVM,tested); })
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
 
@@ -51,8 +55,8 @@ test-torch:
 	third_party/fetch.sh torch
 	$(MAKE) test-wheel PYTEST=
 	rm -rf target/torch
-	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; \
-		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; \
+	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,torch); \
+		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,wheel); \
 		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch; fi
 
 # Builds target/release/remat-opt along with the plugin.

@@ -7,9 +7,11 @@ import pathlib
 import subprocess
 import sys
 import threading
+import time
 
 import models
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from arena import Arena, Model, bits, options
@@ -118,7 +120,8 @@ def test_every_shape_has_its_plan_and_others_their_bits(planned):
     path = models.ROOT / "test" / "models" / "features" / "dynamic_batch.onnx"
     dims = ["--budget", "none", "--dim", "batch=1", "--arena-dim", "batch=3,5"]
     out, report = planned(path, *dims)
-    alone(shapes_change)(out, report["arena_plan"]["file"], report["arena_plan"]["library"])
+    words = alone(shapes_change)(out, report["arena_plan"]["file"], report["arena_plan"]["library"])
+    is_said_once(words, " and 8 more")
 
 
 def outputs_are_held(path, plan, library):
@@ -142,6 +145,43 @@ def outputs_are_held(path, plan, library):
 def test_outputs_may_be_held_and_blocks_go_with_the_session(planned):
     out, report = planned(SMALL)
     alone(outputs_are_held)(out, report["arena_plan"]["file"], report["arena_plan"]["library"])
+
+
+def sessions_without_weights_come_and_go(path, plan, library):
+    # Nothing that the runtime allocates shows that such a session is gone.
+    expected = Model(path)
+    for _ in range(500):
+        session = ort.InferenceSession(str(path), options(library, plan), providers=["CPUExecutionProvider"])
+        outputs = session.run(None, expected.feed)
+        assert bits(outputs) == expected.expected
+        del session, outputs
+        gc.collect()
+        assert Arena(library).figures()["blocks"] <= 1
+    is_followed(library, 500)
+    # That of the last one goes when nobody used it for a while.
+    while Arena(library).figures()["blocks"] > 0:
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def without_weights(tmp_path_factory):
+    path = tmp_path_factory.mktemp("without_weights") / "model.onnx"
+    shape = [1 << 18]
+    nodes = [
+        onnx.helper.make_node(op, inputs, outputs)
+        for op, inputs, outputs in [("Mul", ["x", "y"], ["a"]), ("Exp", ["a"], ["b"]), ("Add", ["a", "b"], ["z"])]
+    ]
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in "xyz"]
+    graph = onnx.helper.make_graph(nodes, "without_weights", values[:2], values[2:])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, ir_version=8, opset_imports=opset), path)
+    return path
+
+
+def test_blocks_of_sessions_without_weights_go_with_them(planned, without_weights):
+    out, report = planned(without_weights, "--budget", "none")
+    arena = report["arena_plan"]
+    assert alone(sessions_without_weights_come_and_go)(out, arena["file"], arena["library"]) == ""
 
 
 def sessions_run_at_one_time(first, first_plan, second, second_plan, library):
@@ -251,8 +291,8 @@ def test_whatever_happens_no_bit_is_wrong(planned, kind):
     alone(anything_is_survived)(out, report["arena_plan"]["file"], report["arena_plan"]["library"], kind)
 
 
-def a_plan_is_a_hint(path, plan, library):
-    model = Model(path, options(library, plan))
+def a_plan_is_a_hint(path, plan, library, threads=1):
+    model = Model(path, options(library, plan, int(threads)), threads=int(threads))
     for _ in range(3):
         assert bits(model.run()) == model.expected
     figures = Arena(library).figures()
@@ -294,6 +334,30 @@ def test_a_wrong_plan_costs_memory_and_no_bit(planned, tmp_path, change):
     alone(a_plan_is_a_hint)(out, wrong, arena["library"])
 
 
+def is_said_once(words, *parts):
+    assert words.count("does not fit") == 1, words
+    for part in parts:
+        assert part in words
+
+
+def test_a_plan_of_another_file_says_so_once(planned):
+    out, report = planned(SMALL)
+    other, _ = planned(OTHER)
+    arena = report["arena_plan"]
+    words = alone(a_plan_is_a_hint)(other, arena["file"], arena["library"])
+    model = pathlib.Path(arena["file"]).read_text().splitlines()[1].removeprefix("model ")
+    is_said_once(words, arena["file"], model, "intra_op_num_threads = 1 or 2 or 4,", "inputs ")
+
+
+def test_a_plan_of_another_number_of_threads_names_both(planned, tmp_path):
+    out, report = planned(SMALL)
+    arena = report["arena_plan"]
+    wrong = changed(pathlib.Path(arena["file"]), tmp_path, sized)
+    wrong.write_text(wrong.read_text().replace("plan threads 1 ", "plan threads 7 "))
+    words = alone(a_plan_is_a_hint)(out, wrong, arena["library"])
+    is_said_once(words, "intra_op_num_threads = 7,", "this session has intra_op_num_threads = 1.")
+
+
 def runs_are_right(path, plan, library):
     model = Model(path, options(library, plan))
     for _ in range(3):
@@ -322,3 +386,13 @@ def test_a_malformed_plan_refuses_the_session_and_names_the_line(planned, tmp_pa
     with pytest.raises(Exception, match=f"line {line}") as raised:
         options(report["arena_plan"]["library"], path)
     assert why in str(raised.value)
+
+
+def test_a_file_of_plans_above_16_mib_is_refused(planned, tmp_path):
+    _, report = planned(SMALL)
+    path = tmp_path / "large.arena"
+    # Well-formed lines that never end.
+    head = pathlib.Path(report["arena_plan"]["file"]).read_text()
+    path.write_text(head + "\n" * ((16 << 20) + 1 - len(head)))
+    with pytest.raises(Exception, match="16777217 bytes; a file of plans has at most 16777216"):
+        options(report["arena_plan"]["library"], path)

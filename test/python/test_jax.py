@@ -4,12 +4,12 @@ import functools
 
 import jax_lab
 import native
+import need
 import pytest
 
 pytest.importorskip("jax", reason="JAX is not installed: third_party/fetch.sh does where there are wheels")
-pytestmark = pytest.mark.skipif(
-    not (native.LLVM / "bin" / "mlir-opt").exists(),
-    reason=f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it",
+need.require(
+    "mlir", (native.LLVM / "bin" / "mlir-opt").exists(), f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it"
 )
 
 SMALL = {
@@ -28,8 +28,7 @@ DIFFERENCE = 1e-6
 @pytest.fixture(scope="module")
 def plugin():
     found = native.Built.find().plugin
-    if found is None:
-        pytest.skip("libremat.so is not built: `make test-mlir` does")
+    need.require("mlir", found is not None, "libremat.so is not built: `make test-mlir` does")
     return found
 
 

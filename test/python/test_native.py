@@ -7,6 +7,7 @@ import re
 import sys
 
 import native
+import need
 import pytest
 
 BUDGETS = {
@@ -33,24 +34,21 @@ TOLERANCE = 0.01
 SMALLEST = 5 * 2**20
 """Peak in bytes below which tensors would not dominate the heap."""
 
-pytestmark = pytest.mark.skipif(
-    not (native.LLVM / "bin" / "mlir-runner").exists(),
-    reason=f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it",
+need.require(
+    "mlir", (native.LLVM / "bin" / "mlir-runner").exists(), f"no LLVM 22 in {native.LLVM}: third_party/fetch.sh installs it"
 )
 
 
 @pytest.fixture(scope="module")
 def built():
     found = native.Built.find()
-    if found.plugin is None:
-        pytest.skip("libremat.so is not built: `make test-mlir` does")
+    need.require("mlir", found.plugin is not None, "libremat.so is not built: `make test-mlir` does")
     return found
 
 
 @pytest.fixture
 def paging(built):
-    if built.runtime is None:
-        pytest.skip("libremat_runtime.so is not built: `make test-mlir` does")
+    need.require("mlir", built.runtime is not None, "libremat_runtime.so is not built: `make test-mlir` does")
     return built
 
 

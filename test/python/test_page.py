@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import models
+import need
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -19,7 +20,7 @@ for (const over of document.querySelectorAll(".u-over")) {
 </script></body>"""
 """What a hand does that points at each chart, at this share of its width."""
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: third_party/fetch.sh installs it where it can")
+need.require("browser", CHROMIUM is not None, "no Chromium: third_party/fetch.sh installs it where it can")
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,17 @@
 """Fixtures of the tests of `remat_opt.torch`. They are skipped where PyTorch is missing."""
 
+import importlib.util
+import os
+import sys
+
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("remat_opt._native")
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "python"))
+
+import need  # noqa: E402
+
+for module in ("torch", "remat_opt"):
+    need.require("torch", importlib.util.find_spec(module) is not None, f"there is no {module}: `make test-torch` installs it")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,6 +6,7 @@
 //! | may this path be written at all? | [`Outputs`] knows what a command reads and writes, and refuses what would destroy an input |
 //! | how is a JSON document with a version read and written? | [`document`] |
 //! | where may a library lie that is loaded at run time? | [`Surroundings::candidates`] |
+//! | where do temporary files lie? | in a [`ScratchFolder`] |
 //! | how is a name from a file shown? | [`shown`], and [`lines()`] for whole texts |
 //!
 //! # Guarantees
@@ -23,6 +24,7 @@ mod escape;
 mod libraries;
 mod outputs;
 mod pending;
+mod scratch;
 mod write;
 
 pub use document::DocumentError;
@@ -30,4 +32,5 @@ pub use escape::{Shown, line, lines, shown};
 pub use libraries::{NO_LIBRARY, SharedLibrary, Surroundings};
 pub use outputs::{OutputError, Outputs};
 pub use pending::remove_pending;
+pub use scratch::{LOCK, ScratchFolder};
 pub use write::{OutputFile, write};

@@ -37,7 +37,6 @@ fn request(memory: u64, max_overhead: u64) -> BatchRequest {
         fixed: 0,
         max_overhead,
         solver: "search".to_owned(),
-        time_per_size: None,
         largest: 1_000,
     }
 }

@@ -224,7 +224,6 @@ fn a_larger_batch_fits_in_tiles() {
         fixed: 0,
         max_overhead: 1_000_000,
         solver: "search".to_owned(),
-        time_per_size: None,
         largest: 64,
     };
     let fission = request();

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: everything stops, the best that was checked is used, and the program ends within a second.
+//! SIGINT, SIGTERM and SIGHUP: everything stops, the best that was checked is used, and the program ends within a second.
 //!
 //! The first signal raises a flag, which searches and processes that run models look at; the command then ends as it would at the end of
 //! its time. What does not look at the flag in time (reading a large file, a foreign solver) is cut off: after [`GRACE`], or at a second
@@ -48,11 +48,25 @@ fn status_of(signal: i32) -> u8 {
 /// Handles signals from now on. Where that is not possible, they end the program as they always do.
 #[cfg(unix)]
 pub(crate) fn install() {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    match signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut signals = vec![SIGINT, SIGTERM];
+    // `nohup` has it ignored, and so it stays.
+    if !is_ignored(SIGHUP) {
+        signals.push(SIGHUP);
+    }
+    match signal_hook::iterator::Signals::new(signals) {
         Ok(signals) => _ = std::thread::spawn(move || handle(signals)),
         Err(error) => tracing::warn!("a signal will end the run without a plan: {error}"),
     }
+}
+
+/// Whether a signal is ignored in this process; `true` where the system does not say.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Where there are no such signals, Ctrl-C ends the program.

@@ -1,11 +1,14 @@
 //! The one folder for all temporary files of the program and its children, so that they can be removed wherever it ends.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
+use remat_files::ScratchFolder;
 
-static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The folder, and what tells other processes that it is in use.
+static FOLDER: Mutex<Option<(PathBuf, Option<File>)>> = Mutex::new(None);
 
 /// How often the removal is tried again, because somebody still writes there.
 const TRIES: usize = 20;
@@ -21,18 +24,18 @@ pub(crate) fn prepare() -> anyhow::Result<()> {
     }
     let mut folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
     if folder.is_none() {
-        let made = tempfile::Builder::new().prefix("remat-").tempdir();
-        let made = made.context("cannot make a folder for temporary files")?.keep();
+        let made = ScratchFolder::new("").context("cannot make a folder for temporary files")?;
+        let (path, lock) = made.keep();
         // It is set here and nowhere else.
-        let _ = tempfile::env::override_temp_dir(&made);
-        *folder = Some(made);
+        let _ = tempfile::env::override_temp_dir(&path);
+        *folder = Some((path, lock));
     }
     Ok(())
 }
 
 /// Removes the folder with all that is in it.
 pub(crate) fn remove() {
-    let Some(folder) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some((folder, _lock)) = FOLDER.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return;
     };
     for _ in 0..TRIES {

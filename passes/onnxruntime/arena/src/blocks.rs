@@ -3,10 +3,14 @@
 //! Every run has a block of its own. A run begins where nothing of an earlier run of its thread is live but outputs, and the allocation is
 //! the first of a plan. Where outputs are still live, it begins in another block, and the rest of the old one is given back, so a loop that
 //! holds the outputs of the run before takes one block and those outputs. When the last buffer that the session allocated while it loaded
-//! is freed, the session is gone, and so are its blocks, one with live outputs when the last of them is freed.
+//! is freed, the session is gone, and so are its blocks, one with live outputs when the last of them is freed. Nothing tells that a session
+//! without such buffers is gone: its blocks are given back when no run used them for a while ([`Blocks::look`]), and when another session
+//! loads.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+use std::sync::Arc;
 
 use crate::cursor::{Cursor, Plans, Spot};
 
@@ -81,6 +85,15 @@ pub(crate) enum Origin {
     Free,
 }
 
+/// An allocation that the plan did not serve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Misfit {
+    /// No plan has a buffer of this size at this place, from 0, of a run.
+    Missed { place: usize, bytes: u64 },
+    /// The planned bytes of the buffer at this place of a run were taken.
+    Refused { place: usize, bytes: u64 },
+}
+
 /// A thread, by its number.
 pub(crate) type Thread = u64;
 
@@ -95,6 +108,8 @@ struct Block {
     cursor: Cursor,
     /// Which run began here last.
     run: u64,
+    /// Whether it was empty at the last look, and no run began since.
+    was_idle: bool,
 }
 
 impl Block {
@@ -107,13 +122,18 @@ impl Block {
     fn is_over(&self, plans: &Plans) -> bool {
         self.transient == 0 && self.cursor.is_over(plans)
     }
+
+    /// Whether nothing is in it, and no run goes on here.
+    fn is_idle(&self, plans: &Plans) -> bool {
+        self.live.is_empty() && (self.owner.is_none() || self.is_over(plans))
+    }
 }
 
 /// The blocks of a session, and what it has outside of them.
 #[derive(Debug)]
 pub(crate) struct Blocks<M> {
     memory: M,
-    plans: Plans,
+    plans: Arc<Plans>,
     blocks: BTreeMap<usize, Block>,
     /// Size and origin of every live buffer outside.
     outside: BTreeMap<usize, (u64, Origin)>,
@@ -125,11 +145,15 @@ pub(crate) struct Blocks<M> {
     is_gone: bool,
     /// The plan that a run completed last.
     preferred: usize,
+    /// Whether somebody looks after idle blocks.
+    is_watched: bool,
+    /// The first allocation that the plans did not serve, until it is told.
+    misfit: Option<Misfit>,
     figures: Figures,
 }
 
 impl<M: Memory> Blocks<M> {
-    pub(crate) fn new(plans: Plans, memory: M) -> Self {
+    pub(crate) fn new(plans: Arc<Plans>, memory: M) -> Self {
         let figures = Figures {
             block_bytes: plans.block_bytes(),
             ..Figures::default()
@@ -143,8 +167,51 @@ impl<M: Memory> Blocks<M> {
             loaded: 0,
             is_gone: false,
             preferred: 0,
+            is_watched: false,
+            misfit: None,
             figures,
         }
+    }
+
+    /// The first allocation that the plans did not serve; once.
+    pub(crate) fn take_misfit(&mut self) -> Option<Misfit> {
+        self.misfit.take()
+    }
+
+    /// Whether somebody has to [`look`](Blocks::look) from now on; said once, until a look says that it was the last one.
+    pub(crate) fn asks_for_watch(&mut self) -> bool {
+        let asks = !self.is_watched && self.loaded == 0 && !self.blocks.is_empty();
+        self.is_watched |= asks;
+        asks
+    }
+
+    /// Gives the blocks back that were idle at the last look, too, if nothing else would tell that the session is gone. Whether there is
+    /// something to look after.
+    pub(crate) fn look(&mut self) -> bool {
+        self.drop_unused(|block| block.was_idle);
+        let plans = &self.plans;
+        self.blocks
+            .values_mut()
+            .for_each(|block| block.was_idle = block.is_idle(plans));
+        self.is_watched = self.loaded == 0 && !self.blocks.is_empty();
+        self.is_watched
+    }
+
+    /// Gives all idle blocks back, if nothing else would tell that the session is gone.
+    pub(crate) fn make_room(&mut self) {
+        self.drop_unused(|_| true);
+    }
+
+    fn drop_unused(&mut self, is_unused: impl Fn(&Block) -> bool) {
+        if self.loaded > 0 {
+            return;
+        }
+        let unused = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.is_idle(&self.plans) && is_unused(block));
+        let unused: Vec<usize> = unused.map(|(&base, _)| base).collect();
+        unused.into_iter().for_each(|base| self.unmap(base));
     }
 
     pub(crate) fn figures(&self) -> Figures {
@@ -179,14 +246,15 @@ impl<M: Memory> Blocks<M> {
             return Err(Origin::Load);
         }
         let Some(base) = self.block_of(thread, bytes) else {
-            self.figures.missed += 1;
+            self.misses(0, bytes);
             return Err(Origin::Free);
         };
         let Some(block) = self.blocks.get_mut(&base) else {
             return Err(Origin::Free);
         };
+        let place = block.cursor.place();
         let Some(Spot { offset, is_output }) = block.cursor.advance(&self.plans, bytes) else {
-            self.figures.missed += 1;
+            self.misses(place, bytes);
             return Err(Origin::Free);
         };
         if block.cursor.is_complete(&self.plans) {
@@ -199,6 +267,9 @@ impl<M: Memory> Blocks<M> {
                 usize::try_from(offset).ok().map(|offset| base + offset)
             }
             Some(_) => {
+                if self.figures.refused + self.figures.missed == 0 {
+                    self.misfit = Some(Misfit::Refused { place, bytes });
+                }
                 self.figures.refused += 1;
                 None
             }
@@ -209,6 +280,14 @@ impl<M: Memory> Blocks<M> {
         };
         block.transient += usize::from(!is_output);
         address.ok_or(if is_output { Origin::Free } else { Origin::Run(base) })
+    }
+
+    /// Counts a buffer that no plan has.
+    fn misses(&mut self, place: usize, bytes: u64) {
+        if self.figures.refused + self.figures.missed == 0 {
+            self.misfit = Some(Misfit::Missed { place, bytes });
+        }
+        self.figures.missed += 1;
     }
 
     /// Notes a buffer that was allocated outside of the blocks.
@@ -297,6 +376,7 @@ impl<M: Memory> Blocks<M> {
         }
         let block = self.blocks.get_mut(&chosen)?;
         (block.owner, block.cursor, block.run, block.transient) = (Some(thread), cursor, run, 0);
+        block.was_idle = false;
         self.figures.runs = run;
         self.drop_idle(run);
         Some(chosen)
@@ -304,8 +384,7 @@ impl<M: Memory> Blocks<M> {
 
     /// The empty block, of those without a run, that was used last.
     fn idle(&self) -> Option<usize> {
-        let is_idle = |block: &&Block| block.live.is_empty() && (block.owner.is_none() || block.is_over(&self.plans));
-        let idle = self.blocks.iter().filter(|(_, block)| is_idle(block));
+        let idle = self.blocks.iter().filter(|(_, block)| block.is_idle(&self.plans));
         idle.max_by_key(|(_, block)| block.run).map(|(&base, _)| base)
     }
 
@@ -323,6 +402,7 @@ impl<M: Memory> Blocks<M> {
             owner: None,
             cursor: cursor.clone(),
             run: 0,
+            was_idle: false,
         };
         self.blocks.insert(base, block);
         self.figures.most_blocks = self.figures.most_blocks.max(self.blocks.len() as u64);

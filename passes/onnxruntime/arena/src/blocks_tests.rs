@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::blocks::{Blocks, Memory, Origin, Thread};
+use crate::blocks::{Blocks, Memory, Misfit, Origin, Thread};
 use crate::cursor::Plans;
 use crate::{ArenaPlan, PlannedBuffer};
 
@@ -58,7 +59,7 @@ impl Session {
     fn new(plans: &[ArenaPlan]) -> Self {
         let memory = Noted::default();
         Self {
-            blocks: Blocks::new(Plans::new(plans), memory.clone()),
+            blocks: Blocks::new(Arc::new(Plans::new(plans)), memory.clone()),
             memory,
             live: BTreeMap::new(),
             next_outside: OUTSIDE,
@@ -322,6 +323,71 @@ fn blocks_go_with_the_session_and_one_with_outputs_when_they_do() {
 }
 
 #[test]
+fn blocks_of_a_session_without_weights_go_when_no_run_used_them_between_two_looks() {
+    let plan = small(64);
+    let mut session = Session::new(std::slice::from_ref(&plan));
+    assert!(!session.blocks.asks_for_watch(), "there is no block yet");
+    let outputs = session.run(1, &plan);
+    assert!(session.blocks.asks_for_watch());
+    assert!(!session.blocks.asks_for_watch(), "it asks once");
+    assert!(session.blocks.look());
+    assert!(session.blocks.look(), "outputs are held");
+    session.free_all(outputs);
+    assert!(session.blocks.look(), "it was used since the last look");
+    let outputs = session.run(1, &plan);
+    session.free_all(outputs);
+    assert!(session.blocks.look(), "a run began since");
+    assert!(!session.blocks.look());
+    assert_eq!(session.mapped(), 0);
+    // One that is alive all the same takes another block, and asks again.
+    session.run(1, &plan);
+    assert_eq!(session.blocks.figures().missed, 0);
+    assert!(session.blocks.asks_for_watch());
+}
+
+#[test]
+fn another_session_takes_idle_blocks_of_sessions_without_weights_only() {
+    let plan = small(64);
+    let mut session = Session::new(std::slice::from_ref(&plan));
+    let outputs = session.run(1, &plan);
+    session.blocks.make_room();
+    assert_eq!(session.mapped(), 1, "outputs are held");
+    session.free_all(outputs);
+    session.blocks.make_room();
+    assert_eq!(session.mapped(), 0);
+    session.load();
+    let outputs = session.run(1, &plan);
+    session.free_all(outputs);
+    assert!(!session.blocks.asks_for_watch());
+    session.blocks.make_room();
+    assert!(!session.blocks.look());
+    assert_eq!(session.mapped(), 1);
+}
+
+#[test]
+fn the_first_buffer_that_the_plan_does_not_serve_is_told_once() {
+    let plan = small(64);
+    let mut session = Session::new(std::slice::from_ref(&plan));
+    session.run(1, &plan);
+    assert_eq!(session.blocks.take_misfit(), None);
+    session.run(1, &small(32));
+    assert_eq!(
+        session.blocks.take_misfit(),
+        Some(Misfit::Missed { place: 1, bytes: 32 })
+    );
+    session.run(1, &small(32));
+    assert_eq!(session.blocks.take_misfit(), None);
+    let mut wrong = small(64);
+    wrong.buffers.iter_mut().for_each(|buffer| buffer.offset = Some(0));
+    let mut session = Session::new(std::slice::from_ref(&wrong));
+    session.run(1, &wrong);
+    assert_eq!(
+        session.blocks.take_misfit(),
+        Some(Misfit::Refused { place: 1, bytes: 64 })
+    );
+}
+
+#[test]
 fn what_is_allocated_while_a_session_loads_is_none_of_a_run() {
     let plan = small(64);
     let mut session = Session::new(std::slice::from_ref(&plan));
@@ -342,6 +408,8 @@ enum Step {
     Free(usize),
     LoadBegins(Thread),
     LoadEnds(Thread),
+    Look,
+    MakeRoom,
 }
 
 fn sizes() -> impl Strategy<Value = u64> {
@@ -374,6 +442,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => any::<usize>().prop_map(Step::Free),
         1 => (1..4u64).prop_map(Step::LoadBegins),
         1 => (1..4u64).prop_map(Step::LoadEnds),
+        1 => Just(Step::Look),
+        1 => Just(Step::MakeRoom),
     ]
 }
 
@@ -394,6 +464,8 @@ proptest! {
                 }
                 Step::LoadBegins(thread) => session.blocks.load_begins(thread),
                 Step::LoadEnds(thread) => session.blocks.load_ends(thread),
+                Step::Look => _ = session.blocks.look(),
+                Step::MakeRoom => session.blocks.make_room(),
             }
         }
     }

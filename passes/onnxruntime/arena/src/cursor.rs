@@ -7,14 +7,14 @@ use crate::plan::ALIGNMENT;
 const LOOK_AHEAD: usize = 64;
 
 /// The plans of a session in the form that runs follow.
-#[derive(Debug, Default)]
+#[derive(PartialEq, Eq, Debug, Default)]
 pub(crate) struct Plans {
     plans: Vec<Plan>,
     /// The largest block.
     block_bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(PartialEq, Eq, Debug)]
 struct Plan {
     sizes: Vec<u64>,
     spots: Vec<Spot>,
@@ -100,6 +100,11 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
+    /// How many allocations of the plan were made or passed over.
+    pub(crate) fn place(&self) -> usize {
+        self.next
+    }
+
     /// The plan that the run follows.
     pub(crate) fn plan(&self) -> usize {
         self.plan

@@ -3,14 +3,16 @@
 //! A panic never crosses them: a function with the interface of C ends the process instead, and the library is built to do so at once.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::ptr::null_mut;
 
 use crate::api::{Api, ApiBase, Status, version};
 use crate::blocks::Figures;
 use crate::cursor::Plans;
-use crate::session::{Environment, RecordedEvent, Session};
-use crate::{ArenaPlanFile, PlanFileError};
+use crate::messages::{Purpose, say};
+use crate::session::{Environment, Options, RecordedEvent, Session};
+use crate::watch;
+use crate::{ArenaPlanFile, MOST_FILE_BYTES, PlanFileError};
 
 /// The plans that a session follows: a file.
 const PLAN: &CStr = c"remat.arena.plan";
@@ -27,8 +29,6 @@ const HOOK: &CStr = c"remat.arena.hook";
 
 /// The oldest runtime that lets an allocator take the place of another one.
 const OLDEST: [u32; 2] = [1, 23];
-/// The largest file of plans.
-const MOST_BYTES: u64 = 1 << 28;
 
 /// Called by the runtime when the library is registered in session options.
 ///
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn RegisterCustomOps(options: *mut c_void, base: *const Ap
 /// Gives the session an allocator, and sets what it takes for that.
 fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status> {
     let is = |key: &CStr, value: &str| api.entry(options, key).as_deref() == Some(value);
-    let plans = match api.entry(options, PLAN) {
+    let (plans, purpose) = match api.entry(options, PLAN) {
         Some(path) => {
             let file = read(&path).map_err(|why| api.error(&format!("remat: {path}: {why}")))?;
             if file.runtime != version {
@@ -61,9 +61,9 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
                     file.runtime
                 ));
             }
-            Plans::new(&file.plans)
+            (Plans::new(&file.plans), Some(Purpose::new(&path, &file)))
         }
-        None if is(RECORD, "1") => Plans::default(),
+        None if is(RECORD, "1") => (Plans::default(), None),
         None => {
             say("no plan is named (`remat.arena.plan`): the session runs without one");
             return Ok(());
@@ -71,7 +71,15 @@ fn register(api: Api, options: *mut c_void, version: &str) -> Result<(), Status>
     };
     let severity = api.entry(options, LOG).and_then(|text| text.parse().ok()).unwrap_or(2);
     let environment = Environment::of(api)?;
-    let session = Session::create(environment, plans, !is(HUGE_PAGES, "0"), is(RECORD, "1"), severity);
+    let wanted = Options {
+        plans,
+        purpose,
+        huge_pages: !is(HUGE_PAGES, "0"),
+        records: is(RECORD, "1"),
+        severity,
+        watch: watch::start,
+    };
+    let session = Session::create(environment, wanted);
     let mut steps = vec![
         session.register_first(),
         api.set_entry(options, c"session.use_env_allocators", c"1"),
@@ -96,16 +104,19 @@ fn is_known(version: &str) -> bool {
 
 fn read(path: &str) -> Result<ArenaPlanFile, String> {
     let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
-        return Err("no regular file of a size that plans have".to_owned());
+    if !metadata.is_file() {
+        return Err("this is no regular file".to_owned());
     }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    // It may grow while it is read.
+    let read = file.take(MOST_FILE_BYTES + 1).read_to_string(&mut text);
+    let bytes = read.map_err(|error| error.to_string())?;
+    if bytes as u64 > MOST_FILE_BYTES {
+        let bytes = metadata.len().max(bytes as u64);
+        return Err(format!("{bytes} bytes; a file of plans has at most {MOST_FILE_BYTES}"));
+    }
     ArenaPlanFile::parse(&text).map_err(|error: PlanFileError| error.to_string())
-}
-
-/// Writes a line to the error stream. Where nobody can read it, nothing can be done.
-fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "remat: {what}");
 }
 
 /// The messages of a session: they say when it takes its allocator and when it is loaded. Those that a user wants to see go on.
@@ -127,6 +138,7 @@ unsafe extern "C" fn log(
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     };
     let message = text(message);
+    session.learn(&message);
     if message.starts_with("This session will use the allocator registered") {
         session.load_begins();
     } else {

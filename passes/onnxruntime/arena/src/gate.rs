@@ -88,6 +88,5 @@ mod tests {
         let start = Instant::now();
         gate.enter(2);
         assert!(start.elapsed() >= LONGEST / 2, "{:?}", start.elapsed());
-        assert!(start.elapsed() < 10 * LONGEST);
     }
 }

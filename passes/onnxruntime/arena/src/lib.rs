@@ -12,6 +12,8 @@
 //! | `gate` | one session at a time takes its allocator |
 //! | `memory` | blocks and other memory from the system |
 //! | `session` | what the runtime knows as an allocator |
+//! | `watch` | a thread that gives back blocks of sessions whose end nothing else shows |
+//! | `messages` | what is said on the error stream |
 //! | `api` | the functions of the runtime that are called |
 //! | `entry` | the functions that others call |
 //!
@@ -39,15 +41,19 @@ mod gate;
 #[expect(unsafe_code, reason = "memory from the system")]
 mod memory;
 #[cfg(target_os = "linux")]
+mod messages;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "functions that the runtime calls")]
 mod session;
+#[cfg(target_os = "linux")]
+mod watch;
 
 #[cfg(target_os = "linux")]
 pub use api::ApiBase;
 pub use blocks::Figures;
 #[cfg(target_os = "linux")]
 pub use entry::{RegisterCustomOps, remat_arena_events, remat_arena_stats};
-pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, PlanFileError, PlannedBuffer};
+pub use plan::{ALIGNMENT, ArenaPlan, ArenaPlanFile, MOST_FILE_BYTES, PlanFileError, PlannedBuffer};
 #[cfg(target_os = "linux")]
 pub use session::RecordedEvent;
 

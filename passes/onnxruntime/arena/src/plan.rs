@@ -20,6 +20,9 @@ use std::fmt;
 /// Every offset is a multiple of this: what the kernels of the runtime expect of an allocation.
 pub const ALIGNMENT: u64 = 64;
 
+/// The largest file: about half a million buffers. A larger one is neither written nor read.
+pub const MOST_FILE_BYTES: u64 = 16 << 20;
+
 /// What a file begins with.
 const HEADER: &str = "remat-arena 1";
 /// The largest block.

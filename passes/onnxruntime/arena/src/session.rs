@@ -3,13 +3,14 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::api::{Api, Status};
 use crate::blocks::{Blocks, Thread};
 use crate::cursor::Plans;
 use crate::gate::GATE;
 use crate::memory::{Process, allocate, release};
+use crate::messages::{Purpose, say};
 
 /// The version of [`OrtAllocator`]: the fields after `reserve` are read in later ones only.
 const ALLOCATOR_VERSION: u32 = 18;
@@ -54,6 +55,10 @@ pub(crate) struct Session {
     pub(crate) environment: Environment,
     /// Messages of this severity or above are printed.
     pub(crate) severity: c_int,
+    /// What its plans are for, where it has any.
+    purpose: Option<Purpose>,
+    /// Called when blocks have to be looked after.
+    watch: fn(),
     state: Mutex<State>,
 }
 
@@ -92,6 +97,19 @@ impl Environment {
 
 static SESSIONS: Mutex<Vec<&Session>> = Mutex::new(Vec::new());
 
+/// The plans of all sessions, each once, because sessions are never forgotten.
+static PLANS: Mutex<Vec<Arc<Plans>>> = Mutex::new(Vec::new());
+
+fn shared(plans: Plans) -> Arc<Plans> {
+    let mut known = locked(&PLANS);
+    if let Some(same) = known.iter().find(|known| ***known == plans) {
+        return Arc::clone(same);
+    }
+    let plans = Arc::new(plans);
+    known.push(Arc::clone(&plans));
+    plans
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -103,15 +121,33 @@ fn this_thread() -> Thread {
     NUMBER.try_with(|number| *number).unwrap_or(0)
 }
 
+/// What a session is to have.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) plans: Plans,
+    /// What they are for; absent where there are none.
+    pub(crate) purpose: Option<Purpose>,
+    pub(crate) huge_pages: bool,
+    /// Whether allocations are recorded.
+    pub(crate) records: bool,
+    /// Messages of this severity or above are printed.
+    pub(crate) severity: c_int,
+    /// Called when blocks have to be looked after.
+    pub(crate) watch: fn(),
+}
+
 impl Session {
-    /// An allocator for the plans; it records where `records`.
-    pub(crate) fn create(
-        environment: Environment,
-        plans: Plans,
-        huge_pages: bool,
-        records: bool,
-        severity: c_int,
-    ) -> &'static Self {
+    /// An allocator as the options say.
+    pub(crate) fn create(environment: Environment, options: Options) -> &'static Self {
+        let Options {
+            plans,
+            purpose,
+            huge_pages,
+            records,
+            severity,
+            watch,
+        } = options;
+        Self::make_room();
         let session: &Self = Box::leak(Box::new(Self {
             allocator: OrtAllocator {
                 version: ALLOCATOR_VERSION,
@@ -123,8 +159,10 @@ impl Session {
             },
             environment,
             severity,
+            purpose,
+            watch,
             state: Mutex::new(State {
-                blocks: Blocks::new(plans, Process { huge_pages }),
+                blocks: Blocks::new(shared(plans), Process { huge_pages }),
                 recorded: records.then(Vec::new),
             }),
         }));
@@ -135,6 +173,20 @@ impl Session {
     /// All of them, in the order in which they were created.
     pub(crate) fn all() -> Vec<&'static Self> {
         locked(&SESSIONS).clone()
+    }
+
+    /// Sessions that may be gone give back what nobody uses.
+    fn make_room() {
+        Self::all()
+            .iter()
+            .for_each(|session| session.state().blocks.make_room());
+    }
+
+    /// Takes from a message of the runtime what it says about the session.
+    pub(crate) fn learn(&self, message: &str) {
+        if let Some(purpose) = &self.purpose {
+            purpose.learn(message);
+        }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -149,6 +201,7 @@ impl Session {
 
     /// The session is about to take its allocator from the environment: this, whatever was registered meanwhile.
     pub(crate) fn load_begins(&self) {
+        Self::make_room();
         GATE.enter(this_thread());
         let status = self.register();
         self.environment.api.failed(status);
@@ -201,6 +254,14 @@ impl Session {
                 bytes: size,
                 thread,
             });
+        }
+        let (asks_for_watch, misfit) = (blocks.asks_for_watch(), blocks.take_misfit());
+        drop(state);
+        if asks_for_watch {
+            (self.watch)();
+        }
+        if let (Some(misfit), Some(purpose)) = (misfit, &self.purpose) {
+            say(&purpose.complaint(misfit));
         }
         address
     }

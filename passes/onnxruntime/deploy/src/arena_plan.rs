@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY};
+use remat_onnxruntime_arena::{ArenaPlan, ArenaPlanFile, LIBRARY, MOST_FILE_BYTES};
 use remat_onnxruntime_run::{
     ArenaLibrary, ChildLimits, Host, MeasureOptions, Measurement, OptimizationLevel, Peaks, Recording, Runner,
     RuntimeError, SessionSettings, measure, record,
@@ -191,6 +191,14 @@ pub fn plan_arena(
     let scratch = scratch_folder()?;
     let tried = scratch.path().join("plans.arena");
     let text = file.to_string();
+    let bytes = text.len() as u64;
+    if bytes > MOST_FILE_BYTES {
+        return Err(ArenaPlanError::TooLarge {
+            bytes,
+            most: MOST_FILE_BYTES,
+        }
+        .into());
+    }
     remat_files::write(&tried, &text).map_err(|error| unwritten(&tried, &error))?;
     let mut cases = Vec::new();
     // The last run counts.

@@ -8,10 +8,10 @@ mod tiling;
 
 pub(crate) use finishing::data_decides;
 use remat::{BaselinePeak, Format};
+use remat_files::ScratchFolder;
 use remat_onnxruntime_lower::OrderHint;
 use remat_onnxruntime_run::Host;
 use remat_solve::SolveControl;
-use tempfile::TempDir;
 
 use crate::attempt::Attempt;
 use crate::baseline::simulated;
@@ -51,7 +51,7 @@ struct Machine<'c, 'a, S> {
     bench: Option<Bench<'c, 'a>>,
     /// The model as it came, measured in it; absent where nothing is to be measured.
     baseline: Option<Baseline>,
-    scratch: TempDir,
+    scratch: ScratchFolder,
     /// The strategies that are still to be tried.
     strategies: S,
     rejected: Vec<Rejected>,

@@ -189,12 +189,22 @@ pub enum ArenaPlanError {
         "the runtime allocates in another order each time that it loads the model, so no plan of its memory can be followed"
     )]
     OtherOrder,
+    /// The file of plans would be larger than one that is read.
+    #[error(
+        "the plan of memory takes {bytes} bytes as a file, {most} are the most: plan fewer shapes or numbers of threads in one file"
+    )]
+    TooLarge {
+        /// Bytes that it takes.
+        bytes: u64,
+        /// The most there may be.
+        most: u64,
+    },
 }
 
 impl ArenaPlanError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoLibrary | Self::File { .. } => ErrorKind::Input,
+            Self::NoLibrary | Self::File { .. } | Self::TooLarge { .. } => ErrorKind::Input,
             Self::OutputDiffers(_) | Self::NotAsOriginal { .. } => ErrorKind::Internal,
             Self::NotFollowed { .. } | Self::Grows { .. } | Self::OtherOrder => ErrorKind::Negative,
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use remat::{LoadOptions, Model, ReadError, SaveError};
+use remat_files::ScratchFolder;
 use remat_onnx::proto::ModelProto;
 use remat_onnx::{OnnxModel, rename_values};
 use remat_onnxruntime_lower::OrderHint;
@@ -11,7 +12,6 @@ use remat_onnxruntime_run::{ChildLimits, Host, OptimizationLevel, Runner, Runtim
 use remat_plan::PlanFile;
 use remat_solve::Activity;
 use rustc_hash::FxHashMap;
-use tempfile::TempDir;
 
 use crate::bodies::apply::BodyWriter;
 use crate::carry::{carried, open_carried};
@@ -171,9 +171,9 @@ pub(crate) fn lay_out(
 }
 
 /// A folder for files on the way, which goes with the value.
-pub(crate) fn scratch_folder() -> Result<TempDir, DeployError> {
+pub(crate) fn scratch_folder() -> Result<ScratchFolder, DeployError> {
     let error = SaveError::io("a temporary folder".as_ref());
-    tempfile::tempdir().map_err(|source| remat::Error::from(error(source)).into())
+    ScratchFolder::new("deploy-").map_err(|source| remat::Error::from(error(source)).into())
 }
 
 /// What the runtime makes of the model at `input` when it fuses nodes, in a file of the scratch folder with the name of `named`.

@@ -9,6 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use remat_files::ScratchFolder;
+
 use crate::meter;
 
 /// How often the deadline and the flag are looked at.
@@ -72,7 +74,7 @@ pub fn ask(
     if limits.is_cancelled() {
         return Ok(Ended::Cancelled);
     }
-    let scratch = tempfile::Builder::new().prefix("remat-run-").tempdir()?;
+    let scratch = ScratchFolder::new("run-")?;
     let mut child = Command::new(&command.program);
     child
         .args(&command.arguments)

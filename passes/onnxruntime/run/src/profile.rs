@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use remat_files::ScratchFolder;
 use serde::{Deserialize, Serialize};
 
 use crate::events::{Event, ProfiledNode, read};
@@ -65,7 +66,7 @@ pub fn profile(
     settings: &SessionSettings,
     options: &ProfileOptions,
 ) -> Result<RunProfile, RuntimeError> {
-    let folder = tempfile::tempdir().map_err(|error| unreadable(model, error.to_string()))?;
+    let folder = ScratchFolder::new("profile-").map_err(|error| unreadable(model, error.to_string()))?;
     let (seed, given) = match &options.inputs {
         ProfileInputs::Seeded(seed) => (*seed, &[][..]),
         ProfileInputs::Given(tensors) => (0, &tensors[..]),
@@ -100,7 +101,7 @@ pub(crate) fn profile_here(
     seed: u64,
     given: &[StoredTensor],
 ) -> Result<RunProfile, RuntimeError> {
-    let folder = tempfile::tempdir().map_err(|error| unreadable(model, error.to_string()))?;
+    let folder = ScratchFolder::new("profile-").map_err(|error| unreadable(model, error.to_string()))?;
     let session = runtime
         .builder(settings)?
         .with_profiling(folder.path().join("profile"))

@@ -1,7 +1,10 @@
 //! Doubling, then halving.
 
-/// The largest size up to `cap` that fits, as far as `fits` says, given that `known` does (0 if nothing is known to). Asks for each size
-/// above `known` at most once, and for the size after the answer unless that is beyond `cap`.
+/// An answer is no closer to the smallest size that does not fit than this part of it: who chooses a batch asks for no more.
+const CLOSE: u64 = 100;
+
+/// The largest size up to `cap` that fits, as far as `fits` says, given that `known` does (0 if nothing is known to): up to [`CLOSE`] exactly,
+/// above it to a hundredth. Asks for each size above `known` at most once, and for one above the answer, as close to it, unless the answer is `cap`.
 ///
 /// # Errors
 /// The first error of `fits`.
@@ -16,7 +19,7 @@ pub(super) fn largest<E>(known: u64, cap: u64, mut fits: impl FnMut(u64) -> Resu
         }
     }
     while let Some(above) = high
-        && above - low > 1
+        && above - low > (low / CLOSE).max(1)
     {
         let middle = low + (above - low) / 2;
         if fits(middle)? {
@@ -53,6 +56,22 @@ mod tests {
                     assert_eq!(asked.len(), count, "each size once");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn large_sizes_are_found_to_a_hundredth_with_few_questions() {
+        for most in [101, 999, 262_046, 1 << 40] {
+            let mut asked = Vec::new();
+            let found = largest(0, u64::MAX, |size| {
+                asked.push(size);
+                Ok::<_, Infallible>(size <= most)
+            });
+            let Ok(found) = found;
+            assert!(found <= most && most - found <= found / CLOSE, "{found} for {most}");
+            let doublings = most.ilog2() as usize + 2;
+            assert!(asked.len() <= doublings + 7, "{} for {most}", asked.len());
+            assert!(asked.iter().any(|&size| size > most && size - found <= found / CLOSE));
         }
     }
 

@@ -3,7 +3,7 @@
 //! The experiment of the Checkmate paper (section 6.4): how much larger can a batch become for a limited price in time? Peaks grow with
 //! the batch, so the largest size is sought by doubling and then halving the interval. A size for which no plan was found may have one
 //! all the same; only [`BatchFinding::Impossible`] is a proof. So each is tried twice, first with a quarter of the limits from the best
-//! plan so far, then with all of the limits from nothing.
+//! plan so far, then with all of the limits from nothing. All sizes share the time: each gets a part of what is left.
 
 mod interval;
 mod trial;
@@ -37,6 +37,8 @@ pub struct NoBatch {
     pub proved: bool,
 }
 
+/// Part of the time that is left which a size may take.
+const ONE_SIZE: f64 = 0.2;
 /// The first attempt at a size has this share of the limits, as a divisor.
 const FIRST_ATTEMPT: u32 = 4;
 
@@ -51,8 +53,6 @@ pub struct BatchRequest {
     pub max_overhead: u64,
     /// Name of the solver.
     pub solver: String,
-    /// Longest time for one size.
-    pub time_per_size: Option<Duration>,
     /// Sizes above are not tried.
     pub largest: u64,
 }
@@ -93,6 +93,8 @@ pub struct MaxBatch {
     pub plan: Option<Box<Solution>>,
     /// Every size that was tried with rematerialization, in ascending order.
     pub trials: Vec<BatchTrial>,
+    /// Whether the time was over before all was tried: larger sizes may fit.
+    pub is_out_of_time: bool,
 }
 
 impl MaxBatch {
@@ -123,8 +125,8 @@ impl MaxBatch {
 /// Seeks the largest size for which a plan exists. `open` makes the model of a size, 1 or more; what fits at a size is taken to fit at
 /// all smaller ones. Where a size does not fit, what `other_form` makes of it is tried.
 ///
-/// Of `control`, limits are those of one size; its deadline is ignored, a warm start too. After it was cancelled no plan is sought
-/// any more: the answer is the largest size that was found before, or that fits without one.
+/// Of `control`, the deadline is that of all sizes, other limits are those of one; a warm start is ignored. After the deadline, or after it was
+/// cancelled, no plan is sought any more: the answer is the largest size that was found before, or that fits without one.
 ///
 /// # Errors
 /// What `open` says of the size 1; [`enum@Error`] of kind `Input` for a solver that is none, of kind `Internal` if the checker rejects a plan.
@@ -148,9 +150,15 @@ pub fn max_batch(
         budget,
         plan: None,
         trials: Vec::new(),
+        is_out_of_time: false,
     };
     let with = largest(without, request.largest, |size| search.fits(size))?;
-    let Search { plan, mut trials, .. } = search;
+    let Search {
+        plan,
+        mut trials,
+        is_out_of_time,
+        ..
+    } = search;
     trials.sort_by_key(|trial| trial.size);
     let some = |size: u64| (size > 0).then_some(size);
     Ok(MaxBatch {
@@ -159,6 +167,7 @@ pub fn max_batch(
         with: some(with),
         plan,
         trials,
+        is_out_of_time,
     })
 }
 
@@ -187,6 +196,7 @@ struct Search<'a> {
     /// Of the largest size that fits so far.
     plan: Option<Box<Solution>>,
     trials: Vec<BatchTrial>,
+    is_out_of_time: bool,
 }
 
 impl Search<'_> {
@@ -195,6 +205,10 @@ impl Search<'_> {
             return Ok(false);
         }
         let started = Instant::now();
+        if self.control.deadline.is_some_and(|deadline| started >= deadline) {
+            self.is_out_of_time = true;
+            return Ok(false);
+        }
         let (model, finding, form) = match (self.open)(size) {
             Ok(model) => {
                 let (finding, form) = self.finding(size, &model)?;
@@ -277,13 +291,11 @@ impl Search<'_> {
         Ok(found.map(|found| (found, Stated::of(&model))))
     }
 
-    /// A share of the limits, as a divisor.
+    /// A share of the limits, as a divisor; of the time, of the part that one size has.
     fn limits(&self, share: u32) -> SolveControl<'_> {
         let mut control = *self.control;
         control.step_limit = control.step_limit.map(|steps| steps.div_ceil(u64::from(share)));
-        let end = |time: Duration| Instant::now().checked_add(time / share);
-        control.deadline = self.request.time_per_size.and_then(end);
-        control
+        control.share_of_time(ONE_SIZE / f64::from(share))
     }
 
     /// The plan of a smaller size, where it speaks about the same ops.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import tempfile
+import weakref
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from .errors import UsageError
@@ -27,6 +29,28 @@ file."""
 
 # What one message of protobuf can hold, with room for what is not weights.
 _LARGEST_MESSAGE = (1 << 31) - (1 << 24)
+
+
+# As the native side calls it, too: who holds it locked, uses the folder; others are removed by later processes.
+LOCK = ".lock"
+
+
+class Folder(tempfile.TemporaryDirectory[str]):
+    """A folder for files that live as long as this object. If the process is killed, a later one removes it."""
+
+    def __init__(self) -> None:
+        super().__init__(prefix="remat-opt-")
+        try:
+            import fcntl
+        except ImportError:
+            return
+        lock = os.open(os.path.join(self.name, LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            # Where files cannot be locked, none is taken for abandoned.
+            os.unlink(os.path.join(self.name, LOCK))
 
 
 def path_of(path: str | os.PathLike[str]) -> pathlib.Path:

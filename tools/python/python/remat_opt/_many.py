@@ -21,7 +21,7 @@ from typing import Any, Union
 
 from . import _command as command
 from . import _html, errors
-from ._files import model_file, path_of
+from ._files import Folder, model_file, path_of
 from ._models import Input, sweep
 from ._problem import Problem
 from ._report import Report
@@ -282,7 +282,7 @@ def _content(model: Input) -> bytes:
                 return hashlib.file_digest(file, "blake2b").digest() if hasattr(hashlib, "file_digest") else file.read()
         except OSError:
             return b""
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         return model_file(model, pathlib.Path(folder)).read_bytes()
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Literal, Union
 
 from . import _command as command
 from ._command import Seconds, Share, Size
-from ._files import Model, json_file, model_file, path_of
+from ._files import Folder, Model, json_file, model_file, path_of
 from ._plan import Plan
 from ._problem import Problem
 from ._progress import ProgressCallback
@@ -44,7 +43,7 @@ def inspect(
     Raises:
         ModelError: The model cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         place = pathlib.Path(folder)
         arguments: command.Line = ["inspect", _input(model, place), *command.options(plan=_plan(plan, place))]
         return Report(command.call([*arguments, *command.assigned("dim", dims), *options], progress))
@@ -77,7 +76,7 @@ def verify(
         VerificationError: The plan breaks rules (`.details["violations"]`), or outputs differ.
         ModelError: A model or the plan cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         place = pathlib.Path(folder)
         is_plan = isinstance(other, Plan) or (
             isinstance(other, (str, os.PathLike)) and not str(other).endswith(".onnx")
@@ -146,7 +145,7 @@ def sweep(
         LimitError: No plan was found for any of them.
         ModelError: The model cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         place = pathlib.Path(folder)
         chart = place / "front.svg"
         if not isinstance(budgets, str):
@@ -175,7 +174,7 @@ def max_batch(
     fixed_memory: Size = 0,
     max_overhead: Share = 1.0,
     largest: int | None = None,
-    time_limit: Seconds = 10.0,
+    time_limit: Seconds = 60.0,
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
     seed: int = 0,
@@ -192,7 +191,7 @@ def max_batch(
         fixed_memory: Memory of it that is taken whatever the plan, such as the weights.
         max_overhead: Time that may be added, as a share of that without rematerialization at the same size.
         largest: Largest size to try.
-        time_limit: Seconds to search for one size.
+        time_limit: Seconds for the call. Where ONNX Runtime is installed, the answer is tried in it: `is_checked`.
         solver: A solver of `docs/solvers`.
         dims: Values of other symbolic dimensions.
         seed: Of the random choices.
@@ -207,7 +206,7 @@ def max_batch(
         LimitError: None was found that fits.
         ModelError: The model cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         source = _input(model, pathlib.Path(folder))
         factor = 1 if isinstance(model, Problem) and batch_dim is None else None
         arguments: command.Line = [

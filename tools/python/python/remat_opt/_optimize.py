@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from . import _command as command
 from ._command import Seconds, Share, Size
-from ._files import Model, model_file, path_of
+from ._files import Folder, Model, model_file, path_of
 from ._plan import Plan
 from ._progress import ProgressCallback
 from ._report import Report
@@ -100,7 +99,7 @@ def optimize(
         UsageError: The arguments make no sense.
         KeyboardInterrupt: Within a second of Ctrl-C.
     """
-    folder = tempfile.TemporaryDirectory(prefix="remat-opt-")
+    folder = Folder()
     place = pathlib.Path(folder.name)
     written = path_of(output) if output is not None else place / "model.onnx"
     plan = place / "plan.json"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import pathlib
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 from . import _command as command
 from ._command import Seconds, Size
+from ._files import Folder
 from ._progress import ProgressCallback
 from ._report import Report
 from .errors import UsageError
@@ -80,7 +80,7 @@ def place(
         LimitError: A limit was reached before a placement or a proof.
         ModelError: A buffer makes no sense; the message names its line (the first buffer is line 2).
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         source, placed = pathlib.Path(folder, "buffers.csv"), pathlib.Path(folder, "placed.csv")
         _write(source, buffers)
         sizes = capacity if isinstance(capacity, (str, int, type(None))) else command.several(capacity)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _command as command
 from ._command import Seconds, Share, Size
-from ._files import json_file, path_of
+from ._files import Folder, json_file, path_of
 from ._plan import Plan
 from ._progress import ProgressCallback
 from .errors import UsageError
@@ -140,7 +139,7 @@ def solve(
         LimitError: A limit was reached before a plan was found.
         ModelError: It is no graph, or has a cycle.
     """
-    with tempfile.TemporaryDirectory(prefix="remat-opt-") as folder:
+    with Folder() as folder:
         place = pathlib.Path(folder)
         plan = place / "plan.json"
         arguments: command.Line = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from . import _html, _session
+from ._files import LOCK, Folder
 from ._plan import Plan
 from ._report import Report
 
@@ -32,7 +32,7 @@ class Result:
     """The model as a file; where none takes less than the model as it came, that model."""
 
     def __init__(
-        self, report: Report, plan: Plan, path: pathlib.Path, folder: tempfile.TemporaryDirectory[str]
+        self, report: Report, plan: Plan, path: pathlib.Path, folder: Folder
     ) -> None:
         self.report = report
         self.plan = plan
@@ -61,15 +61,17 @@ class Result:
         its plan of memory or the settings that were recommended.
 
         Args:
-            sess_options: Options of yours; what the model needs is set in them. Number of threads within a node: a
-                plan of memory is for one, unless `--arena-threads` named others.
+            sess_options: Options of yours; what the model needs is set in them. With a plan of memory, the number of
+                threads within a node, too, where you set none: a plan is for one, unless `--arena-threads` named
+                others.
             providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
             keywords: Further arguments of `onnxruntime.InferenceSession`.
 
         Raises:
+            ModelError: The plan of memory is for another number of threads than yours.
             OSError: A plan of memory on another system than Linux.
         """
-        return _session.session(self.path, self.report, sess_options, providers, keywords)
+        return _session.of_report(self.path, self.report, sess_options, providers, keywords)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model with all that belongs to it: the files of its weights, its plan of memory, and the library
@@ -93,11 +95,11 @@ class Result:
 
     def __getstate__(self) -> dict[str, Any]:
         folder = pathlib.Path(self._folder.name)
-        files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != LOCK}
         return {"report": self.report, "plan": self.plan, "path": str(self.path), "folder": str(folder), "files": files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="remat-opt-")
+        self._folder = Folder()
         old, new = pathlib.Path(state["folder"]), pathlib.Path(self._folder.name)
         for name, content in state["files"].items():
             (new / name).write_bytes(content)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._files import Folder
+from .errors import ModelError
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -19,6 +22,8 @@ _LEVELS = {
     "extended": "ORT_ENABLE_EXTENDED",
     "all": "ORT_ENABLE_ALL",
 }
+# The name of the library that follows plans of memory.
+_LIBRARY = "libremat_arena.so"
 # `arena_extend_strategy`, by its name in reports.
 _STRATEGIES = {"next_power_of_two": 0, "same_as_requested": 1}
 
@@ -36,6 +41,37 @@ def arena_library(path: str | os.PathLike[str]) -> pathlib.Path:
 
 
 def session(
+    path: str | os.PathLike[str],
+    sess_options: onnxruntime.SessionOptions | None = None,
+    providers: list[Any] | None = None,
+    **keywords: Any,
+) -> onnxruntime.InferenceSession:
+    """A session of ONNX Runtime for a file that was written earlier. Where its plan of memory lies beside it
+    (`PATH.arena`), the session obeys that: the optimization level and the number of threads of the plan are set, and
+    the library beside the model, or else the one of this package, follows it.
+
+    Args:
+        path: The model.
+        sess_options: Options of yours; what the plan needs is set in them. Of the plans of several numbers of threads
+            within a node, the one for yours; where you set none, the one for most threads that the machine has cores
+            for.
+        providers: As for `onnxruntime.InferenceSession`; the processor, unless given.
+        keywords: Further arguments of `onnxruntime.InferenceSession`.
+
+    Raises:
+        ModelError: The plan is for none of your numbers of threads, or is no plan.
+        OSError: A plan of memory on another system than Linux.
+    """
+    onnxruntime = _onnxruntime()
+    options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
+    model = pathlib.Path(path)
+    plan = model.with_name(f"{model.name}.arena")
+    if plan.exists():
+        _obey(options, plan, model.with_name(_LIBRARY))
+    return _inference(model, options, providers, keywords)
+
+
+def of_report(
     path: pathlib.Path,
     report: Report,
     sess_options: onnxruntime.SessionOptions | None,
@@ -43,8 +79,7 @@ def session(
     keywords: dict[str, Any],
 ) -> onnxruntime.InferenceSession:
     """A session with what the report says that the model needs."""
-    import onnxruntime
-
+    onnxruntime = _onnxruntime()
     options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
     needs = report.get("session")
     if needs is not None:
@@ -57,10 +92,74 @@ def session(
                 setattr(options, name, False)
     arena = report.get("arena_plan")
     if arena is not None:
-        options.add_session_config_entry("remat.arena.plan", str(arena["file"]))
-        options.register_custom_ops_library(str(arena["library"]))
+        _obey(options, pathlib.Path(arena["file"]), pathlib.Path(arena["library"]))
     _recommended(report, options)
-    return onnxruntime.InferenceSession(str(path), options, providers=providers or ["CPUExecutionProvider"], **keywords)
+    return _inference(path, options, providers, keywords)
+
+
+def _onnxruntime() -> Any:
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        message = "a session needs ONNX Runtime: pip install onnxruntime"
+        raise ModuleNotFoundError(message, name="onnxruntime") from error
+    return onnxruntime
+
+
+def _inference(
+    path: pathlib.Path, options: onnxruntime.SessionOptions, providers: list[Any] | None, keywords: dict[str, Any]
+) -> onnxruntime.InferenceSession:
+    session: onnxruntime.InferenceSession = _onnxruntime().InferenceSession(
+        str(path), options, providers=providers or ["CPUExecutionProvider"], **keywords
+    )
+    return session
+
+
+def _obey(options: onnxruntime.SessionOptions, plan: pathlib.Path, library: pathlib.Path) -> None:
+    """Sets what sessions need that follow a plan of memory."""
+    level, threads = _header(plan)
+    options.graph_optimization_level = getattr(_onnxruntime().GraphOptimizationLevel, _LEVELS[level])
+    chosen = options.intra_op_num_threads
+    if chosen == 0:
+        cores = os.cpu_count() or 1
+        options.intra_op_num_threads = max((n for n in threads if n <= cores), default=min(threads))
+    elif chosen not in threads:
+        numbers = " or ".join(map(str, sorted(threads)))
+        raise ModelError(
+            f"`{plan}` is for {numbers} threads within a node, the options say {chosen}: set intra_op_num_threads to "
+            f"{numbers}, or plan for {chosen} (`--arena-threads`)"
+        )
+    options.add_session_config_entry("remat.arena.plan", str(plan))
+    options.register_custom_ops_library(str(library if library.exists() else _own_library()))
+
+
+def _header(plan: pathlib.Path) -> tuple[str, set[int]]:
+    """The optimization level and the numbers of threads that a file of plans is for."""
+    level, threads = "", set()
+    try:
+        with open(plan, encoding="utf-8") as lines:
+            for line in lines:
+                words = line.split()
+                if words[:1] == ["level"] and len(words) == 2:
+                    level = words[1]
+                elif words[:2] == ["plan", "threads"] and len(words) > 2 and words[2].isdecimal():
+                    threads.add(int(words[2]))
+    except UnicodeDecodeError:
+        level = ""
+    if level not in _LEVELS or not threads:
+        raise ModelError(f"`{plan}` is no plan of memory")
+    return level, threads
+
+
+@functools.cache
+def _own_library() -> pathlib.Path:
+    """The library of this package as a file, one for the process: each copy would count and keep blocks of its own."""
+    return arena_library(pathlib.Path(_own_folder().name) / _LIBRARY)
+
+
+@functools.cache
+def _own_folder() -> Folder:
+    return Folder()
 
 
 def _recommended(report: Report, options: onnxruntime.SessionOptions) -> None:

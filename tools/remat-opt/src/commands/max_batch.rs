@@ -1,5 +1,7 @@
 //! `remat-opt max-batch`: the largest batch that fits into memory, with and without rematerialization.
 
+mod check;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,14 +11,14 @@ use comfy_table::Table;
 use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share};
 use remat::solver::{Activity, SolveControl};
 use remat::{
-    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Error, Format, MaxBatch, Model, OtherForm,
-    Overhead, SolveRequest,
+    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Format, MaxBatch, Model, Overhead, SolveRequest,
 };
 use remat_files::shown;
 use remat_onnxruntime_deploy::{PlannedBodies, with_simulated_baseline};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::check::Check;
 use crate::args::{Arguments, FissionArgs, GOAL, INPUT, Inputs, PlanningArgs, SEARCH};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
@@ -27,12 +29,15 @@ const NOTES: &str = "\
 The overhead of one extra forward pass, which the Checkmate paper allows, is about 33 % for a training step: its backward pass \
 takes about twice as long as its forward pass.
 
-Sizes are tried by doubling and halving, each at first with a quarter of the limits. That no plan was found is no proof that there \
-is none: the report says `impossible` only where it is proved.
+Sizes are tried by doubling and halving, each at first with a quarter of the limits; above 100 the answer is good to 1 %. That no plan was \
+found is no proof that there is none: the report says `impossible` only where it is proved. Where ONNX Runtime is installed, the answer is \
+a size for which the main command wrote a file that was measured within the memory; the report has that command.
 
 Weights and inputs belong to the session and the caller: no peak counts them. The report names them; `--fixed-memory` takes them, \
 the state of an optimizer and the like off the memory.";
 
+/// Share of the time for the search, where what it finds is then tried.
+const SEARCHING: f64 = 0.4;
 /// Shares of the time of one size for plans of subgraphs, and for finding stretches that run tile by tile.
 const BODIES: f64 = 0.4;
 const TILING: f64 = 0.5;
@@ -67,8 +72,10 @@ pub(crate) struct MaxBatchArgs {
     /// Solver to use; `auto` searches, then proves what it can.
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
     solver: String,
-    /// Longest time to search for one size; a search ends as soon as a plan is short enough.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration, help_heading = SEARCH)]
+    /// Longest time for the command, one run of the model apart.
+    ///
+    /// All sizes share it; a search ends as soon as a plan is short enough.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration, help_heading = SEARCH)]
     time_limit: Duration,
     /// Most search steps to take for one size.
     #[arg(long, value_name = "N", help_heading = SEARCH, hide_short_help = true)]
@@ -106,6 +113,12 @@ pub(crate) struct Report {
     with: Option<u64>,
     /// Time that is added at that size, in per cent.
     overhead_percent: Option<f64>,
+    /// Whether the time was over before all was tried: larger sizes may fit.
+    is_out_of_time: bool,
+    /// Whether the main command wrote a file for that size which was measured within the memory.
+    is_checked: bool,
+    /// The command that makes the model at that size; absent for graphs, and where it fits as it is.
+    command: Option<String>,
     /// The sizes that were tried.
     trials: Vec<Trial>,
     /// Time all of it took.
@@ -157,29 +170,32 @@ impl Arguments for MaxBatchArgs {
         let line = Line::start(quiet, None);
         line.apart(Activity::Import, "");
         job.measure()?;
-        let mut control = self.planning.search.control().observer(&line);
-        control.step_limit = self.step_limit;
+        let mut whole = self
+            .planning
+            .search
+            .control()
+            .observer(&line)
+            .time_limit(self.time_limit);
+        whole.step_limit = self.step_limit;
+        let checks = self.batch_dim.is_some() && job.find_runtime().is_ok();
+        let control = if checks { whole.share_of_time(SEARCHING) } else { whole };
         let request = BatchRequest {
             memory: self.memory,
             fixed: self.fixed_memory,
             max_overhead: self.max_overhead,
             solver: self.solver.clone(),
-            time_per_size: Some(self.time_limit),
             largest: self.largest,
         };
-        let seek =
-            |open: &dyn Fn(u64) -> Result<Model, Error>, other_form: Option<OtherForm<'_>>| -> anyhow::Result<()> {
-                let found = remat::max_batch(open, other_form, &request, &control)?;
-                let of_answer = open(found.with.unwrap_or(1))?;
-                let took = started.elapsed();
-                line.finish();
-                console::report(
-                    &self.planning.report,
-                    || text(self, &found, &of_answer, took),
-                    || Report::new(self, &found, &of_answer, took),
-                    found.require_size().map_err(Into::into),
-                )
-            };
+        let report = |answer: &Answer, of_answer: &Model| -> anyhow::Result<()> {
+            let took = started.elapsed();
+            line.finish();
+            console::report(
+                &self.planning.report,
+                || text(self, answer, of_answer, took),
+                || Report::new(self, answer, of_answer, took),
+                answer.found.require_size().map_err(Into::into),
+            )
+        };
         if let Some(name) = &self.batch_dim {
             let options = |size: u64| {
                 let mut options = job.load.clone();
@@ -204,19 +220,60 @@ impl Arguments for MaxBatchArgs {
                 let found = remat::tile(whole, &load, request, fission, &control.share_of_time(TILING))?;
                 Ok(found.into_iter().next().or(planned))
             };
-            return seek(&open, Some(&other_form));
+            let mut found = remat::max_batch(&open, Some(&other_form), &request, &control)?;
+            let is_checked = match &job.host {
+                Some(host) => {
+                    let check = Check {
+                        input: job.input,
+                        host,
+                        load: &options,
+                        open: &open,
+                        fission: fission.as_ref(),
+                        solver: &self.solver,
+                        max_overhead: self.max_overhead,
+                    };
+                    check.confirm(&mut found, &whole)?
+                }
+                None => false,
+            };
+            let needs_plan = found.with.filter(|_| found.with > found.without);
+            let command =
+                needs_plan.and_then(|size| check::command(job.input, &options(size), found.budget, self.max_overhead));
+            let of_answer = open(found.with.unwrap_or(1))?;
+            let answer = Answer {
+                found,
+                is_checked,
+                command,
+            };
+            return report(&answer, &of_answer);
         }
         let model = Model::open(job.input, &job.load)?;
         if model.format() == Format::Onnx {
             bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
         }
         let base = self.batch_factor.unwrap_or(1);
-        seek(&|size| model.scaled(size, base), None)
+        let found = remat::max_batch(&|size| model.scaled(size, base), None, &request, &control)?;
+        let of_answer = model.scaled(found.with.unwrap_or(1), base)?;
+        let answer = Answer {
+            found,
+            is_checked: false,
+            command: None,
+        };
+        report(&answer, &of_answer)
     }
 }
 
+/// The answer, and what is known of it.
+struct Answer {
+    found: MaxBatch,
+    /// Whether the main command wrote a file for that size which was measured within the memory.
+    is_checked: bool,
+    command: Option<String>,
+}
+
 /// The lines a person wants at the end.
-fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> String {
+fn text(args: &MaxBatchArgs, answer: &Answer, of_answer: &Model, took: Duration) -> String {
+    let found = &answer.found;
     let mut lines = vec![format!(
         "memory    {}{}",
         units::bytes(args.memory),
@@ -249,6 +306,18 @@ fn text(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration
             state(&limit.finding),
             shown(reason)
         ));
+    }
+    if let Some(command) = &answer.command {
+        let checked = if answer.is_checked {
+            "written and measured within the memory by"
+        } else {
+            "not tried in ONNX Runtime; to be made by"
+        };
+        lines.push(format!("file      {checked}:\n          {command}"));
+    }
+    if found.is_out_of_time {
+        lines
+            .push("          the time was over before all was tried: `--time-limit` may find a larger size".to_owned());
     }
     lines.push(format!("time      {:.2} s", took.as_secs_f64()));
     lines.join("\n") + "\n"
@@ -292,6 +361,16 @@ fn table(trials: &[BatchTrial]) -> Table {
     table
 }
 
+/// Time that the plan for the answer adds, in per cent.
+fn overhead_percent(found: &MaxBatch) -> Option<f64> {
+    let trial = found.trials.iter().find(|trial| Some(trial.size) == found.with)?;
+    let BatchFinding::Plan { duration, .. } = trial.finding else {
+        return None;
+    };
+    let baseline = trial.baseline_duration;
+    Some(Overhead { duration, baseline }.percent())
+}
+
 /// A finding in a word or two.
 fn state(finding: &BatchFinding) -> &'static str {
     match finding {
@@ -304,7 +383,8 @@ fn state(finding: &BatchFinding) -> &'static str {
 }
 
 impl Report {
-    fn new(args: &MaxBatchArgs, found: &MaxBatch, of_answer: &Model, took: Duration) -> Self {
+    fn new(args: &MaxBatchArgs, answer: &Answer, of_answer: &Model, took: Duration) -> Self {
+        let found = &answer.found;
         let trial = |trial: &BatchTrial| {
             let (peak_bytes, duration) = match trial.finding {
                 BatchFinding::Plan { peak, duration } => (Some(peak), Some(duration)),
@@ -336,7 +416,10 @@ impl Report {
             solver: args.solver.clone(),
             without: found.without,
             with: found.with,
-            overhead_percent: found.plan.as_ref().map(|plan| plan.overhead.percent()),
+            overhead_percent: overhead_percent(found),
+            is_out_of_time: found.is_out_of_time,
+            is_checked: answer.is_checked,
+            command: answer.command.clone(),
             trials: found.trials.iter().map(trial).collect(),
             seconds: took.as_secs_f64(),
         }

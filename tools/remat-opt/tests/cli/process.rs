@@ -8,6 +8,13 @@ use crate::Folder;
 /// A machine under load is slow, a run that does not end is forever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// What lies in a folder.
+pub(crate) fn left_in(folder: &Folder) -> Vec<String> {
+    let entries = std::fs::read_dir(folder.path("")).expect("it is there");
+    let names = entries.map(|entry| entry.expect("it can be read").file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
 /// A run under way, with a folder of its own for temporary files.
 pub(crate) struct Run {
     pub(crate) child: Child,
@@ -16,7 +23,10 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let temporary = Folder::new();
+        Self::start_in(Folder::new(), command)
+    }
+
+    pub(crate) fn start_in(temporary: Folder, command: &mut Command) -> Self {
         let child = command
             .env("TMPDIR", temporary.path(""))
             .stdout(Stdio::piped())
@@ -24,6 +34,19 @@ impl Run {
             .spawn()
             .expect("the program starts");
         Self { child, temporary }
+    }
+
+    /// Waits until the program handles this signal, by its number.
+    pub(crate) fn wait_for_handler(&self, signal: u32) {
+        let handles = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let mask = u64::from_str_radix(mask.expect("the process is there").trim(), 16).expect("a mask");
+            mask >> (signal - 1) & 1 == 1
+        };
+        while !handles() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     pub(crate) fn send(&self, signal: &str) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::process::{PATIENCE, Run};
+use crate::process::{PATIENCE, Run, left_in};
 use crate::{Folder, assert_contains_all, with_runtime};
 
 const ENDLESS: &str = "cli/infinite_loop.onnx";
@@ -30,19 +30,6 @@ fn processes_with(temporary: &Path) -> Vec<u32> {
     numbers.filter(is_ours).collect()
 }
 
-fn left_in(folder: &Folder) -> Vec<String> {
-    let entries = std::fs::read_dir(folder.path("")).expect("it is there");
-    entries
-        .map(|entry| {
-            entry
-                .expect("it can be read")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect()
-}
-
 /// Waits until the process exists that runs a model.
 fn wait_for_child(run: &Run) {
     until("a process runs the model", || {
@@ -52,10 +39,11 @@ fn wait_for_child(run: &Run) {
 }
 
 pub(crate) fn a_signal_while_a_model_is_measured_leaves_no_process_and_no_file() {
-    for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
+    for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let folder = Folder::new();
         let mut command = with_runtime(&format!("{ENDLESS} --time-limit 1h"));
         let run = Run::start(command.arg("-o").arg(folder.path("out.onnx")));
+        run.wait_for_handler(15);
         // Past the process that says which version the library has.
         std::thread::sleep(Duration::from_secs(2));
         wait_for_child(&run);

@@ -14,7 +14,6 @@ import pathlib
 import platform
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +24,7 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 from .. import _native
+from .._files import Folder
 from . import _cache, _measure_child
 from ._effects import is_collective, is_getitem, results
 from ._graph import Cost
@@ -221,7 +221,7 @@ def _in_child(calls: list[dict[str, Any]]) -> list[Any]:
     """Measures calls in a process whose heap is counted. One that dies loses the call at which it died."""
     answers: list[Any] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="remat-opt-") as place:
+        with Folder() as place:
             meter = pathlib.Path(place) / "libremat_heap_meter.so"
             meter.write_bytes(_native.heap_meter())
             while len(answers) < len(calls):

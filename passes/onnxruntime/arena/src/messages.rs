@@ -1,0 +1,163 @@
+//! What the library says on the error stream.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::ArenaPlanFile;
+use crate::blocks::Misfit;
+
+/// Writes a line to the error stream. Where nobody can read it, nothing can be done.
+pub(crate) fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "remat: {what}");
+}
+
+/// What a session has, and what its plans are for.
+#[derive(Debug)]
+pub(crate) struct Purpose {
+    /// The file of the plans.
+    path: String,
+    /// What they are for, as words.
+    made_for: String,
+    /// Numbers of threads that they are for.
+    threads: Vec<usize>,
+    /// The session's threads within a node: 0 for what the runtime chooses, negative where that is not known.
+    session_threads: AtomicI64,
+}
+
+impl Purpose {
+    /// That of the plans in a file.
+    pub(crate) fn new(path: &str, file: &ArenaPlanFile) -> Self {
+        let mut threads: Vec<usize> = file.plans.iter().map(|plan| plan.threads).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let numbers: Vec<String> = threads.iter().map(ToString::to_string).collect();
+        let shapes = file
+            .plans
+            .first()
+            .map(|plan| plan.inputs.iter().map(input).collect::<Vec<_>>());
+        let more = match file.plans.len() {
+            0 | 1 => String::new(),
+            plans => format!(" and {} more", plans - 1),
+        };
+        let made_for = format!(
+            "the model file {}, intra_op_num_threads = {}, optimization level {}, ONNX Runtime {}, inputs {}{more}",
+            file.model,
+            numbers.join(" or "),
+            file.level,
+            file.runtime,
+            shapes.unwrap_or_default().join(", "),
+        );
+        Self {
+            path: path.to_owned(),
+            made_for,
+            threads,
+            session_threads: AtomicI64::new(-1),
+        }
+    }
+
+    /// Takes the number of threads from a message of the runtime, if it says so.
+    pub(crate) fn learn(&self, message: &str) {
+        if let Some(threads) = threads_of(message) {
+            self.session_threads.store(threads, Ordering::Relaxed);
+        }
+    }
+
+    /// A line about an allocation that the plans did not serve.
+    pub(crate) fn complaint(&self, misfit: Misfit) -> String {
+        let what = match misfit {
+            Misfit::Missed { place, bytes } => {
+                format!("it has no buffer of {bytes} bytes as number {} of a run", place + 1)
+            }
+            Misfit::Refused { place, bytes } => {
+                format!("the place of buffer {} of a run, {bytes} bytes, was taken", place + 1)
+            }
+        };
+        let threads = self.session_threads.load(Ordering::Relaxed);
+        let has = match usize::try_from(threads) {
+            Ok(threads) if self.threads.contains(&threads) => String::new(),
+            Ok(0) => "; this session sets no intra_op_num_threads".to_owned(),
+            Ok(threads) => format!("; this session has intra_op_num_threads = {threads}"),
+            Err(_) => String::new(),
+        };
+        format!(
+            "`{}` does not fit: {what}. It is for {}{has}. Outputs stay right, but memory is not as planned",
+            self.path, self.made_for
+        )
+    }
+}
+
+fn input((name, shape): &(String, Vec<i64>)) -> String {
+    let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    format!("{name} [{}]", dims.join(", "))
+}
+
+/// The number of threads within a node in the message with which the runtime states a session's options.
+fn threads_of(message: &str) -> Option<i64> {
+    let options = message.strip_prefix("Session Options")?;
+    let (_, pool) = options.split_once("intra_op_param:")?;
+    let (_, size) = pool.split_once("thread_pool_size: ")?;
+    size.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ArenaPlan;
+
+    fn purpose() -> Purpose {
+        let plan = |threads| ArenaPlan {
+            threads,
+            inputs: vec![("x".to_owned(), vec![4, 3]), ("t".to_owned(), Vec::new())],
+            block_bytes: 64,
+            buffers: Vec::new(),
+        };
+        let file = ArenaPlanFile {
+            model: "blake3:00".to_owned(),
+            runtime: "1.31.1".to_owned(),
+            level: "all".to_owned(),
+            plans: vec![plan(1), plan(4), plan(4)],
+        };
+        Purpose::new("small.onnx.arena", &file)
+    }
+
+    #[test]
+    fn a_complaint_says_what_the_plan_is_for_and_what_the_session_has() {
+        let purpose = purpose();
+        let missed = Misfit::Missed { place: 6, bytes: 4096 };
+        let before = purpose.complaint(missed);
+        for part in [
+            "`small.onnx.arena`",
+            "no buffer of 4096 bytes as number 7 of a run",
+            "blake3:00",
+            "intra_op_num_threads = 1 or 4,",
+            "inputs x [4, 3], t [] and 2 more",
+        ] {
+            assert!(before.contains(part), "`{part}` is not in: {before}");
+        }
+        assert!(!before.contains("this session has"), "{before}");
+        purpose.learn("Session Options {  execution_mode:0 intra_op_param:OrtThreadPoolParams { thread_pool_size: 3 auto_set_affinity: 0 } inter_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
+        assert!(
+            purpose
+                .complaint(missed)
+                .contains("this session has intra_op_num_threads = 3")
+        );
+        purpose.learn("Session Options { intra_op_param:OrtThreadPoolParams { thread_pool_size: 0 }");
+        assert!(purpose.complaint(missed).contains("sets no intra_op_num_threads"));
+        purpose.learn("Session Options { intra_op_param:OrtThreadPoolParams { thread_pool_size: 4 }");
+        let refused = purpose.complaint(Misfit::Refused { place: 0, bytes: 64 });
+        assert!(refused.contains("buffer 1 of a run, 64 bytes, was taken"), "{refused}");
+        assert!(!refused.contains("this session"), "{refused}");
+    }
+
+    #[test]
+    fn messages_of_another_form_teach_nothing() {
+        for message in [
+            "",
+            "Session Options {",
+            "Session Options intra_op_param:{ thread_pool_size: x",
+            "thread_pool_size: 3",
+        ] {
+            assert_eq!(threads_of(message), None, "{message}");
+        }
+    }
+}
