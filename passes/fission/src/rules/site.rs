@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, Graph, Op, TensorId};
+use remat_ir::{Attribute, ElementType, Graph, Op, StorageClass, TensorId};
 
 use super::{Cut, Need, Reason};
 
 /// An op and the rows of its results that are asked for.
 pub(crate) struct Site<'a> {
-    graph: &'a Graph,
+    pub(crate) graph: &'a Graph,
     pub(crate) op: &'a Op,
     /// The axis of the results.
     pub(crate) axis: usize,
@@ -60,6 +60,19 @@ impl<'a> Site<'a> {
     pub(crate) fn dims(&self, place: usize) -> Result<Vec<u64>, Reason> {
         let tensor = self.operand(place).ok_or(Reason::Shapes)?;
         self.graph.tensors[tensor].ty.known_shape().ok_or(Reason::Shapes)
+    }
+
+    /// The element type of an operand.
+    pub(crate) fn element(&self, place: usize) -> Option<ElementType> {
+        self.graph.tensors[self.operand(place)?].ty.element()
+    }
+
+    /// Whether an operand is part of the model.
+    pub(crate) fn is_constant(&self, place: usize) -> bool {
+        self.operand(place).is_some_and(|tensor| {
+            let storage = self.graph.tensors[tensor].storage;
+            self.graph.storages[storage].class == StorageClass::Constant
+        })
     }
 
     /// Elements of a constant operand; `None` where it is left out.
