@@ -34,12 +34,6 @@ const MULTIPLIES_PER_PART: u64 = 64 * 1024;
 /// Parts of one convolution (`MLAS_MAXIMUM_THREAD_COUNT`).
 const MOST_SEGMENTS: u64 = 16;
 
-/// On processors with two kinds of cores the runtime makes this many parts for each thread (`TaskGranularityFactor`).
-const PARTS_OF_HYBRIDS: u64 = 4;
-
-/// The most threads of such a processor.
-const MOST_HYBRID_THREADS: u64 = 32;
-
 /// Products of one size that an op computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Product {
@@ -104,15 +98,15 @@ struct Division {
     stretches: Vec<(u64, Sum)>,
 }
 
-/// Whether a tile, which computes `part` of `whole` as `tile`, sums every number as the whole does, with every number of threads up to this one.
+/// Whether a tile, which computes `part` of `whole` as `tile`, sums every number as the whole does, with every number of threads up to this one. On
+/// processors with two kinds of cores the runtime makes four parts for each thread (`TaskGranularityFactor`): there each counts as four.
 pub(super) fn same_sums(whole: &Product, tile: &Product, part: &Part, threads: u32) -> bool {
     if whole == tile && *part == Part::Stack {
         return true;
     }
     let threads = u64::from(threads.max(1));
-    let hybrid = (2..=threads.min(MOST_HYBRID_THREADS)).map(|threads| threads * PARTS_OF_HYBRIDS);
     let mut last = None;
-    (1..=threads).chain(hybrid).all(|threads| {
+    (1..=threads).all(|threads| {
         let parts = (whole.parts(threads), tile.parts(threads));
         let is_known = last.replace(parts) == Some(parts);
         is_known || agree(whole, tile, part, threads)
@@ -340,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_lone_row_of_a_thread_is_summed_by_itself() {
-        // 64 threads have two rows or one each; 32 of a hybrid processor make as many parts as there are rows.
+        // 64 threads have two rows of the whole or one each, and columns of the tile.
         let whole = product(100, 96, 700, Way::Divided);
         let tile = Product {
             rows: 50,

@@ -57,6 +57,10 @@ pub(crate) struct Report {
     /// The stretches that run tile by tile, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     tiling: Option<Tiling>,
+    /// With one to this many threads within an op the tiles keep every bit, by the rule that they were chosen by. Absent without tiles, and where
+    /// sums may be rounded otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_threads: Option<u32>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
     /// The block that everything lies in, where it was asked for.
@@ -174,6 +178,7 @@ impl Report {
             second_memory_bytes: solution.replay.second_peak,
             bodies: BodyRecord::all(model.bodies()),
             tiling: model.tiling().cloned(),
+            exact_threads: args.exact_threads(model),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,
