@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -58,6 +58,10 @@ test-torch:
 	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,torch); \
 		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,wheel); \
 		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch; fi
+
+# What is too bulky for every change: more random models, with every number of threads.
+test-nightly: setup
+	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

@@ -125,12 +125,17 @@ impl Sizes<'_> {
 
     /// The same along one axis of so many rows: at its ends, where windows reach over the edge, and in its middle.
     fn along(&self, id: OpId, axis: usize, extent: u64, whole: &TiVec<OpId, u64>, exactness: Exactness) -> Option<u64> {
+        // What more threads permit depends on where rows stand; what one thread forbids is forbidden.
+        let weakest = match exactness {
+            Exactness::Exact { .. } => Exactness::Exact { threads: 1 },
+            Exactness::Any => Exactness::Any,
+        };
         for count in 1..extent.min(MOST_ROWS) {
             let starts = [0, extent - count, (extent - count) / 2];
             let permitted = starts.iter().filter_map(|&start| {
                 let rows = start..start + count;
                 let cut = split(self.graph, id, axis, rows.clone()).ok()?;
-                let is_exact = count + 1 == MOST_ROWS || keeps_bits(self.graph, id, axis, &rows, exactness);
+                let is_exact = count + 1 == MOST_ROWS || keeps_bits(self.graph, id, axis, &rows, weakest);
                 is_exact.then(|| self.of_rows(id, axis, &rows, &cut, whole))
             });
             if let Some(least) = permitted.min() {

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use remat_ir::{Attribute, Dim, Graph, Op, TensorId, ValueType};
+use remat_ir::{Attribute, Dim, ElementType, Graph, Op, StorageClass, TensorId, ValueType};
 
 use super::{Cut, Integers, Need, Reason};
 
 /// An op and the rows of its results that are asked for.
 pub(crate) struct Site<'a> {
-    graph: &'a Graph,
+    pub(crate) graph: &'a Graph,
     pub(crate) op: &'a Op,
     /// The axis of the results.
     pub(crate) axis: usize,
@@ -16,6 +16,8 @@ pub(crate) struct Site<'a> {
     pub(crate) rows: Range<u64>,
     /// Dimensions of the first result.
     pub(crate) out: Vec<u64>,
+    /// The size that free dimensions have, where it is not the one that is planned for.
+    free: Option<u64>,
 }
 
 impl<'a> Site<'a> {
@@ -43,7 +45,20 @@ impl<'a> Site<'a> {
             axis,
             rows,
             out,
+            free: None,
         })
+    }
+
+    /// The same in a run in which every free dimension has this size.
+    pub(crate) fn with_free(&self, size: u64) -> Self {
+        Self {
+            graph: self.graph,
+            op: self.op,
+            axis: self.axis,
+            rows: self.rows.clone(),
+            out: sized(self.result(), self.out.clone(), Some(size)),
+            free: Some(size),
+        }
     }
 
     /// The type of the first result.
@@ -61,6 +76,12 @@ impl<'a> Site<'a> {
     /// Whether any of these dimensions of the first result may have another size in another run.
     pub(crate) fn has_free(&self, mut axes: Range<usize>) -> bool {
         axes.any(|axis| self.result().is_free(axis))
+    }
+
+    /// Whether an operand or a result may have another size in another run.
+    pub(crate) fn has_free_dims(&self) -> bool {
+        let of_operands = (0..self.op.inputs.len()).any(|place| self.ty(place).has_free_dims());
+        of_operands || self.result().has_free_dims()
     }
 
     /// The dimensions of the first result as a constant that is right for every size of free ones, with the rows that are asked for: `state` says
@@ -94,7 +115,21 @@ impl<'a> Site<'a> {
     /// Dimensions of an operand that must be there.
     pub(crate) fn dims(&self, place: usize) -> Result<Vec<u64>, Reason> {
         let tensor = self.operand(place).ok_or(Reason::Shapes)?;
-        self.graph.tensors[tensor].ty.known_shape().ok_or(Reason::Shapes)
+        let dims = self.graph.tensors[tensor].ty.known_shape().ok_or(Reason::Shapes)?;
+        Ok(sized(self.ty(place), dims, self.free))
+    }
+
+    /// The element type of an operand.
+    pub(crate) fn element(&self, place: usize) -> Option<ElementType> {
+        self.graph.tensors[self.operand(place)?].ty.element()
+    }
+
+    /// Whether an operand is part of the model.
+    pub(crate) fn is_constant(&self, place: usize) -> bool {
+        self.operand(place).is_some_and(|tensor| {
+            let storage = self.graph.tensors[tensor].storage;
+            self.graph.storages[storage].class == StorageClass::Constant
+        })
     }
 
     /// Elements of a constant operand; `None` where it is left out.
@@ -221,4 +256,14 @@ impl Cut {
         self.attributes.insert(name.to_owned(), Attribute::Int(value));
         Ok(self)
     }
+}
+
+/// Dimensions of a tensor of this type, where the free ones have the given size.
+fn sized(ty: &ValueType, mut dims: Vec<u64>, free: Option<u64>) -> Vec<u64> {
+    for (axis, dim) in dims.iter_mut().enumerate() {
+        if let Some(size) = free.filter(|_| ty.is_free(axis)) {
+            *dim = size;
+        }
+    }
+    dims
 }

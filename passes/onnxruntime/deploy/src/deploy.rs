@@ -100,6 +100,7 @@ pub fn deploy(
         dims: &request.load.dims,
         level: request.level,
         expected: request.expected,
+        exact_threads: request.exact_threads(),
     });
     let measuring = bench.as_ref().filter(|_| request.measure);
     let baseline = measuring.map(Bench::baseline).transpose()?;

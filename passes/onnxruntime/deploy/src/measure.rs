@@ -30,8 +30,8 @@ const BRANCH_SHARE: u64 = 50;
 /// Seeds of the inputs on which bits are compared.
 const SEEDS: [u64; 2] = [0, 1];
 
-/// Threads with which bits are compared again where kernels may divide sums otherwise.
-const MANY_THREADS: usize = 4;
+/// Threads with which bits are compared again where kernels may divide sums otherwise: those of small machines, and an odd share.
+const MANY_THREADS: [usize; 2] = [4, 14];
 
 /// How often the two models run in turns at most, for the comparison of their times.
 const PAIRS: u32 = 5;
@@ -182,6 +182,8 @@ pub(crate) struct Bench<'b, 'a> {
     pub(crate) level: OptimizationLevel,
     /// How long loading and running it once is expected to take.
     pub(crate) expected: Duration,
+    /// With up to so many threads the bits of tiles are to be those of the whole.
+    pub(crate) exact_threads: usize,
 }
 
 /// The model as it came, measured once for all strategies.
@@ -190,6 +192,8 @@ pub(crate) struct Baseline {
     exact: Measurement,
     /// Arena and pattern on, once that was measured.
     stock: OnceCell<Measurement>,
+    /// With [`MANY_THREADS`], once that was measured.
+    threaded: [OnceCell<Measurement>; MANY_THREADS.len()],
     /// What the process took that measured it.
     took: Duration,
 }
@@ -264,6 +268,7 @@ impl Bench<'_, '_> {
         Ok(Baseline {
             exact,
             stock: OnceCell::new(),
+            threaded: Default::default(),
             took: started.elapsed(),
         })
     }
@@ -372,22 +377,35 @@ impl Baseline {
         Ok(())
     }
 
-    /// Compares bits where nothing is set but [`MANY_THREADS`].
+    /// Compares bits where nothing is set but [`MANY_THREADS`], as far as they are asked for: with the first of them always, with others where
+    /// there is time.
     pub(crate) fn with_threads(&self, bench: &Bench<'_, '_>, written: &Path, _: &mut Check) -> Result<(), Rejection> {
-        let [_, stock] = bench.settings();
-        let settings = SessionSettings {
-            threads: MANY_THREADS,
-            ..stock
-        };
-        let runner = bench.runner(self.took);
-        let detail = format!("bits with {MANY_THREADS} threads");
-        bench.clock.begins(Activity::Measure, &detail);
-        let measure = |model| {
-            bench
-                .measure(&runner, model, &settings, Some(Duration::ZERO))
-                .map_err(Rejection::DoesNotRun)
-        };
-        same_bits(Outputs::Identical, &measure(bench.input)?, &measure(written)?)
+        for (known, threads) in self.threaded.iter().zip(MANY_THREADS) {
+            let is_first = threads == MANY_THREADS[0];
+            if !is_first && (threads > bench.exact_threads || !bench.clock.has(self.took * 2)) {
+                break;
+            }
+            let threads = threads.min(bench.exact_threads);
+            let [_, stock] = bench.settings();
+            let settings = SessionSettings { threads, ..stock };
+            let runner = bench.runner(self.took);
+            let detail = format!("bits with {threads} threads");
+            bench.clock.begins(Activity::Measure, &detail);
+            let measure = |model| {
+                bench
+                    .measure(&runner, model, &settings, Some(Duration::ZERO))
+                    .map_err(Rejection::DoesNotRun)
+            };
+            let before = match known.get() {
+                Some(known) => known,
+                None => {
+                    let measured = measure(bench.input)?;
+                    known.get_or_init(|| measured)
+                }
+            };
+            same_bits(Outputs::Identical, before, &measure(written)?)?;
+        }
+        Ok(())
     }
 
     /// Runs what was written beside the model as it came at other sizes of free dimensions.

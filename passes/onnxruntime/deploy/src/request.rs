@@ -165,6 +165,14 @@ impl DeployRequest<'_> {
         self.plan.is_none() && budget.is_some_and(|budget| budget >= baseline)
     }
 
+    /// With up to how many threads the bits of tiles are to be those of the whole.
+    pub(crate) fn exact_threads(&self) -> usize {
+        match self.fission.map(|fission| fission.exactness) {
+            Some(Exactness::Exact { threads }) => threads as usize,
+            Some(Exactness::Any) | None => 1,
+        }
+    }
+
     /// What must hold of the outputs of a file.
     pub(crate) fn outputs(&self, strategy: Strategy) -> Outputs {
         let may_round = self.fission.is_some_and(|fission| fission.exactness == Exactness::Any);

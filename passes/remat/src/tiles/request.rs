@@ -19,9 +19,14 @@ pub struct FissionRequest {
 }
 
 impl FissionRequest {
-    /// Every bit stays, with one to four threads.
+    /// Threads with which bits stay unless others are asked for.
+    pub const EXACT_THREADS: u32 = 64;
+
+    /// Every bit stays, with one to [`Self::EXACT_THREADS`] threads.
     pub const EXACT: Self = Self {
-        exactness: Exactness::Exact { threads: 4 },
+        exactness: Exactness::Exact {
+            threads: Self::EXACT_THREADS,
+        },
         tiles: Vec::new(),
         axes: Vec::new(),
         grids: false,

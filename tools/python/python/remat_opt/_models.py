@@ -109,6 +109,7 @@ def sweep(
     total_time_limit: Seconds | None = None,
     solver: str = "auto",
     fission: Literal["off", "exact", "any"] | None = None,
+    exact_threads: int | None = None,
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
     step_limit: int | None = None,
@@ -128,6 +129,7 @@ def sweep(
         total_time_limit: Seconds for all of them.
         solver: A solver of `docs/solvers`.
         fission: Whether ops may run tile by tile, see `optimize`.
+        exact_threads: Threads with which tiles keep every bit, see `optimize`.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
         threads: Threads to search with.
         step_limit: Most steps of the search for one budget.
@@ -155,6 +157,7 @@ def sweep(
             *command.options(
                 budgets=budgets, solver=solver, fission=fission, seed=seed, threads=threads, step_limit=step_limit
             ),
+            *command.options(exact_threads=exact_threads),
             *command.options(time_limit=command.seconds(time_limit), svg=chart, output=output and path_of(output)),
             *command.options(report=page and path_of(page)),
             *command.options(total_time_limit=None if total_time_limit is None else command.seconds(total_time_limit)),

@@ -30,6 +30,7 @@ def optimize(
     target: Literal["ort", "onnx"] = "ort",
     max_overhead: Share | None = None,
     fission: Literal["off", "exact", "any"] | None = None,
+    exact_threads: int | None = None,
     time_limit: Seconds = 10.0,
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
@@ -64,6 +65,9 @@ def optimize(
         max_overhead: Time that may be added, as a share: `0.05`, `"5%"`.
         fission: Whether large ops may run tile by tile: `"exact"` with the same bits (the default for ONNX Runtime),
             `"any"` with sums in another order, `"off"`.
+        exact_threads: The most threads within an op (`intra_op_num_threads`) with which `"exact"` keeps every bit: those
+            of the largest machine that runs the model; 64 unless given, and fewer permit more tiles. On
+            processors with two kinds of cores each thread counts as four.
         time_limit: Seconds to search, simulate and measure. One measured run of each model comes on top.
         solver: A solver of `docs/solvers`.
         dims: Values of symbolic dimensions to plan at, `{"batch": 8}`: they stay free, the model takes every other
@@ -113,6 +117,7 @@ def optimize(
         *command.options(
             max_overhead=None if max_overhead is None else command.share(max_overhead), fission=fission, device=device
         ),
+        *command.options(exact_threads=exact_threads),
         *command.options(
             profile=profile, level=level, arena_plan=arena_plan, settings=settings, no_measure=not measure
         ),

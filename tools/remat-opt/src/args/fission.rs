@@ -51,10 +51,13 @@ const AXES: Choice<Cut> = Choice(&[
 pub(crate) struct FissionArgs {
     /// Whether large ops may run tile by tile: `off`, `exact`, `any`.
     ///
-    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to four threads. `any` may change
+    /// By default `exact` for ONNX Runtime, else `off`. `exact` keeps every bit: tiles are chosen such that the kernels of ONNX Runtime add up in the order of the whole op, with one to as many threads as `--exact-threads` says. `any` may change
     /// how sums are rounded; then outputs are not compared bit by bit.
     #[arg(long, value_name = "HOW", value_parser = FISSION, hide_possible_values = true, help_heading = GOAL, hide_short_help = true)]
     fission: Option<Fission>,
+    /// The most threads within an op (`intra_op_num_threads`) with which `--fission exact` keeps every bit: those of the largest machine that runs the model. Fewer permit more tiles. On processors with two kinds of cores each thread counts as four.
+    #[arg(long, value_name = "N", default_value_t = FissionRequest::EXACT_THREADS, value_parser = clap::value_parser!(u32).range(1..=128), help_heading = GOAL, hide_short_help = true)]
+    exact_threads: u32,
     /// Numbers of tiles to try.
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..), help_heading = GOAL, hide_short_help = true)]
     tiles: Vec<u32>,
@@ -64,13 +67,20 @@ pub(crate) struct FissionArgs {
 }
 
 impl FissionArgs {
+    /// With up to how many threads tiles keep every bit; `None` where they need not.
+    pub(crate) fn exact_threads(&self) -> Option<u32> {
+        (self.fission != Some(Fission::Any)).then_some(self.exact_threads)
+    }
+
     /// What is asked of fission; `None` where nothing may be tiled. Where nothing is said, that depends on whether the model is made for ONNX
     /// Runtime, whose kernels add up in a known order.
     pub(crate) fn request(&self, is_for_runtime: bool) -> Option<FissionRequest> {
         let by_default = if is_for_runtime { Fission::Exact } else { Fission::Off };
         let exactness = match self.fission.unwrap_or(by_default) {
             Fission::Off => return None,
-            Fission::Exact => FissionRequest::EXACT.exactness,
+            Fission::Exact => Exactness::Exact {
+                threads: self.exact_threads,
+            },
             Fission::Any => Exactness::Any,
         };
         let mut axes = Vec::new();

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
-use remat::{Format, Output, SolveRequest, Target};
+use remat::{Format, Model, Output, SolveRequest, Target};
 use remat_onnxruntime_deploy::{ArenaCase, OrderHint, arena_library_path, arena_plan_path};
 use remat_onnxruntime_run::OptimizationLevel;
 
@@ -226,6 +226,12 @@ pub(crate) enum TargetArg {
 }
 
 impl OptimizeArgs {
+    /// With up to how many threads the tiles of this model keep every bit, where they were chosen so.
+    pub(super) fn exact_threads(&self, model: &Model) -> Option<u32> {
+        let is_chosen = self.plan.is_none() && model.tiling().is_some() && model.format() == Format::Onnx;
+        self.fission.exact_threads().filter(|_| is_chosen)
+    }
+
     /// The file of weights that is written beside the output.
     pub(crate) fn weights(&self) -> Option<PathBuf> {
         let output = self.output.as_ref().filter(|_| self.mlir.mlir_weights)?;

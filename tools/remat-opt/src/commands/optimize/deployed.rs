@@ -22,7 +22,7 @@ pub(super) struct Deployed<'a> {
 /// The lines a person wants at the end.
 pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) -> String {
     let found = deployed.found;
-    let mut lines = report::plan_lines(&found.model, &found.solution);
+    let mut lines = report::plan_lines(args, &found.model, &found.solution);
     for rejected in &found.rejected {
         lines.push(format!(
             "rejected  {}: {}",

@@ -61,6 +61,10 @@ pub(crate) struct Report {
     /// Dimensions that were given, where there are any.
     #[serde(flatten)]
     dims: DimsRecord,
+    /// With one to this many threads within an op the tiles keep every bit, by the rule that they were chosen by. Absent without tiles, and where
+    /// sums may be rounded otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact_threads: Option<u32>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
     /// The block that everything lies in, where it was asked for.
@@ -183,6 +187,7 @@ impl Report {
             bodies: BodyRecord::all(model.bodies()),
             tiling: model.tiling().cloned(),
             dims: DimsRecord::of(model),
+            exact_threads: args.exact_threads(model),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,

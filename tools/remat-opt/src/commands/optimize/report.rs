@@ -25,7 +25,7 @@ pub(super) fn text(
     if is_without_runtime {
         lines.push(format!("warning   {WITHOUT_RUNTIME}"));
     }
-    lines.extend(plan_lines(model, solution));
+    lines.extend(plan_lines(args, model, solution));
     lines.extend(sizes::lines(model, None));
     lines.push(format!("time      {seconds:.2} s"));
     if let Some(output) = &args.output {
@@ -43,8 +43,12 @@ pub(super) fn text(
 }
 
 /// Which subgraphs have plans of their own, and which stretches run tile by tile.
-fn part_lines(model: &Model) -> Vec<String> {
-    let tiles = model.tiling().map(tiles::lines).unwrap_or_default();
+fn part_lines(args: &OptimizeArgs, model: &Model) -> Vec<String> {
+    let mut tiles = model.tiling().map(tiles::lines).unwrap_or_default();
+    tiles.extend(
+        args.exact_threads(model)
+            .map(|threads| format!("the bits of the whole, by rule, with 1 to {threads} threads (`--exact-threads`)")),
+    );
     let parts = [("bodies", bodies::lines(model.bodies())), ("tiles", tiles)];
     let named = |(name, lines): (&str, Vec<String>)| {
         let lines = lines.into_iter().enumerate();
@@ -55,7 +59,7 @@ fn part_lines(model: &Model) -> Vec<String> {
 }
 
 /// What the plan gains and costs, and how good it is.
-pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
+pub(super) fn plan_lines(args: &OptimizeArgs, model: &Model, solution: &Solution) -> Vec<String> {
     let after = &solution.replay;
     let baseline = model.baseline_peak();
     let is_model = model.format() == Format::Onnx;
@@ -85,7 +89,7 @@ pub(super) fn plan_lines(model: &Model, solution: &Solution) -> Vec<String> {
             units::count(solution.problem.ops.len(), "op"),
         ),
     ];
-    lines.extend(part_lines(model));
+    lines.extend(part_lines(args, model));
     let measured = model.measured_sizes();
     if let Some(first) = measured.keys().next() {
         lines.push(format!(
