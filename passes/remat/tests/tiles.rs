@@ -233,7 +233,10 @@ fn no_stretch_is_cut_along_a_free_dimension_and_along_a_fixed_one_the_input_stat
     let graph = &tiled.onnx().unwrap().proto().graph;
     assert_eq!(graph.input[0].type_, Some(tensor_type(FLOAT, "1 4 32 32")).into());
     assert!(outlook(&free).lowest(None).is_none());
-    let error = Model::open(&chain.path, &free).unwrap().tiled(tiling, &free).unwrap_err();
+    let error = Model::open(&chain.path, &free)
+        .unwrap()
+        .tiled(tiling, &free)
+        .unwrap_err();
     assert!(error.to_string().contains("free dimension"), "{error}");
     // Columns have a number: they may be cut whatever the height.
     let columns = FissionRequest {
