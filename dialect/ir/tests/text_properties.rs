@@ -57,6 +57,7 @@ fn shape() -> impl Strategy<Value = Option<Vec<Dim>>> {
     let dim = prop_oneof![
         4 => (0_u64..5000).prop_map(Dim::Known),
         1 => name().prop_map(Dim::Symbol),
+        1 => (0_u64..5000, proptest::option::of(name())).prop_map(|(size, name)| Dim::Free { size, name }),
         1 => Just(Dim::Unknown)
     ];
     prop::option::weighted(0.9, vec(dim, 0..4))

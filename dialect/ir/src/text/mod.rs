@@ -38,7 +38,7 @@
 //!           | "[" list(attribute of one kind) "]" | ("ints" | "floats" | "strings") "[" "]"
 //! type      = ELEMENT shape | "sparse" "<" ELEMENT shape ">" | "sequence" "<" type ">" | "optional" "<" type ">"
 //!           | "map" "<" ELEMENT "," type ">" | "unknown"
-//! shape     = "[" (".." | list(WORD | STRING | "?")) "]"
+//! shape     = "[" (".." | list(WORD | (WORD | STRING | "?") ("=" WORD)?)) "]"
 //! name      = WORD | STRING          TENSOR = "%" name          OP = "@" name
 //! ```
 //! A `WORD` is a run of `A-Z a-z 0-9 _ . / -` without `//`; every other name is a `STRING` in quotes, with the escapes
@@ -46,7 +46,7 @@
 //! Line breaks are spaces. A name is defined above the line that uses it.
 //!
 //! - A dimension is a number, a symbol or `?`; the shape `[..]` leaves even the rank open. Symbols that do not start with
-//!   a letter or `_` stand in quotes.
+//!   a letter or `_` stand in quotes. `n=512` and `?=512` are dimensions that the model leaves open, at the size that was given.
 //! - A result lives in memory of its own unless it is a `view of` something the op reads, or `const`: evaluated once, when
 //!   the model is loaded.
 //! - `bytes` states the size of a storage where it is not the size that its type gives.

@@ -36,7 +36,7 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         Some(check) => lines.extend(measured(check)),
         None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
-    lines.extend(sizes::lines(&found.model, found.check.as_ref()));
+    lines.extend(sizes::lines(&found.model, Some(found)));
     if !found.left_out.is_empty() {
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));

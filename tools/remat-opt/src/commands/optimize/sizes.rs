@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use remat::Model;
 use remat_files::shown;
-use remat_onnxruntime_deploy::Check;
-use remat_onnxruntime_run::SizesCompared;
+use remat_onnxruntime_deploy::{Deployment, Outputs, Strategy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,16 +29,15 @@ impl DimsRecord {
     }
 }
 
-/// The lines about them; `check` is what was measured of what was written.
-pub(super) fn lines(model: &Model, check: Option<&Check>) -> Vec<String> {
+/// The lines about them; `found` is what was made for ONNX Runtime, where something was.
+pub(super) fn lines(model: &Model, found: Option<&Deployment>) -> Vec<String> {
     let DimsRecord { free_dims, fixed_dims } = DimsRecord::of(model);
     let mut lines = Vec::new();
     if !free_dims.is_empty() {
-        let ran = check.and_then(|check| check.sizes.as_ref());
         lines.push(format!(
             "dims      {} free: figures are those of this size, {}",
             listed(&free_dims),
-            ran.map_or_else(|| "others were not run".to_owned(), others)
+            others(found)
         ));
         let names: Vec<&str> = free_dims.keys().map(String::as_str).collect();
         lines.push(format!(
@@ -56,13 +54,24 @@ pub(super) fn lines(model: &Model, check: Option<&Check>) -> Vec<String> {
     lines
 }
 
-/// What came of runs at other sizes.
-fn others(ran: &SizesCompared) -> String {
+/// What is known of other sizes.
+fn others(found: Option<&Deployment>) -> String {
+    if found.is_some_and(|found| found.strategy == Strategy::Untouched) {
+        return "and the model stays as it came".to_owned();
+    }
+    let check = found.and_then(|found| found.check.as_ref());
+    let Some((check, ran)) = check.and_then(|check| Some((check, check.sizes.as_ref()?))) else {
+        return "others were not run".to_owned();
+    };
     if ran.compared.is_empty() {
         return "and the model as it came runs at none of the others that were tried".to_owned();
     }
     let sizes: Vec<String> = ran.compared.iter().map(|one| listed(&one.dims)).collect();
-    format!("outputs are bit-identical with {}, too", sizes.join(" and with "))
+    let alike = match check.outputs {
+        Outputs::Identical => "are bit-identical",
+        Outputs::MayRoundOtherwise => "have their shapes",
+    };
+    format!("outputs {alike} with {}, too", sizes.join(" and with "))
 }
 
 fn listed(dims: &BTreeMap<String, u64>) -> String {
