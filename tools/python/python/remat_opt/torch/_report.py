@@ -52,6 +52,8 @@ class Report:
     """Nodes whose costs were estimated, and why. Their workspace is not part of the promise."""
     once_ops: list[str] = field(default_factory=list)
     """Ops of other packages that run once, since nothing says that they may run again (`recomputable=`)."""
+    calls: int = 0
+    """How often the graph has run so far."""
     gradients: str = "unchecked"
     """`"same bits"` or `"close"`, compared with the model without a plan; `"wrong"` where that led to a fallback. Of a
     whole step, that is said of all that it leaves: loss, parameters, buffers, state, gradients, random numbers."""
@@ -91,6 +93,13 @@ class Report:
         self.once_ops = names
         if names:
             self.notes.append(f"ops of other packages run once, unless `recomputable=` names them: {', '.join(names)}")
+
+    def take_check(self, other: Report) -> None:
+        """Takes what was found out about the same code before."""
+        for name in ("promised_bytes", "measured_bytes", "gradients", "gradient_error", "rounds"):
+            setattr(self, name, getattr(other, name))
+        self.tried = list(other.tried)
+        self.notes = list(dict.fromkeys([*self.notes, *other.notes]))
 
     def as_dict(self) -> dict[str, Any]:
         """The report as an object that JSON takes."""
