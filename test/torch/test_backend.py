@@ -409,3 +409,27 @@ def test_reports_say_what_is_promised():
     assert report.external_bytes < report.promised_bytes < report.baseline_bytes
     assert "promised" in str(report) and "same bits" in str(report)
     assert pickle.loads(pickle.dumps(report)) == report
+
+
+def test_the_backend_has_a_name():
+    """The entry point of the package, with the arguments of `backend` as options."""
+    model, x = small()
+    compile_remat = _backend.compile_remat
+    if "remat" in torch._dynamo.list_backends(exclude_tags=()):
+        compiled = torch.compile(model, backend="remat", options={"memory": "min", "inner": "aot_eager", **FAST})
+    else:  # The package lies in a folder, and is not installed.
+        compiled = torch.compile(model, backend=compile_remat, options={"memory": "min", "inner": "aot_eager", **FAST})
+    assert equal(gradients(model, compiled, (x,)), gradients(model, model, (x,)))
+    assert remat_opt.torch.reports()[-1].gradients == "same bits"
+    for options, reason in (({}, "say how much"), ({"memory": "min", "colour": 1}, "no option 'colour'")):
+        with pytest.raises(UsageError, match=reason):
+            compile_remat(None, (), options=options)
+
+
+def test_modes_and_options_of_the_compiler_are_not_swallowed():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    for keywords in ({"mode": "max-autotune"}, {"options": {"max_autotune": True}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="say.? nothing to this backend"):
+            torch.compile(model, backend=backend, **keywords)(x)

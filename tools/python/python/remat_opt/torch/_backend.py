@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -103,6 +104,36 @@ def backend(
     return Backend(settings, inner, check, own, sizes)
 
 
+_named: dict[str, Backend] = {}
+"""The backends behind `torch.compile(backend="remat")`, by their options: graphs of one call have one of them."""
+
+
+def compile_remat(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Mapping[str, Any] | None = None
+) -> Run:
+    """What `torch.compile(model, backend="remat", options={"memory": "2GiB"})` calls.
+
+    Args:
+        gm: A graph of Dynamo.
+        example_inputs: Of the graph.
+        mode: None but the default one.
+        options: The arguments of `backend`; `memory` has to be among them. Reports are those of `reports()`.
+
+    Raises:
+        UsageError: An option is missing or unknown, or there is a mode.
+    """
+    given = dict(options or {})
+    if "memory" not in given:
+        raise UsageError('say how much: torch.compile(model, backend="remat", options={"memory": "2GiB"})')
+    known = inspect.signature(backend).parameters
+    if unknown := sorted(given.keys() - known.keys()):
+        raise UsageError(f"the backend has no option {unknown[0]!r}, but {', '.join(known)}")
+    key = repr(sorted(given.items()))
+    if key not in _named:
+        _named[key] = backend(**given)
+    return _named[key](gm, example_inputs, mode=mode)
+
+
 class Backend:
     """What `backend` gives: pass it to `torch.compile`."""
 
@@ -120,8 +151,18 @@ class Backend:
         """One for each graph that was compiled, and for each size of one with dynamic shapes, oldest first; the last plan
         of each."""
 
-    def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Run:
-        """Compiles a graph of Dynamo."""
+    def __call__(
+        self, gm: fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Any = None
+    ) -> Run:
+        """Compiles a graph of Dynamo.
+
+        Raises:
+            UsageError: `torch.compile` was given a mode or options: those of a backend are said when it is made.
+        """
+        if mode not in (None, "default"):
+            raise UsageError(f"mode={mode!r} of torch.compile says nothing to this backend: give backend(options=...)")
+        if options:
+            raise UsageError("options of torch.compile say nothing to this backend: give backend(options=...)")
         if not _trains(example_inputs):
             return self._compile(gm, example_inputs, None)
         if (reason := _cut(gm)) is not None:
