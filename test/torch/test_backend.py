@@ -213,11 +213,48 @@ def test_graph_breaks_fall_back_and_say_so():
     assert all("several graphs" in one.fallback for one in backend.reports)
 
 
-def test_dynamic_shapes_fall_back_and_say_so():
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_smaller_last_batch_changes_nothing_for_the_full_ones(dynamic, monkeypatch):
+    checked, check = [], _backend._Compiled._try
+    monkeypatch.setattr(_backend._Compiled, "_try", lambda self, inputs: (checked.append(inputs), check(self, inputs)))
     model, x = small()
-    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    backend = remat_opt.torch.backend("min", "aot_eager", strict=True, **FAST)
+    compiled = torch.compile(model, backend=backend, dynamic=dynamic)
+    for batch in (512, 512, 70, 512, 512):
+        assert equal(gradients(model, compiled, (x[:batch],)), gradients(model, model, (x[:batch],)))
+    assert all(one.fallback is None and one.gradients == "same bits" for one in backend.reports)
+    full = [one for one in backend.reports if "with sizes 70" not in one.graph]
+    assert len({one.promised_bytes for one in full}) == 1 and full[-1].graph.endswith("with sizes 512")
+    (last,) = (one for one in backend.reports if "with sizes 70" in one.graph)
+    assert last.promised_bytes < full[-1].promised_bytes < full[-1].baseline_bytes
+    assert sum(one.calls for one in full) == 4 and last.calls == 1
+    # What was checked before a smaller batch came is the same code afterwards.
+    assert len(checked) == 2
+
+
+def test_sizes_beyond_their_number_run_as_the_model_is(caplog):
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", sizes=1, **FAST)
     compiled = torch.compile(model, backend=backend, dynamic=True)
-    mine = gradients(model, compiled, (x,))
+    for batch in (70, 80, 90, 70):
+        assert equal(gradients(model, compiled, (x[:batch],)), gradients(model, model, (x[:batch],)))
+    planned, rest = backend.reports
+    assert planned.calls == rest.calls == 2
+    assert planned.fallback is None and "sizes=" in rest.fallback and rest.promised_bytes is None
+    for sizes in (0, True, "2"):
+        with pytest.raises(UsageError, match="sizes"):
+            remat_opt.torch.backend("min", sizes=sizes)
+
+
+def test_shapes_that_values_decide_fall_back_and_say_so():
+    class Chooses(models.Chain):
+        def forward(self, x):
+            return super().forward(x[x[:, 0] > 0])
+
+    model, x = Chooses(), torch.randn(64, 32)
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        mine = gradients(model, torch.compile(model, backend=backend), (x,))
     assert equal(mine, gradients(model, model, (x,)))
     assert "dynamic shapes" in backend.reports[0].fallback
 
@@ -372,3 +409,27 @@ def test_reports_say_what_is_promised():
     assert report.external_bytes < report.promised_bytes < report.baseline_bytes
     assert "promised" in str(report) and "same bits" in str(report)
     assert pickle.loads(pickle.dumps(report)) == report
+
+
+def test_the_backend_has_a_name():
+    """The entry point of the package, with the arguments of `backend` as options."""
+    model, x = small()
+    compile_remat = _backend.compile_remat
+    if "remat" in torch._dynamo.list_backends(exclude_tags=()):
+        compiled = torch.compile(model, backend="remat", options={"memory": "min", "inner": "aot_eager", **FAST})
+    else:  # The package lies in a folder, and is not installed.
+        compiled = torch.compile(model, backend=compile_remat, options={"memory": "min", "inner": "aot_eager", **FAST})
+    assert equal(gradients(model, compiled, (x,)), gradients(model, model, (x,)))
+    assert remat_opt.torch.reports()[-1].gradients == "same bits"
+    for options, reason in (({}, "say how much"), ({"memory": "min", "colour": 1}, "no option 'colour'")):
+        with pytest.raises(UsageError, match=reason):
+            compile_remat(None, (), options=options)
+
+
+def test_modes_and_options_of_the_compiler_are_not_swallowed():
+    model, x = small()
+    backend = remat_opt.torch.backend("min", "aot_eager", **FAST)
+    for keywords in ({"mode": "max-autotune"}, {"options": {"max_autotune": True}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="say.? nothing to this backend"):
+            torch.compile(model, backend=backend, **keywords)(x)

@@ -139,3 +139,22 @@ def test_wrong_budgets_and_models_are_rejected(heads):
     planned = checkpoint(Branches(), (x,), "min", time_limit=1)
     with pytest.raises(UnsupportedGraph, match="runs a graph inside the graph"):
         planned(x).sum().backward()
+
+
+def test_attention_without_dropout_is_not_run_twice_for_nothing():
+    class Attends(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return nn.functional.scaled_dot_product_attention(*[self.before(x)] * 3).square().mean()
+
+    model, x, runs = Attends(), torch.randn(2, 2, 16, 8), []
+    for one in (model, checkpoint(model, (x,), "100%", time_limit=1)):
+        one(x).backward()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            one(x).backward()
+        names = [event.name() for event in profile.profiler.kineto_results.events()]
+        runs.append(names.count("aten::_scaled_dot_product_flash_attention_for_cpu"))
+    assert runs == [1, 1]

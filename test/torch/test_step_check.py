@@ -10,6 +10,7 @@ from remat_opt.torch import TrainStep, _step, _step_check
 from remat_opt.torch._eager import Eager
 from remat_opt.torch._optimizer import Updates
 from remat_opt.torch._state import State, digest
+from remat_opt.torch._update import UPDATE
 from test_step import Loss, eager, same, small, state_of
 from torch import nn, optim
 from torch._subclasses.functional_tensor import FunctionalTensor
@@ -102,6 +103,55 @@ def test_strict_raises_each_time_and_leaves_the_state(monkeypatch):
             step(*args)
     assert same(model.state_dict(), before[0]) and same(state_of(mine), before[1])
     assert torch.equal(drawn, torch.get_rng_state())
+
+
+def read_too_late(graph):
+    """Lets a gradient read a parameter after its update, which stands last."""
+    update = graph.find_nodes(op="call_function", target=UPDATE)[0]
+    parameter = update.args[0]
+    (output,) = graph.find_nodes(op="output")
+    later = [one for one in graph.find_nodes(op="call_function", target=UPDATE) if one is not update]
+    with graph.inserting_after(update):
+        zero = graph.call_function(torch.ops.aten.mul.Scalar, (parameter, 0.0))
+        sums = graph.call_function(torch.ops.aten.sum.default, (zero,))
+    for one in later:
+        one.prepend(zero)
+        one.prepend(sums)
+        with graph.inserting_before(one):
+            moved = graph.call_function(torch.ops.aten.add.Tensor, (one.args[1], sums))
+        changed = one.args[1]
+        one.update_arg(1, moved)
+        if len(output.args[0]) > 1:
+            output.replace_input_with(changed, moved)
+        break
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_a_parameter_that_is_read_after_its_update_is_found_at_any_rate(monkeypatch, rate):
+    """What is read changes no bit here, however large the rate is; it would with other numbers."""
+    model, args, _, other, _ = pair()
+    mine, theirs = (optim.SGD(one.parameters(), rate) for one in (model, other))
+    wrong(monkeypatch, read_too_late)
+    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    with pytest.warns(UserWarning, match="gradient has not the bits of eager PyTorch"):
+        assert torch.equal(step(*args), eager(other, args, theirs))
+    assert step.report.gradients == "wrong" and step.report.promised_bytes is None
+    assert same(model.state_dict(), other.state_dict())
+
+
+def test_a_wrong_gradient_is_found_at_a_rate_of_0(monkeypatch):
+    model, args, _, other, _ = pair()
+    mine, theirs = (optim.SGD(one.parameters(), 0.0) for one in (model, other))
+    wrong(monkeypatch, negate_a_gradient)
+    step = TrainStep(model, args, "min", optimizer=mine, time_limit=1)
+    with pytest.warns(UserWarning, match="gradient has not the bits of eager PyTorch"):
+        step(*args)
+    eager(other, args, theirs)
+    for one in (mine, theirs):
+        one.param_groups[0]["lr"] = 0.1
+    for _ in range(2):
+        assert torch.equal(step(*args), eager(other, args, theirs))
+    assert same(model.state_dict(), other.state_dict())
 
 
 def test_gradients_that_add_up_are_checked(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +16,13 @@ from ..errors import UsageError
 from ._budget import Memory, parse
 from ._check import Gradients, Run, Trial
 from ._effects import names_of
-from ._partition import Partitioner, Settings
+from ._partition import Partitioner, Settings, graph_name
 from ._peak import free_bytes, peak_above
 from ._plans import Search
 from ._report import Report, record
+from ._sizes import Sizes, is_dynamic, not_fixed
 from ._split import Split
-from ._together import Together
+from ._together import Together, processes
 from ._versions import fusion_settings, inductor_partitions_with, is_resumed
 
 _log = logging.getLogger("remat_opt")
@@ -45,6 +47,7 @@ def backend(
     check: bool = True,
     strict: bool = False,
     recomputable: Collection[str] = (),
+    sizes: int = 8,
     options: Mapping[str, Any] | None = None,
 ) -> Backend:
     """A backend of `torch.compile`: a training step, forward and backward, stays within a number of bytes.
@@ -60,8 +63,8 @@ def backend(
     first), the interpreter, and what allocators hold in reserve.
 
     Failures do not break training: where no plan can be made, PyTorch's own partitioner is used, with a warning of the
-    logger `remat_opt` and a note in the report. That goes for dynamic shapes, models that Dynamo cuts into several
-    graphs, and graphs inside graphs. Where no plan keeps the budget, that with the lowest peak is taken.
+    logger `remat_opt` and a note in the report. That goes for models that Dynamo cuts into several graphs, graphs inside
+    graphs, and shapes that depend on the values of tensors. Where no plan keeps the budget, that with the lowest peak is taken.
 
     Args:
         memory: The total: bytes (`2 << 30`, `"2GiB"`), or a share (`"60%"`, `0.6`) of what the step takes above
@@ -80,6 +83,8 @@ def backend(
         strict: Whether failures are raised instead.
         recomputable: Ops of other packages that may run again, by name (`"my::mask"`) or by package (`"my"`). Others run
             once: nothing says whether they draw random numbers or change something.
+        sizes: How many sizes of a graph with dynamic shapes have a plan, made when each first comes; for others the graph
+            runs as it is. Such graphs come of batches of another size, a smaller last one for instance.
         options: Configuration of Inductor, as `options` of `torch.compile`.
 
     Raises:
@@ -94,35 +99,96 @@ def backend(
         own = fusion_settings() | own
         settings = replace(settings, form="split", options=repr(sorted(own.items())), is_owned=True)
         settings = replace(settings, is_checked=check)
-    return Backend(settings, inner, check, own)
+    if isinstance(sizes, bool) or not isinstance(sizes, int) or sizes < 1:
+        raise UsageError(f"sizes is a number of sizes, at least 1, not {sizes!r}")
+    return Backend(settings, inner, check, own, sizes)
+
+
+_named: dict[str, Backend] = {}
+"""The backends behind `torch.compile(backend="remat")`, by their options: graphs of one call have one of them."""
+
+
+def compile_remat(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Mapping[str, Any] | None = None
+) -> Run:
+    """What `torch.compile(model, backend="remat", options={"memory": "2GiB"})` calls.
+
+    Args:
+        gm: A graph of Dynamo.
+        example_inputs: Of the graph.
+        mode: None but the default one.
+        options: The arguments of `backend`; `memory` has to be among them. Reports are those of `reports()`.
+
+    Raises:
+        UsageError: An option is missing or unknown, or there is a mode.
+    """
+    given = dict(options or {})
+    if "memory" not in given:
+        raise UsageError('say how much: torch.compile(model, backend="remat", options={"memory": "2GiB"})')
+    known = inspect.signature(backend).parameters
+    if unknown := sorted(given.keys() - known.keys()):
+        raise UsageError(f"the backend has no option {unknown[0]!r}, but {', '.join(known)}")
+    key = repr(sorted(given.items()))
+    if key not in _named:
+        _named[key] = backend(**given)
+    return _named[key](gm, example_inputs, mode=mode)
 
 
 class Backend:
     """What `backend` gives: pass it to `torch.compile`."""
 
-    def __init__(self, settings: Settings, inner: str, check: bool, options: dict[str, Any]) -> None:
+    def __init__(
+        self, settings: Settings, inner: str, check: bool, options: dict[str, Any], sizes: int = 8
+    ) -> None:
         self._settings = settings
         self._inner = inner
         self._check = check
         self._options = options
+        self._sizes = sizes
+        self._checked: dict[tuple[str, str] | None, Report] = {}
+        """The reports of what was checked and may be used, by its code."""
         self.reports: list[Report] = []
-        """One for each graph that was compiled, oldest first; the last plan of each."""
+        """One for each graph that was compiled, and for each size of one with dynamic shapes, oldest first; the last plan
+        of each."""
 
-    def __call__(self, gm: fx.GraphModule, example_inputs: Sequence[Any], **_: Any) -> Run:
-        """Compiles a graph of Dynamo."""
+    def __call__(
+        self, gm: fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Any = None
+    ) -> Run:
+        """Compiles a graph of Dynamo.
+
+        Raises:
+            UsageError: `torch.compile` was given a mode or options: those of a backend are said when it is made.
+        """
+        if mode not in (None, "default"):
+            raise UsageError(f"mode={mode!r} of torch.compile says nothing to this backend: give backend(options=...)")
+        if options:
+            raise UsageError("options of torch.compile say nothing to this backend: give backend(options=...)")
         if not _trains(example_inputs):
             return self._compile(gm, example_inputs, None)
         if (reason := _cut(gm)) is not None:
             return self._unplanned(gm, example_inputs, reason)
-        return _Compiled(self, gm, example_inputs)
+        if not any(is_dynamic(one) for one in example_inputs):
+            return _Compiled(self, gm, example_inputs)
+        reason = not_fixed(gm, example_inputs)
+        if reason is None and processes() > 1:
+            reason = "several processes may meet a size at different times (dynamic shapes)"
+        if reason is not None:
+            return self._unplanned(gm, example_inputs, reason)
+        return Sizes(
+            _copy(gm),
+            example_inputs,
+            lambda graph, inputs: _Compiled(self, graph, inputs),
+            self.reports,
+            name=graph_name(),
+            inner=self._inner,
+            most=self._sizes,
+            strict=self._settings.strict,
+        )
 
     def _unplanned(self, gm: fx.GraphModule, example_inputs: Sequence[Any], reason: str) -> Run:
-        from torch._guards import CompileContext
-
         if self._settings.strict:
             raise UsageError(reason)
-        report = record(Report(graph=str(CompileContext.current_compile_id() or ""), inner=self._inner))
-        report.fallback = reason
+        report = record(Report(graph=graph_name(), inner=self._inner, fallback=reason))
         self.reports.append(report)
         _log.warning("graph %s is not planned: %s", report.graph, reason)
         return self._compile(gm, example_inputs, None)
@@ -147,9 +213,14 @@ class _Compiled:
         self._gm = _copy(gm)
         self._partitioner = Partitioner(owner._settings, owner._inner)
         self._run: Run = owner._compile(gm, example_inputs, self._partitioner)
+        self._code = self._partitioner.code
         self._is_checked = False
         self.report = self._partitioner.last or record(Report(inner=owner._inner, fallback="it has no backward"))
         owner.reports.append(self.report)
+        if (same := owner._checked.get(self._partitioner.code)) is not None:
+            # A size that came as a graph of its own before, for instance.
+            self.report.take_check(same)
+            self._is_checked = True
         self._together = Together()
         self._is_alone = self._together.is_alone or not _communicates(self._gm)
         """Whether this process may run the graph as often as it likes."""
@@ -162,6 +233,7 @@ class _Compiled:
             elif self.report.fallback is None:
                 self._try(inputs)
             self._gm = None  # type: ignore[assignment]
+        self.report.calls += 1
         return self._run(*inputs)
 
     def _try(self, inputs: Sequence[Any]) -> None:
@@ -175,6 +247,8 @@ class _Compiled:
                 reason = self._compare(trial) if self._owner._check else None
             if reason is not None:
                 self._give_up(inputs, reason)
+            elif self._is_alone and self._owner._check:
+                self._owner._checked[self._code] = self.report
         except Exception as error:  # Training goes on whatever fails here.
             if settings.strict:
                 raise
@@ -284,6 +358,7 @@ class _Compiled:
                 runs[best.key] = report, run
                 tried[best.key] = _outcome(report, "")
             report, run = runs.pop(best.key)
+            self._code = None if self._code is None else (self._code[0], best.key)
             report.rounds = len(tried)
             reason = self._take(trial, report, run)
             if reason is None:

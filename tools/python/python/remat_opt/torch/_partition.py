@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _native
 from .._plan import Plan
+from . import _cache
 from ._budget import Budget, Memory, objects_around, parse
 from ._candidates import Candidates, Source
 from ._dropout import split_dropout
@@ -77,10 +78,12 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         """What there was to choose from."""
         self.limit = 0
         """The budget in bytes above parameters and inputs; 0 for the lowest peak."""
+        self.code: tuple[str, str] | None = None
+        """Hashes of the last joint graph and of its split: equal ones are the same code."""
         self._is_given = split is not None
 
     def __getstate__(self) -> dict[str, Any]:
-        empty = dict.fromkeys(("split", "last", "candidates"))
+        empty = dict.fromkeys(("split", "last", "candidates", "code"))
         return {"settings": self.settings, "inner": self.inner, "limit": 0, "_is_given": False, **empty}
 
     def uuid(self) -> str:
@@ -102,7 +105,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], **keywords: Any
     ) -> Halves:
         """Forward and backward of a joint graph."""
-        report = self.last = record(Report(inner=self.inner, graph=_graph_name(), rounds=1))
+        report = self.last = record(Report(inner=self.inner, graph=graph_name(), rounds=1))
         start = time.perf_counter()
         try:
             return self._split(gm, joint_inputs, keywords, report)
@@ -135,7 +138,9 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.budget_bytes = self.settings.budget.total
         if self.settings.form == "split":
             return self._choose(joint, joint_inputs, keywords, graph, costs, workspace, report)
-        emitted = emit(graph, self._plan(graph, report))
+        plan = self._plan(graph, report)
+        self.code = joint.key(), _cache.key_of(plan["steps"])
+        emitted = emit(graph, plan)
         outputs = joint.outputs(emitted)
         saved = saved_nodes(emitted, outputs[len(joint.cut.outputs) :])
         report.saved_bytes = _bytes(graph, saved)
@@ -168,6 +173,7 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
         report.promised_bytes = graph.external_bytes + expected
         report.predicted_bytes = report.promised_bytes
         report.split = self.split.name
+        self.code = joint.key(), self.split.key
         if expected > self.limit > 0 and not self.settings.is_owned:
             report.notes.append("no split is expected to keep the budget; this is the one with the lowest peak")
             _log.warning("graph %s: no split is expected to keep the budget: %s", report.graph, report.promised_bytes)
@@ -259,7 +265,8 @@ def _device(graph: fx.Graph) -> str:
     return "cuda" if any(value.device.type == "cuda" for node in graph.nodes for _, value in results(node)) else "cpu"
 
 
-def _graph_name() -> str:
+def graph_name() -> str:
+    """The name that Dynamo gives to the graph that it compiles just now."""
     from torch._guards import CompileContext
 
     return str(CompileContext.current_compile_id() or "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 from .. import _native
 from .._plan import Plan
@@ -11,6 +11,11 @@ from .._problem import solve
 from ..errors import InfeasibleError, LimitError
 from . import _cache
 from ._graph import TrainingGraph
+
+_LARGE = 1000
+"""From how many ops on the lowest peak is looked for under budgets, too."""
+_RUNGS, _STEP = 4, 0.85
+"""How many budgets, each a share of the lowest peak so far; together they have the time of one search."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,11 @@ class Search:
 def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, bool]:
     """The shortest plan whose peak stays within a budget; where none is found, one of the lowest peak.
 
+    What was found for other budgets of the same graph is known, and counts: a budget that a known plan keeps is answered
+    by the shortest of these, so never by a longer plan than a tighter one was, and one that none keeps by the lowest peak
+    that is known. Of a large graph the lowest peak is looked for under one budget below the other, too, since a search
+    for it may end above what a budget would have led to.
+
     Args:
         graph: What is planned.
         budget: As of `remat_opt.solve`: bytes without parameters and inputs, or a share.
@@ -40,18 +50,87 @@ def plan_within(graph: TrainingGraph, budget: int | str, search: Search) -> tupl
     Raises:
         RematError: There is no plan at all.
     """
-    try:
-        return _cached(graph, budget, search), True
-    except (InfeasibleError, LimitError):
-        if budget == "min":
-            raise
-        return _cached(graph, "min", search), False
+    known = _Known(graph, search)
+    if budget != "min":
+        try:
+            least = known.solve(budget).peak_bytes
+        except (InfeasibleError, LimitError):
+            least = 0
+            known.solve("min")
+        if (found := known.shortest(max(least, known.bytes_of(budget)))) is not None:
+            return found, True
+    known.descend()
+    return known.lowest(), budget == "min"
 
 
-def _cached(graph: TrainingGraph, budget: int | str, search: Search) -> Plan:
+class _Known:
+    """The plans of one graph that were found so far, in this process and in earlier ones."""
+
+    def __init__(self, graph: TrainingGraph, search: Search) -> None:
+        self._graph, self._search = graph, search
+        # What another order or solver would allow is no answer.
+        self._key = _cache.key_of([_native.VERSION, graph.digest(), search.order, search.solver, "known"])
+        self._found: dict[str, Plan] = {}
+        """Those of this call, by key: there may be no cache."""
+
+    def solve(self, budget: int | str, seconds: float | None = None) -> Plan:
+        """The plan for a budget, from the cache or searched for."""
+        search = self._search if seconds is None else replace(self._search, time_limit=seconds)
+        plan, key = _cached(self._graph, budget, search)
+        self._found[key] = plan
+        entry = [plan.peak_bytes, plan.duration, key]
+        if entry not in (entries := _cache.load("known", self._key) or []):
+            _cache.store("known", self._key, [*entries, entry])
+        return plan
+
+    def bytes_of(self, budget: int | str) -> int:
+        """A budget in bytes; a plan was found."""
+        if isinstance(budget, int):
+            return budget
+        baseline = int(next(iter(self._found.values()))["baseline_peak_bytes"])
+        return int(baseline * float(budget.removesuffix("%")) / 100)
+
+    def shortest(self, limit: int) -> Plan | None:
+        """The shortest plan that stays within a limit, of these the one with the lowest peak."""
+        return self._best([(duration, peak, key) for peak, duration, key in self._entries() if peak <= limit])
+
+    def lowest(self) -> Plan:
+        """The plan with the lowest peak, of these the shortest; one was found."""
+        plan = self._best([(peak, duration, key) for peak, duration, key in self._entries()])
+        assert plan is not None
+        return plan
+
+    def descend(self) -> None:
+        """Looks for the lowest peak."""
+        self.solve("min")
+        if len(self._graph.nodes) < _LARGE:
+            return
+        seconds = self._search.time_limit / _RUNGS
+        for _ in range(_RUNGS):
+            try:
+                self.solve(int(self.lowest().peak_bytes * _STEP), seconds)
+            except (InfeasibleError, LimitError):
+                return
+
+    def _entries(self) -> list[tuple[int, int, str]]:
+        own = [(plan.peak_bytes, plan.duration, key) for key, plan in self._found.items()]
+        return own + [(peak, duration, key) for peak, duration, key in _cache.load("known", self._key) or []]
+
+    def _best(self, ranked: list[tuple[int, int, str]]) -> Plan | None:
+        """The first plan that is still there, in order."""
+        for *_, key in sorted(ranked):
+            if key in self._found:
+                return self._found[key]
+            if (stored := _cache.load("plans", key)) is not None:
+                return Plan(stored)
+        return None
+
+
+def _cached(graph: TrainingGraph, budget: int | str, search: Search) -> tuple[Plan, str]:
+    """A plan, and its key in the cache."""
     key = _cache.key_of([_native.VERSION, graph.digest(), budget, asdict(search)])
     if (stored := _cache.load("plans", key)) is not None:
-        return Plan(stored)
+        return Plan(stored), key
     plan = solve(
         graph.problem(),
         budget,
@@ -63,4 +142,4 @@ def _cached(graph: TrainingGraph, budget: int | str, search: Search) -> Plan:
         seed=search.seed,
     )
     _cache.store("plans", key, plan)
-    return plan
+    return plan, key

@@ -22,7 +22,7 @@ from . import _cache
 from ._effects import UnsupportedGraph, is_once, results, without_repetitions
 from ._emit import Emitted, drop_unused, emit
 from ._graph import Cut, TrainingGraph, ancestors
-from ._versions import call_known, must_be_in_forward
+from ._versions import call_known, dead_numbers, must_be_in_forward
 
 Halves = tuple[fx.GraphModule, fx.GraphModule]
 """The forward and the backward."""
@@ -86,14 +86,15 @@ class Joint:
         joint = fx.GraphModule(self.gm, emitted.graph)
         primals = [node for node in emitted.graph.find_nodes(op="placeholder") if stock._is_primal(node)]
         fixed = dict.fromkeys(primals[index] for index in static or () if index < len(primals))
-        halves: Halves = call_known(
-            stock._extract_fwd_bwd_modules,
-            joint,
-            [node for node in saved if node.users],
-            saved_sym_nodes=[],
-            num_fwd_outputs=len(self.cut.outputs),
-            static_lifetime_input_nodes=OrderedSet(fixed),
-        )
+        with dead_numbers(emitted.graph):
+            halves: Halves = call_known(
+                stock._extract_fwd_bwd_modules,
+                joint,
+                [node for node in saved if node.users],
+                saved_sym_nodes=[],
+                num_fwd_outputs=len(self.cut.outputs),
+                static_lifetime_input_nodes=OrderedSet(fixed),
+            )
         for half in halves:
             drop_unused(half.graph)
             half.recompile()
@@ -144,7 +145,8 @@ def stock_halves(gm: fx.GraphModule, joint_inputs: Sequence[object], keywords: M
 
 def clean(gm: fx.GraphModule) -> None:
     """Removes what is computed twice or for nothing."""
-    gm.graph.eliminate_dead_code()
+    with dead_numbers(gm.graph):
+        gm.graph.eliminate_dead_code()
     if torch._functorch.config.cse:
         gm.graph = without_repetitions(gm.graph)
     gm.graph.lint()

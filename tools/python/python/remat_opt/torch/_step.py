@@ -27,7 +27,7 @@ from ._report import Report, record
 from ._state import State
 from ._step_check import Forms, first_step
 from ._trace import tensors_of
-from ._update import Update
+from ._update import UPDATE, Update
 from ._whole import WholeStep, whole_step
 
 
@@ -160,6 +160,7 @@ class TrainStep:
             eager=lambda: self._eager_step(args),
             traced=lambda: self._run(replace(planned, module=step.in_traced_order()), args, updates),
             planned_gradients=lambda: self._gradients(planned, args, updates),
+            gradient_bytes=sum(one.meta["val"].nbytes for one in step.traced.gradients.values() if updates),
             eager_gradients=lambda: self._as_gradients(*self._eager.gradients(args)),
         )
         loss = first_step(self.model, State(self.model, self._updates), forms, report, strict=self._strict)
@@ -198,9 +199,14 @@ class TrainStep:
         return results
 
     def _gradients(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> Gradients:
-        """What a planned step computes, which is made for it without counting."""
+        """What a planned step computes, which is made for it without counting. Parameters are no numbers after their
+        update, whatever its rate, so that who reads them too late computes none either."""
         gradients = planned.step.traced.gradients
         module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
+        for node in module.graph.find_nodes(op="call_function", target=UPDATE):
+            with module.graph.inserting_after(node):
+                module.graph.call_function(torch.ops.aten.fill_.Scalar, (node.args[0], float("nan")))
+        module.recompile()
         loss, *values = self._forward(module, planned.step, args, updates)
         return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
 

@@ -34,13 +34,17 @@ class Forms:
     planned_gradients: Callable[[], Gradients]
     """Loss, buffers and gradients of the planned step, which is made."""
     eager_gradients: Callable[[], Gradients]
+    gradient_bytes: int = 0
+    """Bytes of all gradients, where an optimizer is part of the step: its parameters change, and no gradient is left."""
 
 
 def first_step(
     model: torch.nn.Module, state: State, forms: Forms, report: Report, *, strict: bool = False
 ) -> torch.Tensor:
     """Makes a planned step and the same one in eager PyTorch, and compares hashes of all that they leave: loss,
-    parameters, buffers, state of the optimizer, gradients, random numbers.
+    parameters, buffers, state of the optimizer, gradients, random numbers. Where an optimizer is part of the step, gradients
+    are compared before: at a rate of learning of 0, or a gradient of 0, the step leaves no trace of a parameter that
+    was read after its update.
 
     The model is left as one step leaves it: the planned one, or the eager one where they differ. Other bits are
     tolerated where eager PyTorch has others in each run, or where the traced graph has them in its own order, too; then
@@ -64,6 +68,8 @@ def first_step(
     """
     report.fallback, together = None, Together()
     needed = report.baseline_bytes - report.external_bytes + state.size()
+    planned = (report.promised_bytes or 0) - report.external_bytes + state.size() + 3 * forms.gradient_bytes
+    needed = max(needed, planned if forms.gradient_bytes else 0)
     needed += objects_around(needed)
     report.check_bytes = report.external_bytes + needed
     free = free_bytes("cuda" if devices_of(model) else "cpu")
@@ -118,6 +124,16 @@ def _planned(
     is_alone: bool,
 ) -> tuple[torch.Tensor, str, str | None]:
     """Makes the planned step. Its loss, how it compares with hashes of eager PyTorch, and why it is not to be used."""
+    if forms.gradient_bytes:
+        theirs = forms.eager_gradients()
+        restore()
+        error = forms.planned_gradients().error(theirs)
+        restore()
+        del theirs
+        if not error <= _CLOSE:
+            report.gradient_error = error
+            reason = f"a gradient has not the bits of eager PyTorch ({error:.2g} times the tolerance)"
+            return torch.empty(()), "wrong", reason
     found = state.digests(loss := forms.planned())
     if found == expected:
         return loss, "same bits", None

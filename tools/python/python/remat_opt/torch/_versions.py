@@ -12,6 +12,8 @@ from unittest import mock
 import torch
 from torch import fx
 from torch._functorch import partitioners as stock
+from torch._guards import TracingContext, tracing
+from torch._subclasses.fake_tensor import FakeTensor
 
 try:  # 2.9 and later.
     from torch._inductor.custom_graph_pass import CustomPartitionerFn as PartitionerBase
@@ -43,6 +45,21 @@ def inductor_partitions_with(partitioner: Any) -> Iterator[dict[str, Any]]:
 
         with mock.patch.object(compile_fx, "min_cut_rematerialization_partition", partitioner):
             yield {}
+
+
+@contextlib.contextmanager
+def dead_numbers(graph: fx.Graph) -> Iterator[None]:
+    """While it is open, ops that may draw random numbers are dead code where nobody reads them.
+
+    FX says so inside of Dynamo alone: elsewhere the backward of a joint graph would run again all such ops whose
+    arguments it has, attention without dropout among them.
+    """
+    if TracingContext.try_get() is not None:
+        yield
+        return
+    values = (node.meta.get("val") for node in graph.nodes)
+    with tracing(TracingContext(next((one.fake_mode for one in values if isinstance(one, FakeTensor)), None))):
+        yield
 
 
 def fusion_settings() -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""Plans of several budgets of one graph: what is known of one budget counts for the others."""
+
+import types
+
+import pytest
+from remat_opt.errors import LimitError
+from remat_opt.torch import _plans
+from remat_opt.torch._plans import Search, plan_within
+
+BASELINE = 1000
+"""Bytes without recomputation."""
+
+
+class Found(dict):
+    """A plan as far as it counts here."""
+
+    def __init__(self, peak, duration):
+        super().__init__(steps=[], baseline_peak_bytes=BASELINE, peak=peak, duration=duration)
+
+    peak_bytes = property(lambda self: self["peak"])
+    duration = property(lambda self: self["duration"])
+
+
+def searched(monkeypatch, answers):
+    """What a search answers, by budget; nothing for others. Gives the list of what was asked."""
+    asked = []
+
+    def solve(problem, budget, **_):
+        asked.append(budget)
+        if budget not in answers:
+            raise LimitError(f"nothing for {budget}", "limit")
+        return Found(*answers[budget])
+
+    monkeypatch.setattr(_plans, "solve", solve)
+    monkeypatch.setattr(_plans, "Plan", lambda stored: Found(stored["peak"], stored["duration"]))
+    return asked
+
+
+def graph(name, ops=3):
+    return types.SimpleNamespace(digest=lambda: name, problem=lambda: None, nodes=range(ops))
+
+
+@pytest.fixture(params=[True, False], autouse=True)
+def _cache_is_there(request, monkeypatch, tmp_path):
+    """With a cache, and with one that cannot be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path) if request.param else "/dev/null/none")
+    return request.param
+
+
+def test_a_budget_is_not_answered_by_more_than_a_larger_one(monkeypatch, _cache_is_there):
+    if not _cache_is_there:
+        pytest.skip("nothing is known of other budgets")
+    searched(monkeypatch, {"60%": (590, 120), "min": (800, 200)})
+    assert plan_within(graph("a"), "60%", Search())[0].peak_bytes == 590
+    for budget in ("50%", "min", 400):
+        plan, keeps = plan_within(graph("a"), budget, Search())
+        assert plan.peak_bytes == 590 and keeps == (budget == "min")
+    # Another order is another question.
+    assert plan_within(graph("a"), "min", Search(order="fixed"))[0].peak_bytes == 800
+
+
+def test_a_larger_budget_is_not_answered_by_a_longer_plan(monkeypatch, _cache_is_there):
+    if not _cache_is_there:
+        pytest.skip("nothing is known of other budgets")
+    searched(monkeypatch, {"50%": (480, 110), "60%": (590, 120), "min": (300, 200)})
+    for budget in ("50%", "60%"):
+        plan, keeps = plan_within(graph("b"), budget, Search())
+        assert keeps and (plan.peak_bytes, plan.duration) == (480, 110)
+
+
+def test_a_budget_that_the_lowest_peak_keeps_is_kept(monkeypatch):
+    searched(monkeypatch, {"min": (450, 200)})
+    plan, keeps = plan_within(graph("c"), "50%", Search())
+    assert keeps and plan.peak_bytes == 450
+
+
+def test_the_lowest_peak_of_a_large_graph_is_looked_for_under_budgets_too(monkeypatch):
+    asked = searched(monkeypatch, {"min": (800, 200), 680: (670, 210), 569: (500, 220)})
+    plan, keeps = plan_within(graph("d", 5000), "min", Search())
+    assert keeps and plan.peak_bytes == 500 and asked == ["min", 680, 569, 425]
+    asked = searched(monkeypatch, {"min": (800, 200)})
+    assert plan_within(graph("e"), "min", Search())[0].peak_bytes == 800 and asked == ["min"]
+    with pytest.raises(LimitError):
+        searched(monkeypatch, {})
+        plan_within(graph("f"), "50%", Search())
