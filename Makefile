@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel test-torch test-nightly fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -59,6 +59,10 @@ test-torch:
 test-mlir:
 	cmake -G Ninja -S . -B target/mlir -DMLIR_DIR=$(LLVM)/lib/cmake/mlir "-DREMAT_CARGO_PACKAGES=remat-plugin;remat-opt"
 	cmake --build target/mlir --target check-remat
+
+# Random runs that are too long for each change: functions of MLIR on native code. Needs what `test-mlir` builds.
+test-nightly:
+	REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function
 
 # The documentation as a site in target/site. A link that leads nowhere fails it.
 docs: setup

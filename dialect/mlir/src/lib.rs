@@ -52,6 +52,8 @@ mod indexing;
 #[cfg(feature = "llvm")]
 mod live;
 #[cfg(feature = "llvm")]
+mod lowered;
+#[cfg(feature = "llvm")]
 mod nested;
 #[cfg(feature = "llvm")]
 mod positions;
@@ -80,6 +82,8 @@ pub use function::{Function, Severity};
 pub use import::{ImportOptions, Imported};
 #[cfg(feature = "llvm")]
 pub use live::{Outside, outside};
+#[cfg(feature = "llvm")]
+pub use lowered::FormerBody;
 #[cfg(feature = "llvm")]
 pub use nested::{RegionKind, Regions};
 #[cfg(feature = "llvm")]

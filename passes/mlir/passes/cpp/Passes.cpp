@@ -14,7 +14,9 @@
 #include "mlir/CAPI/IR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -62,7 +64,13 @@ struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
   FunctionPass() = default;
   FunctionPass(const FunctionPass &other) : Base(other) {}
 
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<bufferization::BufferizationDialect, remat::RematDialect>(); }
+  /// Those of copies of functions that are lowered to see what they take are among them.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, bufferization::BufferizationDialect, func::FuncDialect, memref::MemRefDialect,
+                    remat::RematDialect, scf::SCFDialect, tensor::TensorDialect>();
+  }
+  /// By the name that pipelines have for it.
+  StringRef getName() const override { return this->getArgument(); }
 
   void runOnOperation() override {
     FunctionOpInterface function = this->getOperation();
@@ -70,7 +78,7 @@ struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
       return;
     SmallVector<OptionText> given;
     for (const Pass::Option<std::string> *option : static_cast<Derived *>(this)->texts())
-      if (!option->getValue().empty())
+      if (option->hasValue() || !option->getValue().empty())
         given.push_back({option->ArgStr.data(), option->ArgStr.size(), option->getValue().data(), option->getValue().size()});
     Figures figures{};
     if (!run(static_cast<int32_t>(job), wrap(function.getOperation()), given.data(), given.size(), &figures))
@@ -117,11 +125,6 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
   REMAT_MODEL_OPTIONS;
 
-  void getDependentDialects(DialectRegistry &registry) const final {
-    FunctionPass::getDependentDialects(registry);
-    registry.insert<tensor::TensorDialect>();
-  }
-
   Statistic peakBefore{this, "peak-before", "Bytes of the functions' peaks before"};
   Statistic peakAfter{this, "peak-after", "Bytes of the functions' peaks after"};
   Statistic recomputes{this, "recomputed", "Operations that run again"};
@@ -162,7 +165,6 @@ struct PlacePass : FunctionPass<PlacePass, Job::Place> {
   PlacePass(const PlacePass &other) : FunctionPass(other) {}
   StringRef getArgument() const final { return "remat-place"; }
   StringRef getDescription() const final { return "Give the buffers of a function offsets in one block of memory"; }
-  void getDependentDialects(DialectRegistry &registry) const final { registry.insert<arith::ArithDialect, memref::MemRefDialect>(); }
 
   REMAT_OPTION(block, "block", "alloc: the function allocates the block, or argument: it is the last argument (default: alloc)");
   REMAT_OPTION(timeLimit, "time-limit", "longest time to search, per function (default: 10s)");

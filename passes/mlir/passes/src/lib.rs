@@ -16,6 +16,8 @@ mod bridge;
 #[cfg(feature = "llvm")]
 mod error;
 #[cfg(feature = "llvm")]
+mod lowered;
+#[cfg(feature = "llvm")]
 mod options;
 #[cfg(feature = "llvm")]
 mod place;
@@ -25,6 +27,8 @@ mod planned;
 mod planner;
 #[cfg(feature = "llvm")]
 mod rematerialize;
+#[cfg(feature = "llvm")]
+mod report;
 #[cfg(feature = "llvm")]
 mod standing;
 #[cfg(feature = "llvm")]
@@ -45,6 +49,8 @@ pub use place::{PlaceReport, place};
 #[cfg(feature = "llvm")]
 pub use remat_mlir as mlir;
 #[cfg(feature = "llvm")]
-pub use rematerialize::{FunctionReport, rematerialize};
+pub use rematerialize::rematerialize;
+#[cfg(feature = "llvm")]
+pub use report::FunctionReport;
 #[cfg(feature = "llvm")]
 pub use verify::verify;
