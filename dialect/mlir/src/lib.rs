@@ -34,6 +34,8 @@ mod body;
 #[cfg(feature = "llvm")]
 mod buffers;
 #[cfg(feature = "llvm")]
+mod calls;
+#[cfg(feature = "llvm")]
 mod effects;
 #[cfg(feature = "llvm")]
 mod error;
@@ -74,6 +76,8 @@ pub use blocks::{BlockError, BlockViews, ViewOfBlock};
 pub use body::Body;
 #[cfg(feature = "llvm")]
 pub use buffers::{BlockSource, Buffers, Obstacle, OtherBuffer, StaticBuffer};
+#[cfg(feature = "llvm")]
+pub use calls::Call;
 #[cfg(feature = "llvm")]
 pub use error::{ApplyError, Diagnosed, ImportError};
 #[cfg(feature = "llvm")]

@@ -18,6 +18,8 @@ mod error;
 #[cfg(feature = "llvm")]
 mod lowered;
 #[cfg(feature = "llvm")]
+mod module;
+#[cfg(feature = "llvm")]
 mod options;
 #[cfg(feature = "llvm")]
 mod place;
@@ -42,6 +44,8 @@ pub use annotate::annotate;
 pub use bridge::{prove_with, register_dialect, register_passes};
 #[cfg(feature = "llvm")]
 pub use error::PassError;
+#[cfg(feature = "llvm")]
+pub use module::rematerialize_module;
 #[cfg(feature = "llvm")]
 pub use options::{ModelOptions, OptionError, PassOptions, PlaceOptions, VerifyOptions};
 #[cfg(feature = "llvm")]

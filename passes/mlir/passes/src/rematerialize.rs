@@ -35,15 +35,7 @@ pub fn rematerialize<'c>(function: Function<'c>, options: &PassOptions) -> Resul
 /// # Errors
 /// [`PassError`]; the function is unchanged then, but for mistakes of ours.
 fn planned<'c>(function: Function<'c>, options: &PassOptions) -> Result<(FunctionReport, Option<u64>), PassError<'c>> {
-    let reading = Reading {
-        import: ImportOptions {
-            dynamic_extent: options.model.dynamic_extent,
-            scheduled: false,
-        },
-        load: options.model.load.clone(),
-        lives: Lives::LastReader,
-    };
-    let mut blocks = Placed::of(function, &reading)?;
+    let mut blocks = Placed::of(function, &reading(options))?;
     let takes_nothing = blocks.iter().all(|placed| placed.peak(placed.block.replay.peak) == 0);
     if takes_nothing && function.is_bufferized() {
         return Err(PassError::Bufferized);
@@ -69,4 +61,29 @@ fn planned<'c>(function: Function<'c>, options: &PassOptions) -> Result<(Functio
         apply.numbered = block.apply(apply)?;
     }
     Ok((report, budget))
+}
+
+/// How functions are read.
+fn reading(options: &PassOptions) -> Reading {
+    Reading {
+        import: ImportOptions {
+            dynamic_extent: options.model.dynamic_extent,
+            scheduled: false,
+        },
+        load: options.model.load.clone(),
+        lives: Lives::LastReader,
+    }
+}
+
+/// Bytes that a function takes as it stands: lowered, else by the model.
+///
+/// # Errors
+/// [`PassError`] if the function cannot be read.
+pub(crate) fn standing_peak<'c>(function: Function<'c>, options: &PassOptions) -> Result<u64, PassError<'c>> {
+    if let Some(peak) = function.lowered_peak() {
+        return Ok(peak);
+    }
+    let blocks = Placed::of(function, &reading(options))?;
+    let peaks = blocks.iter().map(|placed| placed.peak(placed.block.replay.peak));
+    Ok(peaks.max().unwrap_or(0))
 }
