@@ -62,6 +62,7 @@ test-torch:
 # What is too bulky for every change: more random models, with every number of threads.
 test-nightly: setup
 	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
+	$(if $(HAVE_LLVM),REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function)
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

@@ -84,7 +84,7 @@ mod llvm {
 
     fn build_queries(prefix: &Path, dialect: &Path) {
         cpp::build(prefix, Path::new("include"), &dialect.join("include"))
-            .files(["queries/Buffers.cpp", "queries/Queries.cpp"])
+            .files(["queries/Buffers.cpp", "queries/Lowered.cpp", "queries/Queries.cpp"])
             .compile("remat_queries");
     }
 }

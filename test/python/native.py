@@ -45,6 +45,7 @@ RESULTS_TO_ARGUMENTS = [
 PLACE = ["func.func(remat-place{remarks=false},remat-verify)"]
 LOWER_PAGES = ["remat-lower-pages"]
 TO_LLVM = [
+    "convert-bufferization-to-memref",
     "func.func(convert-linalg-to-loops)",
     "expand-strided-metadata",
     "lower-affine",

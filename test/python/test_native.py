@@ -3,12 +3,16 @@ they computed before."""
 
 import functools
 import math
+import os
 import re
 import sys
 
 import native
 import need
 import pytest
+
+sys.path.append(str(native.CASES))
+import destinations
 
 BUDGETS = {
     "chain": ["80%", "60%", "40%"],
@@ -133,6 +137,25 @@ def test_without_a_budget_the_promise_is_what_the_function_took(built):
         planned = native.schedule(source(function), built.plugin, "linalg", "none")
         assert planned.recomputed == 0
         assert_kept(planned.promised, unmodified(function)["peak_bytes"])
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("REMAT_RANDOM_FUNCTIONS", "30"))))
+def test_a_random_function_takes_what_was_predicted_and_never_more_than_before(built, seed):
+    """Shared empty tensors, results in place and slices among them. `make test-nightly` runs 300."""
+    # Twice: what the first round writes into other destinations is merged by the second.
+    text = native.optimized(destinations.function(seed), [f"func.func({','.join(native.CLEAN * 2)})"], None)
+    before = native.run(native.Scheduled(text))
+    budget = ("none", "min", "80%")[seed // 3 % 3]
+    # Without a limit nothing is refused.
+    try:
+        planned = native.schedule(text, built.plugin, "linalg", budget, "step-limit=2000 time-limit=60s")
+    except native.ToolError as refused:
+        assert budget == "80%" and "budget" in str(refused)
+        planned = native.schedule(text, built.plugin, "linalg", "none")
+    after = native.run(planned, built)
+    assert after["bits"] == before["bits"]
+    assert_kept(planned.promised, after["peak_bytes"])
+    assert after["peak_bytes"] <= before["peak_bytes"] * (1 + TOLERANCE)
 
 
 def test_fences_and_markers_may_go_right_before_bufferization(built, monkeypatch):

@@ -42,6 +42,9 @@ pub enum ImportError {
     /// The function already holds a plan: it is a result of this pass.
     #[error("`{0}`: the function is scheduled already; start from what it was before")]
     Scheduled(String),
+    /// A page is used although it was dropped.
+    #[error("`{0}`: the page was dropped before, by `remat.page_drop`")]
+    Dropped(String),
 }
 
 /// Why a rewritten graph cannot be applied to a function.

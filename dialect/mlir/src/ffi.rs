@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "the functions are C++")]
 
 pub(crate) mod buffers;
+pub(crate) mod lowered;
 pub(crate) mod tiles;
 
 use std::ffi::c_void;

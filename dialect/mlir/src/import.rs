@@ -6,7 +6,7 @@ use remat_ir::{
     Effects, Graph, GraphBuilder, Op, OpId, OpKind, OpSpec, Placement, ResultSpec, SizeError, StorageClass, TensorId,
     ValueType,
 };
-
+use rustc_hash::FxHashSet;
 use typed_index_collections::TiVec;
 
 use crate::attributes::attributes;
@@ -101,6 +101,7 @@ impl<'c> Body<'c> {
             order: None,
             held: Vec::new(),
             returns: returns(&table),
+            dropped: FxHashSet::default(),
         };
         importer.inputs(self.holder())?;
         for position in 0..table.entries.len() {
@@ -136,6 +137,8 @@ struct Importer<'t, 'c> {
     held: Vec<TensorId>,
     /// The positions of all `remat.page_in`, and the page that each reads.
     returns: Vec<(usize, ValueIndex)>,
+    /// Pages that are gone.
+    dropped: FxHashSet<ValueIndex>,
 }
 
 /// Where what was paged out comes back.
@@ -183,8 +186,7 @@ impl<'c> Importer<'_, 'c> {
             && entry.op_type != "recompute"
             && let Some(&Some(value)) = entry.operands.first()
         {
-            self.on_memory(position, value);
-            return Ok(());
+            return self.on_memory(position, value);
         }
         match entry.role {
             Role::Resident | Role::PartOf(_) => self.sources(position),
@@ -193,7 +195,12 @@ impl<'c> Importer<'_, 'c> {
     }
 
     /// A marker or a transfer of the dialect. A page, and what comes back from it, are the tensor that left.
-    fn on_memory(&mut self, position: usize, value: ValueIndex) {
+    fn on_memory(&mut self, position: usize, value: ValueIndex) -> Result<(), Diagnosed<'c, ImportError>> {
+        let entry = &self.table.entries[position];
+        let is_drop = entry.op_type == "page_drop";
+        if self.dropped.contains(&value) || (is_drop && !self.dropped.insert(value)) {
+            return Err(Diagnosed::at(entry.op, ImportError::Dropped(full_name(entry))));
+        }
         let tensor = self.tensors[value];
         match self.table.entries[position].op_type.as_str() {
             "dealloc" if self.comes_back(position, tensor) => {
@@ -214,6 +221,7 @@ impl<'c> Importer<'_, 'c> {
             // The graph has no op for a page that is dropped.
             _ => {}
         }
+        Ok(())
     }
 
     /// Whether a page that there is already brings the tensor back after this position.

@@ -34,6 +34,8 @@ mod body;
 #[cfg(feature = "llvm")]
 mod buffers;
 #[cfg(feature = "llvm")]
+mod calls;
+#[cfg(feature = "llvm")]
 mod effects;
 #[cfg(feature = "llvm")]
 mod error;
@@ -51,6 +53,8 @@ mod import;
 mod indexing;
 #[cfg(feature = "llvm")]
 mod live;
+#[cfg(feature = "llvm")]
+mod lowered;
 #[cfg(feature = "llvm")]
 mod nested;
 #[cfg(feature = "llvm")]
@@ -73,6 +77,8 @@ pub use body::Body;
 #[cfg(feature = "llvm")]
 pub use buffers::{BlockSource, Buffers, Obstacle, OtherBuffer, StaticBuffer};
 #[cfg(feature = "llvm")]
+pub use calls::Call;
+#[cfg(feature = "llvm")]
 pub use error::{ApplyError, Diagnosed, ImportError};
 #[cfg(feature = "llvm")]
 pub use function::{Function, Severity};
@@ -80,6 +86,8 @@ pub use function::{Function, Severity};
 pub use import::{ImportOptions, Imported};
 #[cfg(feature = "llvm")]
 pub use live::{Outside, outside};
+#[cfg(feature = "llvm")]
+pub use lowered::FormerBody;
 #[cfg(feature = "llvm")]
 pub use nested::{RegionKind, Regions};
 #[cfg(feature = "llvm")]

@@ -86,7 +86,9 @@ impl Session {
         let context = Context::new();
         context.append_dialect_registry(&registry);
         context.get_or_load_dialect("remat");
-        context.get_or_load_dialect("bufferization");
+        for name in ["arith", "bufferization", "func", "memref", "scf", "tensor"] {
+            context.get_or_load_dialect(name);
+        }
         context.set_allow_unregistered_dialects(true);
         let messages: Arc<Mutex<Vec<Message>>> = Arc::default();
         let heard = Arc::clone(&messages);

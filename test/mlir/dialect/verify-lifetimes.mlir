@@ -201,3 +201,63 @@ func.func @again_and_again(%x: tensor<4xf32>, %n: index) {
   }
   return
 }
+
+// -----
+
+// Another way through the blocks is no excuse: this one may be taken.
+func.func @in_a_block_behind(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  %0 = math.exp %x : tensor<4xf32>
+  cf.cond_br %c, ^a, ^b
+^a:
+  // expected-note@+1 {{released here}}
+  remat.dealloc %0 : tensor<4xf32>
+  cf.br ^b
+^b:
+  // expected-error@+1 {{'math.tanh' op uses what was released}}
+  %1 = math.tanh %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @in_the_next_round(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  %0 = math.exp %x : tensor<4xf32>
+  cf.br ^a
+^a:
+  // expected-error@+1 {{'math.tanh' op uses what was released}}
+  %1 = math.tanh %0 : tensor<4xf32>
+  // expected-error@+2 {{'remat.dealloc' op uses what was released}}
+  // expected-note@+1 {{released here}}
+  remat.dealloc %0 : tensor<4xf32>
+  cf.cond_br %c, ^a, ^b
+^b:
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// What is made again in each round is released in each.
+func.func @made_in_each_round(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  cf.br ^a
+^a:
+  %0 = math.exp %x : tensor<4xf32>
+  %1 = math.tanh %0 : tensor<4xf32>
+  remat.dealloc %0 : tensor<4xf32>
+  cf.cond_br %c, ^a, ^b
+^b:
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// In one of two branches, and read in the other.
+func.func @in_the_other_branch(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  %0 = math.exp %x : tensor<4xf32>
+  cf.cond_br %c, ^a, ^b
+^a:
+  remat.dealloc %0 : tensor<4xf32>
+  return %x : tensor<4xf32>
+^b:
+  %1 = math.tanh %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

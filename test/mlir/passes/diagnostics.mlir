@@ -2,6 +2,10 @@
 // REQUIRES: scheduler
 // RUN: mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=80%%}))' --verify-diagnostics --split-input-file %s
 // RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=much}))' %s 2>&1 | FileCheck %s --check-prefix=BUDGET
+// RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{budget=}))' %s 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: error: option `budget` of the pass: `` is not a budget
+// RUN: not mlir-opt %load --pass-pipeline='builtin.module(remat-place)' %s 2>&1 | FileCheck %s --check-prefix=WHERE
+// WHERE: unable to schedule pass 'remat-place'
 // RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{solver=none}))' %s 2>&1 | FileCheck %s --check-prefix=SOLVER
 // RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{speed=1}))' %s 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not mlir-opt %load --pass-pipeline='builtin.module(func.func(remat{profile=/none}))' %s 2>&1 | FileCheck %s --check-prefix=PROFILE
@@ -33,7 +37,8 @@ func.func @blocks(%c: i1, %x: tensor<64xf32>) -> tensor<64xf32> {
 
 // -----
 
-// expected-remark @below {{remat: peak 0 -> 0 bytes}}
+// The copy of an argument that is returned.
+// expected-remark @below {{remat: peak 256 -> 256 bytes}}
 func.func @again(%x: tensor<64xf32>) -> tensor<64xf32> {
   return %x : tensor<64xf32>
 }

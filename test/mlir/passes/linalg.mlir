@@ -23,8 +23,10 @@ func.func @shared(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %a = linalg.matmul ins(%x, %w : tensor<8x8xf32>, tensor<8x8xf32>) outs(%f : tensor<8x8xf32>) -> tensor<8x8xf32>
   %e1 = tensor.empty() : tensor<8x8xf32>
   %b = linalg.exp ins(%a : tensor<8x8xf32>) outs(%e1 : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %c = linalg.tanh ins(%b : tensor<8x8xf32>) outs(%e1 : tensor<8x8xf32>) -> tensor<8x8xf32>
-  %d = linalg.sub ins(%b, %c : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e1 : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %e3 = tensor.empty() : tensor<8x8xf32>
+  %c = linalg.tanh ins(%b : tensor<8x8xf32>) outs(%e3 : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %e4 = tensor.empty() : tensor<8x8xf32>
+  %d = linalg.sub ins(%b, %c : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e4 : tensor<8x8xf32>) -> tensor<8x8xf32>
   %e2 = tensor.empty() : tensor<8x8xf32>
   %g = linalg.add ins(%a, %d : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e2 : tensor<8x8xf32>) -> tensor<8x8xf32>
   return %g : tensor<8x8xf32>

@@ -76,3 +76,27 @@ func.func @output(%x: tensor<64xf32>) -> tensor<64xf32> {
   %a = remat.page_in %p : tensor<64xf32>
   return %a : tensor<64xf32>
 }
+
+// -----
+
+func.func @dropped_and_back(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = math.exp %x : tensor<64xf32>
+  %p = remat.page_out %0 : tensor<64xf32>
+  remat.page_drop %p : !remat.page<tensor<64xf32>>
+  // expected-error @+1 {{`remat.page_in`: the page was dropped before, by `remat.page_drop`}}
+  %1 = remat.page_in %p : tensor<64xf32>
+  %2 = math.tanh %1 : tensor<64xf32>
+  return %2 : tensor<64xf32>
+}
+
+// -----
+
+func.func @dropped_twice(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = math.exp %x : tensor<64xf32>
+  %p = remat.page_out %0 : tensor<64xf32>
+  %1 = remat.page_in %p : tensor<64xf32>
+  remat.page_drop %p : !remat.page<tensor<64xf32>>
+  // expected-error @+1 {{`remat.page_drop`: the page was dropped before, by `remat.page_drop`}}
+  remat.page_drop %p : !remat.page<tensor<64xf32>>
+  return %1 : tensor<64xf32>
+}

@@ -10,7 +10,7 @@
 namespace remat {
 
 /// Whether the function keeps what the pass `remat-verify-lifetimes` checks; says what it breaks, all of it, where it does.
-mlir::LogicalResult verifyLifetimes(mlir::FunctionOpInterface function, mlir::DominanceInfo &dominance);
+mlir::LogicalResult verifyLifetimes(mlir::FunctionOpInterface function);
 
 #define GEN_PASS_DECL
 #include "Remat/RematPasses.h.inc"

@@ -24,8 +24,7 @@ bool rematVerifyLifetimes(MlirOperation op) {
   auto function = dyn_cast<FunctionOpInterface>(unwrap(op));
   if (!function)
     return true;
-  DominanceInfo dominance(function);
-  return succeeded(verifyLifetimes(function, dominance));
+  return succeeded(verifyLifetimes(function));
 }
 
 //===----------------------------------------------------------------------===//

@@ -71,7 +71,7 @@ private:
 /// One run over a function. All findings are reported, not only the first.
 class Verifier {
 public:
-  Verifier(FunctionOpInterface function, DominanceInfo &dominance) : function(function), dominance(dominance) {}
+  explicit Verifier(FunctionOpInterface function) : function(function) {}
 
   LogicalResult run() {
     function.walk([&](Operation *op) {
@@ -97,13 +97,33 @@ private:
       return;
     for (Value name : views.namesOf(root))
       for (Operation *user : name.getUsers())
-        if (dominance.properlyDominates(op, user))
+        if (mayFollow(op, user, root))
           fail(user, "uses what was released", op, "released here");
     if (isa<BlockArgument>(root))
       return fail(op, "releases an argument of a block, whose memory belongs to others");
     if (root.getParentRegion() != op->getParentRegion())
       fail(op, "releases in one region what another one made, so perhaps never, or twice", root.getDefiningOp(),
            "made here");
+  }
+
+  /// Whether `user` may run after `op` without `root` being made again in between.
+  static bool mayFollow(Operation *op, Operation *user, Value root) {
+    user = op->getParentRegion()->findAncestorOpInRegion(*user);
+    if (!user)
+      return false;
+    if (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user))
+      return true;
+    // Nothing reads the root in its own block before it is made there.
+    llvm::SmallSetVector<Block *, 8> reached;
+    auto reach = [&](Block *block) {
+      for (Block *next : block->getSuccessors())
+        if (next != root.getParentBlock())
+          reached.insert(next);
+    };
+    reach(op->getBlock());
+    for (size_t next = 0; next < reached.size(); ++next)
+      reach(reached[next]);
+    return reached.contains(user->getBlock());
   }
 
   void fail(Operation *op, StringRef message) {
@@ -117,7 +137,6 @@ private:
   }
 
   FunctionOpInterface function;
-  DominanceInfo &dominance;
   Views views;
   DenseMap<uint64_t, Operation *> barriers;
   bool broken = false;
@@ -126,13 +145,13 @@ private:
 struct VerifyLifetimes : remat::impl::RematVerifyLifetimesBase<VerifyLifetimes> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    if (failed(verifyLifetimes(getOperation(), getAnalysis<DominanceInfo>())))
+    if (failed(verifyLifetimes(getOperation())))
       signalPassFailure();
   }
 };
 
 } // namespace
 
-LogicalResult remat::verifyLifetimes(FunctionOpInterface function, DominanceInfo &dominance) {
-  return Verifier(function, dominance).run();
+LogicalResult remat::verifyLifetimes(FunctionOpInterface function) {
+  return Verifier(function).run();
 }

@@ -49,13 +49,17 @@ struct LowerPass : PassWrapper<LowerPass, InterfacePass<FunctionOpInterface>> {
       getOperation()->emitError() << "`barriers` is `none` or `stablehlo`, not `" << barriers << "`";
       return signalPassFailure();
     }
-    getOperation()->walk([](Operation *op) {
+    // Without a plan destinations are what bufferization makes of them: sharing them may be what keeps the peak.
+    bool isPlanned = getOperation()->walk([](Operation *op) {
+      return isa<remat::RecomputeOp, remat::DeallocOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    }).wasInterrupted();
+    getOperation()->walk([isPlanned](Operation *op) {
       if (auto fence = dyn_cast<remat::RecomputeOp>(op)) {
         fence.getResult().replaceAllUsesWith(fence.getInput());
         fence.erase();
       } else if (isa<remat::DeallocOp>(op)) {
         op->erase();
-      } else if (auto destinations = dyn_cast<DestinationStyleOpInterface>(op)) {
+      } else if (auto destinations = dyn_cast<DestinationStyleOpInterface>(op); destinations && isPlanned) {
         allocate(destinations);
       }
     });
@@ -77,10 +81,12 @@ struct LowerPass : PassWrapper<LowerPass, InterfacePass<FunctionOpInterface>> {
         next = next->getNextNode();
         continue;
       }
-      SmallVector<Value> through;
-      for (Operation *fence : fences)
-        if (!llvm::is_contained(through, fence->getOperand(0)))
-          through.push_back(fence->getOperand(0));
+      SmallVector<Value> inputs, through;
+      for (Operation *fence : fences) {
+        inputs.push_back(behind(fence, fences));
+        if (!llvm::is_contained(through, inputs.back()))
+          through.push_back(inputs.back());
+      }
       Value last = lastMade(first, fences.back());
       if (last && !llvm::is_contained(through, last))
         through.push_back(last);
@@ -89,18 +95,26 @@ struct LowerPass : PassWrapper<LowerPass, InterfacePass<FunctionOpInterface>> {
       state.addTypes(ValueRange(through).getTypes());
       OpBuilder builder(first);
       Operation *barrier = builder.create(state);
-      for (Operation *fence : fences) {
-        Value input = fence->getOperand(0);
+      for (auto [fence, input] : llvm::zip(fences, inputs)) {
         auto number = llvm::find(through, input) - through.begin();
         fence->getResult(0).replaceAllUsesWith(barrier->getResult(number));
-        fence->erase();
       }
+      for (Operation *fence : fences)
+        fence->erase();
       if (last)
         last.replaceUsesWithIf(barrier->getResult(llvm::find(through, last) - through.begin()), [&](OpOperand &use) {
           Operation *reader = block.findAncestorOpInBlock(*use.getOwner());
           return reader && barrier->isBeforeInBlock(reader);
         });
     }
+  }
+
+  /// What a fence reads, behind those of the same group: one barrier takes the place of all.
+  static Value behind(Operation *fence, ArrayRef<Operation *> group) {
+    Value input = fence->getOperand(0);
+    for (Operation *maker = input.getDefiningOp(); maker && llvm::is_contained(group, maker); maker = input.getDefiningOp())
+      input = maker->getOperand(0);
+    return input;
   }
 
   /// The last tensor made before the fences that is read after them.

@@ -14,7 +14,10 @@
 #include "mlir/CAPI/IR.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -26,7 +29,7 @@ using namespace mlir;
 namespace {
 
 /// The numbers are those of `Job` in Rust.
-enum class Job : int32_t { Rematerialize = 0, Annotate = 1, Place = 2, Verify = 3 };
+enum class Job : int32_t { Rematerialize = 0, Annotate = 1, Place = 2, Verify = 3, Module = 4 };
 
 /// An option, as it stands in a pipeline.
 struct OptionText {
@@ -54,26 +57,33 @@ using Run = bool (*)(int32_t job, MlirOperation function, const OptionText *opti
 /// The Rust side.
 Run run = nullptr;
 
-/// A pass on functions whose options are all text: what they mean is said once, in Rust.
-template <typename Derived, Job job>
-struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
-  using Base = PassWrapper<Derived, InterfacePass<FunctionOpInterface>>;
+/// A pass on functions whose options are all text: what they mean is said once, in Rust. `On` is the kind of operations that it runs on.
+template <typename Derived, Job job, typename On = InterfacePass<FunctionOpInterface>>
+struct FunctionPass : PassWrapper<Derived, On> {
+  using Base = PassWrapper<Derived, On>;
 
   FunctionPass() = default;
   FunctionPass(const FunctionPass &other) : Base(other) {}
 
-  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<bufferization::BufferizationDialect, remat::RematDialect>(); }
+  /// Those of copies of functions that are lowered to see what they take are among them.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, bufferization::BufferizationDialect, func::FuncDialect, memref::MemRefDialect,
+                    remat::RematDialect, scf::SCFDialect, tensor::TensorDialect>();
+  }
+  /// By the name that pipelines have for it.
+  StringRef getName() const override { return this->getArgument(); }
 
   void runOnOperation() override {
-    FunctionOpInterface function = this->getOperation();
-    if (function.isExternal())
+    Operation *op = this->getOperation();
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    if (function && function.isExternal())
       return;
     SmallVector<OptionText> given;
     for (const Pass::Option<std::string> *option : static_cast<Derived *>(this)->texts())
-      if (!option->getValue().empty())
+      if (option->hasValue() || !option->getValue().empty())
         given.push_back({option->ArgStr.data(), option->ArgStr.size(), option->getValue().data(), option->getValue().size()});
     Figures figures{};
-    if (!run(static_cast<int32_t>(job), wrap(function.getOperation()), given.data(), given.size(), &figures))
+    if (!run(static_cast<int32_t>(function ? job : Job::Module), wrap(op), given.data(), given.size(), &figures))
       return this->signalPassFailure();
     static_cast<Derived *>(this)->record(figures);
   }
@@ -90,13 +100,18 @@ struct FunctionPass : PassWrapper<Derived, InterfacePass<FunctionOpInterface>> {
   REMAT_OPTION(device, "device", "device that times are estimated for (default: cpu)");                                                  \
   REMAT_OPTION(dynamicExtent, "dynamic-extent", "what dynamic extents count as")
 
-struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
+struct RematPass : FunctionPass<RematPass, Job::Rematerialize, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RematPass)
 
   RematPass() = default;
   RematPass(const RematPass &other) : FunctionPass(other) {}
   StringRef getArgument() const final { return "remat"; }
   StringRef getDescription() const final { return "Compute tensors again where that keeps the peak of memory within a budget"; }
+
+  /// A function, or a module: then the budget is one for all of its functions.
+  bool canScheduleOn(RegisteredOperationName name) const final {
+    return name.hasInterface<FunctionOpInterface>() || name.getStringRef() == ModuleOp::getOperationName();
+  }
 
   REMAT_OPTION(budget, "budget", "peak to stay within: 80%, 512MiB, a number of bytes, min, auto or none (default: auto)");
   REMAT_OPTION(maxOverhead, "max-overhead", "time that may be added (default: 5% for budget=auto, no limit for others)");
@@ -116,11 +131,6 @@ struct RematPass : FunctionPass<RematPass, Job::Rematerialize> {
   REMAT_OPTION(dealloc, "dealloc", "whether remat.dealloc marks where tensors are released (default: true)");
   REMAT_OPTION(remarks, "remarks", "whether a remark says what was done (default: true)");
   REMAT_MODEL_OPTIONS;
-
-  void getDependentDialects(DialectRegistry &registry) const final {
-    FunctionPass::getDependentDialects(registry);
-    registry.insert<tensor::TensorDialect>();
-  }
 
   Statistic peakBefore{this, "peak-before", "Bytes of the functions' peaks before"};
   Statistic peakAfter{this, "peak-after", "Bytes of the functions' peaks after"};
@@ -162,7 +172,6 @@ struct PlacePass : FunctionPass<PlacePass, Job::Place> {
   PlacePass(const PlacePass &other) : FunctionPass(other) {}
   StringRef getArgument() const final { return "remat-place"; }
   StringRef getDescription() const final { return "Give the buffers of a function offsets in one block of memory"; }
-  void getDependentDialects(DialectRegistry &registry) const final { registry.insert<arith::ArithDialect, memref::MemRefDialect>(); }
 
   REMAT_OPTION(block, "block", "alloc: the function allocates the block, or argument: it is the last argument (default: alloc)");
   REMAT_OPTION(timeLimit, "time-limit", "longest time to search, per function (default: 10s)");

@@ -175,7 +175,11 @@ fn regions<'c>(imported: &Imported<'c>, reading: &Reading) -> Result<Vec<Nested<
         let blocks = regions.bodies.iter().map(|body| Block::read(body, reading));
         let blocks = match blocks.collect::<Result<Vec<_>, _>>() {
             Ok(blocks) => blocks,
-            Err(PassError::Import(error)) if !matches!(error.error, ImportError::Scheduled(_)) => continue,
+            Err(PassError::Import(error))
+                if !matches!(error.error, ImportError::Scheduled(_) | ImportError::Dropped(_)) =>
+            {
+                continue;
+            }
             Err(error) => return Err(error),
         };
         let graph = imported.graph();

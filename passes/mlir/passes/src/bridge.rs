@@ -9,8 +9,8 @@ use remat::ortools::Surroundings;
 use remat_mlir::{Function, Severity};
 
 use crate::{
-    ModelOptions, OptionError, PassError, PassOptions, PlaceOptions, VerifyOptions, annotate, place, rematerialize,
-    verify,
+    FunctionReport, ModelOptions, OptionError, PassError, PassOptions, PlaceOptions, VerifyOptions, annotate, place,
+    rematerialize, rematerialize_module, verify,
 };
 
 /// An option, as it stands in a pipeline.
@@ -35,6 +35,17 @@ struct Figures {
     load: u64,
     placed: u64,
     others: u64,
+}
+
+impl Figures {
+    /// Adds what became of a function.
+    fn add(&mut self, report: &FunctionReport) {
+        self.peak_before = self.peak_before.saturating_add(report.baseline_peak);
+        self.peak_after = self.peak_after.saturating_add(report.peak);
+        self.recomputes += report.recomputes as u64;
+        self.added_time = self.added_time.saturating_add(report.added_time());
+        self.bound_on_added_time = self.bound_on_added_time.saturating_add(report.bound_on_added_time());
+    }
 }
 
 /// `MlirOperation` of the C API.
@@ -82,8 +93,9 @@ unsafe extern "C" fn run(
     count: usize,
     figures: *mut Figures,
 ) -> bool {
-    // SAFETY: the caller says so.
-    let function = unsafe { Function::from_raw(function.pointer) };
+    let function_pointer = function.pointer;
+    // SAFETY: the caller says so; of a module it is asked for nothing but diagnostics.
+    let function = unsafe { Function::from_raw(function_pointer) };
     // SAFETY: the caller says so; no options come as a null pointer.
     let options: Vec<(&str, &str)> = unsafe {
         let given = if count == 0 {
@@ -102,15 +114,19 @@ unsafe extern "C" fn run(
             })
             .collect()
     };
-    let work = AssertUnwindSafe(|| dispatch(job, function, &options));
+    let work = AssertUnwindSafe(|| match job {
+        // SAFETY: the caller hands over a module for this job.
+        MODULE => whole_module(unsafe { Function::all_of(function_pointer) }, &options),
+        _ => dispatch(job, function, &options).map_err(|error| (function, error)),
+    });
     match catch_unwind(work) {
         Ok(Ok(found)) => {
             // SAFETY: the caller hands over a place for the figures.
             unsafe { figures.write(found) };
             true
         }
-        Ok(Err(error)) => {
-            error.emit(function);
+        Ok(Err((at, error))) => {
+            error.emit(at);
             false
         }
         // The panic has said itself what it is; nothing may unwind into C++.
@@ -121,6 +137,27 @@ unsafe extern "C" fn run(
     }
 }
 
+/// The job of `remat` on a module.
+const MODULE: i32 = 4;
+
+/// `remat` on all functions of a module, with one budget.
+fn whole_module<'c>(
+    functions: Vec<Function<'c>>,
+    options: &[(&str, &str)],
+) -> Result<Figures, (Function<'c>, PassError<'c>)> {
+    let Some(&first) = functions.first() else {
+        return Ok(Figures::default());
+    };
+    let mut own = PassOptions::default();
+    set_all(options, |name, value| own.set(name, value)).map_err(|error| (first, error.into()))?;
+    let reports = rematerialize_module(functions, &own)?;
+    let mut figures = Figures::default();
+    for report in &reports {
+        figures.add(report);
+    }
+    Ok(figures)
+}
+
 /// The numbers are those of `Job` in C++.
 fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> Result<Figures, PassError<'c>> {
     match job {
@@ -128,14 +165,9 @@ fn dispatch<'c>(job: i32, function: Function<'c>, options: &[(&str, &str)]) -> R
             let mut own = PassOptions::default();
             set_all(options, |name, value| own.set(name, value))?;
             let report = rematerialize(function, &own)?;
-            Ok(Figures {
-                peak_before: report.baseline_peak,
-                peak_after: report.peak,
-                recomputes: report.recomputes as u64,
-                added_time: report.added_time(),
-                bound_on_added_time: report.bound_on_added_time(),
-                ..Figures::default()
-            })
+            let mut figures = Figures::default();
+            figures.add(&report);
+            Ok(figures)
         }
         1 => {
             let mut own = ModelOptions::default();

@@ -32,6 +32,29 @@ pub enum PassError<'c> {
     /// The schedule that stands in the function breaks a rule.
     #[error("{0}")]
     Schedule(String),
+    /// Plans were found, and what they are lowered to takes more than their model says.
+    #[error(
+        "no plan that was found keeps the budget: lowered, the function takes {peak} bytes, the budget is {budget} bytes"
+    )]
+    Lowered {
+        /// Bytes of the last plan's lowering.
+        peak: u64,
+        /// Bytes that are allowed.
+        budget: u64,
+    },
+    /// There is no plan, and the function as it was takes more than the budget, too.
+    #[error(
+        "{why} (where each result has memory of its own); as it stands, the function takes {peak} bytes once it is lowered"
+    )]
+    NoneBelow {
+        /// Bytes of the lowering of the function as it was.
+        peak: u64,
+        /// Why there is no plan.
+        why: Box<remat::Error>,
+    },
+    /// The function has buffers and no tensors.
+    #[error("the function is bufferized already: run `remat` before `one-shot-bufferize`, `remat-place` after it")]
+    Bufferized,
     /// The views of a block break a rule.
     #[error("{0}")]
     Block(Diagnosed<'c, BlockError>),
@@ -66,7 +89,13 @@ impl PassError<'_> {
             Self::Apply(error) => error.emit(),
             Self::Inside { body, .. } => body.emit(Severity::Error, &self.to_string()),
             Self::Block(error) => error.emit(),
-            Self::Option(_) | Self::Plan(_) | Self::Schedule(_) | Self::NoArgument => {
+            Self::Option(_)
+            | Self::Plan(_)
+            | Self::Schedule(_)
+            | Self::Lowered { .. }
+            | Self::NoneBelow { .. }
+            | Self::Bufferized
+            | Self::NoArgument => {
                 function.emit(Severity::Error, &self.to_string());
             }
         }

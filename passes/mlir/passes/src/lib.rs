@@ -16,6 +16,10 @@ mod bridge;
 #[cfg(feature = "llvm")]
 mod error;
 #[cfg(feature = "llvm")]
+mod lowered;
+#[cfg(feature = "llvm")]
+mod module;
+#[cfg(feature = "llvm")]
 mod options;
 #[cfg(feature = "llvm")]
 mod place;
@@ -25,6 +29,8 @@ mod planned;
 mod planner;
 #[cfg(feature = "llvm")]
 mod rematerialize;
+#[cfg(feature = "llvm")]
+mod report;
 #[cfg(feature = "llvm")]
 mod standing;
 #[cfg(feature = "llvm")]
@@ -39,12 +45,16 @@ pub use bridge::{prove_with, register_dialect, register_passes};
 #[cfg(feature = "llvm")]
 pub use error::PassError;
 #[cfg(feature = "llvm")]
+pub use module::rematerialize_module;
+#[cfg(feature = "llvm")]
 pub use options::{ModelOptions, OptionError, PassOptions, PlaceOptions, VerifyOptions};
 #[cfg(feature = "llvm")]
 pub use place::{PlaceReport, place};
 #[cfg(feature = "llvm")]
 pub use remat_mlir as mlir;
 #[cfg(feature = "llvm")]
-pub use rematerialize::{FunctionReport, rematerialize};
+pub use rematerialize::rematerialize;
+#[cfg(feature = "llvm")]
+pub use report::FunctionReport;
 #[cfg(feature = "llvm")]
 pub use verify::verify;

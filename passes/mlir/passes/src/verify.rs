@@ -41,6 +41,14 @@ pub fn verify<'c>(function: Function<'c>, options: &VerifyOptions) -> Result<u64
         lives: Lives::Markers,
     };
     let blocks = Placed::of(function, &reading)?;
+    if let Some(peak) = function.lowered_peak() {
+        return match budget.filter(|&budget| peak > budget) {
+            Some(budget) => Err(PassError::Schedule(format!(
+                "lowered, the function takes {peak} bytes, the budget is {budget} bytes"
+            ))),
+            None => Ok(peak),
+        };
+    }
     let mut highest = 0;
     for placed in &blocks {
         let peak = placed.peak(placed.block.replay.peak);
