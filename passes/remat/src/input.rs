@@ -130,8 +130,7 @@ impl ForeignFormat {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::PyTorch => "export the model: `torch.onnx.export(model, inputs, \"model.onnx\")`",
-            Self::TensorFlowLite => "convert it: `python -m tf2onnx.convert --tflite model.tflite --output model.onnx`",
-            Self::TensorFlow => "convert it: `python -m tf2onnx.convert --saved-model FOLDER --output model.onnx`",
+            Self::TensorFlowLite | Self::TensorFlow => "convert it to ONNX: the Python package tf2onnx does",
             Self::Weights => "it has weights without a graph: export the model that they are for to ONNX",
         }
     }
