@@ -341,3 +341,52 @@ def test_the_archive_of_sources_holds_every_file_that_its_sources_include(tmp_pa
     }
     assert any("uplot" in path for path in wanted)
     assert not wanted - names
+
+
+def test_the_graph_of_the_guide_is_solved(environment):
+    text = (models.ROOT / "docs" / "guides" / "python.md").read_text()
+    code = text.split("## Graphs")[1].split("```python\n")[1].split("```")[0]
+    found = environment.python(f"{code}\nprint(json.dumps([plan.peak_bytes, len(plan.recomputes)]))")
+    assert found[0] <= 0.8 * 7 * (1 << 20)
+    assert found[1] > 0
+
+
+def test_a_file_that_was_written_has_a_session_with_its_plan(environment, tmp_path):
+    found = environment.python(
+        """
+import onnxruntime
+result = remat_opt.optimize(sys.argv[1], "70%", time_limit=10, arena_plan=True)
+result.save("small.onnx")
+options = onnxruntime.SessionOptions()
+session = remat_opt.session("small.onnx", options)
+feed = {i.name: onnxruntime.OrtValue.ortvalue_from_shape_and_type(i.shape, {"tensor(float)": "float32", "tensor(int64)": "int64"}[i.type]).numpy() * 0 for i in session.get_inputs()}
+session.run(None, feed)
+wrong = onnxruntime.SessionOptions()
+wrong.intra_op_num_threads = 3
+try:
+    remat_opt.session("small.onnx", wrong)
+    said = ""
+except remat_opt.ModelError as error:
+    said = str(error)
+print(json.dumps([options.intra_op_num_threads, options.get_session_config_entry("remat.arena.plan"), said,
+    len(remat_opt.session(sys.argv[1]).get_outputs())]))""",
+        SMALL,
+        cwd=tmp_path,
+    )
+    threads, plan, said, outputs = found
+    assert threads == 1
+    assert plan == str(tmp_path / "small.onnx.arena")
+    assert "is for 1 threads within a node, the options say 3" in said
+    assert outputs > 0
+
+
+def test_what_is_printed_of_a_front_is_a_few_lines(environment):
+    found = environment.python(
+        """
+front = remat_opt.sweep(sys.argv[1], ["90%", "80%"], time_limit=1, seed=1)
+print(json.dumps([str(front), json.loads(front.json()) == front]))""",
+        SMALL,
+    )
+    assert len(found[0].splitlines()) == 3
+    assert "90%" in found[0]
+    assert found[1]

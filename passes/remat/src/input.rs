@@ -28,6 +28,14 @@ pub enum ReadError {
         /// What was found.
         why: String,
     },
+    /// The file is a model of another program.
+    #[error("`{path}` is {what}, and no ONNX model", path = shown(.path.display()))]
+    ForeignFormat {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: ForeignFormat,
+    },
     /// The input is a module of MLIR where one model is wanted.
     #[error("`{path}` is a module of MLIR, whose functions are models each, and one model is wanted", path = shown(.path.display()))]
     MlirModule {
@@ -81,6 +89,64 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
     Ok(std::fs::read_to_string(path).map_err(ReadError::io(path))?)
 }
 
+/// Formats of models that are recognized and not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForeignFormat {
+    /// An archive or a pickle of PyTorch.
+    PyTorch,
+    /// A flat buffer of TensorFlow Lite.
+    TensorFlowLite,
+    /// A graph or saved model of TensorFlow.
+    TensorFlow,
+    /// Weights in HDF5 or safetensors, without a graph.
+    Weights,
+}
+
+impl ForeignFormat {
+    /// What the first bytes of a file and its extension say.
+    fn of(head: &[u8], extension: &str) -> Option<Self> {
+        match extension {
+            "safetensors" | "h5" | "hdf5" => return Some(Self::Weights),
+            "tflite" => return Some(Self::TensorFlowLite),
+            // ONNX models begin with their version, graphs with a node; version 1 is older than all that is read.
+            "pb" if head.starts_with(&[0x0a]) || head.starts_with(&[0x08, 0x01]) => return Some(Self::TensorFlow),
+            "pbtxt" | "keras" => return Some(Self::TensorFlow),
+            "pt" | "pth" | "pt2" => return Some(Self::PyTorch),
+            _ => {}
+        }
+        let is_archive = head.starts_with(b"PK\x03\x04");
+        let is_pickle = head.starts_with(&[0x80]) && head.get(1).is_some_and(|version| (2..=5).contains(version));
+        if head.get(4..8) == Some(b"TFL3") {
+            Some(Self::TensorFlowLite)
+        } else if head.starts_with(b"\x89HDF\r\n") {
+            Some(Self::Weights)
+        } else {
+            (is_archive || is_pickle).then_some(Self::PyTorch)
+        }
+    }
+
+    /// What can be done with it.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::PyTorch => "export the model: `torch.onnx.export(model, inputs, \"model.onnx\")`",
+            Self::TensorFlowLite | Self::TensorFlow => "convert it to ONNX: the Python package tf2onnx does",
+            Self::Weights => "it has weights without a graph: export the model that they are for to ONNX",
+        }
+    }
+}
+
+impl std::fmt::Display for ForeignFormat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::PyTorch => "a file of PyTorch",
+            Self::TensorFlowLite => "a model of TensorFlow Lite",
+            Self::TensorFlow => "a model of TensorFlow",
+            Self::Weights => "a file of weights",
+        })
+    }
+}
+
 /// The formats that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -116,7 +182,15 @@ impl Format {
         let length = file.read(&mut head).map_err(&io)?;
         let is_json = head[..length].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         if extension == "onnx" || !is_json {
-            return Ok(Self::Onnx);
+            let what = ForeignFormat::of(&head[..length], &extension).filter(|_| extension != "onnx");
+            return match what {
+                Some(what) => Err(ReadError::ForeignFormat {
+                    path: path.to_owned(),
+                    what,
+                }
+                .into()),
+                None => Ok(Self::Onnx),
+            };
         }
         let value: serde_json::Value =
             serde_json::from_slice(&read(path)?).map_err(|error| ReadError::unknown_format(path, &error))?;
@@ -154,4 +228,37 @@ pub fn extension(path: &Path) -> String {
 fn is_log(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     name.is_some_and(|name| name.ends_with(".log") || name.ends_with(".log.gz"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_other_programs_are_recognized() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cases: [(&str, &[u8], &str); 6] = [
+            ("a.pt", b"PK\x03\x04 an archive", "a file of PyTorch"),
+            ("checkpoint", b"\x80\x02 a pickle", "a file of PyTorch"),
+            ("a.bin", b"\x1c\0\0\0TFL3", "a model of TensorFlow Lite"),
+            ("frozen.pb", b"\x0a\x10 a node", "a model of TensorFlow"),
+            ("weights.safetensors", b"\x40\0\0\0\0\0\0\0{", "a file of weights"),
+            ("weights", b"\x89HDF\r\n\x1a\n", "a file of weights"),
+        ];
+        for (name, content, what) in cases {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("it can be written");
+            let error = Format::of(&path).expect_err(name).to_string();
+            assert!(error.contains(&format!("is {what}, and no ONNX model")), "{error}");
+        }
+        for (name, content) in [
+            ("model.pb", &b"\x08\x08 onnx"[..]),
+            ("model.onnx", b"PK\x03\x04"),
+            ("model", b"\x08\x08 onnx"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("it can be written");
+            assert_eq!(Format::of(&path).expect("it may be one"), Format::Onnx);
+        }
+    }
 }

@@ -69,7 +69,7 @@ pub use compare::{
 pub use error::{Error, ErrorKind};
 pub use finding::{Finding, FindingKind, NoPlans};
 pub use goal::{Goal, SecondMemory};
-pub use input::{Format, ReadError, extension, read, read_text};
+pub use input::{ForeignFormat, Format, ReadError, extension, read, read_text};
 pub use model::Model;
 pub use options::{LoadOptions, SetupError};
 pub use placement::{Placed, PlacementError, place_buffers};

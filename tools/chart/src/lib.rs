@@ -56,7 +56,12 @@ pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> DrawResult) -> Resu
     };
     let drawn: DrawResult = drawn();
     drawn.map_err(|error| DrawError(error.to_string()))?;
-    Ok(text)
+    // Names come from files; XML has no control characters but these.
+    let is_text = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t');
+    let letters = text
+        .chars()
+        .map(|letter| if is_text(letter) { letter } else { '\u{fffd}' });
+    Ok(letters.collect())
 }
 
 /// One line of a chart.
@@ -229,6 +234,13 @@ mod tests {
             name: name.to_owned(),
             points: points.to_vec(),
         }
+    }
+
+    #[test]
+    fn control_characters_of_a_title_are_no_part_of_the_drawing() {
+        let svg = memory_against_time("a\u{1b}[31m\u{7}b", 10.0, &[], &[]).expect("it is drawn");
+        assert!(svg.contains("a\u{fffd}[31m\u{fffd}b"), "{svg}");
+        assert!(!svg.contains(|letter: char| letter.is_control() && letter != '\n' && letter != '\t'));
     }
 
     #[test]

@@ -11,11 +11,18 @@ from . import _html
 _MOST = 10
 
 
+def _line(point: dict[str, Any]) -> str:
+    """A plan of a front."""
+    if point.get("peak_bytes") is None:
+        return f"  {point['budget']:>8}  {point['found']}"
+    return f"  {point['budget']:>8}  {_html.size(point['peak_bytes']):>10}  {point['overhead_percent']:+8.2f} %  {point['found']}"
+
+
 class Report(dict[str, Any]):
     """What a command reports: the object that it prints with `--format json`, as a dictionary. `docs/schema`
     describes each form.
 
-    In a notebook it shows as a table, with a drawing where there is something to draw.
+    `print` shows a few lines of it, `json()` gives all. In a notebook it shows as a table, with a drawing where there is something to draw.
     """
 
     chart: str | None = None
@@ -29,8 +36,21 @@ class Report(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),), {"chart": self.chart}
 
-    def __str__(self) -> str:
+    def json(self) -> str:
+        """The object as text, as the command line prints it."""
         return json.dumps(self, indent=2)
+
+    def __str__(self) -> str:
+        """A few lines; `json` has all of it."""
+        lines = [repr(self)]
+        if "points" in self:
+            lines += [_line(point) for point in self["points"]]
+        elif "trials" in self:
+            lines.append(f"batch {self['without']} without rematerialization, {self['with']} with it")
+        elif "peak_bytes" in self:
+            added = "" if self.get("overhead_percent") is None else f", time {self['overhead_percent']:+.2f} %"
+            lines.append(f"peak {_html.size(self['peak_bytes'])}{added}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.get('format')} of {self.get('model', '')!r}>"

@@ -64,7 +64,7 @@ def session(
     """
     onnxruntime = _onnxruntime()
     options = sess_options if sess_options is not None else onnxruntime.SessionOptions()
-    model = pathlib.Path(path)
+    model = pathlib.Path(os.path.abspath(path))
     plan = model.with_name(f"{model.name}.arena")
     if plan.exists():
         _obey(options, plan, model.with_name(_LIBRARY))

@@ -45,12 +45,12 @@ pub(crate) struct SessionArgs {
     /// Whether the runtime's memory arena is on.
     ///
     /// It is where nothing is set; off, the peak is exact.
-    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "off", hide_possible_values = true, help_heading = RUNTIME)]
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
     pub(crate) arena: bool,
     /// Whether the runtime's memory pattern is on.
     ///
     /// It is where nothing is set; off, the peak is exact.
-    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "off", hide_possible_values = true, help_heading = RUNTIME)]
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = SWITCH, default_value = "on", hide_possible_values = true, help_heading = RUNTIME)]
     pub(crate) pattern: bool,
     /// Threads within one node; 0 for as many as the runtime wants.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_intra_threads, help_heading = RUNTIME,

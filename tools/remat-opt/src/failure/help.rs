@@ -51,6 +51,7 @@ fn reading(error: &ReadError) -> Option<String> {
         ReadError::Onnx(OnnxError::UnknownSizes { .. }) => {
             "give the dimensions with `--dim NAME=N`, or single sizes with `--size TENSOR=BYTES`"
         }
+        ReadError::ForeignFormat { what, .. } => what.remedy(),
         ReadError::Onnx(OnnxError::ExternalData { .. }) if streams::stdin_is_held() => {
             "data files lie in the folder of their model, and stdin has none: name the model's file instead of `-`"
         }
@@ -59,8 +60,19 @@ fn reading(error: &ReadError) -> Option<String> {
     Some(text.to_owned())
 }
 
+/// Budgets in bytes that are more likely shares without their sign.
+const PERCENT: u64 = 100;
+
+fn meant_percent(budget: u64) -> String {
+    format!("a number without a unit is one of bytes: did you mean {budget}%?")
+}
+
 fn solving(error: &SolveError) -> Option<String> {
     let text = match error {
+        SolveError::Refused(refusal) if refusal.budget <= PERCENT => return Some(meant_percent(refusal.budget)),
+        SolveError::Infeasible(infeasible) if infeasible.budget <= PERCENT => {
+            return Some(meant_percent(infeasible.budget));
+        }
         SolveError::Infeasible(infeasible) => format!(
             "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
             infeasible.need

@@ -224,7 +224,8 @@ fn rendered(message: String, help: Option<String>, command: Option<String>) -> S
         help,
     };
     let mut text = String::new();
-    let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let theme = if !is_plain && std::io::IsTerminal::is_terminal(&std::io::stderr()) {
         GraphicalTheme::unicode()
     } else {
         GraphicalTheme::unicode_nocolor()

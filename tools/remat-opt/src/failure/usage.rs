@@ -2,14 +2,23 @@
 
 use std::ffi::OsString;
 
-use super::{FailureBody, Kind, print_failure};
+use clap::CommandFactory;
+
+use super::{FailureBody, Kind, print_failure, similar};
+use crate::cli::Cli;
 use crate::console;
 
 /// Prints what clap has to say: help on stdout; a usage error on stderr and, where programs read along, as an object on stdout.
 pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
-    let plain = error.render().to_string();
+    let plain = match misspelt(arguments) {
+        Some((word, meant)) => format!(
+            "error: `{word}` is neither a file nor a command: did you mean `{meant}`?\n\nFor more information, try '--help'.\n"
+        ),
+        None => error.render().to_string(),
+    };
+    let is_ours = plain != error.render().to_string();
     let safe = remat_files::lines(&plain);
-    if error.use_stderr() && safe != plain {
+    if error.use_stderr() && (is_ours || safe != plain) {
         // A name from elsewhere stands on the command line: colours are left out rather than told from it.
         console::write_stderr(&safe);
     } else if !console::is_captured() {
@@ -20,14 +29,36 @@ pub(crate) fn report_usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if error.use_stderr() && wants_json(arguments) {
         print_failure(FailureBody {
             kind: Kind::Usage,
-            message: message(&error.render().to_string()),
-            help: Some("`--help` lists all options".to_owned()),
+            message: message(&plain),
+            // An interpreter has its own help.
+            help: (!console::is_captured()).then(|| "`--help` lists all options".to_owned()),
             exit_status: status,
             node: None,
             details: None,
         });
     }
     status
+}
+
+/// The first word, where it is no file and nearly the name of a command, and that name. It was then taken for an input.
+fn misspelt(arguments: &[OsString]) -> Option<(String, String)> {
+    let word = arguments.get(1)?.to_str()?;
+    if word.starts_with('-') || word.contains(['.', '/']) || std::path::Path::new(word).exists() {
+        return None;
+    }
+    let line = Cli::command();
+    let commands = || {
+        line.get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(clap::Command::get_name)
+    };
+    if commands().any(|command| command == word) {
+        return None;
+    }
+    Some((
+        word.to_owned(),
+        similar(word, commands().collect::<Vec<_>>().into_iter())?.to_owned(),
+    ))
 }
 
 /// Whether a command line that cannot be parsed asks for JSON.
@@ -53,6 +84,29 @@ mod tests {
     fn wants(line: &str) -> bool {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         wants_json(&words)
+    }
+
+    fn meant(line: &str) -> Option<String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        misspelt(&words).map(|(_, meant)| meant)
+    }
+
+    #[test]
+    fn a_command_that_is_nearly_one_is_recognized() {
+        assert_eq!(meant("remat-opt inspec m.onnx").as_deref(), Some("inspect"));
+        assert_eq!(
+            meant("remat-opt max_batch m.onnx --memory 1GiB").as_deref(),
+            Some("max-batch")
+        );
+        for line in [
+            "remat-opt",
+            "remat-opt inspect",
+            "remat-opt model.onnx x",
+            "remat-opt --help",
+            "remat-opt model x",
+        ] {
+            assert_eq!(meant(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         if let Some((attempt, planned, check)) = self.in_tiles.take() {
             return State::Done(attempt, planned, Some(check));
         }
-        tracing::warn!(%strategy, %reason, "a lowering strategy is rejected");
+        tracing::info!(%strategy, %reason, "a lowering strategy is rejected");
         self.bodies.reject(&attempt.model, &reason, self.request);
         self.rejected.push(Rejected { strategy, reason });
         if let Some((_, attempt, planned, check)) = self.laid_out.take() {

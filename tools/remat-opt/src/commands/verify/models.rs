@@ -124,7 +124,7 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
     let outcome = outcome(pair, &found);
     let report = || Report::new(pair, &host.version, &settings, &found);
     args.save_report(report(), &outcome)?;
-    console::report(&args.report, || text(pair, &found), report, outcome)
+    console::report(&args.report, || text(pair, &found, &settings), report, outcome)
 }
 
 /// Dimensions of inputs that `base` leaves open and `rewritten` states: it takes no other sizes.
@@ -235,12 +235,15 @@ fn peak_ratio(found: &ModelComparison) -> Option<f64> {
     Some(rewritten.first as f64 / base.first as f64)
 }
 
-fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
+fn text((base, rewritten): (&Path, &Path), found: &ModelComparison, settings: &SessionSettings) -> String {
     let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
     let headings = [String::new(), name(base), name(rewritten), "change".to_owned()];
     let mut table = console::table(headings, 1..4);
     let of_both = |which: fn(&Measurement) -> Option<u64>| which(&found.base).zip(which(&found.rewritten));
+    // What the process takes comes first: that is what its user has.
     for (what, figures) in [
+        ("growth, first run", of_both(|measured| Some(measured.resident?.first))),
+        ("growth, later runs", of_both(|measured| measured.resident?.later)),
         (
             "peak, first run",
             of_both(|measured| Some(measured.peaks.as_ref().ok()?.first)),
@@ -249,8 +252,6 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
             "peak, later runs",
             of_both(|measured| measured.peaks.as_ref().ok()?.steady),
         ),
-        ("growth, first run", of_both(|measured| Some(measured.resident?.first))),
-        ("growth, later runs", of_both(|measured| measured.resident?.later)),
     ] {
         if let Some((before, after)) = figures {
             // Of nothing there is no share.
@@ -271,6 +272,12 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison) -> String {
         change(times.ratio),
     ]);
     let mut lines = vec![table.trim_fmt()];
+    if settings.arena || settings.memory_pattern {
+        lines.push(
+            "with the runtime's memory arena or pattern on, as they are by default; `--arena off --pattern off` shows the peaks of plans"
+                .to_owned(),
+        );
+    }
     if let Err(why) = &found.base.peaks {
         lines.push(format!("peaks are not known: {}", shown(why)));
     }
