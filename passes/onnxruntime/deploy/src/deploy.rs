@@ -22,6 +22,7 @@ use crate::file::{Loader, Planned, Task};
 use crate::fission::Tilings;
 use crate::measure::{Baseline, Bench, Check};
 use crate::open::{open, scratch_folder};
+use crate::padding::Padding;
 use crate::round::Round;
 use crate::{DeployError, DeployRequest, Deployment, Strategy};
 
@@ -69,6 +70,8 @@ struct Machine<'c, 'a, S> {
     opened: Option<remat::Model>,
     /// Whether the runtime changes the layout of the model when it loads it.
     lays_out: bool,
+    /// What of the model as it came fills the memory in blocks of channels.
+    padding: Option<Padding>,
     /// Plans of subgraphs.
     bodies: Bodies,
 }
@@ -130,6 +133,7 @@ pub fn deploy(
         in_tiles: None,
         opened,
         lays_out: false,
+        padding: None,
         bodies: Bodies::default(),
     };
     let mut state = State::Open;

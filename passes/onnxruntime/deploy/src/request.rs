@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::deploy::data_decides;
 use crate::measure::{Outputs, tolerated};
 use crate::strategy::is_laid_out;
-use crate::{Check, DeployError, LeftOut, Prediction, Rejected, Strategy};
+use crate::{Check, DeployError, LeftOut, Padding, Prediction, Rejected, Strategy};
 
 /// Tiles with the bits of the whole.
 static EXACT: FissionRequest = FissionRequest::EXACT;
@@ -247,6 +247,8 @@ pub struct Deployment {
     pub check: Option<Check>,
     /// A lower level at which a file gains, where none gains at the one that was asked for.
     pub offer: Option<Offer>,
+    /// What fills the memory because the runtime keeps it in blocks of channels, where that is so for what is written.
+    pub padding: Option<Padding>,
     /// What there was no time for.
     pub left_out: Vec<LeftOut>,
 }

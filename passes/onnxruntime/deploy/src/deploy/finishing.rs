@@ -45,6 +45,9 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             prediction,
             check,
             offer: None,
+            padding: self
+                .padding
+                .filter(|_| matches!(strategy, Strategy::LaidOut | Strategy::Untouched)),
             left_out: clock.left_out(),
         })
     }

@@ -8,6 +8,7 @@ use crate::clock::LeftOut;
 use crate::error::{Rejected, Rejection, least_refusal};
 use crate::fission::Tilings;
 use crate::open::{lay_out, open};
+use crate::padding::Padding;
 use crate::{DeployError, Strategy};
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
@@ -30,7 +31,10 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         };
         let opened = match (opened, bench.filter(|_| recipe.lays_out)) {
             (Ok(model), Some(bench)) => match lay_out(self.request, bench, model, self.clock, self.scratch.path()) {
-                Ok(Ok((model, portable))) => Ok((model, Some(portable))),
+                Ok(Ok((model, portable))) => {
+                    self.padding = model.graph().and_then(|graph| Padding::of(graph, self.peak.bytes));
+                    Ok((model, Some(portable)))
+                }
                 Ok(Err(model)) => {
                     self.opened = Some(*model);
                     return Ok(State::Open);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, Padding, SettingsTried};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
@@ -37,6 +37,7 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
     lines.extend(sizes::lines(&found.model, Some(found)));
+    lines.extend(found.padding.as_ref().map(padding));
     if !found.left_out.is_empty() {
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
@@ -224,6 +225,22 @@ fn measured(check: &Check) -> Vec<String> {
         line.insert_str(0, label);
     });
     lines
+}
+
+/// What fills the memory because of the runtime's layout.
+fn padding(padding: &Padding) -> String {
+    let kept = match padding.padded_channels > padding.channels {
+        true => format!("{} channels for {}", padding.padded_channels, padding.channels),
+        false => count(usize::try_from(padding.channels).unwrap_or(usize::MAX), "channel"),
+    };
+    format!(
+        "layout    ONNX Runtime keeps the result of `{}` ({}) in blocks, {kept}: {}, and copies it back: {}; both are there at once, \
+         whatever the plan",
+        shown(&padding.node),
+        shown(&padding.op_type),
+        bytes(padding.blocked_bytes),
+        bytes(padding.copied_bytes),
+    )
 }
 
 /// How the outputs compare.

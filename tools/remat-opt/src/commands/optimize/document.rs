@@ -6,7 +6,7 @@ use remat::plan::{Accounting, Certificate, Tiling};
 use remat::{BaselineOf, Model, Solution};
 use remat_files::document::to_json;
 use remat_onnxruntime_deploy::ArenaPlanned;
-use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Rejected, Setting, SettingsTried, Strategy};
+use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Padding, Rejected, Setting, SettingsTried, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -133,6 +133,9 @@ struct InRuntime {
     is_left_to_data: bool,
     /// What was measured.
     measured: Option<Check>,
+    /// What fills the memory because the runtime keeps it in blocks of channels; absent where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    padding: Option<Padding>,
     /// What there was no time for.
     left_out: Vec<LeftOut>,
     /// The plan of the model's memory, where one was asked for.
@@ -234,6 +237,7 @@ impl Report {
                 data_sizes: found.model.measured_sizes().len(),
                 is_left_to_data: found.is_left_to_data(),
                 measured: found.check.clone(),
+                padding: found.padding.clone(),
                 left_out: found.left_out.clone(),
                 arena_plan: arena.cloned(),
                 settings: settings.cloned(),
