@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -38,6 +38,11 @@ test: setup
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
+
+# What takes long: plans over rising budgets of the larger models, and what solvers claim of 10,000 tiny problems held against trying everything.
+test-nightly: setup
+	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test suite -- no_budget_is_answered
+	$(BENCH) truth --problems 10000
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py
