@@ -43,6 +43,11 @@ test: setup
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
 
+# What takes long: plans over rising budgets of the larger models, and what solvers claim of 10,000 tiny problems held against trying everything.
+test-nightly: setup
+	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test suite -- no_budget_is_answered
+	$(BENCH) truth --problems 10000
+
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py
 test-wheel: setup

@@ -114,7 +114,7 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static dyn Solver> {
 fn with_pages(problem: &Problem, control: &SolveControl<'_>) -> Outcome {
     let started = Instant::now();
     let first = Small.is_quick(problem).then(|| Small.solve(problem, control));
-    if let Some(solved) = first.as_ref().filter(|first| is_settled(problem, first)) {
+    if let Some(solved) = first.as_ref().filter(|first| first.certificate.is_final(problem.order)) {
         return solved.clone();
     }
     let search = PagingSearch::NEW;
@@ -186,7 +186,7 @@ impl<'a> Parts<'a> {
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let first = match self.small.map(|small| small.solve(problem, control)) {
-            Some(first) if is_over(problem, &first, control) => return first,
+            Some(first) if first.certificate.is_final(problem.order) => return first,
             first => first,
         };
         let others = match control.deadline {
@@ -194,7 +194,16 @@ impl<'a> Parts<'a> {
             _ => self.one_after_the_other(problem, control),
         };
         match first {
-            Some(first) => better(problem, others, first),
+            Some(first) => {
+                // That it made as many states as it may is not why the whole ended.
+                let stop = others.certificate.stop;
+                let mut best = better(problem, others, first);
+                if best.certificate.stop != StopReason::Proved {
+                    best.certificate.stop = stop;
+                    best.certificate.settle();
+                }
+                best
+            }
             None => others,
         }
     }

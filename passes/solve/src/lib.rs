@@ -22,6 +22,10 @@
 //! 10. `search` and `strategy`: what ties them, and `minimum`: the same with the budget as the objective;
 //! 11. `large`: the search on very large graphs, stretch by stretch.
 //!
+//! # Small problems
+//! [`Small`] goes through all states of memory that plans of a small problem can come to, and proves what it finds (`small`). The lowest peak of
+//! such a problem, and the floor, are what it says.
+//!
 //! # Series-parallel problems
 //! Where a problem is made in series and in parallel, [`once_order`] finds an order without recomputes in polynomial time, often the one of least peak
 //! (`series_parallel`). Searches in free order begin from it.

@@ -16,7 +16,9 @@ mod search;
 
 use std::time::Instant;
 
-use remat_plan::{BoundCovers, Evidence, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, Structure};
+use remat_plan::{
+    BoundCovers, Evidence, Objective, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, Structure, baseline,
+};
 
 pub(crate) use self::least::lowest_peak;
 use self::rules::{Rules, Tensors, is_of_one_sum, is_small};
@@ -48,8 +50,8 @@ impl Solver for Small {
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
         let started = Instant::now();
         let least = match problem.objective {
-            remat_plan::Objective::Energy => problem.total_energy(),
-            _ => problem.total_duration(),
+            Objective::Energy => problem.total_energy(),
+            Objective::Time | Objective::Peak => problem.total_duration(),
         };
         let mut call = Call {
             problem,
@@ -65,6 +67,20 @@ impl Solver for Small {
         if !is_small(problem) {
             call.bound = 0;
             return none(&call, Status::Unknown, StopReason::Refused, 0);
+        }
+        let structure = Structure::of(problem);
+        let unchanged = baseline(problem);
+        let figures = measure(problem, &structure, &unchanged);
+        let is_late = problem.deadline.is_some_and(|deadline| figures.duration > deadline);
+        if problem.budget.is_none_or(|budget| figures.peak <= budget) && !is_late {
+            // Nothing is better than every op once, and then nothing needs another order.
+            call.tell(least, figures.peak, 0, Phase::Greedy, &|| Some(unchanged.clone()));
+            return Outcome {
+                certificate: call.found(least, StopReason::Proved, 0),
+                plan: Some(unchanged),
+                lowest_peak: Some(figures.peak),
+                parts: Vec::new(),
+            };
         }
         let rules = Rules::of(problem);
         let budget = problem.budget.unwrap_or(u64::MAX);
@@ -89,7 +105,7 @@ impl Solver for Small {
             return covered(none(&call, Status::Unknown, stop, effort.steps), problem, least);
         };
         let plan = plan(problem, &rules, &search.way(end));
-        let peak = measure(problem, &Structure::of(problem), &plan).peak;
+        let peak = measure(problem, &structure, &plan).peak;
         let objective = search.nodes[end as usize].cost;
         call.tell(objective, peak, effort.steps, Phase::Greedy, &|| Some(plan.clone()));
         let outcome = Outcome {

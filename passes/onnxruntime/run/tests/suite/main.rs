@@ -69,11 +69,11 @@ fn main() -> ExitCode {
         trial!(deploy::a_budget_is_refused_after_every_strategy, Need::OnnxRuntime),
         trial!(deploy::only_models_run_in_the_runtime),
         trial!(
-            monotone::over_rising_budgets_time_never_rises_in_own_models,
+            monotone::no_budget_is_answered_by_more_time_than_none_is_in_own_models,
             Need::OnnxRuntime
         ),
         trial!(
-            monotone::over_rising_budgets_time_never_rises_in_larger_models,
+            monotone::no_budget_is_answered_by_more_time_than_none_is_in_larger_models,
             Need::OnnxRuntime,
             Need::Models
         ),
