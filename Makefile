@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-nightly test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -38,6 +38,10 @@ test: setup
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && $(call NO_LLVM,tested))
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
+
+# What takes long: every model of test/models under seven budgets, each exit status held against the measured peak.
+test-nightly: setup
+	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test runtime -- budgets
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py

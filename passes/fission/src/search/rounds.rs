@@ -85,17 +85,20 @@ impl Search<'_> {
             let Some(path) = paths.shortest(most, &mut self.costs, is_over) else {
                 break;
             };
-            most = path.level.saturating_sub(1);
-            let Some(score) = self.evaluate(&best.courses, &path.spans) else {
-                continue;
-            };
-            if self.is_fast(&score) && self.objective(&score) < self.objective(&best.score) {
+            let score = self.evaluate(&best.courses, &path.spans);
+            if let Some(score) =
+                score.filter(|score| self.is_fast(score) && self.objective(score) < self.objective(&best.score))
+            {
                 best = State {
                     spans: path.spans,
                     score,
                     ..best
                 };
             }
+            let Some(lower) = path.level.checked_sub(1) else {
+                break;
+            };
+            most = lower;
         }
         self.evaluations += paths.estimates;
         Ok(best)

@@ -1,12 +1,14 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use std::path::Path;
+use std::time::Instant;
 
 use remat_files::shown;
 use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
+use super::headline::{self, Headline};
 use super::session::SessionRecord;
 use super::{report, settings};
 use crate::units::{bytes, count, percent};
@@ -15,14 +17,26 @@ use crate::units::{bytes, count, percent};
 #[derive(Clone, Copy)]
 pub(super) struct Deployed<'a> {
     pub(super) found: &'a Deployment,
+    /// Memory before and after.
+    pub(super) headline: Headline,
+    /// The line about the peak that no plan undercuts, where it is known.
+    pub(super) floor: Option<&'a str>,
     pub(super) arena: Option<&'a ArenaPlanned>,
     pub(super) settings: Option<&'a SettingsTried>,
 }
 
 /// The lines a person wants at the end.
-pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) -> String {
-    let found = deployed.found;
-    let mut lines = report::plan_lines(&found.model, &found.solution);
+pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant) -> String {
+    let (found, headline) = (deployed.found, &deployed.headline);
+    let missed = |missed| headline::missed(missed, found.is_written);
+    let mut lines: Vec<String> = found.missed.as_ref().map(missed).into_iter().collect();
+    lines.extend(headline.warning());
+    lines.extend(report::plan_lines(
+        &found.model,
+        &found.solution,
+        headline,
+        deployed.floor,
+    ));
     for rejected in &found.rejected {
         lines.push(format!(
             "rejected  {}: {}",
@@ -40,7 +54,7 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
     }
-    lines.push(format!("time      {seconds:.2} s"));
+    lines.push(format!("time      {:.2} s", started.elapsed().as_secs_f64()));
     lines.extend(args.output.as_deref().map(|output| written(output, found)));
     match deployed.arena {
         Some(arena) => lines.extend(planned(arena)),
@@ -53,6 +67,9 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
 fn written(output: &Path, found: &Deployment) -> String {
     if found.is_written || !is_model(output) {
         return format!("written   {}", shown(output.display()));
+    }
+    if found.missed.is_some() {
+        return "written   nothing: no file keeps the budget; `--force` writes the closest one all the same".to_owned();
     }
     "written   nothing: no file takes less than the model as it came; `--force` writes one all the same\n          \
      `--arena-plan` gives every buffer of the model its place in one block, with nothing else changed"
