@@ -43,10 +43,15 @@ test: setup
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
 
-# What takes long: plans over rising budgets of the larger models, and what solvers claim of 10,000 tiny problems held against trying everything.
+# What takes long: every model of test/models under seven budgets, each exit status held against the measured peak; plans over rising budgets of the
+# larger models; what solvers claim of 10,000 tiny problems held against trying everything; random models with every number of threads; random functions
+# of MLIR on native code.
 test-nightly: setup
+	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test runtime -- budgets
 	REMAT_TESTS_ALL_BUDGETS=1 $(CARGO) test --workspace $(ALL_FEATURES) --test suite -- no_budget_is_answered
 	$(BENCH) truth --problems 10000
+	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
+	$(if $(HAVE_LLVM),REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function)
 
 # The wheel in an empty environment. It is built without optimization beyond that of tests, apart from those that are for others.
 PYTEST = $(PYTHON) -m pytest -q -rs test/python/test_wheel.py
@@ -63,11 +68,6 @@ test-torch:
 	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,torch); \
 		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; $(call UNLESS_REQUIRED,wheel); \
 		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch; fi
-
-# What is too bulky for every change: more random models, with every number of threads.
-test-nightly: setup
-	REMAT_NIGHTLY=1 $(PYTHON) -m pytest -q -rs test/python/test_exact.py
-	$(if $(HAVE_LLVM),REMAT_RANDOM_FUNCTIONS=300 $(PYTHON) -m pytest -q -rs test/python/test_native.py -k random_function)
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:

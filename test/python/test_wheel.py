@@ -288,7 +288,40 @@ print(json.dumps([best.peak_bytes > 0, during > 0, raised]))""",
     assert found == [True, True, "stop"]
 
 
-def test_calls_of_several_threads_take_turns(environment):
+def test_calls_of_several_threads_run_side_by_side_and_end_by_themselves(environment, large):
+    found = environment.python(
+        """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+graph = remat_opt.Problem.load(sys.argv[1])
+# None goes on before all four are in the middle of their work.
+together = threading.Barrier(4)
+def plan(place):
+    met = []
+    def progress(now):
+        if not met:
+            met.append(together.wait(timeout=600))
+        # The first one is ended, and raises; nothing of that is the others' business.
+        if place == 0:
+            return False
+        if place == 1:
+            raise LookupError("stop")
+    steps = 10**12 if place < 2 else 20_000
+    try:
+        found = remat_opt.solve(graph, "auto", time_limit=3600, solver="search", step_limit=steps, threads=1, progress=progress)
+        return found["certificate"]["stop"]
+    except (LookupError, remat_opt.LimitError) as error:
+        return type(error).__name__
+with ThreadPoolExecutor(4) as pool:
+    print(json.dumps(list(pool.map(plan, range(4)))))""",
+        large,
+    )
+    assert found[0] in ("cancelled", "LimitError"), found
+    assert found[1] == "LookupError", found
+    assert found[2] == found[3] and found[2] not in ("cancelled", "LimitError"), found
+
+
+def test_calls_of_several_threads_give_what_each_asked_for(environment):
     found = environment.python(
         """
 from concurrent.futures import ThreadPoolExecutor

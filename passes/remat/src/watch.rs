@@ -118,8 +118,10 @@ impl<'a> Guard<'a> {
 
     /// Runs `work` under guard.
     pub(crate) fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        // Warnings of the watch are the caller's.
+        let caller = tracing::dispatcher::get_default(Clone::clone);
         std::thread::scope(|scope| {
-            scope.spawn(|| self.watch());
+            scope.spawn(|| tracing::dispatcher::with_default(&caller, || self.watch()));
             // Also where `work` panics, or the scope would wait for the watch for ever.
             let _end = End(self);
             work()

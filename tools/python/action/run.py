@@ -27,7 +27,7 @@ def main():
         return done.returncode
     report.write_text(done.stdout, encoding="utf-8")
     written = output if document.get("is_written", True) else model
-    outputs = {"model": written, "report": report, "page": page, "peak-bytes": document["peak_bytes"]}
+    outputs = {"model": written, "report": report, "page": page, "peak-bytes": document["memory"]["after_bytes"]}
     with open(environment["GITHUB_OUTPUT"], "a", encoding="utf-8") as file:
         file.writelines(f"{name}={value}\n" for name, value in outputs.items())
     with open(environment["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as file:

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use remat_opt::{Snapshot, Turn};
+use remat_opt::{Call, Snapshot};
 
 /// How often signals and progress are looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -22,19 +22,14 @@ const STACK: usize = 16 << 20;
 /// Runs the command that `arguments` name, without the program, and gives the object that it prints with `--format json`.
 ///
 /// `progress` is called with keywords when something changed, at most twenty times a second; it ends the command early, with the best that
-/// was found, where it returns `False`. Commands of one process take turns.
+/// was found, where it returns `False`. Commands run side by side.
 ///
 /// What the handler of a signal raises (`KeyboardInterrupt`), or `progress` does, ends the command within a second and is raised here.
 #[pyfunction]
 #[pyo3(signature = (arguments, progress=None))]
 pub(crate) fn call(py: Python<'_>, arguments: Vec<OsString>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
-    let turn = loop {
-        match Turn::take() {
-            Some(turn) => break turn,
-            None => py.detach(|| thread::sleep(LOOK)),
-        }
-        py.check_signals()?;
-    };
+    let call = Call::default();
+    let called = call.clone();
     let (send, receive) = channel();
     let command = Command(Mutex::new(receive));
     thread::Builder::new()
@@ -42,10 +37,10 @@ pub(crate) fn call(py: Python<'_>, arguments: Vec<OsString>, progress: Option<&B
         .stack_size(STACK)
         .spawn(move || {
             // Nobody waits any more where the call was interrupted.
-            _ = send.send(turn.call(arguments));
+            _ = send.send(called.run(arguments));
         })?;
-    watch(py, &command, progress).inspect_err(|_| {
-        remat_opt::cancel();
+    watch(py, &command, &call, progress).inspect_err(|_| {
+        call.cancel();
         _ = command.document(py, GRACE);
     })
 }
@@ -61,7 +56,7 @@ impl Command {
 }
 
 /// Waits for the command.
-fn watch(py: Python<'_>, command: &Command, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+fn watch(py: Python<'_>, command: &Command, call: &Call, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
     let mut told = None;
     loop {
         match command.document(py, LOOK) {
@@ -73,12 +68,12 @@ fn watch(py: Python<'_>, command: &Command, progress: Option<&Bound<'_, PyAny>>)
             }
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
         }
-        if let (Some(progress), Some(now)) = (progress, remat_opt::progress()) {
+        if let (Some(progress), Some(now)) = (progress, call.progress()) {
             let news = Some((now.doing.clone(), now.best));
             if news != told {
                 told = news;
                 if is_false(&tell(progress, &now)?) {
-                    remat_opt::cancel();
+                    call.cancel();
                 }
             }
         }

@@ -4,7 +4,9 @@
 //! its time. What does not look at the flag in time (reading a large file, a foreign solver) is cut off: after [`GRACE`], or at a second
 //! signal, the program ends where it is. Temporary files go in either case.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::context::{self, Context};
 
 /// How long a command has to end by itself.
 #[cfg(unix)]
@@ -13,31 +15,20 @@ const GRACE: std::time::Duration = std::time::Duration::from_millis(700);
 /// The number of SIGINT.
 const INTERRUPT: i32 = 2;
 
-/// Raised by the first signal, after its number is known.
-static STOP: AtomicBool = AtomicBool::new(false);
-/// The number of the first signal; 0 before.
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
-
-/// What the first signal raises.
+/// What the first signal raises, or whoever cancels the call that runs in this thread.
 pub(crate) fn flag() -> &'static AtomicBool {
-    &STOP
+    &context::current().stop
 }
 
 /// As if a signal had come that asks a command to end; what is cut off is the caller's to decide.
-pub(crate) fn raise() {
-    SIGNAL.store(INTERRUPT, Ordering::SeqCst);
-    STOP.store(true, Ordering::SeqCst);
+pub(crate) fn raise(command: &Context) {
+    command.signal.store(INTERRUPT, Ordering::SeqCst);
+    command.stop.store(true, Ordering::SeqCst);
 }
 
-/// As if none had come.
-pub(crate) fn reset() {
-    STOP.store(false, Ordering::SeqCst);
-    SIGNAL.store(0, Ordering::SeqCst);
-}
-
-/// The exit status where the program was told to end: 128 and the number of the signal.
+/// The exit status where the command of this thread was told to end: 128 and the number of the signal.
 pub(crate) fn status() -> Option<u8> {
-    let signal = SIGNAL.load(Ordering::SeqCst);
+    let signal = context::current().signal.load(Ordering::SeqCst);
     (signal != 0).then(|| status_of(signal))
 }
 
@@ -76,10 +67,11 @@ pub(crate) fn install() {}
 #[cfg(unix)]
 fn handle(mut signals: signal_hook::iterator::Signals) {
     for signal in signals.forever() {
-        if SIGNAL.swap(signal, Ordering::SeqCst) != 0 {
+        let program = context::process();
+        if program.signal.swap(signal, Ordering::SeqCst) != 0 {
             end();
         }
-        STOP.store(true, Ordering::SeqCst);
+        program.stop.store(true, Ordering::SeqCst);
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
             end();
@@ -100,5 +92,6 @@ fn end() -> ! {
 pub(crate) fn leave() -> ! {
     remat_files::remove_pending();
     crate::scratch::remove();
-    signal_hook::low_level::exit(status_of(SIGNAL.load(Ordering::SeqCst)).into())
+    let signal = context::process().signal.load(Ordering::SeqCst);
+    signal_hook::low_level::exit(status_of(signal).into())
 }

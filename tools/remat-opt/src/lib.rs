@@ -2,7 +2,7 @@
 //!
 //! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr. It is a library so that
 //! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]), and so that an interpreter can run the
-//! command line ([`run`]) and call its commands ([`Turn::call`]); nothing else is to be used from outside.
+//! command line ([`run`]) and call its commands ([`Call::run`]); nothing else is to be used from outside.
 
 mod again;
 mod args;
@@ -13,6 +13,7 @@ mod chart;
 mod cli;
 mod commands;
 mod console;
+mod context;
 mod document;
 mod documents;
 mod embedding;
@@ -36,10 +37,10 @@ use std::ffi::OsString;
 
 use clap::CommandFactory;
 
-pub use crate::call::{Turn, cancel};
+pub use crate::call::Call;
 use crate::cli::{Cli, hold_streams};
 pub use crate::embedding::{Embedding, embed};
-pub use crate::progress::{Snapshot, progress};
+pub use crate::progress::Snapshot;
 
 /// The exit status of a command that did what it was told.
 const SUCCESS: u8 = 0;

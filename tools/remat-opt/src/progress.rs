@@ -4,13 +4,14 @@
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use remat::plan::Plan;
 use remat::solver::{Activity, Doing, Observer, Progress};
 
+use crate::context::{self, Context};
 use crate::{console, units};
 
 /// How often a line is looked at where there is no terminal; what takes less than that is silent.
@@ -30,9 +31,6 @@ pub(crate) fn clear() {
         bar.finish_and_clear();
     }
 }
-
-/// The line that was started last, for those who ask how far the command is.
-static LATEST: Mutex<Weak<Shared>> = Mutex::new(Weak::new());
 
 /// How far a command is.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,10 +58,9 @@ pub struct Best {
     pub bound: Option<f64>,
 }
 
-/// How far the command is that runs in this process; `None` where none does, or it does not say.
-#[must_use]
-pub fn progress() -> Option<Snapshot> {
-    let shared = LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+/// How far a command is; `None` where it does not say.
+pub(crate) fn snapshot(command: &Context) -> Option<Snapshot> {
+    let shared = command.line().upgrade()?;
     let state = shared.state();
     (!state.is_over).then(|| Snapshot {
         elapsed: shared.started.elapsed(),
@@ -79,13 +76,16 @@ pub(crate) struct Line {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+/// What a line shows.
+#[derive(Debug)]
+pub(crate) struct Shared {
     started: Instant,
     limit: Option<Duration>,
     state: Mutex<State>,
     ended: Condvar,
 }
 
+#[derive(Debug)]
 struct State {
     /// What is being done, and since when.
     doing: String,
@@ -103,7 +103,11 @@ struct State {
 impl Line {
     /// Starts the line. `limit` is the time that there is for everything that counts.
     pub(crate) fn start(quiet: bool, limit: Option<Duration>) -> Self {
-        let now = Instant::now();
+        Self::start_at(Instant::now(), quiet, limit)
+    }
+
+    /// The same for a command that began before.
+    pub(crate) fn start_at(now: Instant, quiet: bool, limit: Option<Duration>) -> Self {
         let shared = Arc::new(Shared {
             started: now,
             limit,
@@ -118,7 +122,7 @@ impl Line {
             }),
             ended: Condvar::new(),
         });
-        *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&shared);
+        *context::current().line() = Arc::downgrade(&shared);
         if !quiet && std::io::stderr().is_terminal() {
             show(&shared);
         } else if !quiet {
@@ -134,6 +138,11 @@ impl Line {
             counts: false,
             ..Doing::new(activity, detail)
         });
+    }
+
+    /// When the limit is over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.shared.started.checked_add(self.shared.limit?)
     }
 
     /// The duration without rematerialization is known.

@@ -17,10 +17,11 @@ const VARIABLES: [&str; 2] = ["REMAT_ORT_LIBRARY", "ORT_DYLIB_PATH"];
 /// Name of the hidden command that runs models for the others.
 pub(crate) const CHILD: &str = "measure-child";
 
-/// How long loading a model and running it once takes, as far as can be told from the file.
+/// How long loading a model and running it once takes, as far as can be told from the file. A run that is estimated to take long is not waited
+/// for: the estimate of a loop is anything.
 pub(crate) fn expected(model: &Model) -> Duration {
     let weights = model.external_bytes().map_or(0, |bytes| bytes.constants);
-    Duration::from_nanos(model.baseline().duration) + Duration::from_secs(weights / LOADED_BYTES_PER_S)
+    Duration::from_nanos(model.baseline().duration).min(LONGEST_RUN) + Duration::from_secs(weights / LOADED_BYTES_PER_S)
 }
 
 /// Limits of a process that runs models: it is killed when the program is told to end, and after that time.
@@ -30,6 +31,9 @@ pub(crate) fn limits(time: Option<Duration>) -> ChildLimits<'static> {
         cancel: Some(crate::interrupt::flag()),
     }
 }
+
+/// The longest run of which an estimate is believed.
+const LONGEST_RUN: Duration = Duration::from_secs(1);
 
 /// A slow disk.
 const LOADED_BYTES_PER_S: u64 = 50_000_000;

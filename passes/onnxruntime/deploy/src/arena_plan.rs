@@ -148,7 +148,8 @@ pub fn arena_library_path(model: &Path) -> PathBuf {
 /// Plans the memory of a file that is written already, and writes plans and library beside it.
 ///
 /// A run of each case is recorded, its buffers are placed, and the file runs with the plans: every buffer has to lie where it is planned, and
-/// the outputs have to have the bits that they have without plans, and those of the original. Of `control` count the seed, the observer and the flag to cancel.
+/// the outputs have to have the bits that they have without plans, and those of the original. Of `control` count the seed, the observer, the
+/// flag to cancel, and the deadline for placing: the runs themselves are what they are.
 ///
 /// # Errors
 /// [`DeployError::ArenaPlan`] if a run does not follow its plan, or if this program has no library; [`DeployError::Runtime`] if the model does

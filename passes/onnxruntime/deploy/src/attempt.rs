@@ -174,6 +174,12 @@ impl Attempt {
         std::mem::replace(may, false)
     }
 
+    /// The budget in bytes, where there is one.
+    fn budget(&self, request: &DeployRequest<'_>) -> Option<u64> {
+        let budget = request.solve.budget.bytes(self.model.baseline_peak().bytes);
+        budget.filter(|_| request.plan.is_none())
+    }
+
     /// What its files are made of; `loader` where the runtime changes their layout.
     pub(crate) fn task<'t>(&'t self, request: &'t DeployRequest<'t>, loader: Option<Loader<'t>>) -> Task<'t> {
         Task {
@@ -183,6 +189,7 @@ impl Attempt {
             solve: &self.solve,
             strategy: self.strategy,
             model: &self.model,
+            highest: self.budget(request).map(|budget| budget.saturating_sub(self.margin)),
             may_reserve: self.may_reserve,
             may_be_static: self.may_be_static,
             may_anchor: self.may_anchor,
@@ -245,7 +252,7 @@ impl Attempt {
         clock: &Clock<'_>,
         baseline: &Baseline,
     ) -> Option<(Planned, Check)> {
-        let budget = request.solve.budget.bytes(self.model.baseline_peak().bytes);
+        let budget = self.budget(request);
         let beyond = check
             .beyond(&planned.prediction, self.margin)
             .or_else(|| check.beyond_budget(&planned.prediction, budget?))

@@ -52,7 +52,7 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// The clock of one deployment. It stands still while work is done that does not count.
+/// The clock of one deployment. It stands still while the model as it came runs once, and the first file that is made of it.
 pub(crate) struct Clock<'a> {
     control: SolveControl<'a>,
     /// All the time there is.
@@ -107,7 +107,7 @@ impl<'a> Clock<'a> {
         self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// Does work that does not count.
+    /// Does work that does not count: one run of each model, whatever the limit.
     pub(crate) fn apart<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
         self.tell(activity, detail, false);
         let started = Instant::now();
@@ -115,6 +115,12 @@ impl<'a> Clock<'a> {
         let later = |end: Instant| end.checked_add(started.elapsed());
         self.end.set(self.end.get().and_then(later));
         done
+    }
+
+    /// Does work that counts, and says what it is.
+    pub(crate) fn during<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
+        self.begins(activity, detail);
+        work()
     }
 
     /// Limits of a process that runs models.
@@ -192,6 +198,12 @@ impl<'c, 'a> Effort<'c, 'a> {
     /// Whether there is time for another file.
     pub(crate) fn has_time_for_a_file(&self) -> bool {
         self.end.is_none_or(|end| Instant::now() + self.file.get() <= end)
+    }
+
+    /// Whether the limit leaves time for another file that is so many times as large as the last one.
+    pub(crate) fn limit_allows_a_file(&self, times: f64) -> bool {
+        let took = Duration::try_from_secs_f64(self.file.get().as_secs_f64() * times).unwrap_or(Duration::MAX);
+        !self.clock.is_cancelled() && self.clock.has(took)
     }
 
     /// Whether there is time for another search, and for the files that are made of its plan.

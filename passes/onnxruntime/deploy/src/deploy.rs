@@ -56,6 +56,8 @@ struct Machine<'c, 'a, S> {
     /// The strategies that are still to be tried.
     strategies: S,
     rejected: Vec<Rejected>,
+    /// Whether a file was measured: the time of the first one does not count.
+    ran: bool,
     /// What a budget in per cent is a share of.
     peak: BaselinePeak,
     /// The file that is closest to the budget, of those that exceed it, with the bytes by which it does.
@@ -78,8 +80,8 @@ struct Machine<'c, 'a, S> {
 
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
 ///
-/// The time until the deadline of `control` is for everything but having the runtime fuse nodes, writing the output, and one process each
-/// that measures the model as it came and the first file of a strategy. When it is over, the best file that was measured is written; what
+/// The time until the deadline of `control` is for everything but one process each that measures the model as it came and the first file
+/// that is made of it. When it is over, the best file that was measured is written; what
 /// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
 ///
 /// # Errors
@@ -126,6 +128,7 @@ pub fn deploy(
         scratch,
         strategies: Strategy::all().filter(|&strategy| request.allows(strategy, peak, host.is_some())),
         rejected: Vec::new(),
+        ran: false,
         peak,
         closest: None,
         laid_out: None,

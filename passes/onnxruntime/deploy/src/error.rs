@@ -9,8 +9,8 @@ use remat_onnx::OnnxError;
 use remat_onnxruntime_run::{RuntimeError, SizeOutcome};
 use thiserror::Error;
 
-use crate::Strategy;
 use crate::peaks::HigherPeak;
+use crate::{Missed, Strategy};
 
 /// An error of a deployment, or of a comparison of models in the runtime.
 #[derive(Debug, Error)]
@@ -58,12 +58,13 @@ pub enum DeployError {
     /// The memory of a file cannot be planned, or its runs do not follow the plan.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
-    /// A measured peak lies above the predicted one, or above the budget.
-    #[error("the measured peak of {measured} bytes exceeds {} of {predicted} bytes", if *.is_budget { "the budget" } else { "the predicted peak" })]
+    /// No file keeps the budget.
+    #[error("no file keeps the budget of {} bytes: the closest takes {} bytes in ONNX Runtime with the memory arena off ({})", .0.budget, .0.reached, if .0.is_measured { "measured" } else { "predicted" })]
+    BudgetMissed(Missed),
+    /// A measured peak lies above the predicted one.
+    #[error("the measured peak of {measured} bytes exceeds the predicted peak of {predicted} bytes")]
     PredictionExceeded {
-        /// Whether it is the budget.
-        is_budget: bool,
-        /// The predicted peak, or the budget.
+        /// The predicted peak.
         predicted: u64,
         /// The measured peak.
         measured: u64,
@@ -116,9 +117,10 @@ impl DeployError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Pipeline(error) => error.kind(),
-            Self::PredictionExceeded { .. } | Self::ModelsDiffer { .. } | Self::OtherAtSize { .. } => {
-                ErrorKind::Negative
-            }
+            Self::BudgetMissed(_)
+            | Self::PredictionExceeded { .. }
+            | Self::ModelsDiffer { .. }
+            | Self::OtherAtSize { .. } => ErrorKind::Negative,
             Self::ArenaPlan(error) => error.kind(),
             Self::AllRejected { .. } | Self::NotPortable { .. } => ErrorKind::Internal,
             Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {

@@ -15,7 +15,7 @@ use remat_solve::Activity;
 use crate::baseline::{as_it_is, simulated};
 use crate::clock::{Effort, LeftOut};
 use crate::layout::Portable;
-use crate::measure::Bench;
+use crate::measure::{Bench, Check};
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::simulate::{Prediction, simulate, simulate_loaded};
@@ -41,6 +41,14 @@ pub(crate) struct Planned {
     pub(crate) prediction: Prediction,
 }
 
+impl Planned {
+    /// The peak that budgets are about, with the memory arena off, and whether it was measured: else it is predicted.
+    pub(crate) fn takes(&self, check: Option<&Check>) -> (u64, bool) {
+        let measured = check.and_then(|check| check.after.exact);
+        (measured.unwrap_or(self.prediction.peak_bytes), measured.is_some())
+    }
+}
+
 /// What files are made of: the model of a strategy, and what is asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'t> {
@@ -49,6 +57,8 @@ pub(crate) struct Task<'t> {
     pub(crate) solve: &'t SolveRequest,
     pub(crate) strategy: Strategy,
     pub(crate) model: &'t Model,
+    /// The most that a file may be predicted to take, where there is a budget: that, less the calibration margin.
+    pub(crate) highest: Option<u64>,
     /// Whether room may be reserved for the arena.
     pub(crate) may_reserve: bool,
     /// Whether shapes may stay static where nothing is gained by hiding them.
@@ -109,7 +119,8 @@ impl Task<'_> {
         }
         let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
         // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
-        if is_open && self.may_be_static && best.0.report.overwritten > 0 {
+        let may_try = || effort.limit_allows_a_file(1.0);
+        if is_open && self.may_be_static && best.0.report.overwritten > 0 && may_try() {
             let other = LoweringOptions {
                 shapes: Shapes::Dynamic,
                 ..options
@@ -119,7 +130,7 @@ impl Task<'_> {
                 (options, best) = (other, tried);
             }
         }
-        if is_open && self.may_be_static && !self.static_is_worse.get() {
+        if is_open && self.may_be_static && !self.static_is_worse.get() && may_try() {
             let other = LoweringOptions {
                 shapes: Shapes::Static,
                 ..options
@@ -134,7 +145,7 @@ impl Task<'_> {
             }
         }
         // Order anchors cost time, and blocked layouts are undone for them.
-        if self.strategy.recipe().rewrites && options.order == OrderHint::Any {
+        if self.strategy.recipe().rewrites && options.order == OrderHint::Any && may_try() {
             let lean = LoweringOptions {
                 order: OrderHint::Priority,
                 ..options
@@ -150,6 +161,8 @@ impl Task<'_> {
                 is_higher,
                 square / 1_000_000 * LEAST_GAIN_PERMILLE * LEAST_GAIN_PERMILLE,
             );
+            // A reserve is for the arena; the budget is about the peak without it.
+            let highest = self.highest.map(|highest| highest.max(best.1.peak_bytes));
             for (place, reserve) in reserves(best.1.peak_bytes.min(self.fillable())).enumerate() {
                 if clock.is_cancelled() {
                     break;
@@ -162,7 +175,8 @@ impl Task<'_> {
                 }
                 let tried = write(Some(&LoweringOptions { reserve, ..options }))?;
                 let (is_higher, square) = self.in_the_arena(&tried.1)?;
-                if tried.0.report.reserved > 0 && (is_higher, square) <= most {
+                let is_kept = highest.is_none_or(|highest| tried.1.peak_bytes <= highest);
+                if tried.0.report.reserved > 0 && is_kept && (is_higher, square) <= most {
                     // Of those that are as good, the smallest.
                     (most, best) = ((is_higher, square.saturating_sub(1)), tried);
                 }

@@ -97,7 +97,7 @@ pub use padding::Padding;
 pub use peaks::{Basis, HigherPeak, Measured, Peak};
 pub use profile::{ProfileRequest, measured_profile};
 pub use remat_onnxruntime_lower::{OrderHint, Shapes};
-pub use request::{DeployRequest, Deployment, Offer, Profiler};
+pub use request::{DeployRequest, Deployment, Missed, Offer, Profiler};
 pub use setting::{Setting, SettingBytes, SettingOptions, SettingTried, SettingsTried};
 pub use settings::{SettingsRequest, try_settings};
 pub use simulate::Prediction;

@@ -49,8 +49,8 @@ const FURTHER_RUNS: u32 = 20;
 const FURTHER_RUNS_WITH_ARENA: u32 = 4;
 
 /// What a process has beyond the limit before anything is known of the model: a multiple of what is expected, and this.
-const GRACE: Duration = Duration::from_secs(30);
-const PATIENCE: u32 = 20;
+const GRACE: Duration = Duration::from_secs(10);
+const PATIENCE: u32 = 5;
 
 /// How the outputs of two models compare.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]

@@ -37,13 +37,13 @@ pub(crate) fn open(
     if let Some(bench) = bench.filter(|_| fuses) {
         // A data file is called after it, and goes to the folder of the output.
         let runner = bench.first_runner();
-        path = clock.apart(Activity::Fuse, "", || {
+        path = clock.during(Activity::Fuse, "", || {
             fuse(&runner, request.input, request.output.unwrap_or(request.input), scratch)
         })?;
         load = carried(request.input, &path, load)?;
     }
     if let Some(profiler) = request.profile {
-        load.profile = Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?);
+        load.profile = Some(clock.during(Activity::Measure, "every op", || profiler(&path))?);
     }
     clock.begins(Activity::Import, "");
     match bench.filter(|_| fuses) {
@@ -131,7 +131,7 @@ pub(crate) fn lay_out(
 ) -> Result<Result<(Model, Portable), Box<Model>>, DeployError> {
     let [path, loaded] = ["laid-out.onnx", "loaded.onnx"].map(|name| scratch.join(name));
     let lay_out = |onnx: &OnnxModel, proto: &ModelProto, path: &Path| {
-        clock.apart(Activity::Fuse, "", || {
+        clock.during(Activity::Fuse, "", || {
             laid_out(&bench.first_runner(), onnx, proto, path)
         })
     };
@@ -140,7 +140,7 @@ pub(crate) fn lay_out(
     let path = with_lasting_names(&path, onnx.proto(), scratch)?;
     let mut load = carried(request.input, &path, request.load.clone())?;
     load.profile = match request.profile {
-        Some(profiler) => Some(clock.apart(Activity::Measure, "every op", || profiler(&path))?),
+        Some(profiler) => Some(clock.during(Activity::Measure, "every op", || profiler(&path))?),
         None => None,
     };
     clock.begins(Activity::Import, "");

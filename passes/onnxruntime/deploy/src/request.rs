@@ -50,7 +50,7 @@ pub struct DeployRequest<'a> {
     pub untouched: bool,
     /// Whether stretches may run tile by tile, and which; absent: none may.
     pub fission: Option<&'a FissionRequest>,
-    /// Whether a file is written that takes more than the model as it came, too.
+    /// Whether a file is written that takes more than the model as it came, or than the budget, too.
     pub force: bool,
     /// Whether the model is written as it came where no file takes less; else nothing is written then.
     pub writes_as_it_came: bool,
@@ -222,6 +222,19 @@ pub struct Offer {
     pub after: u64,
 }
 
+/// A budget that no file keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Missed {
+    /// The budget in bytes.
+    #[serde(rename = "budget_bytes")]
+    pub budget: u64,
+    /// What the closest file takes: its heap peak in the runtime with the memory arena off.
+    #[serde(rename = "reached_bytes")]
+    pub reached: u64,
+    /// Whether that was measured; else it is predicted.
+    pub is_measured: bool,
+}
+
 /// A model on its way to the runtime, and what is known of it.
 #[derive(Debug)]
 pub struct Deployment {
@@ -235,7 +248,10 @@ pub struct Deployment {
     pub most_overhead: Option<u64>,
     /// How it was written.
     pub strategy: Strategy,
-    /// Whether there is a file: none where no file takes less than the model as it came.
+    /// By how much the budget is missed, where no file keeps it: then this is the file that comes closest, and it is written only where that
+    /// was forced.
+    pub missed: Option<Missed>,
+    /// Whether there is a file: none where no file takes less than the model as it came, or keeps the budget.
     pub is_written: bool,
     /// What was tried before.
     pub rejected: Vec<Rejected>,
@@ -254,12 +270,11 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// The prediction that a measured peak exceeds, in bytes, by more than the model of the runtime leaves out: the predicted peak of the
-    /// file, or the budget that was asked for.
+    /// The predicted peak, in bytes, where the measured one exceeds it by more than the model of the runtime leaves out.
     #[must_use]
     pub fn exceeded_prediction(&self) -> Option<u64> {
         let measured = self.check.as_ref().and_then(|check| check.after.exact)?;
-        let predicted = self.budget.unwrap_or(u64::MAX).min(self.prediction.peak_bytes);
+        let predicted = self.prediction.peak_bytes;
         (measured > tolerated(predicted)).then_some(predicted)
     }
 

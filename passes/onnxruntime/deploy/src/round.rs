@@ -97,6 +97,15 @@ impl<'c, 'a> Round<'c, 'a> {
             let model = request.input.to_owned();
             return Err(RuntimeError::Cancelled { model }.into());
         }
+        let steps = |solution: &Solution| solution.plan.steps.len().max(1) as f64;
+        let is_too_large = |best: &mut Planned| {
+            let times = steps(&solution) / steps(&best.solution);
+            !self.effort.limit_allows_a_file(times)
+        };
+        if let Some(best) = self.best.take_if(is_too_large) {
+            clock.leave_out(LeftOut::AnotherPlan);
+            return Ok(Some(best));
+        }
         let searched = solution.problem.budget;
         let planned = task.file(solution, &self.effort)?;
         self.searches += 1;

@@ -72,19 +72,34 @@ def timeline(values: Sequence[int], name: str) -> Drawing:
 
 def plan_rows(report: Mapping[str, Any]) -> list[tuple[object, ...]]:
     """What a plan gains and costs, as rows."""
-    before, after = report["baseline_peak_bytes"], report["peak_bytes"]
+    before, after, of = memory(report)
     part = after / before if before else 1.0
     return [
         ("peak before", size(before), bar(1.0)),
-        ("peak of the plan", f"{size(after)} ({part:.1%})", bar(part)),
+        ("peak after", f"{size(after)} ({part:.1%})", bar(part)),
+        ("measure", of, ""),
         ("added time", f"{report['overhead_percent']:+.2f} %", ""),
         ("recomputes", f"{report['recomputes']} among {report['ops']} ops", ""),
-        ("proved", proof(report.get("certificate")), ""),
+        ("proved", proof(report.get("certificate"), report.get("certificate_about")), ""),
     ]
 
 
-def proof(certificate: Mapping[str, Any] | None) -> str:
-    """What is known of the best plan."""
+_MEASURES = {
+    "heap-measured": "heap of ONNX Runtime with the memory arena off, measured",
+    "heap-predicted": "heap of ONNX Runtime with the memory arena off, predicted and not measured",
+    "plan": "as plans count it, not measured",
+}
+
+
+def memory(report: Mapping[str, Any]) -> tuple[int, int, str]:
+    """Bytes before and after by the same measure, and which measure that is."""
+    found = report["memory"]
+    return found["before_bytes"], found["after_bytes"], _MEASURES[found["of"]]
+
+
+def proof(certificate: Mapping[str, Any] | None, about: str | None = None) -> str:
+    """What is known of the best plan, and of which plans (`about`) it is the best."""
     if certificate is None:
         return "nothing"
-    return str(certificate["status"]).lower()
+    status = str(certificate["status"]).lower()
+    return f"{status}: no better {about}" if about and status == "optimal" else status

@@ -105,7 +105,7 @@ def sweep_many(
         budgets: Each a share (`"80%"`, `0.8`), bytes (`512 << 20`, `"512MiB"`) or `"min"`.
         executor: Where jobs run: any `concurrent.futures.Executor` with processes of its own, as
             `remat_opt.cluster.RayExecutor` for a cluster. Without it, every job has a process of its own on this
-            machine. Calls of one process take turns, so threads gain nothing.
+            machine. Calls of one process run side by side, too, each with threads of its own.
         workers: Without an executor: jobs at one time; half as many as there are cores, because a search uses two.
         output: A folder for the results, one JSON file for each job. Jobs whose file is there are not run again, so a
             call that was interrupted goes on where it ended. The name of a file states model and budget, and a digest of

@@ -16,7 +16,7 @@ from ._plan import Plan
 from ._progress import ProgressCallback
 from ._report import Report
 from ._result import Result
-from .errors import VerificationError
+from .errors import InfeasibleError, VerificationError
 
 __all__ = ["Result", "optimize"]
 
@@ -97,7 +97,9 @@ def optimize(
         report says so (`keeps_promise`).
 
     Raises:
-        InfeasibleError: It is proved that no plan keeps the budget; `.op` names the op that forbids it.
+        InfeasibleError: It is proved that no plan keeps the budget; `.op` names the op that forbids it. Or no file was
+            measured within it, to the byte: `.details` says what the closest one takes. With `options=["--force"]` that
+            is a warning, and the closest file is the result.
         LimitError: A limit was reached before a plan was found.
         ModelError: The model cannot be read.
         UsageError: The arguments make no sense.
@@ -129,9 +131,12 @@ def optimize(
     ]
     try:
         report = Report(command.call(arguments, progress))
-    except VerificationError as error:
-        # Measured on a busy machine, a model may take more than predicted; whether that matters is the caller's to say.
-        if error.report is None or error.details.get("type") != "prediction-exceeded":
+    except (VerificationError, InfeasibleError) as error:
+        # Measured on a busy machine, a model may take more than predicted; whether that matters is the caller's to say. A
+        # file above the budget is there only where it was asked for (`--force`).
+        about, found = error.details.get("type"), error.report or {}
+        is_forced = about == "budget-missed" and found.get("is_written", False)
+        if error.report is None or not (about == "prediction-exceeded" or is_forced):
             raise
         warnings.warn(str(error), stacklevel=2)
         report = Report(error.report)

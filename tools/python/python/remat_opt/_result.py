@@ -87,7 +87,8 @@ class Result:
 
     def __repr__(self) -> str:
         report = self.report
-        peaks = f"{_html.size(report['baseline_peak_bytes'])} -> {_html.size(report['peak_bytes'])}"
+        before, after, of = _html.memory(report)
+        peaks = f"{_html.size(before)} -> {_html.size(after)} ({of})"
         return f"<Result of {report['model']!r}: peak {peaks}, time {report['overhead_percent']:+.2f} %>"
 
     def _repr_html_(self) -> str:

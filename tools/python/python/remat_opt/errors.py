@@ -48,7 +48,9 @@ class RematError(Exception):
 
 
 class InfeasibleError(RematError):
-    """It is proved that nothing meets what was asked for: no plan keeps the budget, or no block holds the buffers."""
+    """Nothing meets what was asked for: it is proved that no plan keeps the budget, or that no block holds the buffers; or
+    no file keeps the budget in ONNX Runtime, and `details` says what the closest one takes (`reached_bytes`), measured or
+    predicted (`is_measured`)."""
 
 
 class VerificationError(RematError):

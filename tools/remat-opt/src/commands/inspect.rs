@@ -75,7 +75,7 @@ pub(crate) struct Report {
     peak_step: usize,
     /// The op that runs then.
     peak_node: String,
-    /// The peak that no plan undercuts, in bytes; in fixed order, no plan in this order.
+    /// The peak that no plan of whole ops undercuts, in bytes; in fixed order, none in this order. Tiles may.
     lower_bound_bytes: Option<u64>,
     /// The op that needs them; absent where the results that stay do.
     lower_bound_node: Option<String>,
@@ -275,7 +275,7 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
     if !problem.ops.is_empty() {
         let what = floor::needed_for(problem, &least);
         lines.push(format!(
-            "no plan{} can go below {} ({:.1} %): {what}",
+            "no plan of whole ops{} can go below {} ({:.1} %): {what}",
             if least.covers == BoundCovers::FixedOrder {
                 " in this order"
             } else {

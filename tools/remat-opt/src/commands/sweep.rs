@@ -72,7 +72,7 @@ pub(crate) struct Report {
     baseline_of: BaselineOf,
     /// Duration of that.
     baseline_duration: u64,
-    /// The peak that no plan undercuts, in bytes.
+    /// The peak that no plan of whole ops undercuts, in bytes, or with the tiles of the model where it runs in tiles.
     floor_bytes: u64,
     /// Name of the solver.
     solver: String,

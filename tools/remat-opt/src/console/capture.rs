@@ -1,28 +1,24 @@
 //! Reports that are kept for a caller instead of printed.
 
-use std::sync::{Mutex, PoisonError};
+use crate::context;
 
-/// What would have been printed; nothing where it is printed.
-static KEPT: Mutex<Option<String>> = Mutex::new(None);
-
-/// Keeps what is printed from now on; what is said on stderr is dropped.
+/// Keeps what the command of this thread prints from now on; what is said on stderr is dropped.
 pub(crate) fn capture() {
-    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(String::new());
+    *context::current().kept() = Some(String::new());
 }
 
 /// What was kept. From now on, all is printed.
 pub(crate) fn captured() -> String {
-    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
-    kept.unwrap_or_default()
+    context::current().kept().take().unwrap_or_default()
 }
 
 /// Whether all is kept.
 pub(crate) fn is_captured() -> bool {
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    context::current().kept().is_some()
 }
 
 /// Keeps a text, where all is kept.
 pub(super) fn takes(text: &str) -> bool {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = context::current().kept();
     kept.as_mut().map(|kept| kept.push_str(text)).is_some()
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 pub(crate) use capture::{capture, captured, is_captured};
 pub(crate) use report::report;
 pub(crate) use table::table;
-pub(crate) use warnings::{keep as keep_warnings, start_tracing, taken as warnings_so_far};
+pub(crate) use warnings::{keeping as keeping_warnings, so_far as warnings_so_far, start_tracing};
 
 /// Prints a report or a document in JSON on stdout, or on stderr where an output takes stdout. What a terminal would act upon is escaped,
 /// in a way that leaves documents the same. A reader that went away (`| head`) is no error.

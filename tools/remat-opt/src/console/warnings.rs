@@ -1,7 +1,7 @@
 //! What the libraries say on the way: on stderr, and, where it is a warning, in the report too.
 
 use std::fmt::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -10,8 +10,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, fmt as print};
 
-/// The warnings so far, in the order in which they came.
-static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// The warnings of a command so far, in the order in which they came.
+type Kept = Arc<Mutex<Vec<String>>>;
 
 /// Events of the libraries go to stderr; `REMAT_LOG` filters them finer than `-v` does. Warnings are kept, whatever is shown.
 pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
@@ -26,22 +26,23 @@ pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
     // Of several command lines in one process, the first decides.
     _ = tracing_subscriber::registry()
         .with(shown.with_filter(filter))
-        .with(Keep.with_filter(LevelFilter::WARN))
+        .with(Keep::default().with_filter(LevelFilter::WARN))
         .try_init();
 }
 
-/// Only keeps warnings, from now on: nothing is printed.
-pub(crate) fn keep() {
-    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    // It is there already where this is not the first call.
-    _ = tracing_subscriber::registry()
-        .with(Keep.with_filter(LevelFilter::WARN))
-        .try_init();
+/// Does `work` of which only the warnings are kept: nothing is printed. Threads that it starts have to take its dispatcher along.
+pub(crate) fn keeping<T>(work: impl FnOnce() -> T) -> T {
+    let kept = tracing_subscriber::registry().with(Keep::default().with_filter(LevelFilter::WARN));
+    tracing::subscriber::with_default(kept, work)
 }
 
-/// The warnings so far.
-pub(crate) fn taken() -> Vec<String> {
-    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+/// The warnings so far of the command that runs in this thread.
+pub(crate) fn so_far() -> Vec<String> {
+    let kept =
+        tracing::dispatcher::get_default(|dispatch| dispatch.downcast_ref::<Keep>().map(|keep| Arc::clone(&keep.0)));
+    kept.map_or_else(Vec::new, |kept| {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    })
 }
 
 /// Writes an event to stderr, in one line whatever names it holds. That stderr is gone is no error.
@@ -62,13 +63,14 @@ impl std::io::Write for EventLine {
 }
 
 /// Keeps every event.
-struct Keep;
+#[derive(Default)]
+struct Keep(Kept);
 
 impl<S: Subscriber> Layer<S> for Keep {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line::default();
         event.record(&mut line);
-        let mut kept = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(line.text());
     }
 }

@@ -7,7 +7,7 @@ use remat::onnx::OnnxError;
 use remat::plan::{PlanFileError, StopReason};
 use remat::verify::Violation;
 use remat::{BaselineOf, Error, PlanError, ReadError, SetupError, SolveError};
-use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_deploy::{DeployError, Missed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -83,6 +83,8 @@ pub(crate) enum Details {
         /// Seed of the inputs.
         seed: u64,
     },
+    /// A budget that no file keeps, and what the closest one takes.
+    BudgetMissed(Missed),
     /// A measured peak above the predicted one.
     PredictionExceeded {
         /// The predicted peak.
@@ -338,12 +340,11 @@ impl Details {
                 elements: *elements,
                 seed: *seed,
             }),
-            DeployError::PredictionExceeded {
-                predicted, measured, ..
-            } => Some(Self::PredictionExceeded {
+            DeployError::PredictionExceeded { predicted, measured } => Some(Self::PredictionExceeded {
                 predicted_bytes: *predicted,
                 measured_bytes: *measured,
             }),
+            DeployError::BudgetMissed(missed) => Some(Self::BudgetMissed(*missed)),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@ use remat::ortools::LibraryError;
 use remat::plan::StopReason;
 use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
+use remat_onnxruntime_run::RuntimeError;
 
 use super::pipeline::pipeline;
 use crate::console::streams;
@@ -13,6 +14,11 @@ use crate::console::streams;
 pub(super) fn help(error: &anyhow::Error) -> Option<String> {
     if let Some(DeployError::FusedPlan { .. }) = error.downcast_ref() {
         return Some("install it, or name it with `--ort-library`".to_owned());
+    }
+    if let Some(DeployError::Runtime(RuntimeError::TimedOut { .. })) = error.downcast_ref() {
+        return Some(
+            "one run of the model takes longer than the limit allows: give it more time (`--time-limit`)".to_owned(),
+        );
     }
     if error.is::<&'static LibraryError>() {
         return Some(
@@ -74,7 +80,7 @@ fn solving(error: &SolveError) -> Option<String> {
             return Some(meant_percent(infeasible.budget));
         }
         SolveError::Infeasible(infeasible) => format!(
-            "an op holds its operands, its results and its workspace together: no budget below {} bytes can be met",
+            "an op holds its operands, its results and its workspace together: no plan of whole ops keeps a budget below {} bytes",
             infeasible.need
         ),
         SolveError::Unavailable { .. } => {

@@ -80,7 +80,7 @@ fn known(error: &anyhow::Error) -> Option<(ErrorKind, String)> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// Proved infeasible, or `verify` found a violation or a difference: exit status 1.
+    /// Proved infeasible, no file keeps the budget, or `verify` found a violation or a difference: exit status 1.
     Finding,
     /// The command line cannot be understood: exit status 2.
     Usage,

@@ -1,5 +1,6 @@
 //! The command line where it runs models in ONNX Runtime, or proves with OR-Tools.
 
+mod budgets;
 #[path = "../cli/common.rs"]
 mod common;
 #[cfg(target_os = "linux")]
@@ -49,6 +50,16 @@ fn main() -> ExitCode {
             Need::OnnxRuntime
         ),
         trial!(models::a_plan_for_tiles_is_checked_on_tiles, Need::OnnxRuntime),
+        trial!(budgets::the_exit_status_is_that_of_the_measured_peak, Need::OnnxRuntime),
+        trial!(
+            budgets::a_budget_that_no_file_keeps_is_said_first_and_nothing_is_written_unless_forced,
+            Need::OnnxRuntime
+        ),
+        trial!(
+            budgets::the_first_figures_are_measured_on_both_models,
+            Need::OnnxRuntime
+        ),
+        trial!(budgets::a_model_without_nodes_ends, Need::OnnxRuntime),
     ];
     #[cfg(target_os = "linux")]
     let signals = [

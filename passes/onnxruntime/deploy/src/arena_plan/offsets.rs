@@ -142,8 +142,9 @@ fn place<'r>(
         buffers: run.buffers.iter().enumerate().map(buffer).collect(),
         hints: None,
     };
-    let mut limited = SolveControl::new().time_limit(PLACING).seed(control.seed);
-    limited.cancel = control.cancel;
+    let mut limited = SolveControl::new().seed(control.seed);
+    (limited.cancel, limited.deadline) = (control.cancel, control.deadline);
+    limited = limited.at_most(Some(PLACING));
     let placed = remat::place_buffers(&file, &Blocks::Lowest, &limited)?;
     let block_bytes = placed.figures.as_ref().map_or(0, PlacementFigures::height);
     let places = placed.outcome.placement.map(|placement| placement.places);

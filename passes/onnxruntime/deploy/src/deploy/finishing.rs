@@ -7,7 +7,7 @@ use super::Machine;
 use crate::attempt::Attempt;
 use crate::file::Planned;
 use crate::measure::Check;
-use crate::{DeployError, Deployment, Strategy};
+use crate::{DeployError, Deployment, Missed, Strategy};
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// Writes what was found.
@@ -17,7 +17,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         planned: Planned,
         check: Option<Check>,
     ) -> Result<Deployment, DeployError> {
-        let is_written = self.request.writes_anyway() || self.gains(&attempt, &planned, check.as_ref())?;
+        let missed = self.missed(&planned, check.as_ref());
+        let is_written = match missed {
+            Some(_) => self.request.force,
+            None => self.request.writes_anyway() || self.gains(&attempt, &planned, check.as_ref())?,
+        };
         let Self { request, clock, .. } = self;
         let Planned {
             mut solution,
@@ -29,7 +33,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
         if let Some(output) = request.output.filter(|_| is_written) {
             let onnx = request.onnx(attempt.written())?;
-            clock.apart(Activity::Write, "", || onnx.save_proto(&lowered.written(), output))?;
+            clock.during(Activity::Write, "", || onnx.save_proto(&lowered.written(), output))?;
         }
         let Attempt { model, strategy, .. } = attempt;
         let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
@@ -39,6 +43,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             model,
             solution,
             strategy,
+            missed,
             is_written,
             rejected: self.rejected,
             lowering: lowered.report,
@@ -49,6 +54,18 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 .padding
                 .filter(|_| matches!(strategy, Strategy::LaidOut | Strategy::Untouched)),
             left_out: clock.left_out(),
+        })
+    }
+
+    /// By how much a file is above the budget, to the byte: as it was measured, else as it is predicted.
+    fn missed(&self, planned: &Planned, check: Option<&Check>) -> Option<Missed> {
+        let budget = self.request.solve.budget.bytes(self.peak.bytes);
+        let budget = budget.filter(|_| self.request.plan.is_none())?;
+        let (reached, is_measured) = planned.takes(check);
+        (reached > budget).then_some(Missed {
+            budget,
+            reached,
+            is_measured,
         })
     }
 

@@ -11,7 +11,7 @@ use super::{Machine, State, settled};
 use crate::attempt::Attempt;
 use crate::error::{Rejected, Rejection};
 use crate::file::Planned;
-use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs, tolerated};
+use crate::measure::{Baseline, Bench, Check, MEASUREMENTS, Outputs};
 use crate::peaks::{Basis, HigherPeak, Measured};
 use crate::{DeployError, Strategy};
 
@@ -19,7 +19,7 @@ use crate::{DeployError, Strategy};
 const LEFT_FOR_ANOTHER: u32 = 8;
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
-    /// Measures a plan's file. The first of a strategy does not count.
+    /// Measures a plan's file. The time of the first one does not count.
     pub(super) fn verify(&mut self, mut attempt: Attempt, planned: Planned) -> Result<State<'c, 'a>, DeployError> {
         let Some((bench, baseline)) = self.bench.as_ref().zip(self.baseline.as_ref()) else {
             let higher = self
@@ -32,19 +32,21 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
                 None => self.within_budget(attempt, planned, None),
             });
         };
-        let must_be_lower = self.request.order == OrderHint::Any && !self.request.force;
+        // What takes more than the model as it came is above a lower budget, too: of such files the closest is told.
+        let budget = self.request.solve.budget.bytes(self.peak.bytes);
+        let is_held_against_less = self.request.plan.is_none() && budget.is_some_and(|budget| budget < self.peak.bytes);
+        let must_be_lower = self.request.order == OrderHint::Any && !self.request.force && !is_held_against_less;
         let (lowered, solution) = (planned.lowered.report, planned.solution.clone());
         let work = || -> Result<_, DeployError> {
             let written = self.write(&attempt, &planned)?;
             Ok(baseline.verify(bench, &written, must_be_lower, self.request.outputs(attempt.strategy)))
         };
         let detail = format!("2/{MEASUREMENTS}, what was written");
-        let found = if attempt.round == 0 {
-            self.clock.apart(Activity::Measure, &detail, work)
-        } else {
-            self.clock.begins(Activity::Measure, &detail);
-            work()
+        let found = match self.ran {
+            false => self.clock.apart(Activity::Measure, &detail, work),
+            true => self.clock.during(Activity::Measure, &detail, work),
         };
+        self.ran = true;
         match found {
             Ok(Ok(mut check)) => {
                 let budget = self.request.solve.budget.bytes(self.peak.bytes);
@@ -64,7 +66,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             }
             Ok(Err(rejection)) => {
                 if let Some((planned, check)) = attempt.best.take() {
-                    return Ok(State::Complete(attempt, planned, check));
+                    return Ok(self.best_so_far(attempt, planned, check));
                 }
                 let may_be_simpler = matches!(rejection, Rejection::OutputDiffers { .. }) || lowered.in_branch;
                 if may_be_simpler && attempt.simplify(&lowered) {
@@ -87,10 +89,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// remembered.
     fn within_budget(&mut self, attempt: Attempt, planned: Planned, check: Option<Check>) -> State<'c, 'a> {
         let budget = self.request.solve.budget.bytes(self.peak.bytes);
-        let measured = check.as_ref().and_then(|check| check.after.exact);
-        let peak = measured.unwrap_or(planned.prediction.peak_bytes);
-        let highest = budget.map(|budget| if measured.is_some() { tolerated(budget) } else { budget });
-        let is_over = self.request.plan.is_none() && highest.is_some_and(|highest| peak > highest);
+        let (peak, _) = planned.takes(check.as_ref());
+        let is_over = self.request.plan.is_none() && budget.is_some_and(|budget| peak > budget);
         let Some(budget) = budget.filter(|_| is_over && !self.clock.is_cancelled()) else {
             let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
             let may_lose = !self.request.is_bounded() && !attempt.strategy.recipe().tiles;
@@ -114,6 +114,14 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             self.closest = Some((over, attempt, planned, check));
         }
         others.map_or(State::Open, State::Plan)
+    }
+
+    /// What follows where the best file that was measured stays: under a budget it has to keep that.
+    pub(super) fn best_so_far(&mut self, attempt: Attempt, planned: Planned, check: Check) -> State<'c, 'a> {
+        if self.request.is_bounded() {
+            return self.within_budget(attempt, planned, Some(check));
+        }
+        State::Complete(attempt, planned, check)
     }
 
     /// Measures what there is time for, and corrects the prediction.

@@ -108,7 +108,11 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     fn exhausted(&mut self) -> Result<State<'c, 'a>, DeployError> {
         if let Some((_, attempt, planned, check)) = self.closest.take() {
             self.rejected.retain(|one| one.strategy != attempt.strategy);
-            return Ok(settled(attempt, planned, check));
+            // What is not written needs no further measurements.
+            return Ok(match self.request.force {
+                true => settled(attempt, planned, check),
+                false => State::Done(attempt, planned, check),
+            });
         }
         let mut rejected = std::mem::take(&mut self.rejected);
         if let Some(refusal) = least_refusal(&mut rejected) {

@@ -22,7 +22,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             && self.request.plan.is_none();
         let is_untraced = attempt.portable.is_some() && !matches!(error, DeployError::Pipeline(_));
         match attempt.best.take() {
-            Some((planned, check)) => Ok(State::Complete(attempt, planned, check)),
+            Some((planned, check)) => Ok(self.best_so_far(attempt, planned, check)),
             None if self.laid_out.is_some() => Ok(State::Reject(attempt, Rejection::Refused(Box::new(error)))),
             None if is_refused && !self.clock.is_cancelled() => {
                 Ok(State::Reject(attempt, Rejection::Refused(Box::new(error))))

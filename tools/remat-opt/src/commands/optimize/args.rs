@@ -54,6 +54,9 @@ const FENCES: Choice<Fences> = Choice(&[("iree", Fences::Iree, "Ops of IREE"), (
 /// Share of the time for placing the plan of a model for ONNX Runtime.
 const PLACING: f64 = 0.1;
 
+/// Share of the time for a plan of the memory of the file, or for trying settings.
+const MEASURING: f64 = 0.4;
+
 /// Whether weights lie in a file beside the module.
 const WEIGHTS: Choice<bool> = Choice(&[
     ("inline", false, "Into the module"),
@@ -152,9 +155,10 @@ pub(crate) struct TargetArgs {
     /// `all` is the runtime's default. Bits and memory hold at this level; sessions must be made with it.
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS, default_value = "all", hide_possible_values = true, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) level: OptimizationLevel,
-    /// Write a file even where none takes less memory than the model as it came.
+    /// Write a file even where none takes less memory than the model as it came, or none keeps the budget.
     ///
-    /// Without it nothing is written then, unless a number of bytes is asked for, and the report says so. A file that is forced may take more.
+    /// Without it nothing is written then, and the report says so. A file that is forced may take more; the exit status is 1 all the same where it
+    /// takes more than the budget.
     #[arg(long, help_heading = RUNTIME, hide_short_help = true)]
     pub(super) force: bool,
     /// Plan the memory of the written model, too: `OUT.arena`, which ONNX Runtime obeys with the library written beside it.
@@ -257,21 +261,20 @@ impl OptimizeArgs {
         }
     }
 
-    /// The limits of the search, which begin now.
+    /// The limits of the command: its time began with the line.
     pub(super) fn control<'l>(&self, line: &'l Line) -> SolveControl<'l> {
-        let mut control: SolveControl<'l> = self.search.control().time_limit(self.time_limit).observer(line);
-        control.step_limit = self.step_limit;
+        let mut control: SolveControl<'l> = self.search.control().observer(line);
+        (control.deadline, control.step_limit) = (line.deadline(), self.step_limit);
         control
     }
 
-    /// [`Self::control`], less the time for placing the plan, where that is asked for.
+    /// [`Self::control`], less the time for what follows the search, where that is asked for: placing the plan, and placing and measuring the
+    /// memory of the file.
     pub(super) fn control_before_placing<'l>(&self, line: &'l Line) -> SolveControl<'l> {
-        let control = self.control(line);
-        if self.block.places() {
-            control.time_limit(self.time_limit.mul_f64(1.0 - PLACING))
-        } else {
-            control
-        }
+        let placing = if self.block.places() { PLACING } else { 0.0 };
+        let is_about_memory = self.target.arena_plan || self.target.settings;
+        let measuring = if is_about_memory { MEASURING } else { 0.0 };
+        self.control(line).share_of_time(1.0 - placing - measuring)
     }
 
     /// What is written to stdout, as an extension.

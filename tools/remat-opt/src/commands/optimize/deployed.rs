@@ -1,12 +1,14 @@
 //! What is printed of a model that was made for ONNX Runtime.
 
 use std::path::Path;
+use std::time::Instant;
 
 use remat_files::shown;
 use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, Padding, SettingsTried};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
+use super::headline::{self, Headline};
 use super::session::SessionRecord;
 use super::{report, settings, sizes};
 use crate::units::{bytes, count, percent};
@@ -15,14 +17,27 @@ use crate::units::{bytes, count, percent};
 #[derive(Clone, Copy)]
 pub(super) struct Deployed<'a> {
     pub(super) found: &'a Deployment,
+    /// Memory before and after.
+    pub(super) headline: Headline,
+    /// The line about the peak that no plan undercuts, where it is known.
+    pub(super) floor: Option<&'a str>,
     pub(super) arena: Option<&'a ArenaPlanned>,
     pub(super) settings: Option<&'a SettingsTried>,
 }
 
 /// The lines a person wants at the end.
-pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) -> String {
-    let found = deployed.found;
-    let mut lines = report::plan_lines(args, &found.model, &found.solution);
+pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant) -> String {
+    let (found, headline) = (deployed.found, &deployed.headline);
+    let missed = |missed| headline::missed(missed, found.is_written);
+    let mut lines: Vec<String> = found.missed.as_ref().map(missed).into_iter().collect();
+    lines.extend(headline.warning());
+    lines.extend(report::plan_lines(
+        args,
+        &found.model,
+        &found.solution,
+        headline,
+        deployed.floor,
+    ));
     for rejected in &found.rejected {
         lines.push(format!(
             "rejected  {}: {}",
@@ -42,7 +57,7 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, seconds: f64) ->
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
     }
-    lines.push(format!("time      {seconds:.2} s"));
+    lines.push(format!("time      {:.2} s", started.elapsed().as_secs_f64()));
     lines.extend(args.output.as_deref().map(|output| written(output, found)));
     match deployed.arena {
         Some(arena) => {
@@ -70,6 +85,9 @@ fn planned_for_data(found: &Deployment) -> Option<String> {
 fn written(output: &Path, found: &Deployment) -> String {
     if found.is_written || !is_model(output) {
         return format!("written   {}", shown(output.display()));
+    }
+    if found.missed.is_some() {
+        return "written   nothing: no file keeps the budget; `--force` writes the closest one all the same".to_owned();
     }
     if found.is_left_to_data() {
         return "written   nothing: the data decides how large results are, so on other inputs a file could take more than the model as it came;\n          \

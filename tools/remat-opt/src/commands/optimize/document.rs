@@ -1,18 +1,21 @@
 //! What `--format json` prints of the main job.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use remat::plan::{Accounting, Certificate, Tiling};
 use remat::{BaselineOf, Model, Solution};
 use remat_files::document::to_json;
 use remat_onnxruntime_deploy::ArenaPlanned;
-use remat_onnxruntime_deploy::{Check, LeftOut, Offer, Padding, Rejected, Setting, SettingsTried, Strategy};
+use remat_onnxruntime_deploy::{Check, LeftOut, Missed, Offer, Padding, Rejected, Setting, SettingsTried, Strategy};
 use remat_onnxruntime_run::OptimizationLevel;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::{OptimizeArgs, is_model};
 use super::deployed::Deployed;
+use super::headline::Headline;
+use super::proof::Plans;
 use super::session::SessionRecord;
 use super::sizes::DimsRecord;
 use crate::block::BlockRecord;
@@ -36,8 +39,10 @@ pub(crate) struct Report {
     baseline_peak_bytes: u64,
     /// What says so.
     baseline_of: BaselineOf,
-    /// Peak of the plan.
+    /// Peak of the plan, as plans count it.
     peak_bytes: u64,
+    /// What the model takes before and after, both by the same measure.
+    memory: Headline,
     /// Duration of running every op once; in nanoseconds for models.
     baseline_duration: u64,
     /// Duration of the plan.
@@ -67,6 +72,8 @@ pub(crate) struct Report {
     exact_threads: Option<u32>,
     /// What the solver claims about the plan.
     certificate: Option<Certificate>,
+    /// The plans that this claim is about: `plan of whole ops in this order`, for instance.
+    certificate_about: Option<String>,
     /// The block that everything lies in, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     block: Option<BlockRecord>,
@@ -92,6 +99,9 @@ struct InRuntime {
     in_branch: bool,
     /// How the model is written.
     variant: Strategy,
+    /// By how much the budget is missed, where no file keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<Missed>,
     /// What was tried before, and why it was rejected.
     abandoned: Vec<RejectedRecord>,
     /// Predicted peak with the memory arena off.
@@ -170,7 +180,14 @@ impl Body for Report {
 
 impl Report {
     /// A plan as such.
-    pub(super) fn new(args: &OptimizeArgs, model: &Model, solution: &Solution, seconds: f64) -> Self {
+    pub(super) fn new(
+        args: &OptimizeArgs,
+        model: &Model,
+        solution: &Solution,
+        memory: Headline,
+        started: Instant,
+    ) -> Self {
+        let about = |certificate: &Certificate| Plans::of(model).covered(certificate.bound_covers);
         Self {
             model: solution.problem.name.clone(),
             input: args.input.clone(),
@@ -180,6 +197,7 @@ impl Report {
             baseline_peak_bytes: model.baseline_peak().bytes,
             baseline_of: model.baseline_peak().of,
             peak_bytes: solution.replay.peak,
+            memory,
             baseline_duration: solution.overhead.baseline,
             duration: solution.replay.duration,
             overhead_percent: solution.overhead.percent(),
@@ -191,24 +209,32 @@ impl Report {
             tiling: model.tiling().cloned(),
             dims: DimsRecord::of(model),
             exact_threads: args.exact_threads(model),
+            certificate_about: solution.certificate.as_ref().map(about),
             certificate: solution.certificate.clone(),
             block: BlockRecord::of(solution),
             in_runtime: None,
-            seconds,
+            seconds: started.elapsed().as_secs_f64(),
         }
     }
 
     /// A model that was made for ONNX Runtime.
     pub(super) fn deployed(
         args: &OptimizeArgs,
-        Deployed { found, arena, settings }: Deployed<'_>,
-        seconds: f64,
+        Deployed {
+            found,
+            headline,
+            arena,
+            settings,
+            ..
+        }: Deployed<'_>,
+        started: Instant,
     ) -> Self {
         let recommends_arena_off = match settings {
             Some(settings) => Some(settings.recommended == Setting::ArenaOff),
             None => found.arena_off().map(|off| off.is_recommended()),
         };
-        let exceeds = found.exceeded_prediction().is_some() || arena.is_some_and(|arena| arena.exceeded().is_some());
+        let is_above = found.missed.is_some() || found.exceeded_prediction().is_some();
+        let exceeds = is_above || arena.is_some_and(|arena| arena.exceeded().is_some());
         Self {
             in_runtime: Some(InRuntime {
                 target: "ort",
@@ -216,6 +242,7 @@ impl Report {
                 offer: found.offer,
                 is_written: found.is_written,
                 in_branch: found.lowering.in_branch,
+                missed: found.missed,
                 variant: found.strategy,
                 abandoned: found.rejected.iter().map(RejectedRecord::from).collect(),
                 promised_peak_bytes: found.prediction.peak_bytes,
@@ -243,11 +270,12 @@ impl Report {
                 settings: settings.cloned(),
                 keeps_promise: (found.check.is_some() || arena.is_some()).then_some(!exceeds),
             }),
+            budget_bytes: found.budget.or(found.solution.problem.budget),
             output: args
                 .output
                 .clone()
                 .filter(|output| found.is_written || !is_model(output)),
-            ..Self::new(args, &found.model, &found.solution, seconds)
+            ..Self::new(args, &found.model, &found.solution, headline, started)
         }
     }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod deployed;
 mod document;
+mod headline;
 #[cfg_attr(not(feature = "mlir"), path = "no_mlir.rs")]
 mod mlir;
 mod proof;
@@ -30,13 +31,14 @@ pub(crate) use document::{ModuleReport, Report, SettingsReport};
 
 use self::args::{TargetArg, is_model};
 use self::deployed::Deployed;
+use self::headline::Headline;
 use crate::args::{Arguments, Inputs, OutputPath, ReportFormat, named, provider};
 use crate::files::{self, Files};
 use crate::job::{Job, LEAST, PATIENCE};
 use crate::page::{self, AsItCame};
 use crate::progress::Line;
 use crate::runtime::{expected, limits};
-use crate::{block, bodies, console};
+use crate::{block, bodies, console, interrupt};
 
 /// Time for placing the plan of a model for ONNX Runtime, however long measuring took.
 const LEAST_PLACING: Duration = Duration::from_millis(500);
@@ -117,8 +119,9 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     if is_missing && args.report.format == ReportFormat::Json {
         tracing::warn!("{}", report::WITHOUT_RUNTIME);
     }
-    let line = Line::start(quiet, Some(args.time_limit));
+    let line = Line::start_at(started, quiet, Some(args.time_limit));
     let model = job.open_shown(plan.as_ref(), None, &line)?;
+    let as_planned_for = model.baseline().peak;
     let before = args.page.page.as_ref().map(|path| (path, AsItCame::of(&model)));
     let model = match plan.is_none() && has_bodies(args, format) {
         true => in_bodies(args, &job, model, &line)?,
@@ -146,18 +149,38 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
     }
     emit_plan(args, job.files, &model, &solution)?;
     draw_block(args, &solution)?;
+    let floor = floor(args, &model, &solution, &args.control(&line));
     line.finish();
-    let seconds = started.elapsed().as_secs_f64();
-    let text = || report::text(args, &model, &solution, is_missing, seconds);
+    let headline = Headline::of_plan(as_planned_for, &solution);
+    let text = || {
+        report::text(
+            args,
+            (&model, &solution),
+            &headline,
+            floor.as_deref(),
+            is_missing,
+            started,
+        )
+    };
     if let Some((path, before)) = &before {
         page::write(path, before, &model, &solution, page::summary(&text()))?;
     }
     console::report(
         &args.report,
         text,
-        || Report::new(args, &model, &solution, seconds),
+        || Report::new(args, &model, &solution, headline, started),
         Ok(()),
     )
+}
+
+/// The line about the peak that no plan undercuts, for a report as text; none where the time for it is over.
+fn floor(args: &OptimizeArgs, model: &Model, solution: &Solution, control: &SolveControl<'_>) -> Option<String> {
+    let is_said = args.report.format == ReportFormat::Text || args.page.page.is_some();
+    if interrupt::status().is_some() {
+        return None;
+    }
+    let is_over = control.deadline.is_some_and(|deadline| deadline <= Instant::now());
+    (is_said && !is_over).then(|| report::floor_line(model, solution, control))?
 }
 
 /// Share of the time for finding stretches that run tile by tile.
@@ -337,8 +360,8 @@ fn deploy(
         Some(plan) => job.load.for_plan(plan)?,
         None => job.load.clone(),
     };
-    let line = Line::start(quiet, Some(args.time_limit));
-    line.apart(Activity::Import, "");
+    let line = Line::start_at(started, quiet, Some(args.time_limit));
+    line.begins(&Doing::new(Activity::Import, ""));
     // What the search says on the way is about the model as it came, whose ops a plan for the fused graph does not know.
     let as_it_came = LoadOptions {
         profile: load.profile.clone().filter(|_| plan.is_none()),
@@ -347,7 +370,9 @@ fn deploy(
     let model = open_model(
         job.input,
         &as_it_came,
-        job.host.as_ref().map(|host| (host, limits(None))),
+        job.host
+            .as_ref()
+            .map(|host| (host, limits(Some(args.time_limit + LEAST)))),
     )?;
     job.files.reads_data_of(&model)?;
     line.baseline(model.baseline().duration);
@@ -390,13 +415,14 @@ fn deploy(
     if let Some(other) = other {
         remat::save(&found.model, &found.solution, &Target::Onnx, other)?;
     }
-    let arena = written.zip(job.host.as_ref()).filter(|_| args.target.arena_plan);
     let may_round = fission.is_some_and(|fission| fission.exactness == remat::fission::Exactness::Any);
     let original = (!may_round).then_some(job.input);
+    let written = written.filter(|_| found.is_written).zip(job.host.as_ref());
+    let arena = written.filter(|_| args.target.arena_plan);
     let arena =
-        arena.map(|(written, host)| plan_memory(args, &load, (written, original), host, expected(&model), &control));
+        arena.map(|(written, host)| plan_memory(args, &load, (written, original), host, expected(&model), &whole));
     let arena = arena.transpose()?;
-    let settings = written.zip(job.host.as_ref()).filter(|_| args.target.settings);
+    let settings = written.filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
         let request = SettingsRequest {
             model: written,
@@ -404,7 +430,7 @@ fn deploy(
             dims: &load.dims,
             limits: memory_limits(expected(&model)),
         };
-        try_settings(&request, &found, host, &control)
+        try_settings(&request, &found, host, &whole)
     });
     let settings = settings.transpose()?;
     if let Some((path, settings)) = args.target.emit_settings.as_ref().zip(settings.as_ref()) {
@@ -412,14 +438,16 @@ fn deploy(
     }
     emit_plan(args, job.files, &found.model, &found.solution)?;
     draw_block(args, &found.solution)?;
+    let floor = floor(args, &found.model, &found.solution, &whole);
     line.finish();
-    let seconds = started.elapsed().as_secs_f64();
     let found = Deployed {
         found: &found,
+        headline: Headline::of_file(model.baseline().peak, &found),
+        floor: floor.as_deref(),
         arena: arena.as_ref(),
         settings: settings.as_ref(),
     };
-    let text = || deployed::text(args, found, seconds);
+    let text = || deployed::text(args, found, started);
     if let Some(path) = &args.page.page {
         let (rewritten, solution) = (&found.found.model, &found.found.solution);
         page::write(path, &AsItCame::of(&model), rewritten, solution, page::summary(&text()))?;
@@ -427,8 +455,8 @@ fn deploy(
     console::report(
         &args.report,
         text,
-        || Report::deployed(args, found, seconds),
-        as_predicted(found),
+        || Report::deployed(args, found, started),
+        as_promised(found),
     )
 }
 
@@ -461,21 +489,19 @@ fn plan_memory(
     Ok(plan_arena(&request, host, control)?)
 }
 
-/// A prediction that a measured peak exceeds is a finding.
-fn as_predicted(deployed: Deployed<'_>) -> anyhow::Result<()> {
+/// A budget that no file keeps is a finding, and a prediction that a measured peak exceeds.
+fn as_promised(deployed: Deployed<'_>) -> anyhow::Result<()> {
     let found = deployed.found;
+    if let Some(missed) = found.missed {
+        return Err(DeployError::BudgetMissed(missed).into());
+    }
     if let Some(exceeded) = deployed.arena.and_then(ArenaPlanned::exceeded) {
         return Err(DeployError::from(exceeded).into());
     }
     let measured = found.check.as_ref().and_then(|check| check.after.exact);
     match found.exceeded_prediction().zip(measured) {
         None => Ok(()),
-        Some((predicted, measured)) => Err(DeployError::PredictionExceeded {
-            is_budget: found.budget == Some(predicted),
-            predicted,
-            measured,
-        }
-        .into()),
+        Some((predicted, measured)) => Err(DeployError::PredictionExceeded { predicted, measured }.into()),
     }
 }
 

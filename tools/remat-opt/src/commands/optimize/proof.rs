@@ -1,22 +1,52 @@
 //! What is proved of a plan, in words.
 
+use remat::Model;
 use remat::plan::{BoundCovers, Certificate, Evidence, Objective, OrderMode, Status, StopReason};
 
+/// The plans that a claim is about, but for their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Plans {
+    /// Every op runs as a whole: others run some tile by tile.
+    OfWholeOps,
+    /// Ops run in the tiles that were chosen: others run in other tiles, or as a whole.
+    InTheseTiles,
+}
+
+impl Plans {
+    /// Those that a plan for `model` is one of.
+    pub(super) fn of(model: &Model) -> Self {
+        match model.tiling() {
+            None => Self::OfWholeOps,
+            Some(_) => Self::InTheseTiles,
+        }
+    }
+
+    /// One of the plans that a bound covers, after `every`, `no` or `the best`.
+    pub(super) fn covered(self, covers: BoundCovers) -> String {
+        let ops = match self {
+            Self::OfWholeOps => "plan of whole ops",
+            Self::InTheseTiles => "plan with these tiles",
+        };
+        let order = match covers {
+            BoundCovers::AllPlans => "in any order",
+            BoundCovers::FixedOrder | BoundCovers::StageForm | BoundCovers::CandidateSet => "in this order",
+        };
+        format!("{ops} {order}")
+    }
+}
+
 /// How good the plan is, who found it, and why the search for a better one ended.
-pub(super) fn line(certificate: &Certificate, order: OrderMode, objective: Objective) -> String {
+pub(super) fn line(certificate: &Certificate, plans: Plans, order: OrderMode, objective: Objective) -> String {
     let found_by = format!("found by `{}`", certificate.solver);
-    let verdict = verdict(certificate, order, objective);
+    let verdict = verdict(certificate, plans, order, objective);
     match ending(certificate.stop) {
         Some(ending) => format!("{verdict}; {found_by}, {ending}"),
         None => format!("{verdict}; {found_by}"),
     }
 }
 
-fn verdict(certificate: &Certificate, order: OrderMode, objective: Objective) -> String {
-    let in_order = match certificate.bound_covers {
-        BoundCovers::AllPlans => "",
-        BoundCovers::FixedOrder | BoundCovers::StageForm | BoundCovers::CandidateSet => " in this order",
-    };
+fn verdict(certificate: &Certificate, plans: Plans, order: OrderMode, objective: Objective) -> String {
+    let covered = plans.covered(certificate.bound_covers);
     let is_optimal = certificate.status == Status::Optimal;
     if certificate.stop == StopReason::Cancelled {
         return "nothing is proved: the run was interrupted".to_owned();
@@ -24,10 +54,7 @@ fn verdict(certificate: &Certificate, order: OrderMode, objective: Objective) ->
     if !certificate.bound_covers.is_every_plan(order) {
         return match certificate.bound_covers {
             BoundCovers::FixedOrder if is_optimal => {
-                format!(
-                    "the best in the order of the model ({}); others may be better",
-                    basis(certificate)
-                )
+                format!("the best {covered} ({}); others may be better", basis(certificate))
             }
             BoundCovers::StageForm if is_optimal => {
                 format!("the best in stage form ({}); others may be better", basis(certificate))
@@ -49,14 +76,11 @@ fn verdict(certificate: &Certificate, order: OrderMode, objective: Objective) ->
                 Objective::Energy => "takes less energy",
                 Objective::Peak => "has a lower peak",
             };
-            format!("optimal: no plan{in_order} {better} ({})", basis(certificate))
+            format!("optimal: no {covered} {better} ({})", basis(certificate))
         }
         (Some(_), Some(objective)) if certificate.bound > 0 => {
             let above = 100.0 * (objective as f64 / certificate.bound as f64 - 1.0);
-            format!(
-                "at most {above:.2} % above the best possible{in_order} ({})",
-                basis(certificate)
-            )
+            format!("at most {above:.2} % above the best {covered} ({})", basis(certificate))
         }
         _ => NOT_PROVED.to_owned(),
     }
@@ -112,22 +136,22 @@ mod tests {
 
     fn said(bound: u64, covers: BoundCovers, evidence: Option<Evidence>, stop: StopReason) -> String {
         let certificate = certificate(bound, covers, evidence, stop);
-        line(&certificate, OrderMode::Fixed, Objective::Time)
+        line(&certificate, Plans::OfWholeOps, OrderMode::Fixed, Objective::Time)
     }
 
     #[test]
     fn a_proof_is_said_with_its_plans_and_what_it_rests_on() {
         let by = |evidence| said(1_000, BoundCovers::FixedOrder, Some(evidence), StopReason::Proved);
-        insta::assert_snapshot!(by(Evidence::ExactIntegers), @"optimal: no plan in this order adds less time (proved); found by `auto/exact`");
-        insta::assert_snapshot!(by(Evidence::solver("CP-SAT", 0.0)), @"optimal: no plan in this order adds less time (proved by CP-SAT); found by `auto/exact`");
-        insta::assert_snapshot!(by(Evidence::solver("HiGHS", 1e-6)), @"optimal: no plan in this order adds less time (by HiGHS, within a tolerance of 1e-6); found by `auto/exact`");
+        insta::assert_snapshot!(by(Evidence::ExactIntegers), @"optimal: no plan of whole ops in this order adds less time (proved); found by `auto/exact`");
+        insta::assert_snapshot!(by(Evidence::solver("CP-SAT", 0.0)), @"optimal: no plan of whole ops in this order adds less time (proved by CP-SAT); found by `auto/exact`");
+        insta::assert_snapshot!(by(Evidence::solver("HiGHS", 1e-6)), @"optimal: no plan of whole ops in this order adds less time (by HiGHS, within a tolerance of 1e-6); found by `auto/exact`");
         insta::assert_snapshot!(said(1_000, BoundCovers::AllPlans, None, StopReason::Converged), @"optimal: every op runs once; found by `auto/exact`");
     }
 
     #[test]
     fn a_bound_is_said_as_how_much_better_a_plan_could_be_and_a_trivial_one_is_none() {
         let stopped = |bound, evidence| said(bound, BoundCovers::AllPlans, evidence, StopReason::TimeLimit);
-        insta::assert_snapshot!(stopped(980, Some(Evidence::ExactIntegers)), @"at most 2.04 % above the best possible (proved); found by `auto/exact`, stopped at the time limit");
+        insta::assert_snapshot!(stopped(980, Some(Evidence::ExactIntegers)), @"at most 2.04 % above the best plan of whole ops in any order (proved); found by `auto/exact`, stopped at the time limit");
         insta::assert_snapshot!(stopped(980, None), @"no bound: a better plan may exist; found by `auto/exact`, stopped at the time limit");
     }
 
@@ -142,7 +166,7 @@ mod tests {
             Some(Evidence::Combinatorial),
             StopReason::Proved,
         );
-        insta::assert_snapshot!(line(&free, OrderMode::Free, Objective::Time), @"the best in the order of the model (proved); others may be better; found by `auto/exact`");
+        insta::assert_snapshot!(line(&free, Plans::InTheseTiles, OrderMode::Free, Objective::Time), @"the best plan with these tiles in this order (proved); others may be better; found by `auto/exact`");
     }
 
     #[test]
@@ -154,7 +178,7 @@ mod tests {
             StopReason::Proved,
         );
         certificate.interrupt();
-        let said = line(&certificate, OrderMode::Free, Objective::Time);
+        let said = line(&certificate, Plans::OfWholeOps, OrderMode::Free, Objective::Time);
         insta::assert_snapshot!(said, @"nothing is proved: the run was interrupted; found by `auto/exact`");
     }
 }

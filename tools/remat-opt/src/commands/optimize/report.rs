@@ -1,12 +1,16 @@
 //! What is printed of a plan.
 
-use remat::plan::{BoundCovers, Problem, Step};
+use std::time::Instant;
+
+use remat::plan::Step;
 use remat::solver::{SolveControl, least_peak};
 use remat::{Format, Model, Output, Solution};
 use remat_files::shown;
 
 use super::args::OptimizeArgs;
-use super::{proof, sizes};
+use super::headline::Headline;
+use super::proof::{self, Plans};
+use super::sizes;
 use crate::{block, bodies, floor, tiles, units};
 
 /// What a model that would be made for ONNX Runtime is worth without it.
@@ -16,18 +20,20 @@ pub(super) const WITHOUT_RUNTIME: &str = "in ONNX Runtime nothing is gained with
 /// The lines a person wants at the end. `is_without_runtime`: that nothing is gained in ONNX Runtime comes first.
 pub(super) fn text(
     args: &OptimizeArgs,
-    model: &Model,
-    solution: &Solution,
+    (model, solution): (&Model, &Solution),
+    headline: &Headline,
+    floor: Option<&str>,
     is_without_runtime: bool,
-    seconds: f64,
+    started: Instant,
 ) -> String {
     let mut lines = Vec::new();
     if is_without_runtime {
         lines.push(format!("warning   {WITHOUT_RUNTIME}"));
     }
-    lines.extend(plan_lines(args, model, solution));
+    lines.extend(headline.warning());
+    lines.extend(plan_lines(args, model, solution, headline, floor));
     lines.extend(sizes::lines(model, None));
-    lines.push(format!("time      {seconds:.2} s"));
+    lines.push(format!("time      {:.2} s", started.elapsed().as_secs_f64()));
     if let Some(output) = &args.output {
         lines.push(format!("written   {}", shown(output.display())));
         if Output::of(output, model.format()).is_ok_and(|output| output == Output::Onnx) {
@@ -59,7 +65,13 @@ fn part_lines(args: &OptimizeArgs, model: &Model) -> Vec<String> {
 }
 
 /// What the plan gains and costs, and how good it is.
-pub(super) fn plan_lines(args: &OptimizeArgs, model: &Model, solution: &Solution) -> Vec<String> {
+pub(super) fn plan_lines(
+    args: &OptimizeArgs,
+    model: &Model,
+    solution: &Solution,
+    headline: &Headline,
+    floor: Option<&str>,
+) -> Vec<String> {
     let after = &solution.replay;
     let baseline = model.baseline_peak();
     let is_model = model.format() == Format::Onnx;
@@ -70,25 +82,27 @@ pub(super) fn plan_lines(args: &OptimizeArgs, model: &Model, solution: &Solution
             duration.to_string()
         }
     };
-    let mut lines = vec![
-        format!(
-            "peak      {} -> {} ({:.1} %), {} accounting, the baseline {}",
-            units::bytes(baseline.bytes),
+    let accounting = format!("{:?} accounting", solution.problem.accounting).to_lowercase();
+    let mut lines = if headline.is_all_counted(baseline.bytes) {
+        vec![format!("{}, {accounting}", headline.line())]
+    } else {
+        let counted = format!(
+            "counted   {} by the plan, {accounting}; budgets are shares of {}, {}",
             units::bytes(after.peak),
-            units::percent(after.peak, baseline.bytes),
-            format!("{:?}", solution.problem.accounting).to_lowercase(),
+            units::bytes(baseline.bytes),
             baseline.of,
-        ),
-        format!(
-            "overhead  {:+.2} %{} ({} -> {}), {} among {}",
-            solution.overhead.percent(),
-            if is_model { " estimated" } else { "" },
-            time(solution.overhead.baseline),
-            time(after.duration),
-            units::count(solution.plan.recomputes(), "recompute"),
-            units::count(solution.problem.ops.len(), "op"),
-        ),
-    ];
+        );
+        vec![headline.line(), counted]
+    };
+    lines.push(format!(
+        "overhead  {:+.2} %{} ({} -> {}), {} among {}",
+        solution.overhead.percent(),
+        if is_model { " estimated" } else { "" },
+        time(solution.overhead.baseline),
+        time(after.duration),
+        units::count(solution.plan.recomputes(), "recompute"),
+        units::count(solution.problem.ops.len(), "op"),
+    ));
     lines.extend(part_lines(args, model));
     let measured = model.measured_sizes();
     if let Some(first) = measured.keys().next() {
@@ -101,30 +115,28 @@ pub(super) fn plan_lines(args: &OptimizeArgs, model: &Model, solution: &Solution
     }
     let problem = &solution.problem;
     lines.extend(paging_lines(solution, &time));
-    lines.extend(floor_line(problem, baseline.bytes));
+    lines.extend(floor.map(str::to_owned));
     if let Some(certificate) = &solution.certificate {
-        let said = proof::line(certificate, problem.order, problem.objective);
+        let about = Plans::of(model);
+        let said = proof::line(certificate, about, problem.order, problem.objective);
         lines.push(format!("plan      {said}"));
     }
     lines.extend(block::line(solution));
     lines
 }
 
-/// The peak that no plan undercuts, and what needs it.
-fn floor_line(problem: &Problem, baseline: u64) -> Option<String> {
+/// The peak that no plan of some kind undercuts, as plans count it, and what needs it; found within the limits of `control`.
+pub(super) fn floor_line(model: &Model, solution: &Solution, control: &SolveControl<'_>) -> Option<String> {
+    let problem = &solution.problem;
     if problem.ops.is_empty() {
         return None;
     }
-    let least = least_peak(problem, &SolveControl::new());
-    let whose = match least.covers {
-        BoundCovers::FixedOrder => "every plan in this order",
-        _ => "every plan",
-    };
+    let least = least_peak(problem, control);
+    let plans = Plans::of(model).covered(least.covers);
     let what = floor::needed_for(problem, &least);
     Some(format!(
-        "floor     {} ({:.1} %): {whose} needs it for {what}",
+        "floor     {} as plans count it: every {plans} needs it for {what}",
         units::bytes(least.bytes),
-        units::percent(least.bytes, baseline),
     ))
 }
 
