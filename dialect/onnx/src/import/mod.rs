@@ -129,7 +129,7 @@ pub(crate) fn import(
             dims: BTreeMap::new(),
             ..options.clone()
         };
-        inferred.free(reading.infer(model, folder, follows, &open)?);
+        inferred.free(&reading.infer(model, folder, follows, &open)?);
     }
     let bodies = Rc::new(std::mem::take(&mut inferred.bodies));
     let Reading {

@@ -26,12 +26,13 @@ impl BodyTypes {
 
     /// Marks the dimensions that may have another size; see [`super::Inferred::free`].
     pub(super) fn free(&mut self, open: &Self) {
-        for (place, types) in &mut self.types {
+        // Each type by itself: the order does not matter.
+        self.types.iter_mut().for_each(|(place, types)| {
             let open = open.types.get(place);
-            for (name, ty) in types {
-                free(ty, open.and_then(|types| types.get(name)));
-            }
-        }
+            types
+                .iter_mut()
+                .for_each(|(name, ty)| free(ty, open.and_then(|types| types.get(name))));
+        });
     }
 
     /// How often one run of its node runs a subgraph, where that is known.

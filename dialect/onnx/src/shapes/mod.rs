@@ -81,10 +81,11 @@ pub(crate) struct Inferred {
 impl Inferred {
     /// Marks the dimensions that may have another size, which are those without a number in `open`: what was inferred without the
     /// caller's values.
-    pub(crate) fn free(&mut self, open: Self) {
-        for (name, ty) in &mut self.types {
-            free(ty, open.types.get(name));
-        }
+    pub(crate) fn free(&mut self, open: &Self) {
+        // Each type by itself: the order does not matter.
+        self.types
+            .iter_mut()
+            .for_each(|(name, ty)| free(ty, open.types.get(name)));
         self.bodies.free(&open.bodies);
     }
 

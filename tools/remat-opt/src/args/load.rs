@@ -48,7 +48,7 @@ const BASELINES: Choice<BaselineArg> = Choice(&[
 /// Sizes that a model leaves open; the same for every command that reads one.
 #[derive(Debug, Args)]
 pub(crate) struct OpenSizes {
-    /// Value of a symbolic dimension to plan at; it stays free. May be repeated.
+    /// Value of a symbolic dimension; it stays free; may be repeated.
     ///
     /// What is written takes every other value, too, and is right for it; peaks are those of this value. `?` stands for the dynamic extents of a
     /// module of MLIR.
@@ -57,7 +57,7 @@ pub(crate) struct OpenSizes {
     /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
     ///
     /// A name alone fixes it at the value of `--dim`. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
-    #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT)]
+    #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT, hide_short_help = true)]
     fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
     #[arg(long = "size", value_name = "TENSOR=BYTES,..", value_parser = parse_sizes, help_heading = INPUT, hide_short_help = true)]

@@ -12,10 +12,10 @@ use serde::Serialize;
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DimsRecord {
     /// Those that stay free, with the sizes that figures are of: what is written takes every other size, too, and is right for it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     free_dims: BTreeMap<String, u64>,
     /// Those that are fixed: the inputs of what is written declare them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     fixed_dims: BTreeMap<String, u64>,
 }
 
