@@ -6,7 +6,7 @@ BENCH = $(CARGO) run --release --quiet -p remat-bench --
 # A comma within a function call.
 comma := ,
 
-.PHONY: all build wheel test test-mlir test-wheel test-torch fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
+.PHONY: all build wheel test test-mlir test-wheel test-torch test-nightly fuzz lint bench bench-compare bench-training bench-ort bench-fission bench-zoo bench-poet bench-mlir docs setup deny clean
 
 all: build
 
@@ -54,6 +54,10 @@ test-torch:
 	if ! $(PYTHON) -c 'import torch' 2>/dev/null; then echo "SKIPPED: PyTorch is not installed, remat_opt.torch is not tested"; \
 		elif ! ls target/test-wheels/*.whl >/dev/null 2>&1; then echo "SKIPPED: there is no wheel, remat_opt.torch is not tested"; \
 		else $(PYTHON) -m zipfile -e target/test-wheels/*.whl target/torch && PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch; fi
+
+# Bulky random runs that no change waits for: `make test-torch` unpacks the wheel that they take.
+test-nightly:
+	REMAT_REPLAYS=50 PYTHONPATH=target/torch $(PYTHON) -m pytest -q -rs test/torch/test_replay.py
 
 # Builds target/release/remat-opt along with the plugin.
 test-mlir:
