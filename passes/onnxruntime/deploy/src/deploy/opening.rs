@@ -32,7 +32,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         let opened = match (opened, bench.filter(|_| recipe.lays_out)) {
             (Ok(model), Some(bench)) => match lay_out(self.request, bench, model, self.clock, self.scratch.path()) {
                 Ok(Ok((model, portable))) => {
-                    self.padding = model.graph().and_then(|graph| Padding::of(graph, self.peak.bytes));
+                    let graphs = model.graph().zip(portable.model.graph());
+                    self.padding = graphs.and_then(|(graph, nodes)| Padding::of(graph, nodes, self.peak.bytes));
                     Ok((model, Some(portable)))
                 }
                 Ok(Err(model)) => {
