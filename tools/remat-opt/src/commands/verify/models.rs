@@ -385,6 +385,10 @@ mod tests {
         }
     }
 
+    fn exact() -> SessionSettings {
+        SessionSettings::exact(remat_onnxruntime_run::OptimizationLevel::All)
+    }
+
     const GROWN: Resident = Resident {
         first: 12 * MIB,
         later: Some(10 * MIB),
@@ -400,7 +404,7 @@ mod tests {
         };
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, Some(less)));
         let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
-        assert_snapshot!(text(pair, &found), @r"
+        assert_snapshot!(text(pair, &found, &exact()), @r"
                                a.onnx   b.onnx    change
          peak, first run      8.0 MiB  4.0 MiB   -50.0 %
          peak, later runs     8.0 MiB  4.0 MiB   -50.0 %
@@ -409,12 +413,7 @@ mod tests {
          time, median         3.00 ms  6.00 ms  +100.0 %
         1 outputs for each of 1 seeds: identical in every bit
         ");
-        let report = Report::new(
-            pair,
-            "1.0.0",
-            &SessionSettings::exact(remat_onnxruntime_run::OptimizationLevel::All),
-            &found,
-        );
+        let report = Report::new(pair, "1.0.0", &exact(), &found);
         let base = serde_json::to_value(report.base).unwrap();
         assert_eq!(base["resident_first_bytes"], 12 * MIB);
         assert_eq!(base["resident_later_bytes"], 10 * MIB);
@@ -423,7 +422,7 @@ mod tests {
     #[test]
     fn growth_that_one_process_does_not_know_is_not_compared() {
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, None));
-        let shown = text((Path::new("a.onnx"), Path::new("b.onnx")), &found);
+        let shown = text((Path::new("a.onnx"), Path::new("b.onnx")), &found, &exact());
         assert!(
             !shown.contains("growth") && shown.contains("peak, later runs"),
             "{shown}"
