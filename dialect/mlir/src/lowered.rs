@@ -24,8 +24,8 @@ impl<'c> Function<'c> {
     }
 
     /// Gives the function a body that it had.
-    pub fn restore(self, body: FormerBody<'c>) {
-        queries::restore(self.op(), body.0);
+    pub fn restore(self, body: &FormerBody<'c>) {
+        queries::restore(self.op(), &body.0);
     }
 
     /// Puts an allocation in the place of each empty tensor, right before the first operation that writes into it. Readers of one keep

@@ -139,7 +139,7 @@ fn best_under(model: &Model, options: &LoadOptions, budget: BudgetSpec) -> (u64,
         max_overhead: Some(1_000_000),
         solver: "auto".to_owned(),
     };
-    let tiled = remat::tile(model, options, &asked, &request(), &control()).unwrap();
+    let tiled = remat::tile(model, options, &asked, &request(), &control()).expect("a model that can be tiled");
     let planned = |model: &Model| {
         let replay = remat::solve(model, &asked, &control()).ok()?.replay;
         Some((replay.duration, replay.peak))

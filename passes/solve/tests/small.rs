@@ -85,7 +85,10 @@ fn larger(ops: std::ops::Range<usize>, features: Features, count: usize) -> Vec<
     let strategy = budgeted(ops, features);
     let mut problems = Vec::new();
     for _ in 0..count {
-        let problem = strategy.new_tree(&mut runner).unwrap().current();
+        let problem = strategy
+            .new_tree(&mut runner)
+            .expect("a strategy without filters")
+            .current();
         problems.push(in_free_order(problem.clone()));
         problems.push(problem);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::cli::Cli;
 use crate::context::Lease;
-use crate::progress::{self, Snapshot};
+use crate::progress::Snapshot;
 use crate::{console, failure, interrupt};
 
 /// A command that is called. Clones are the same call, for who waits for it.
@@ -40,7 +40,7 @@ impl Call {
     /// How far the command is; `None` where it does not say.
     #[must_use]
     pub fn progress(&self) -> Option<Snapshot> {
-        progress::snapshot(&self.0)
+        self.0.line().upgrade()?.snapshot()
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::progress::Shared;
+use crate::progress::state::Shared;
 
 /// What belongs to one command.
 #[derive(Debug)]

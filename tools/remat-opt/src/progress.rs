@@ -2,17 +2,20 @@
 //!
 //! The line says how long the command runs, how much of the limit is used, what is being done, and the best plan so far.
 
+pub(crate) mod state;
+
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use remat::plan::Plan;
 use remat::solver::{Activity, Doing, Observer, Progress};
 
-use crate::context::{self, Context};
-use crate::{console, units};
+pub use self::state::Snapshot;
+use self::state::{Best, Shared, State};
+use crate::{console, context, units};
 
 /// How often a line is looked at where there is no terminal; what takes less than that is silent.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,72 +35,9 @@ pub(crate) fn clear() {
     }
 }
 
-/// How far a command is.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Snapshot {
-    /// Time since it began.
-    pub elapsed: Duration,
-    /// How much of the limit is used.
-    pub used: Duration,
-    /// The time that there is, where there is a limit.
-    pub limit: Option<Duration>,
-    /// What is being done.
-    pub doing: String,
-    /// The best plan so far.
-    pub best: Option<Best>,
-}
-
-/// The best plan so far.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Best {
-    /// Its peak in bytes.
-    pub peak: u64,
-    /// Time beyond that of the model as it is, in per cent; absent before that is known.
-    pub overhead: Option<f64>,
-    /// What no plan has less of, in per cent; absent where no more is known than that every op runs once.
-    pub bound: Option<f64>,
-}
-
-/// How far a command is; `None` where it does not say.
-pub(crate) fn snapshot(command: &Context) -> Option<Snapshot> {
-    let shared = command.line().upgrade()?;
-    let state = shared.state();
-    (!state.is_over).then(|| Snapshot {
-        elapsed: shared.started.elapsed(),
-        used: shared.used(&state),
-        limit: shared.limit,
-        doing: state.doing.clone(),
-        best: state.best,
-    })
-}
-
 /// Shows what is being done until it is dropped.
 pub(crate) struct Line {
     shared: Arc<Shared>,
-}
-
-/// What a line shows.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    started: Instant,
-    limit: Option<Duration>,
-    state: Mutex<State>,
-    ended: Condvar,
-}
-
-#[derive(Debug)]
-struct State {
-    /// What is being done, and since when.
-    doing: String,
-    since: Instant,
-    /// How much of the limit was used then, and whether more is used now.
-    used: Duration,
-    counts: bool,
-    /// The best plan so far.
-    best: Option<Best>,
-    /// Duration without rematerialization, once it is known.
-    baseline: Option<u64>,
-    is_over: bool,
 }
 
 impl Line {
@@ -111,15 +51,7 @@ impl Line {
         let shared = Arc::new(Shared {
             started: now,
             limit,
-            state: Mutex::new(State {
-                doing: String::new(),
-                since: now,
-                used: Duration::ZERO,
-                counts: false,
-                best: None,
-                baseline: None,
-                is_over: false,
-            }),
+            state: Mutex::new(State::at(now)),
             ended: Condvar::new(),
         });
         *context::current().line() = Arc::downgrade(&shared);
@@ -127,7 +59,7 @@ impl Line {
             show(&shared);
         } else if !quiet {
             let shared = Arc::clone(&shared);
-            std::thread::spawn(move || shared.write_lines());
+            std::thread::spawn(move || write_lines(&shared));
         }
         Self { shared }
     }
@@ -195,64 +127,19 @@ impl Observer for Line {
     }
 }
 
-impl fmt::Display for Best {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "peak {}", units::bytes(self.peak))?;
-        if let Some(overhead) = self.overhead {
-            write!(f, ", overhead {overhead:+.3} %")?;
+/// Writes a line when something else is done, and now and then.
+fn write_lines(shared: &Shared) {
+    let mut written = (String::new(), Instant::now());
+    let mut state = shared.state();
+    loop {
+        let waited = shared.ended.wait_timeout(state, LOOK);
+        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if state.is_over {
+            return;
         }
-        self.bound.map_or(Ok(()), |bound| write!(f, ", bound {bound:+.3} %"))
-    }
-}
-
-impl State {
-    fn used_now(&self) -> Duration {
-        if self.counts {
-            self.used + self.since.elapsed()
-        } else {
-            self.used
-        }
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn text(&self, state: &State) -> String {
-        let mut text = format!("{} s", self.started.elapsed().as_secs());
-        if let Some(limit) = self.limit {
-            // Seconds as a clock shows them.
-            let used = self.used(state).as_secs();
-            let _ = write!(text, ", {used} of {} s", limit.as_secs_f64().ceil());
-        }
-        let _ = write!(text, ": {}", state.doing);
-        if let Some(best) = &state.best {
-            let _ = write!(text, "; {best}");
-        }
-        text
-    }
-
-    /// How much of the limit is used now.
-    fn used(&self, state: &State) -> Duration {
-        state.used_now().min(self.limit.unwrap_or(Duration::MAX))
-    }
-
-    /// Writes a line when something else is done, and now and then.
-    fn write_lines(&self) {
-        let mut written = (String::new(), Instant::now());
-        let mut state = self.state();
-        loop {
-            let waited = self.ended.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if state.is_over {
-                return;
-            }
-            if state.doing != written.0 || written.1.elapsed() >= AGAIN {
-                console::write_stderr(&(self.text(&state) + "\n"));
-                written = (state.doing.clone(), Instant::now());
-            }
+        if state.doing != written.0 || written.1.elapsed() >= AGAIN {
+            console::write_stderr(&(shared.text(&state) + "\n"));
+            written = (state.doing.clone(), Instant::now());
         }
     }
 }

@@ -8,6 +8,9 @@ use remat_files::{SharedLibrary, Surroundings};
 /// Names of needs that must be met, separated by commas: `.ci/run` sets it to all that it installs.
 pub const REQUIRED: &str = "REMAT_TESTS_REQUIRE";
 
+/// Where it is set, tests of all models under all budgets run.
+pub const ALL_BUDGETS: &str = "REMAT_TESTS_ALL_BUDGETS";
+
 /// What the repository does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
@@ -31,6 +34,8 @@ pub enum Need {
     OnnxTestData,
     /// A C compiler, `cc`.
     CCompiler,
+    /// Many minutes, which [`ALL_BUDGETS`] grants.
+    Minutes,
 }
 
 impl Need {
@@ -48,6 +53,7 @@ impl Need {
             Self::Python => "python",
             Self::OnnxTestData => "onnx-test-data",
             Self::CCompiler => "cc",
+            Self::Minutes => "minutes",
         }
     }
 
@@ -66,6 +72,10 @@ impl Need {
             Self::Python => root.join("third_party/venv/bin/python"),
             Self::OnnxTestData => return onnx_test_data().is_none().then(|| "no test data of `onnx`".to_owned()),
             Self::CCompiler => return without_program("cc"),
+            Self::Minutes => {
+                let is_granted = std::env::var_os(ALL_BUDGETS).is_some();
+                return (!is_granted).then(|| format!("it takes many minutes: `{ALL_BUDGETS}=1` runs it"));
+            }
         };
         (!path.exists()).then(|| format!("no `{}`", shortened(&path, &root)))
     }

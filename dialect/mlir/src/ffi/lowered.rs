@@ -19,7 +19,7 @@ pub(crate) fn peak(function: OperationRef<'_, '_>) -> Option<u64> {
 }
 
 /// Gives the function the body of its copy.
-pub(crate) fn restore<'c>(function: OperationRef<'c, '_>, copy: Operation<'c>) {
+pub(crate) fn restore<'c>(function: OperationRef<'c, '_>, copy: &Operation<'c>) {
     // SAFETY: both live during the call; nobody else knows what is in the copy.
     unsafe { rematRestore(function.to_raw(), copy.to_raw()) };
 }

@@ -158,7 +158,7 @@ fn conv(site: &Site<'_>, threads: u32) -> Option<Comparison> {
         1 => {
             let whole_channels = |row: u64| row.is_multiple_of(CHANNEL_BLOCK) || row == site.extent();
             let few = site.extent() <= CHANNEL_BLOCK;
-            if site.length() < 2 || !few && !(whole_channels(site.rows.start) && whole_channels(site.rows.end)) {
+            if site.length() < 2 || !(few || whole_channels(site.rows.start) && whole_channels(site.rows.end)) {
                 return Some(Comparison::OTHER);
             }
             if groups == 1 {

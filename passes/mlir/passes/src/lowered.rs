@@ -54,7 +54,7 @@ pub(crate) fn best<'c>(
         };
         if is_share && report.baseline_peak == 0 {
             // Only arguments are copied where they are returned: there is nothing of which a share could be kept.
-            function.restore(body);
+            function.restore(&body);
             return Ok((FunctionReport::unchanged(function.name(), before, before), None));
         }
         if pays(&report, peak, before, limit) {
@@ -62,7 +62,7 @@ pub(crate) fn best<'c>(
             report.peak = peak;
             return Ok((report, limit));
         }
-        function.restore(body);
+        function.restore(&body);
         let Some(limit) = limit.filter(|&limit| before > limit && peak > limit) else {
             break;
         };
@@ -104,7 +104,7 @@ fn as_it_was(function: Function<'_>, before: u64) -> u64 {
     match function.lowered_peak().filter(|&peak| peak <= before) {
         Some(peak) => peak,
         None => {
-            function.restore(body);
+            function.restore(&body);
             before
         }
     }

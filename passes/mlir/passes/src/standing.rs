@@ -1,9 +1,9 @@
 //! The plan that stands in a function.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use remat::Model;
-use remat::ir::{Graph, OpKind, StorageId};
+use remat::ir::{Graph, OpId, OpKind, StorageId};
 use remat::plan::{Paging, PagingMode, Plan, Step, Transfer};
 use remat::verify::Replay;
 
@@ -35,7 +35,8 @@ pub(crate) fn as_it_stands<'c>(scheduled: &Graph, model: &Model) -> Result<(Plan
     Ok((plan, replay))
 }
 
-/// The plan that the graph with its markers says. Ops have the same order in the graph without them.
+/// The plan that the graph with its markers says: its ops in their order, views too, which other plans run before their first readers only.
+/// The problem has the same ops in the same order, without the markers.
 fn plan(scheduled: &Graph, model: &Model) -> Plan {
     let marked: HashSet<StorageId> = scheduled
         .ops
@@ -43,23 +44,38 @@ fn plan(scheduled: &Graph, model: &Model) -> Plan {
         .filter(|op| op.kind == OpKind::Dealloc)
         .flat_map(|op| op.reads().map(|tensor| scheduled.tensors[tensor].storage))
         .collect();
-    let mut of_baseline = model.baseline_plan().steps.iter().peekable();
+    let unmarked = released_after(model, &marked);
+    let mut computes = model.problem().ops.keys();
     let mut steps = Vec::new();
     for op in &scheduled.ops {
         if let Some(step) = memory_step(op.kind) {
             steps.extend(op.reads().map(|tensor| step(scheduled.tensors[tensor].storage)));
-            continue;
-        }
-        steps.extend(of_baseline.next().copied());
-        while let Some(&&step) = of_baseline.peek() {
-            let Step::Free(storage) = step else { break };
-            if !marked.contains(&storage) {
-                steps.push(step);
-            }
-            of_baseline.next();
+        } else if let Some(op) = computes.next() {
+            steps.push(Step::Compute(op));
+            steps.extend(unmarked.get(&op).into_iter().flatten().copied().map(Step::Free));
         }
     }
     Plan { steps }
+}
+
+/// What is released after an op because it is the last one that reads or makes it: all that plans release but what has a marker.
+fn released_after(model: &Model, marked: &HashSet<StorageId>) -> BTreeMap<OpId, Vec<StorageId>> {
+    let problem = model.problem();
+    let mut last = BTreeMap::new();
+    for (id, op) in problem.ops.iter_enumerated() {
+        let touched = op.reads.iter().chain(&op.defines);
+        last.extend(touched.map(|&tensor| (problem.tensors[tensor].storage, id)));
+    }
+    let mut released: BTreeMap<OpId, Vec<StorageId>> = BTreeMap::new();
+    for step in &model.baseline_plan().steps {
+        if let Step::Free(storage) = step
+            && !marked.contains(storage)
+            && let Some(&op) = last.get(storage)
+        {
+            released.entry(op).or_default().push(*storage);
+        }
+    }
+    released
 }
 
 /// What an op that only says where memory goes is in a plan.

@@ -6,7 +6,6 @@ mod opening;
 mod planning;
 mod tiling;
 
-pub(crate) use finishing::data_decides;
 use remat::{BaselinePeak, Format};
 use remat_files::ScratchFolder;
 use remat_onnxruntime_lower::OrderHint;

@@ -15,8 +15,8 @@ use remat_plan::{BudgetSpec, PlanFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::deploy::data_decides;
 use crate::measure::{Outputs, tolerated};
+use crate::sizes::data_decides;
 use crate::strategy::is_laid_out;
 use crate::{Check, DeployError, LeftOut, Padding, Prediction, Rejected, Strategy};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use remat::onnx::proto::Message;
 use remat_testing::onnx::{FLOAT, graph, model, node, tensor_type};
-use remat_testing::workspace;
+use remat_testing::{ALL_BUDGETS, workspace};
 use serde_json::Value;
 
 use crate::{Folder, with_runtime};
@@ -14,9 +14,6 @@ const BUDGETS: [&str; 7] = ["auto", "min", "none", "90%", "75%", "60%", "40%"];
 
 /// Models that are looked at in each run of the tests: a training step, and tensors that are smaller than the tables of the runtime.
 const MODELS: [&str; 2] = ["models/mlp_tiny_train.onnx", "models/features/split.onnx"];
-
-/// The variable with which all models under all budgets are looked at.
-const ALL: &str = "REMAT_TESTS_ALL_BUDGETS";
 
 /// What came of a model and a budget.
 struct Found {
@@ -97,7 +94,7 @@ fn every_model() -> Vec<String> {
 }
 
 pub(crate) fn the_exit_status_is_that_of_the_measured_peak() {
-    let models = match std::env::var_os(ALL) {
+    let models = match std::env::var_os(ALL_BUDGETS) {
         Some(_) => every_model(),
         None => MODELS.map(str::to_owned).to_vec(),
     };

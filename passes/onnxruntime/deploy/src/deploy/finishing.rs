@@ -1,12 +1,12 @@
 //! Finishing: the output is written, where it gains something.
 
-use remat::Model;
 use remat_solve::Activity;
 
 use super::Machine;
 use crate::attempt::Attempt;
 use crate::file::Planned;
 use crate::measure::Check;
+use crate::sizes::data_decides;
 use crate::{DeployError, Deployment, Missed, Strategy};
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
@@ -84,14 +84,4 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         // What cannot be measured may be lower.
         Ok(is_lower.unwrap_or(true))
     }
-}
-
-/// Share of a peak, as a divisor, up to which results may take whose sizes the data decides.
-const DATA_SHARE: u64 = 50;
-
-/// Whether the data decides much of what a model of this peak takes: then what was measured holds of the inputs that it was measured on, and on others a
-/// file may take more than the model as it came.
-pub(crate) fn data_decides(model: &Model, peak: u64) -> bool {
-    let sizes = model.measured_sizes().values();
-    sizes.fold(0, |sum: u64, &bytes| sum.saturating_add(bytes)) > peak / DATA_SHARE
 }

@@ -75,7 +75,8 @@ fn main() -> ExitCode {
         trial!(
             monotone::no_budget_is_answered_by_more_time_than_none_is_in_larger_models,
             Need::OnnxRuntime,
-            Need::Models
+            Need::Models,
+            Need::Minutes
         ),
         trial!(
             deploy::at_the_end_of_the_time_a_verified_file_is_there_and_what_is_missing_is_told,

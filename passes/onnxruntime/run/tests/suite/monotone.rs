@@ -15,9 +15,6 @@ use crate::deploy::host;
 /// Budgets in hundredths of what the model takes.
 const BUDGETS: [u64; 7] = [40, 50, 60, 70, 80, 90, 100];
 
-/// The larger models are tried where this is set: they take many minutes.
-const LONG: &str = "REMAT_TESTS_ALL_BUDGETS";
-
 /// What a plan adds to the time, in millionths of it.
 fn added(found: &Deployment) -> i64 {
     let overhead = found.solution.overhead;
@@ -78,10 +75,6 @@ pub(crate) fn no_budget_is_answered_by_more_time_than_none_is_in_own_models() {
 }
 
 pub(crate) fn no_budget_is_answered_by_more_time_than_none_is_in_larger_models() {
-    if std::env::var_os(LONG).is_none() {
-        eprintln!("skipped: it takes many minutes; {LONG}=1 runs it");
-        return;
-    }
     models("../shared/models")
         .iter()
         .for_each(|model| assert_monotone(model));

@@ -406,10 +406,10 @@ mod tests {
         let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
         assert_snapshot!(text(pair, &found, &exact()), @r"
                                a.onnx   b.onnx    change
-         peak, first run      8.0 MiB  4.0 MiB   -50.0 %
-         peak, later runs     8.0 MiB  4.0 MiB   -50.0 %
          growth, first run   12.0 MiB  9.0 MiB   -25.0 %
          growth, later runs  10.0 MiB  5.0 MiB   -50.0 %
+         peak, first run      8.0 MiB  4.0 MiB   -50.0 %
+         peak, later runs     8.0 MiB  4.0 MiB   -50.0 %
          time, median         3.00 ms  6.00 ms  +100.0 %
         1 outputs for each of 1 seeds: identical in every bit
         ");
