@@ -81,7 +81,7 @@ pub(crate) enum Command {
     /// Show where a model's memory goes.
     ///
     /// Its peak, its timeline, and the largest tensors at the peak.
-    Inspect(InspectArgs),
+    Inspect(Box<InspectArgs>),
     /// Find a plan for each of several budgets.
     ///
     /// The plans form the front of memory against time.
@@ -136,7 +136,7 @@ impl Cli {
     pub(crate) fn chosen(&mut self) -> &mut dyn Arguments {
         match &mut self.command {
             None => &mut self.optimize,
-            Some(Command::Inspect(args)) => args,
+            Some(Command::Inspect(args)) => &mut **args,
             Some(Command::Sweep(args)) => &mut **args,
             Some(Command::Compare(args)) => &mut **args,
             Some(Command::MaxBatch(args)) => &mut **args,
