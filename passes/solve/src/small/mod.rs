@@ -17,8 +17,10 @@ mod search;
 use std::time::Instant;
 
 use remat_plan::{
-    BoundCovers, Evidence, Objective, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, Structure, baseline,
+    BoundCovers, Evidence, Objective, OpId, OrderMode, Plan, Problem, Status, Step, StopReason, StorageId, Structure,
+    baseline,
 };
+use typed_index_collections::TiVec;
 
 pub(crate) use self::least::lowest_peak;
 use self::rules::{Rules, Tensors, is_of_one_sum, is_small};
@@ -157,7 +159,7 @@ fn covered(mut outcome: Outcome, problem: &Problem, least: u64) -> Outcome {
     outcome
 }
 
-/// The plan that goes a way: before each run some storages leave, after it all that nobody awaits any more.
+/// The plan that goes a way: before each run some storages leave, after it all that nobody awaits any more. Each leaves at its last use already.
 fn plan(problem: &Problem, rules: &Rules, way: &[(usize, Tensors)]) -> Plan {
     let mut state = rules.start();
     let mut steps = Vec::new();
@@ -182,5 +184,34 @@ fn plan(problem: &Problem, rules: &Rules, way: &[(usize, Tensors)]) -> Plan {
         state.there = there;
     }
     debug_assert_eq!(state.ran.count_ones() as usize, problem.ops.len());
+    freed_at_last_uses(problem, &steps)
+}
+
+/// The same plan in which every storage is freed right after the last run before that reads or makes a part of it.
+fn freed_at_last_uses(problem: &Problem, steps: &[Step]) -> Plan {
+    let mut last_use: TiVec<StorageId, Option<usize>> = vec![None; problem.storages.len()].into();
+    let mut runs: Vec<(Step, Vec<Step>)> = Vec::with_capacity(problem.ops.len());
+    for &step in steps {
+        match step {
+            Step::Compute(op) | Step::Recompute(op) => {
+                let op = &problem.ops[op];
+                for &tensor in op.reads.iter().chain(&op.defines) {
+                    last_use[problem.tensors[tensor].storage] = Some(runs.len());
+                }
+                runs.push((step, Vec::new()));
+            }
+            Step::Free(storage) => {
+                if let Some((_, freed)) = last_use[storage].and_then(|run| runs.get_mut(run)) {
+                    freed.push(step);
+                }
+            }
+            // There is no second memory.
+            Step::PageOut(_) | Step::PageIn(_) => {}
+        }
+    }
+    let steps = runs
+        .into_iter()
+        .flat_map(|(run, freed)| std::iter::once(run).chain(freed))
+        .collect();
     Plan { steps }
 }
