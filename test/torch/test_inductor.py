@@ -177,15 +177,14 @@ def test_a_split_with_wrong_gradients_gives_way_to_another_one(interpreted, monk
     assert "times the tolerance" in report.tried[0]
 
 
-def test_rounding_of_the_compiler_itself_is_no_error(monkeypatch):
+def test_what_exceeds_the_tolerance_is_not_excused_by_the_compiler(monkeypatch):
+    # With this tolerance Inductor differs from eager PyTorch without a plan, too: that says nothing about the plan.
     monkeypatch.setattr(_check, "_TOLERANCE", {torch.float32: 1e-9})
     mine, plain, backend = train()
     (report,) = backend.reports
     assert close(mine, plain)
-    assert report.fallback is None
-    assert report.gradients == "close"
-    assert report.gradient_error > 1
-    assert any("rounding" in note for note in report.notes)
+    assert report.gradients == "wrong"
+    assert "times the tolerance" in report.fallback
 
 
 def test_dropout_draws_what_inductor_draws_without_a_plan():

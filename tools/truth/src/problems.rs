@@ -10,7 +10,7 @@ use remat_testing::net::{Net, Place, baseline_peak, least_budget, step};
 /// The magnitudes of sizes and durations: no number is larger than the last.
 pub const MAGNITUDES: [u64; 5] = [1, 1_000, 1_000_000_000, 1_000_000_000_000, 1 << 57];
 
-/// The [plain](plain) problem with this number, of which every other one has more: storages without bytes, a deadline, both, or a second memory.
+/// The [`plain`] problem with this number, of which every other one has more: storages without bytes, a deadline, both, or a second memory.
 #[must_use]
 pub fn problem(number: u64) -> Problem {
     let mut problem = plain(number);

@@ -28,11 +28,11 @@ fn optimized(input: &str, budget: &str, options: &str) -> Found {
     let line =
         format!("{input} --budget {budget} --step-limit 50 --time-limit 600s --threads 1 --format json {options}");
     let output = with_runtime(&line).arg("-o").arg(&out).output().expect("it runs");
-    let report = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{line}: {error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let report = serde_json::from_slice(&output.stdout).map_err(|error| format!("{line}: {error}: {stderr}"));
     Found {
         code: output.status.code().unwrap_or(-1),
-        report,
+        report: report.expect("a report"),
         is_written: out.exists(),
     }
 }

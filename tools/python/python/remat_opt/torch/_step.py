@@ -160,8 +160,8 @@ class TrainStep:
             eager=lambda: self._eager_step(args),
             traced=lambda: self._run(replace(planned, module=step.in_traced_order()), args, updates),
             planned_gradients=lambda: self._gradients(planned, args, updates),
-            gradient_bytes=sum(one.meta["val"].nbytes for one in step.traced.gradients.values() if updates),
-            eager_gradients=lambda: self._as_gradients(*self._eager.gradients(args)),
+            gradient_bytes=sum(one.meta["val"].nbytes for one in _computed(step).values() if updates),
+            eager_gradients=lambda: self._eager_gradients(step, args),
         )
         loss = first_step(self.model, State(self.model, self._updates), forms, report, strict=self._strict)
         planned.is_checked = True
@@ -201,7 +201,7 @@ class TrainStep:
     def _gradients(self, planned: _Planned, args: Sequence[Any], updates: _Recorded) -> Gradients:
         """What a planned step computes, which is made for it without counting. Parameters are no numbers after their
         update, whatever its rate, so that who reads them too late computes none either."""
-        gradients = planned.step.traced.gradients
+        gradients = _computed(planned.step)
         module = _module(planned.step, planned.plan, [planned.step.traced.loss, *gradients.values()])
         for node in module.graph.find_nodes(op="call_function", target=UPDATE):
             with module.graph.inserting_after(node):
@@ -209,6 +209,11 @@ class TrainStep:
         module.recompile()
         loss, *values = self._forward(module, planned.step, args, updates)
         return self._as_gradients(loss, dict(zip(gradients, values, strict=True)))
+
+    def _eager_gradients(self, step: WholeStep, args: Sequence[Any]) -> Gradients:
+        """What eager PyTorch computes of that."""
+        loss, found = self._eager.gradients(args)
+        return self._as_gradients(loss, {name: one for name, one in found.items() if name in _computed(step)})
 
     def _as_gradients(self, loss: torch.Tensor, gradients: Mapping[str, torch.Tensor]) -> Gradients:
         """For comparison, on the CPU."""
@@ -322,6 +327,12 @@ def _refuse_together(
                 f"GradScaler cannot be part of a planned step with {type(optimizer).__name__}: whether parameters are "
                 "updated depends on all gradients; leave optimizer out and call scaler.step(optimizer)"
             )
+
+
+def _computed(step: WholeStep) -> dict[str, fx.Node]:
+    """The gradients that a planned step computes, by name of the parameter: all, or with an optimizer those of what it
+    updates."""
+    return {name: step.traced.gradients[name] for name in step.updated or step.gradients}
 
 
 def _module(step: WholeStep, plan: Plan, outputs: Sequence[fx.Node]) -> fx.GraphModule:
