@@ -9,7 +9,7 @@ import pytest
 from models import Facts, generate
 from runtime import LEVELS, Settings
 
-TIME_LIMIT = "3s"
+TIME_LIMIT = "12s"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -155,7 +155,7 @@ print(json.dumps({"peak": plan.peak_bytes, "recomputes": plan.recomputes, "order
     )
     assert found["recomputes"]
     assert len(found["order"]) == 15 + len(found["recomputes"])
-    assert found["file"] == [4 << 20, 7300, 6300]
+    assert found["file"] == [4 << 20, 7300, 7300]
     assert found["valid"]
     assert found["with"] >= found["without"] > 0
     assert "recomputes" in found["html"]
