@@ -56,7 +56,11 @@ pub fn explained(
     if !matches!(asked, BudgetSpec::Share(_) | BudgetSpec::Bytes(_)) {
         return Err(error.into());
     }
-    let found = look(model, request, goal, control);
+    let mut control = *control;
+    control.observer = None;
+    let latest = Instant::now() + LONGEST_LOOK;
+    control.deadline = Some(control.deadline.map_or(latest, |deadline| deadline.min(latest)));
+    let found = look(model, request, goal, &control);
     if let (Some(found), SolveError::NoPlan { .. }) = (&found, &error)
         && found.replay.peak <= budget
         && solver_named(&request.solver).is_ok_and(Solver::searches)
@@ -67,12 +71,18 @@ pub fn explained(
     let problem = model.problem();
     let bottleneck = problem.bottleneck(&Structure::of(problem));
     let need = bottleneck.map_or(0, |most| most.bytes);
-    let least = least_peak(problem, &SolveControl::new()).bytes;
+    let least = least_peak(problem, &control).bytes;
     let floor = match error {
         SolveError::ProvedInfeasible { .. } => least.max(budget.saturating_add(1)),
         _ => least,
     };
-    let lowest = found.map(|found| (found.replay.peak, op_at_peak(&found)));
+    // Of plans that are as low as one op needs by itself, each is highest at that op.
+    let largest = bottleneck.map(|most| problem.ops[most.op].name.clone());
+    let at_peak = |found: &Solution| match found.replay.peak == need {
+        true => largest.clone(),
+        false => op_at_peak(found),
+    };
+    let lowest = found.map(|found| (found.replay.peak, at_peak(&found)));
     let reached = (reached > 0).then_some((reached, None));
     let lowest = lowest.into_iter().chain(reached).min_by_key(|&(bytes, _)| bytes);
     // Nothing but a device makes a number of it.
@@ -81,7 +91,7 @@ pub fn explained(
         cause: error,
         budget: budget.saturating_add(besides),
         baseline: model.baseline_peak(),
-        op: bottleneck.map(|most| problem.ops[most.op].name.clone()),
+        op: largest.clone(),
         need: need.saturating_add(besides),
         retry: (lowest.is_some() && room.is_none()).then_some(BudgetSpec::Min),
         room,
@@ -96,10 +106,6 @@ pub fn explained(
 
 /// The solution of a short search for the lowest peak.
 fn look(model: &Model, request: &SolveRequest, goal: Goal, control: &SolveControl<'_>) -> Option<Solution> {
-    let mut own = *control;
-    own.observer = None;
-    let latest = Instant::now() + LONGEST_LOOK;
-    own.deadline = Some(control.deadline.map_or(latest, |deadline| deadline.min(latest)));
     let mut problem = model.problem().clone();
     goal.apply(&mut problem);
     let lowest = SolveRequest {
@@ -111,7 +117,7 @@ fn look(model: &Model, request: &SolveRequest, goal: Goal, control: &SolveContro
         },
         ..request.clone()
     };
-    seek(model, &lowest, goal, &own).ok()
+    seek(model, &lowest, goal, control).ok()
 }
 
 /// The plan that was found for a lower budget, for this one. What was claimed of the lower budget is not claimed of this one.

@@ -227,9 +227,9 @@ impl Attempt {
         };
         // Under a budget whole ops may have to follow.
         let is_first = is_bounded && self.strategy.recipe().tiles;
-        if (is_first || self.others > 0 && !is_bounded) && clock.is_timed() {
-            let others = self.others + usize::from(is_first);
-            let each = left / u32::try_from(others + 1).unwrap_or(u32::MAX);
+        if (is_first || self.others > 0) && clock.is_timed() {
+            let tiles = clock.left_for_tiles(is_bounded).unwrap_or(left);
+            let each = tiles / u32::try_from(self.others + 1).unwrap_or(u32::MAX);
             return (Some(each.saturating_sub(kept).max(each / COMPLETING)), false);
         }
         let all = left.saturating_sub(kept);
@@ -241,6 +241,13 @@ impl Attempt {
             _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
             _ => (Some(all.saturating_sub(measuring)), false),
         }
+    }
+
+    /// Whether another round follows one that found no plan: where that was a short one, and there is time left.
+    pub(crate) fn may_search_longer(&mut self, clock: &Clock<'_>) -> bool {
+        let may = self.is_short && !clock.is_cancelled() && clock.has(self.file * 2);
+        self.round += usize::from(may);
+        may
     }
 
     /// The best file, with one that was measured; `None` where another round is to follow: because the peak is above its prediction, or

@@ -97,6 +97,16 @@ impl<'a> Clock<'a> {
         self.left().is_none_or(|left| left >= time.max(TOO_SHORT))
     }
 
+    /// Time left for tiles. Under a budget they are tried first, and half of the limit is kept for whole ops, which may keep what tiles do not.
+    pub(crate) fn left_for_tiles(&self, is_bounded: bool) -> Option<Duration> {
+        let kept = self
+            .limit
+            .filter(|_| is_bounded && self.is_timed())
+            .map(|limit| limit / 2);
+        let left = self.left()?;
+        Some(left.saturating_sub(kept.unwrap_or_default()))
+    }
+
     /// Whether the time is what ends searches: not where steps are counted, which gives the same result on every machine.
     pub(crate) fn is_timed(&self) -> bool {
         self.limit.is_some() && self.control.step_limit.is_none()
@@ -210,6 +220,18 @@ impl<'c, 'a> Effort<'c, 'a> {
     pub(crate) fn has_time_for_a_search(&self) -> bool {
         self.end
             .is_none_or(|end| Instant::now() + self.file.get() * (FILES + 1) <= end)
+    }
+
+    /// Takes half of what the limit leaves, where that is time for another search: what was kept for measurements is of no use to a file that
+    /// misses its budget.
+    pub(crate) fn extend(&mut self) -> bool {
+        let more = self.clock.left().map(|left| left / 2);
+        let longer = Self::new(self.clock, more, self.file.get());
+        let is_enough = longer.has_time_for_a_search();
+        if is_enough {
+            *self = longer;
+        }
+        is_enough
     }
 
     /// The limits of a search that begins now, from a plan that is known.

@@ -49,7 +49,7 @@ impl Tilings {
             (None, None) => VecDeque::new(),
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
-                let control = clock.search(clock.left(), SHARE);
+                let control = clock.search(clock.left_for_tiles(request.is_bounded()), SHARE);
                 let most = request.solve.most_overhead().filter(|_| measures && clock.is_timed());
                 let slack = most.unwrap_or(0) / SLACK;
                 tile_to_measure(model, request.load, request.solve, fission, slack, &control)?.into()

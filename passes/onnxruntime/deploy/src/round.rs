@@ -106,14 +106,15 @@ impl<'c, 'a> Round<'c, 'a> {
             clock.leave_out(LeftOut::AnotherPlan);
             return Ok(Some(best));
         }
-        let searched = solution.problem.budget;
+        // A budget that the same plan keeps would lead to the same file.
+        let searched = solution.problem.budget.map(|budget| budget.min(solution.replay.peak));
         let planned = task.file(solution, &self.effort)?;
         self.searches += 1;
         let takes = planned.prediction.peak_bytes.saturating_add(self.margin);
         let beyond = self.budget.map_or(0, |budget| takes.saturating_sub(budget));
         let may_follow = beyond > 0 && self.searches < SEARCHES && !clock.is_cancelled();
         if let Some(searched) = searched.filter(|_| may_follow) {
-            if self.effort.has_time_for_a_search() {
+            if self.effort.has_time_for_a_search() || !task.strategy.recipe().tiles && self.effort.extend() {
                 // The last one leaves nothing of what is to be had for little time.
                 let is_last = self.searches + 1 == SEARCHES;
                 self.asked.budget = match is_last {

@@ -1,6 +1,7 @@
 //! Planning: a plan for the model of a strategy whose file keeps the budget.
 
-use remat::ErrorKind;
+use remat::{ErrorKind, SolveError};
+use remat_plan::StopReason;
 
 use super::{Machine, State};
 use crate::attempt::Attempt;
@@ -49,13 +50,37 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         }
     }
 
-    pub(super) fn search(&mut self, attempt: Attempt, mut round: Round<'c, 'a>) -> Result<State<'c, 'a>, DeployError> {
+    pub(super) fn search(
+        &mut self,
+        mut attempt: Attempt,
+        mut round: Round<'c, 'a>,
+    ) -> Result<State<'c, 'a>, DeployError> {
         let start = attempt.best.as_ref().map(|(planned, _)| &planned.solution.plan);
         match round.search(&self.task(&attempt), start) {
             Ok(None) => Ok(State::Search(attempt, round)),
             Ok(Some(planned)) => Ok(State::Verify(attempt, planned)),
+            // A short round found nothing within the budget: the one that follows has more time.
+            Err(error) if is_out_of_time(&error) && attempt.may_search_longer(self.clock) => Ok(State::Plan(attempt)),
             // The budget leaves no room for the calibration margin, or the time is over.
             Err(error) => self.settle(attempt, error),
         }
     }
+}
+
+/// Whether a search ended because its time was over.
+fn is_out_of_time(error: &DeployError) -> bool {
+    let DeployError::Pipeline(remat::Error::Solve(error)) = error else {
+        return false;
+    };
+    let cause = match error {
+        SolveError::Refused(refusal) => &refusal.cause,
+        other => other,
+    };
+    matches!(
+        cause,
+        SolveError::NoPlan {
+            stop: StopReason::TimeLimit,
+            ..
+        }
+    )
 }

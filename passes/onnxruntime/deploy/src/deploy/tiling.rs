@@ -86,7 +86,8 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     fn has_time_for_other_tiles(&self) -> bool {
         let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
-        !self.clock.is_cancelled() && self.clock.has(took * LEFT_FOR_OTHER_TILES)
+        let left = self.clock.left_for_tiles(self.request.is_bounded());
+        !self.clock.is_cancelled() && left.is_none_or(|left| !left.is_zero() && left >= took * LEFT_FOR_OTHER_TILES)
     }
 
     /// The attempt with other tiles that follows one that was rejected, if there are some and there is time.
