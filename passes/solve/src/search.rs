@@ -276,3 +276,75 @@ impl<'a> Run<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use remat_testing::net::{baseline_peak, in_free_order, paper};
+    use remat_verify::replay;
+
+    use super::*;
+    use crate::{Rng, minimize_peak};
+
+    /// A chain of three ops, the results of the first two of no bytes.
+    fn chain() -> Problem {
+        let ops: &[(u64, u64, &[usize])] = &[(1, 0, &[]), (1, 0, &[0]), (1, 5, &[1])];
+        in_free_order(paper(ops))
+    }
+
+    fn outcome(problem: &Problem, order: impl Fn(Vec<NodeId>) -> Vec<NodeId>) -> Outcome {
+        let control = SolveControl::new();
+        let run = Run::new(problem, &control, Rank::Duration);
+        let sequence = order(run.dag.nodes().collect());
+        let found = Found {
+            best: Some(Best {
+                duration: run.dag.total_duration(),
+                peak: 0,
+                sequence,
+            }),
+            impossible: false,
+            lowest_peak: 0,
+            stop: StopReason::Converged,
+            steps: 1,
+        };
+        run.outcome(&[found])
+    }
+
+    #[test]
+    fn a_sequence_that_cannot_be_lowered_reaches_the_checker_where_assertions_do() {
+        let problem = chain();
+        let right = outcome(&problem, |order| order).plan.expect("every op once is a plan");
+        assert!(replay(&problem, &right).is_ok());
+        let wrong = outcome(&problem, |order| order.into_iter().rev().collect()).plan;
+        if cfg!(debug_assertions) {
+            let wrong = wrong.expect("it is handed on, not taken for no plan");
+            assert!(replay(&problem, &wrong).is_err());
+        } else {
+            assert!(wrong.is_none());
+        }
+    }
+
+    #[test]
+    fn sequences_over_storages_of_no_bytes_can_be_lowered() {
+        let mut rng = Rng::new(0, 0);
+        for _ in 0..60 {
+            let count = 24 + rng.below(12);
+            let op = |id: usize, rng: &mut Rng| {
+                let bytes = [0, 0, 3, 50][rng.below(4)];
+                let reads: Vec<usize> = (0..3).filter(|_| id > 0).map(|_| rng.below(id)).collect();
+                (1 + rng.below(9) as u64, bytes, reads)
+            };
+            let ops: Vec<_> = (0..count).map(|id| op(id, &mut rng)).collect();
+            let problem = in_free_order(paper(&ops));
+            let control = SolveControl::new().step_limit(2_000);
+            let lowest = minimize_peak(&problem, None, &control)
+                .plan
+                .expect("there is always a plan");
+            let least = replay(&problem, &lowest).expect("the plan is valid").peak;
+            let budget = Some(least.midpoint(baseline_peak(&problem)));
+            let limited = Problem { budget, ..problem };
+            if let Some(plan) = Search.solve(&limited, &control).plan {
+                replay(&limited, &plan).expect("the plan is valid");
+            }
+        }
+    }
+}
