@@ -279,7 +279,7 @@ mod tests {
         );
         assert_eq!(
             said(SizeOutcome::Fails("no\u{1b}".to_owned())),
-            "does not run (no\\u{1b})"
+            "does not run (no\\u001b)"
         );
         assert_eq!(dims_text(&dims(&[("n", 3), ("batch", 2)])), "batch=2,n=3");
     }
