@@ -56,7 +56,7 @@ pub(crate) struct OpenSizes {
     dims: Vec<Assignments>,
     /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
     ///
-    /// A name alone fixes it at the value of `--dim`; `\\,` is a comma that is part of a name. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
+    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
     #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT, hide_short_help = true)]
     fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.

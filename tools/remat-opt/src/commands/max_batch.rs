@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::Args;
 use comfy_table::Table;
-use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share};
+use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share, percent};
 use remat::solver::{Activity, SolveControl};
 use remat::{
-    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Format, MaxBatch, Model, Overhead, SolveRequest,
+    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Format, LoadOptions, MaxBatch, Model, Overhead,
+    SolveRequest,
 };
 use remat_files::shown;
 use remat_onnxruntime_deploy::{PlannedBodies, with_simulated_baseline};
@@ -248,7 +249,7 @@ impl Arguments for MaxBatchArgs {
                 None => false,
             };
             let needs_plan = found.with.filter(|_| found.with > found.without);
-            let command = needs_plan.and_then(|size| check::command(self, &options(size), found.budget));
+            let command = needs_plan.and_then(|size| command(self, &options(size), found.budget));
             let of_answer = open(found.with.unwrap_or(1))?;
             let answer = Answer {
                 found,
@@ -271,6 +272,24 @@ impl Arguments for MaxBatchArgs {
         };
         report(&answer, &of_answer)
     }
+}
+
+/// The main command for the model as `load` reads it, as a line for a shell.
+fn command(args: &MaxBatchArgs, load: &LoadOptions, budget: u64) -> Option<String> {
+    let mut words = vec!["remat-opt".to_owned(), args.planning.input.to_str()?.to_owned()];
+    words.extend(["-o".to_owned(), "small.onnx".to_owned()]);
+    words.extend(args.planning.load.words(load));
+    words.extend(["--budget".to_owned(), budget.to_string()]);
+    words.extend(["--max-overhead".to_owned(), percent(args.max_overhead)]);
+    if args.solver != SOLVER {
+        words.extend(["--solver".to_owned(), args.solver.clone()]);
+    }
+    words.extend(args.fission.words());
+    words.extend(args.planning.search.words());
+    if let Some(steps) = args.step_limit {
+        words.extend(["--step-limit".to_owned(), steps.to_string()]);
+    }
+    shlex::try_join(words.iter().map(String::as_str)).ok()
 }
 
 /// The answer, and what is known of it.

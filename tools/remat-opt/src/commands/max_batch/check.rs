@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use remat::plan::{BudgetSpec, percent};
+use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{BatchFinding, BatchTrial, Error, ErrorKind, FissionRequest, LoadOptions, MaxBatch, Model, SolveRequest};
 use remat_files::ScratchFolder;
 use remat_onnxruntime_deploy::{DeployRequest, Deployment, deploy};
 use remat_onnxruntime_run::Host;
 
-use super::MaxBatchArgs;
 use crate::runtime::expected;
 
 /// The time that the main command has by default.
@@ -115,22 +114,4 @@ fn finding(done: &Deployment) -> Option<BatchFinding> {
         peak,
         duration: done.solution.replay.duration,
     })
-}
-
-/// The main command for the model as `load` reads it, as a line for a shell.
-pub(super) fn command(args: &MaxBatchArgs, load: &LoadOptions, budget: u64) -> Option<String> {
-    let mut words = vec!["remat-opt".to_owned(), args.planning.input.to_str()?.to_owned()];
-    words.extend(["-o".to_owned(), "small.onnx".to_owned()]);
-    words.extend(args.planning.load.words(load));
-    words.extend(["--budget".to_owned(), budget.to_string()]);
-    words.extend(["--max-overhead".to_owned(), percent(args.max_overhead)]);
-    if args.solver != super::SOLVER {
-        words.extend(["--solver".to_owned(), args.solver.clone()]);
-    }
-    words.extend(args.fission.words());
-    words.extend(args.planning.search.words());
-    if let Some(steps) = args.step_limit {
-        words.extend(["--step-limit".to_owned(), steps.to_string()]);
-    }
-    shlex::try_join(words.iter().map(String::as_str)).ok()
 }
