@@ -198,11 +198,73 @@ def wrong_model(path):
 
 def test_verify_runs_at_other_sizes(remat_opt, tmp_path):
     model, wrong, dims = wrong_model(tmp_path / "wrong.onnx")
-    run = remat_opt("verify", model, wrong, "--dim", given(dims))
-    assert run.returncode != 0 and "n=257" in run.stdout + run.stderr, run.stdout + run.stderr
+    for pair in ((model, wrong), (wrong, model)):
+        run = remat_opt("verify", *pair, "--dim", given(dims))
+        said = " ".join(run.stderr.replace("│", " ").split())
+        assert run.returncode == 1 and "with n=257 it has another shape of output `y`" in said, run.stderr
     run = remat_opt("verify", model, model, "--dim", given(dims), "--format", "json")
     assert run.returncode == 0, run.stderr
     assert [one["outcome"] for one in json.loads(run.stdout)["sizes"]["compared"]] == ["same", "same"]
+
+
+def test_verify_says_what_is_fixed_and_refuses_what_is_fixed_unsaid(remat_opt, tmp_path):
+    model, dims, _ = texts(tmp_path / "model.onnx")
+    fixed = onnx.load(model)
+    for value in fixed.graph.input:
+        value.type.tensor_type.shape.dim[1].dim_value = dims["seq"]
+    onnx.save(fixed, tmp_path / "fixed.onnx")
+    run = remat_opt("verify", model, tmp_path / "fixed.onnx", "--dim", given(dims), "--format", "json")
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout)
+    assert report["fixed_dims"] == {"seq": dims["seq"]} and report["sizes"]["free"] == ["batch"]
+    assert [one["dims"] for one in report["sizes"]["compared"]] == [{"batch": 1}, {"batch": 3}]
+    # Its inputs do not say so.
+    model, dims, _ = products(tmp_path / "model.onnx")
+    hidden = onnx.load(model)
+    hidden.graph.node[0].input[0] = "stated"
+    hidden.graph.initializer.append(numpy_helper.from_array(np.array([dims["n"], 64]), "shape"))
+    hidden.graph.node.insert(0, helper.make_node("Reshape", ["x", "shape"], ["stated"], name="states"))
+    onnx.save(hidden, tmp_path / "hidden.onnx")
+    run = remat_opt("verify", model, tmp_path / "hidden.onnx", "--dim", given(dims))
+    assert run.returncode == 1 and "with n=255 it does not run" in " ".join(run.stderr.replace("│", " ").split()), run.stderr
+
+
+@pytest.mark.parametrize("make", [products, loops], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("option", ["--dim", "--fix-dim"])
+def test_a_model_takes_an_empty_batch_as_its_original_does(make, option, remat_opt, tmp_path):
+    model, dims, _ = make(tmp_path / "model.onnx")
+    out = tmp_path / "out.onnx"
+    run = remat_opt(model, "-o", out, option, given(dims), "-b", "min", "--force", *FAST)
+    assert out.exists(), run.stderr
+    empty = dict.fromkeys(dims, 0)
+    if option == "--dim":
+        assert_same(model, out, [empty])
+    else:
+        with pytest.raises(Exception, match="invalid dimensions"):
+            session(out).run(None, feed(model, empty))
+
+
+def segmented(path):
+    """A head of 21 channels, enlarged to the size of the image: the runtime keeps it in blocks of 32."""
+    b = Builder([("x", FLOAT, [1, 32, 24, 24])], [("y", FLOAT, [1, 21, 192, 192])])
+    h = b.node("Relu", [b.node("Conv", ["x", b.weight("w0", 32, 32, 3, 3)], "c0", pads=[1] * 4)], "r0")
+    h = b.node("Conv", [h, b.weight("w1", 21, 32, 1, 1)], "c1")
+    scales = b.constant("scales", np.array([1, 1, 8, 8], np.float32))
+    b.node("Resize", [h, "", scales], "y", mode="linear", coordinate_transformation_mode="half_pixel")
+    return b.save(path)
+
+
+def test_padded_channels_are_named_in_the_report_and_by_inspect(remat_opt, tmp_path):
+    model = segmented(tmp_path / "model.onnx")
+    run = remat_opt(model, "-o", tmp_path / "out.onnx", "-b", "auto", *FAST)
+    padding = json.loads(run.stdout)["padding"]
+    assert padding["op_type"] == "Resize" and (padding["channels"], padding["padded_channels"]) == (21, 32)
+    plane = 192 * 192 * 4
+    assert (padding["blocked_bytes"], padding["copied_bytes"]) == (32 * plane, 21 * plane)
+    run = remat_opt("inspect", model, "--format", "json")
+    assert json.loads(run.stdout)["padding"] == padding, run.stderr
+    run = remat_opt("inspect", model)
+    assert "32 channels for 21" in run.stdout and padding["node"] in run.stdout, run.stdout
 
 
 def test_lists_of_dimensions_and_units_of_sizes_are_understood(remat_opt, tmp_path):

@@ -423,3 +423,25 @@ print(json.dumps([str(front), json.loads(front.json()) == front]))""",
     assert len(found[0].splitlines()) == 3
     assert "90%" in found[0]
     assert found[1]
+
+
+def test_every_command_that_takes_dimensions_fixes_them(environment):
+    found = environment.python(
+        """
+def refused(command, *arguments, **named):
+    try:
+        return command(sys.argv[1], *arguments, **named)
+    except remat_opt.RematError as error:
+        return str(error)
+fixed = {"fix_dims": {"bunch": 4}}
+said = [refused(remat_opt.inspect, **fixed), refused(remat_opt.sweep, "80%", **fixed),
+    refused(remat_opt.verify, "plan.json", **fixed), refused(remat_opt.max_batch, "1MiB", "batch", **fixed)]
+two = refused(remat_opt.inspect, dims={"batch": 8}, fix_dims={"batch": 4})
+report = remat_opt.inspect(sys.argv[1], fix_dims={"batch": 4})
+print(json.dumps({"said": [str(one) for one in said], "two": two, "peak": report["peak_bytes"],
+    "by_name": remat_opt.inspect(sys.argv[1], dims={"batch": 4}, fix_dims="batch")["peak_bytes"]}))""",
+        models.ROOT / "test" / "models" / "features" / "dynamic_batch.onnx",
+    )
+    assert found["peak"] == found["by_name"] > 0
+    assert "cannot be both" in found["two"]
+    assert all("bunch" in found["said"][place] for place in (0, 1, 3)), found["said"]

@@ -28,9 +28,9 @@ pub(crate) fn is_ranked(ty: Type<'_>) -> bool {
 }
 
 fn tensor(element: ElementType, shape: Vec<Option<u64>>, extent: Option<u64>) -> ValueType {
-    let dims = shape
-        .into_iter()
-        .map(|dim| dim.or(extent).map_or(Dim::Unknown, Dim::Known));
+    // What counts as a number is free all the same: no tile is cut along it.
+    let open = || extent.map_or(Dim::Unknown, |size| Dim::Free { size, name: None });
+    let dims = shape.into_iter().map(|dim| dim.map_or_else(open, Dim::Known));
     ValueType::Tensor {
         element,
         shape: Some(dims.collect()),

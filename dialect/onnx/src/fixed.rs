@@ -16,9 +16,9 @@ pub(crate) fn fix_dims(model: &mut ModelProto, options: &ImportOptions) {
         let value = options.fixed.contains(name).then(|| options.dims.get(name)).flatten()?;
         i64::try_from(*value).ok()
     };
-    let graph = model.graph.mut_or_insert_default();
+    let Some(graph) = model.graph.as_mut() else { return };
     for input in &mut graph.input {
-        for (axis, dim) in unnamed(input.type_.mut_or_insert_default()) {
+        for (axis, dim) in input.type_.as_mut().into_iter().flat_map(unnamed) {
             if let Some(value) = value_of(&format!("{}[{axis}]", input.name)) {
                 *dim = Some(Value::DimValue(value));
             }
@@ -27,7 +27,8 @@ pub(crate) fn fix_dims(model: &mut ModelProto, options: &ImportOptions) {
     fix_graph(graph, &value_of);
     for function in &mut model.functions {
         let stated = function.value_info.iter_mut();
-        stated.for_each(|value| fix_type(value.type_.mut_or_insert_default(), &value_of));
+        let types = stated.filter_map(|value| value.type_.as_mut());
+        types.for_each(|ty| fix_type(ty, &value_of));
         for graph in function.node.iter_mut().flat_map(subgraphs_mut) {
             fix_graph(graph, &value_of);
         }
@@ -66,8 +67,8 @@ fn fix_graph(graph: &mut GraphProto, value_of: &dyn Fn(&str) -> Option<i64>) {
         .iter_mut()
         .chain(&mut graph.output)
         .chain(&mut graph.value_info);
-    for value in values.filter(|value| value.type_.is_some()) {
-        fix_type(value.type_.mut_or_insert_default(), value_of);
+    for ty in values.filter_map(|value| value.type_.as_mut()) {
+        fix_type(ty, value_of);
     }
     for inner in graph.node.iter_mut().flat_map(subgraphs_mut) {
         fix_graph(inner, value_of);

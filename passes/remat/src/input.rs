@@ -89,11 +89,18 @@ pub fn read_text(path: &Path) -> Result<String, Error> {
     Ok(std::fs::read_to_string(path).map_err(ReadError::io(path))?)
 }
 
+/// How many bytes of a file say what it is.
+const HEAD: usize = 512;
+/// What the first member of an archive of PyTorch is called, in a folder.
+const PICKLE: &[u8] = b"/data.pkl";
+
 /// Formats of models that are recognized and not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForeignFormat {
     /// An archive or a pickle of PyTorch.
     PyTorch,
+    /// An archive of which only that is known.
+    Archive,
     /// A flat buffer of TensorFlow Lite.
     TensorFlowLite,
     /// A graph or saved model of TensorFlow.
@@ -115,13 +122,19 @@ impl ForeignFormat {
             _ => {}
         }
         let is_archive = head.starts_with(b"PK\x03\x04");
+        // PyTorch's begins with the pickle, whose name stands in the header.
+        let has_pickle = head.windows(PICKLE.len()).any(|part| part == PICKLE);
         let is_pickle = head.starts_with(&[0x80]) && head.get(1).is_some_and(|version| (2..=5).contains(version));
         if head.get(4..8) == Some(b"TFL3") {
             Some(Self::TensorFlowLite)
         } else if head.starts_with(b"\x89HDF\r\n") {
             Some(Self::Weights)
         } else {
-            (is_archive || is_pickle).then_some(Self::PyTorch)
+            match (is_archive, is_pickle || has_pickle) {
+                (true, false) => Some(Self::Archive),
+                (true, true) => Some(Self::PyTorch),
+                (false, _) => is_pickle.then_some(Self::PyTorch),
+            }
         }
     }
 
@@ -130,6 +143,9 @@ impl ForeignFormat {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::PyTorch => "export the model: `torch.onnx.export(model, inputs, \"model.onnx\")`",
+            Self::Archive => {
+                "unpack it if the model is in it; if PyTorch wrote it, export the model: `torch.onnx.export(model, inputs, \"model.onnx\")`"
+            }
             Self::TensorFlowLite | Self::TensorFlow => "convert it to ONNX: the Python package tf2onnx does",
             Self::Weights => "it has weights without a graph: export the model that they are for to ONNX",
         }
@@ -140,6 +156,7 @@ impl std::fmt::Display for ForeignFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::PyTorch => "a file of PyTorch",
+            Self::Archive => "a ZIP archive (PyTorch writes such)",
             Self::TensorFlowLite => "a model of TensorFlow Lite",
             Self::TensorFlow => "a model of TensorFlow",
             Self::Weights => "a file of weights",
@@ -177,7 +194,7 @@ impl Format {
         if is_log(path) {
             return Ok(Self::Log);
         }
-        let mut head = [0u8; 64];
+        let mut head = [0u8; HEAD];
         let mut file = std::fs::File::open(path).map_err(&io)?;
         let length = file.read(&mut head).map_err(&io)?;
         let is_json = head[..length].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
@@ -237,7 +254,17 @@ mod tests {
     #[test]
     fn models_of_other_programs_are_recognized() {
         let folder = tempfile::tempdir().expect("a folder");
-        let cases: [(&str, &[u8], &str); 6] = [
+        let cases: [(&str, &[u8], &str); 8] = [
+            (
+                "step",
+                b"PK\x03\x04\0\0\x08\x08\0\0 archive/data.pkl FB",
+                "a file of PyTorch",
+            ),
+            (
+                "model.zip",
+                b"PK\x03\x04\0\0\x08\x08\0\0 model.onnx",
+                "a ZIP archive (PyTorch writes such)",
+            ),
             ("a.pt", b"PK\x03\x04 an archive", "a file of PyTorch"),
             ("checkpoint", b"\x80\x02 a pickle", "a file of PyTorch"),
             ("a.bin", b"\x1c\0\0\0TFL3", "a model of TensorFlow Lite"),

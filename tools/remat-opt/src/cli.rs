@@ -45,7 +45,7 @@ Examples:
 
 Exit status:
   0  done
-  1  proved infeasible, no file keeps the budget (measured, to the byte), or `verify` found a violation or a difference
+  1  proved infeasible, no file keeps the budget (to the byte; measured, else predicted), or `verify` found a violation or a difference
   2  wrong usage or broken input
   3  the checker rejected our own plan, or a plan refutes what we claim: a bug, problem, plan and claims are saved
   4  a limit was reached before a plan was found

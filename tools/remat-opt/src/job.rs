@@ -55,6 +55,7 @@ impl<'a> Job<'a> {
         reads: &[Named<'_>],
         writes: &[Named<'_>],
     ) -> anyhow::Result<Self> {
+        load.open.check()?;
         let mut files = Files::default();
         files.reads("the input", [input])?;
         files.reads("the table of devices", load.device_file.as_deref())?;

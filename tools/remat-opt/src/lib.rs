@@ -25,6 +25,7 @@ mod job;
 mod legacy;
 mod library;
 mod machine;
+mod padding;
 mod page;
 mod progress;
 mod reduce;

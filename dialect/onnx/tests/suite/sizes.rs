@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use remat_ir::{Effects, ElementType, OpId, ValueType};
-use remat_onnx::proto::{GraphProto, NodeProto, TensorProto, TypeProto};
+use remat_onnx::proto::{FunctionProto, GraphProto, Message, NodeProto, TensorProto, TypeProto};
 use remat_onnx::{ImportOptions, OnnxError, OnnxModel};
 
 fn batch() -> GraphProto {
@@ -591,4 +591,25 @@ fn axes_of_gradients_follow_from_the_shapes_that_were_broadcast() {
     let model = import(graph(&operands, nodes, &["sum_a", "sum_b"]));
     let sizes = ["axes_a", "axes_b", "sum_a", "sum_b"].map(|name| bytes(model.graph(), name));
     assert_eq!(sizes, [Some(8), Some(16), Some(2 * 4 * 4), Some(3 * 4)]);
+}
+
+#[test]
+fn fixing_a_dimension_states_its_number_and_adds_no_types() {
+    let mut g = batch();
+    g.value_info = vec![value("b", None)];
+    let mut function = FunctionProto::new();
+    function.name = "f".to_owned();
+    function.value_info = vec![value("inner", None)];
+    let mut m = model(g);
+    m.functions = vec![function];
+    let options = ImportOptions {
+        dims: [("N".to_owned(), 4), ("T".to_owned(), 5)].into(),
+        fixed: ["N".to_owned()].into(),
+        ..ImportOptions::default()
+    };
+    let fixed = OnnxModel::from_bytes(&m.write_to_bytes().unwrap(), None, &options).unwrap();
+    let written = fixed.proto();
+    assert_eq!(written.graph.input[0].type_, Some(tensor_type(FLOAT, "4 3 T")).into());
+    assert!(written.graph.value_info.iter().all(|value| value.type_.is_none()));
+    assert!(written.functions[0].value_info[0].type_.is_none());
 }

@@ -52,7 +52,8 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// The clock of one deployment. It stands still while the model as it came runs once, and the first file that is made of it.
+/// The clock of one deployment. It stands still while the model as it came runs once, and the first file that is made of it. Runs of the two at
+/// other sizes of free dimensions count, and take place even where the time is over: without them no file is written.
 pub(crate) struct Clock<'a> {
     control: SolveControl<'a>,
     /// All the time there is.
@@ -127,7 +128,7 @@ impl<'a> Clock<'a> {
         done
     }
 
-    /// Does work that counts, and says what it is.
+    /// Does work that counts, whether or not there is time for it, and says what it is.
     pub(crate) fn during<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
         self.begins(activity, detail);
         work()

@@ -80,7 +80,7 @@ struct Machine<'c, 'a, S> {
 /// Plans, writes, simulates and measures, until a strategy gives a file with the bits of the input.
 ///
 /// The time until the deadline of `control` is for everything but one process each that measures the model as it came and the first file
-/// that is made of it. When it is over, the best file that was measured is written; what
+/// that is made of it. Where dimensions stay free, both also run at other sizes of them before a file is written: that counts, and is never left out. When it is over, the best file that was measured is written; what
 /// there was no time for is told ([`Deployment::left_out`]). After a cancellation the same holds, at once.
 ///
 /// # Errors
@@ -102,6 +102,7 @@ pub fn deploy(
         clock,
         input: request.input,
         dims: &request.load.dims,
+        fixed_dims: &request.load.fixed_dims,
         level: request.level,
         expected: request.expected,
         exact_threads: request.exact_threads(),

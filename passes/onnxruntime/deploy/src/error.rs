@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use remat::{ErrorKind, SolveError};
 use remat_files::shown;
 use remat_onnx::OnnxError;
-use remat_onnxruntime_run::{RuntimeError, SizeOutcome};
+use remat_onnxruntime_run::{RuntimeError, SizeOutcome, dims_text};
 use thiserror::Error;
 
 use crate::peaks::HigherPeak;
@@ -87,8 +87,8 @@ pub enum DeployError {
         /// Seed of the inputs.
         seed: u64,
     },
-    /// Two models that should compute the same do not at another size of a dimension that both leave free.
-    #[error("`{rewritten}` does not compute what `{base}` does: with {} it {}", dims_text(.dims), size_text(.outcome), base = shown(.base.display()), rewritten = shown(.rewritten.display()))]
+    /// Two models that should compute the same do not at another size of a dimension that is not fixed.
+    #[error("`{rewritten}` does not compute what `{base}` does: with {} it {outcome}", dims_text(.dims), base = shown(.base.display()), rewritten = shown(.rewritten.display()))]
     OtherAtSize {
         /// The first model.
         base: PathBuf,
@@ -227,24 +227,6 @@ fn texts(rejected: &[Rejected]) -> String {
     texts.join("; ")
 }
 
-/// `batch=2, n=513`.
-pub(crate) fn dims_text(dims: &BTreeMap<String, u64>) -> String {
-    let dims: Vec<String> = dims
-        .iter()
-        .map(|(name, size)| format!("{}={size}", shown(name)))
-        .collect();
-    dims.join(", ")
-}
-
-fn size_text(outcome: &SizeOutcome) -> String {
-    match outcome {
-        SizeOutcome::Same => "has the same outputs".to_owned(),
-        SizeOutcome::OtherBits(output) => format!("has other bits in output `{}`", shown(output)),
-        SizeOutcome::OtherForm(output) => format!("has another shape of output `{}`", shown(output)),
-        SizeOutcome::Fails(why) => format!("does not run ({})", shown(why)),
-    }
-}
-
 fn form_text(form: Option<&str>) -> String {
     form.map_or_else(String::new, |form| format!(", {form}"))
 }
@@ -267,8 +249,8 @@ pub enum Rejection {
         /// Seed of the inputs.
         seed: u64,
     },
-    /// The file is not as the model as it came at another size of a dimension that both leave free.
-    #[error("with {} it {}, and the model as it came runs", dims_text(.dims), size_text(.outcome))]
+    /// The file is not as the model as it came at another size of a dimension that is not fixed.
+    #[error("with {} it {outcome}, and the model as it came runs", dims_text(.dims))]
     OtherAtSize {
         /// The size.
         dims: BTreeMap<String, u64>,

@@ -93,6 +93,7 @@ pub use error::{ArenaPlanError, DeployError, Rejected, Rejection};
 pub use given::{open_for_plan, order_for_plan};
 pub use measure::{Check, Outputs};
 pub use offer::offer;
+pub use open::padding;
 pub use padding::Padding;
 pub use peaks::{Basis, HigherPeak, Measured, Peak};
 pub use profile::{ProfileRequest, measured_profile};

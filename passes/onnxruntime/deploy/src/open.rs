@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::lasting::make_lasting;
 use crate::layout::Portable;
 use crate::measure::Bench;
+use crate::padding::Padding;
 use crate::sizes::{looked_at, open_model};
 use crate::strategy::{LAID_OUT, is_laid_out};
 use crate::sums::put_sums_first;
@@ -95,6 +96,32 @@ pub(crate) fn open_fused(
     let tiled = open(&path)?.tiled(tiling, load)?;
     let onnx = tiled.onnx().ok_or(DeployError::NoRuntime)?;
     Ok(lay_out(onnx)?.laid_out_from(&tiled).fused_by(name))
+}
+
+/// What blocks of channels fill the memory with in the model at `input`, which takes `peak` bytes as it is, where everything is optimized; `None`
+/// where they do not fill more than half of it.
+///
+/// # Errors
+/// [`DeployError::Runtime`] and those of [`Model::open`].
+pub fn padding(
+    (host, limits): (&Host, ChildLimits<'_>),
+    input: &Path,
+    load: &LoadOptions,
+    peak: u64,
+) -> Result<Option<Padding>, DeployError> {
+    let scratch = scratch_folder()?;
+    let runner = host.runner(limits);
+    let fused_path = fuse(&runner, input, input, scratch.path())?;
+    let open = |path: &Path| open_carried(path, carried(input, path, load.clone())?, Some((host, limits)));
+    let fused = OnnxModel::open(&fused_path, &looked_at())?;
+    let path = scratch.path().join("laid-out.onnx");
+    laid_out(&runner, &fused, fused.proto(), &path)?;
+    let ops = open(&with_lasting_names(&path, fused.proto(), scratch.path())?)?;
+    let nodes = open(&fused_path)?;
+    Ok(ops
+        .graph()
+        .zip(nodes.graph())
+        .and_then(|(ops, nodes)| Padding::of(ops, nodes, peak)))
 }
 
 /// The file that the runtime loads to save what it makes of it.

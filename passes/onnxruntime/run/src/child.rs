@@ -33,9 +33,12 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> std::io::Result
         Task::CompareBits { base, other, seed } => {
             json(&runtime.and_then(|r| compare_bits_here(&r, base, other, settings, *seed)))
         }
-        Task::CompareSizes { base, other, seed } => {
-            json(&runtime.and_then(|r| compare_sizes_here(&r, base, other, settings, *seed)))
-        }
+        Task::CompareSizes {
+            base,
+            other,
+            fixed,
+            seed,
+        } => json(&runtime.and_then(|r| compare_sizes_here(&r, (base, other), settings, fixed, *seed))),
         Task::Profile {
             model,
             runs,

@@ -60,5 +60,5 @@ pub use runner::Runner;
 pub use session::{Runtime, SHARED_ARENA, run_seeded};
 pub use settings::{MeasureOptions, OptimizationLevel, PairOptions, Provider, SessionSettings};
 pub use shared_arena::{ExtendStrategy, SharedArena};
-pub use sizes::{SizeComparison, SizeOutcome, SizesCompared, compare_sizes};
+pub use sizes::{SIZES_AS_RUNS, SizeComparison, SizeOutcome, SizesCompared, compare_sizes, dims_text};
 pub use verify::{ModelComparison, compare_models};

@@ -4,6 +4,7 @@
 //! standard input and answers with one line of JSON on its standard output. A crash of the child, for want of memory or in a kernel,
 //! is an error with the last line that it wrote on its error stream; it never takes the program down.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,6 +60,7 @@ pub(crate) enum Task {
     CompareSizes {
         base: PathBuf,
         other: PathBuf,
+        fixed: BTreeSet<String>,
         seed: u64,
     },
     Optimize {

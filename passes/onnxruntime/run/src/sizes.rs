@@ -1,16 +1,21 @@
 //! Two models at other sizes of the dimensions that both leave free: what was made for one size must be right at every other one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
 use ort::value::ValueType;
+use remat_files::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::digest;
 use crate::runner::{Runner, Task};
-use crate::session::Loaded;
-use crate::{Runtime, RuntimeError, SessionSettings};
+use crate::session::{Feed, Loaded};
+use crate::{OutputDigest, Runtime, RuntimeError, SessionSettings};
+
+/// How often the process that compares other sizes takes what one takes that measures a model, about: they may be larger.
+pub const SIZES_AS_RUNS: u32 = 8;
 
 /// What came of a run of both models at another size.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -35,12 +40,34 @@ pub enum SizeOutcome {
     Fails(String),
 }
 
+impl fmt::Display for SizeOutcome {
+    /// What the model does, as in "it ...".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same => f.write_str("has the same outputs"),
+            Self::OtherBits(output) => write!(f, "has other bits in output `{}`", shown(output)),
+            Self::OtherForm(output) => write!(f, "has another shape of output `{}`", shown(output)),
+            Self::Fails(why) => write!(f, "does not run ({})", shown(why)),
+        }
+    }
+}
+
+/// Values of dimensions as text: `batch=2,n=513`, as the command line takes them.
+#[must_use]
+pub fn dims_text(dims: &BTreeMap<String, u64>) -> String {
+    let dims: Vec<String> = dims
+        .iter()
+        .map(|(name, size)| format!("{}={size}", shown(name)))
+        .collect();
+    dims.join(",")
+}
+
 /// What was compared at other sizes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SizesCompared {
-    /// The dimensions that both models leave free.
+    /// The dimensions that the first model leaves open, but for those that are fixed on purpose in the second one.
     pub free: BTreeSet<String>,
-    /// The sizes at which the first model runs: one below, one above where there is such.
+    /// The sizes at which the first model runs: for each dimension one below and one above where there are such.
     pub compared: Vec<SizeComparison>,
 }
 
@@ -57,9 +84,9 @@ impl SizesCompared {
     }
 }
 
-/// Runs two models once each at a smaller and at a larger size of every dimension that both leave free, in one process, and compares the bits of
-/// their outputs. The sizes of the settings are those that are known to work; a size at which the first model does not run is no size of it, and
-/// another one is tried.
+/// Runs two models once each at a smaller and at a larger size of every dimension that the first one leaves open, but for those that are `fixed`
+/// on purpose in the second one, in one process and on the same inputs, and compares the bits of their outputs. The sizes of the settings are those
+/// that are known to work; a size at which the first model does not run is no size of it, and another one is tried.
 ///
 /// # Errors
 /// As [`measure`](crate::measure()). That the second model differs or fails is a finding, not an error.
@@ -67,11 +94,13 @@ pub fn compare_sizes(
     runner: &Runner<'_>,
     (base, other): (&Path, &Path),
     settings: &SessionSettings,
+    fixed: &BTreeSet<String>,
     seed: u64,
 ) -> Result<SizesCompared, RuntimeError> {
     let task = Task::CompareSizes {
         base: base.to_owned(),
         other: other.to_owned(),
+        fixed: fixed.clone(),
         seed,
     };
     runner.ask(settings, task)
@@ -80,47 +109,54 @@ pub fn compare_sizes(
 /// The child's part of [`compare_sizes`].
 pub(crate) fn compare_sizes_here(
     runtime: &Runtime,
-    base: &Path,
-    other: &Path,
+    (base, other): (&Path, &Path),
     settings: &SessionSettings,
+    fixed: &BTreeSet<String>,
     seed: u64,
 ) -> Result<SizesCompared, RuntimeError> {
     let (mut base, mut other) = (runtime.open(base, settings)?, runtime.open(other, settings)?);
-    let free = open_dims(&other);
+    let free: BTreeSet<String> = open_dims(&base).difference(fixed).cloned().collect();
     let known: BTreeMap<String, u64> = free
         .iter()
         .map(|name| (name.clone(), settings.dims.get(name).copied().unwrap_or(1)))
         .collect();
     let mut compared = Vec::new();
     for sizes in [smaller(&known), larger(&known)] {
+        let mut missing = free.clone();
         for dims in sizes {
+            let is_new = |name: &String| dims[name] != known[name];
+            if !missing.iter().any(is_new) {
+                continue;
+            }
             let mut all = settings.dims.clone();
             all.extend(dims.clone());
-            base.set_dims(all.clone());
+            base.set_dims(all);
             // The original says which sizes there are.
-            let Ok(expected) = outputs(&mut base, seed) else {
+            let feed = base.seeded(seed)?;
+            let Ok(expected) = outputs(&mut base, &feed) else {
                 continue;
             };
-            other.set_dims(all);
-            let outcome = match outputs(&mut other, seed) {
+            let outcome = match outputs(&mut other, &feed) {
                 Err(error) => SizeOutcome::Fails(error.to_string()),
                 Ok(found) => outcome(&expected, &found),
             };
+            missing.retain(|name| !is_new(name));
             compared.push(SizeComparison { dims, outcome });
-            break;
+            if missing.is_empty() {
+                break;
+            }
         }
     }
     Ok(SizesCompared { free, compared })
 }
 
-fn outputs(model: &mut Loaded, seed: u64) -> Result<Vec<crate::OutputDigest>, RuntimeError> {
+fn outputs(model: &mut Loaded, feed: &Feed) -> Result<Vec<OutputDigest>, RuntimeError> {
     let (names, file) = (model.outputs().to_vec(), model.file().to_owned());
-    let feed = model.seeded(seed)?;
-    let (digests, _) = digest(model.run(&feed)?, names).map_err(|why| RuntimeError::Run { model: file, why })?;
+    let (digests, _) = digest(model.run(feed)?, names).map_err(|why| RuntimeError::Run { model: file, why })?;
     Ok(digests)
 }
 
-fn outcome(expected: &[crate::OutputDigest], found: &[crate::OutputDigest]) -> SizeOutcome {
+fn outcome(expected: &[OutputDigest], found: &[OutputDigest]) -> SizeOutcome {
     let mut bits = None;
     for (place, before) in expected.iter().enumerate() {
         match found.get(place) {
@@ -232,6 +268,20 @@ mod tests {
         let all = smaller(&known).into_iter().chain(larger(&known));
         assert!(all.into_iter().all(|sizes| sizes != known && sizes["n"] > 0));
         assert!(smaller(&dims(&[])).is_empty());
+    }
+
+    #[test]
+    fn what_came_of_a_size_is_said_with_the_output() {
+        let said = |outcome: SizeOutcome| outcome.to_string();
+        assert_eq!(
+            said(SizeOutcome::OtherBits("y".to_owned())),
+            "has other bits in output `y`"
+        );
+        assert_eq!(
+            said(SizeOutcome::Fails("no\u{1b}".to_owned())),
+            "does not run (no\\u001b)"
+        );
+        assert_eq!(dims_text(&dims(&[("n", 3), ("batch", 2)])), "batch=2,n=3");
     }
 
     #[test]

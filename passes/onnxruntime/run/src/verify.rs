@@ -1,17 +1,15 @@
 //! Two models that should be one: their bits, memory and time side by side.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SessionSettings, SizesCompared,
-    TimeComparison, compare_bits, compare_sizes, compare_time, measure,
+    MeasureOptions, Measurement, OutputDifference, PairOptions, Runner, RuntimeError, SIZES_AS_RUNS, SessionSettings,
+    SizesCompared, TimeComparison, compare_bits, compare_sizes, compare_time, measure,
 };
-
-/// How often the process that compares other sizes takes what one takes that measures a model, about: they may be larger.
-const SIZES_AS_RUNS: u32 = 8;
 
 /// What the comparison of a model with its rewritten form found.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,12 +24,13 @@ pub struct ModelComparison {
     pub differences: Vec<OutputDifference>,
     /// That seed.
     pub differing_seed: Option<u64>,
-    /// What came of runs at other sizes of dimensions that both leave free, where there are such.
+    /// What came of runs at other sizes of dimensions that the first model leaves open and the second one does not fix on purpose.
     pub sizes: SizesCompared,
 }
 
 /// Measures two models, each in a process of its own, compares the bits of their outputs for every seed, and times them in turns:
-/// `options.runs` warm runs of each. Where both leave dimensions free, they also run once at a smaller and at a larger size of each. `begins` is told which of three parts begins: the first model, the second, both in turns.
+/// `options.runs` warm runs of each. Where the first one leaves dimensions open that are not `fixed` on purpose in the second one, they also run once
+/// at a smaller and at a larger size of each. `begins` is told which of three parts begins: the first model, the second, both in turns.
 ///
 /// A process for the second model is killed after a multiple of what that for the first one took.
 ///
@@ -41,6 +40,7 @@ pub fn compare_models(
     runner: &Runner<'_>,
     (base, rewritten): (&Path, &Path),
     settings: &SessionSettings,
+    fixed: &BTreeSet<String>,
     options: &MeasureOptions,
     begins: &dyn Fn(u32),
 ) -> Result<ModelComparison, RuntimeError> {
@@ -65,7 +65,10 @@ pub fn compare_models(
         None => Vec::new(),
     };
     let sizes = match differing_seed {
-        None => compare_sizes(&runner.expecting(SIZES_AS_RUNS * took), pair, settings, in_turns.seed)?,
+        None => {
+            let runner = runner.expecting(SIZES_AS_RUNS * took);
+            compare_sizes(&runner, pair, settings, fixed, in_turns.seed)?
+        }
         Some(_) => SizesCompared::default(),
     };
     Ok(ModelComparison {

@@ -18,14 +18,28 @@ pub(super) fn largest<E>(known: u64, cap: u64, mut fits: impl FnMut(u64) -> Resu
             high = Some(next);
         }
     }
-    while let Some(above) = high
-        && above - low > (low / CLOSE).max(1)
-    {
-        let middle = low + (above - low) / 2;
-        if fits(middle)? {
-            low = middle;
-        } else {
-            high = Some(middle);
+    match high {
+        Some(high) => between(low, high, |size| fits(size).map(Some)),
+        None => Ok(low),
+    }
+}
+
+/// The largest size from `low`, which fits, to below `high`, which does not, as far and as close as [`largest`] says. Where `fits` does not know,
+/// that is the largest one so far.
+///
+/// # Errors
+/// The first error of `fits`.
+pub(super) fn between<E>(
+    mut low: u64,
+    mut high: u64,
+    mut fits: impl FnMut(u64) -> Result<Option<bool>, E>,
+) -> Result<u64, E> {
+    while high - low > (low / CLOSE).max(1) {
+        let middle = low + (high - low) / 2;
+        match fits(middle)? {
+            Some(true) => low = middle,
+            Some(false) => high = middle,
+            None => break,
         }
     }
     Ok(low)
@@ -73,6 +87,22 @@ mod tests {
             assert!(asked.len() <= doublings + 7, "{} for {most}", asked.len());
             assert!(asked.iter().any(|&size| size > most && size - found <= found / CLOSE));
         }
+    }
+
+    #[test]
+    fn what_is_not_known_ends_it_with_the_largest_so_far() {
+        let up_to = |questions: usize| {
+            let mut asked = Vec::new();
+            let found = between(8, 40, |size| {
+                asked.push(size);
+                Ok::<_, Infallible>((asked.len() <= questions).then_some(size <= 30))
+            });
+            let Ok(found) = found;
+            (found, asked)
+        };
+        assert_eq!(up_to(0), (8, vec![24]));
+        assert_eq!(up_to(2), (24, vec![24, 32, 28]));
+        assert_eq!(up_to(9).0, 30);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! all the same; only [`BatchFinding::Impossible`] is a proof. So each is tried twice, first with a quarter of the limits from the best
 //! plan so far, then with all of the limits from nothing. All sizes share the time: each gets a part of what is left.
 
+mod confirm;
 mod interval;
 mod trial;
 
@@ -109,16 +110,25 @@ impl MaxBatch {
     /// # Errors
     /// [`NoBatch`].
     pub fn require_size(&self) -> Result<(), Error> {
-        let (None, Some(limit)) = (self.with, self.limit()) else {
+        if self.with.is_some() {
             return Ok(());
-        };
-        Err(NoBatch {
-            size: limit.size,
-            budget: self.budget,
-            reason: limit.finding.reason().unwrap_or_default().to_owned(),
-            proved: matches!(limit.finding, BatchFinding::Impossible { .. }),
         }
-        .into())
+        let budget = self.budget;
+        let none = match self.limit() {
+            Some(limit) => NoBatch {
+                size: limit.size,
+                budget,
+                reason: limit.finding.reason().unwrap_or_default().to_owned(),
+                proved: matches!(limit.finding, BatchFinding::Impossible { .. }),
+            },
+            None => NoBatch {
+                size: 1,
+                budget,
+                reason: "the search ended before a size was tried".to_owned(),
+                proved: false,
+            },
+        };
+        Err(none.into())
     }
 }
 

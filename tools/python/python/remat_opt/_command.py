@@ -59,11 +59,17 @@ def assigned(name: str, values: Mapping[str, int] | None) -> list[str]:
     return [f"--{name}={key}={value}" for key, value in (values or {}).items()]
 
 
-def fixed(name: str, values: Mapping[str, int] | Iterable[str] | None) -> list[str]:
-    """An option that is given once for each name, with a value where there is one: `--fix-dim=n=512`, `--fix-dim=n`."""
-    if isinstance(values, Mapping):
-        return assigned(name, values)
-    return [f"--{name}={key}" for key in ([values] if isinstance(values, str) else values or [])]
+def dimensions(dims: Mapping[str, int] | None, fixed: Mapping[str, int] | Iterable[str] | None) -> list[str]:
+    """Values of dimensions, and which are fixed, with a value where there is one: `--fix-dim=n=512`, `--fix-dim=n`."""
+    given = assigned("dim", dims)
+
+    def name(text: str) -> str:
+        # A comma would end it.
+        return text.replace(",", "\\,")
+
+    if isinstance(fixed, Mapping):
+        return given + [f"--fix-dim={name(key)}={value}" for key, value in fixed.items()]
+    return given + [f"--fix-dim={name(key)}" for key in ([fixed] if isinstance(fixed, str) else fixed or [])]
 
 
 def several(values: str | Iterable[object] | None) -> str | None:

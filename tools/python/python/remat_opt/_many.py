@@ -112,7 +112,7 @@ def sweep_many(
             the content of the model and of all arguments.
         retries: How often a job is tried again.
         progress: Called with every `Job` that is done, in the calling thread.
-        arguments: Further arguments of `sweep`, the same for all jobs: `time_limit`, `solver`, `seed`, `dims`.
+        arguments: Further arguments of `sweep`, the same for all jobs: `time_limit`, `solver`, `seed`, `dims`, `fix_dims`.
 
     Returns:
         All jobs; those without a plan have an `error`. In a notebook it shows as a table.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Union
 
 from . import _command as command
@@ -24,6 +24,7 @@ def inspect(
     *,
     plan: Plan | str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
+    fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Report:
@@ -33,6 +34,7 @@ def inspect(
         model: A model, or a `Problem`.
         plan: The plan under which it runs; its own order, unless given.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
+        fix_dims: Symbolic dimensions that are fixed, see `optimize`.
         options: Further options of `remat-opt inspect`.
         progress: Called now and then with a `Progress`.
 
@@ -46,7 +48,7 @@ def inspect(
     with Folder() as folder:
         place = pathlib.Path(folder)
         arguments: command.Line = ["inspect", _input(model, place), *command.options(plan=_plan(plan, place))]
-        return Report(command.call([*arguments, *command.assigned("dim", dims), *options], progress))
+        return Report(command.call([*arguments, *command.dimensions(dims, fix_dims), *options], progress))
 
 
 def verify(
@@ -55,6 +57,7 @@ def verify(
     *,
     page: str | os.PathLike[str] | None = None,
     dims: Mapping[str, int] | None = None,
+    fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Report:
@@ -65,6 +68,7 @@ def verify(
         other: A `Plan` (or the path of one, `.json` or `.sched`), or the rewritten model.
         page: Where to write what was found as a page for a browser, `.html`.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
+        fix_dims: Symbolic dimensions that are fixed, see `optimize`.
         options: Further options of `remat-opt verify`.
         progress: Called now and then with a `Progress`.
 
@@ -94,7 +98,7 @@ def verify(
             second,
             *command.options(svg=chart if is_plan else None, report=page and path_of(page)),
         ]
-        report = Report(command.call([*arguments, *command.assigned("dim", dims), *options], progress))
+        report = Report(command.call([*arguments, *command.dimensions(dims, fix_dims), *options], progress))
         report.chart = _drawing(chart)
         return report
 
@@ -111,6 +115,7 @@ def sweep(
     fission: Literal["off", "exact", "any"] | None = None,
     exact_threads: int | None = None,
     dims: Mapping[str, int] | None = None,
+    fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     threads: int | None = None,
     step_limit: int | None = None,
     seed: int = 0,
@@ -131,6 +136,7 @@ def sweep(
         fission: Whether ops may run tile by tile, see `optimize`.
         exact_threads: Threads with which tiles keep every bit, see `optimize`.
         dims: Values of symbolic dimensions: `{"batch": 8}`.
+        fix_dims: Symbolic dimensions that are fixed, see `optimize`.
         threads: Threads to search with.
         step_limit: Most steps of the search for one budget.
         seed: Of the random choices.
@@ -161,7 +167,7 @@ def sweep(
             *command.options(time_limit=command.seconds(time_limit), svg=chart, output=output and path_of(output)),
             *command.options(report=page and path_of(page)),
             *command.options(total_time_limit=None if total_time_limit is None else command.seconds(total_time_limit)),
-            *command.assigned("dim", dims),
+            *command.dimensions(dims, fix_dims),
             *options,
         ]
         report = Report(command.call(arguments, progress))
@@ -180,6 +186,7 @@ def max_batch(
     time_limit: Seconds = 60.0,
     solver: str = "auto",
     dims: Mapping[str, int] | None = None,
+    fix_dims: Mapping[str, int] | Iterable[str] | None = None,
     seed: int = 0,
     options: Sequence[str] = (),
     progress: ProgressCallback | None = None,
@@ -197,6 +204,7 @@ def max_batch(
         time_limit: Seconds for the call. Where ONNX Runtime is installed, the answer is tried in it: `is_checked`.
         solver: A solver of `docs/solvers`.
         dims: Values of other symbolic dimensions.
+        fix_dims: Symbolic dimensions that are fixed, `batch_dim` among them where it is named, see `optimize`.
         seed: Of the random choices.
         options: Further options of `remat-opt max-batch`.
         progress: Called now and then with a `Progress`.
@@ -223,7 +231,7 @@ def max_batch(
                 solver=solver,
                 seed=seed,
             ),
-            *command.assigned("dim", dims),
+            *command.dimensions(dims, fix_dims),
             *options,
         ]
         return Report(command.call(arguments, progress))

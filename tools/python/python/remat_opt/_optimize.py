@@ -124,8 +124,7 @@ def optimize(
             profile=profile, level=level, arena_plan=arena_plan, settings=settings, no_measure=not measure
         ),
         *command.options(report=page and path_of(page)),
-        *command.assigned("dim", dims),
-        *command.fixed("fix-dim", fix_dims),
+        *command.dimensions(dims, fix_dims),
         *command.assigned("size", sizes),
         *options,
     ]

@@ -20,6 +20,14 @@ impl<T: Copy + Send + Sync> Choice<T> {
     }
 }
 
+impl<T: Copy + PartialEq> Choice<T> {
+    /// The name of a value, as the command line takes it.
+    pub(crate) fn name_of(&self, value: T) -> Option<&'static str> {
+        let found = self.0.iter().find(|(_, meaning, _)| *meaning == value);
+        found.map(|&(name, ..)| name)
+    }
+}
+
 impl<T: Copy + Send + Sync> TypedValueParser for Choice<T> {
     type Value = T;
 

@@ -72,6 +72,27 @@ impl FissionArgs {
         (self.fission != Some(Fission::Any)).then_some(self.exact_threads)
     }
 
+    /// What the command line says of it, for another command.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        if let Some(name) = self.fission.and_then(|fission| FISSION.name_of(fission)) {
+            add("--fission", name.to_owned());
+        }
+        if self.exact_threads != FissionRequest::EXACT_THREADS {
+            add("--exact-threads", self.exact_threads.to_string());
+        }
+        if !self.tiles.is_empty() {
+            let tiles: Vec<String> = self.tiles.iter().map(u32::to_string).collect();
+            add("--tiles", tiles.join(","));
+        }
+        let axes: Vec<&str> = self.axis.iter().filter_map(|&cut| AXES.name_of(cut)).collect();
+        if !axes.is_empty() {
+            add("--axis", axes.join(","));
+        }
+        words
+    }
+
     /// What is asked of fission; `None` where nothing may be tiled. Where nothing is said, that depends on whether the model is made for ONNX
     /// Runtime, whose kernels add up in a known order.
     pub(crate) fn request(&self, is_for_runtime: bool) -> Option<FissionRequest> {

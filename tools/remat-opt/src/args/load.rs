@@ -56,7 +56,7 @@ pub(crate) struct OpenSizes {
     dims: Vec<Assignments>,
     /// Fix a symbolic dimension: what is written takes no other value. May be repeated.
     ///
-    /// A name alone fixes it at the value of `--dim`. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
+    /// A name alone fixes it at the value of `--dim`; `\,` is a comma that is part of a name. Stretches that are cut along a dimension can only run tile by tile where it is fixed.
     #[arg(long = "fix-dim", value_name = "NAME[=N],..", value_parser = parse_fixed, help_heading = INPUT, hide_short_help = true)]
     fixed: Vec<Fixed>,
     /// Bytes of a tensor whose size cannot be inferred; may be repeated.
@@ -143,6 +143,25 @@ impl OpenSizes {
         given.chain(fixed).collect()
     }
 
+    /// # Errors
+    /// If one dimension is given two values.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let fixed = self.fixed.iter().flat_map(|Fixed(list)| list);
+        let fixed = fixed.filter_map(|(name, value)| Some((name, (*value)?)));
+        let given = self.dims.iter().flat_map(|Assignments(list)| list);
+        let given = given.map(|(name, value)| (name, *value));
+        let mut known = BTreeMap::new();
+        for (name, value) in given.chain(fixed) {
+            if let Some(other) = known.insert(name, value).filter(|&other| other != value) {
+                anyhow::bail!(
+                    "dimension `{}` cannot be both {other} and {value}",
+                    remat_files::shown(name)
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Names of dimensions that are fixed.
     pub(crate) fn fixed(&self) -> BTreeSet<String> {
         let fixed = self.fixed.iter().flat_map(|Fixed(list)| list);
@@ -174,6 +193,50 @@ impl LoadArgs {
         }
     }
 
+    /// What the command line says of how a model is read, for another command that reads it at the dimensions of `load`.
+    pub(crate) fn words(&self, load: &LoadOptions) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &dyn std::fmt::Display| {
+            words.extend([option.to_owned(), value.to_string()]);
+        };
+        for (name, size) in &load.dims {
+            match load.fixed_dims.contains(name) {
+                true => add("--fix-dim", &format_args!("{}={size}", name.replace(',', "\\,"))),
+                false => add("--dim", &format_args!("{name}={size}")),
+            }
+        }
+        for (tensor, bytes) in &load.sizes {
+            add("--size", &format_args!("{tensor}={bytes}"));
+        }
+        if let Some(device) = &self.device {
+            add("--device", device);
+        }
+        if let Some(path) = &self.device_file {
+            add("--device-file", &path.display());
+        }
+        match self.device_memory {
+            Some(DeviceMemory::Bytes(bytes)) => add("--device-memory", &bytes),
+            Some(DeviceMemory::Unlimited) => add("--device-memory", &"none"),
+            None => {}
+        }
+        if let Some(path) = &self.profile {
+            add("--profile", &path.display());
+        }
+        if let Some(name) = self.accounting.and_then(|mode| ACCOUNTINGS.name_of(mode)) {
+            add("--accounting", &name);
+        }
+        if let Some(name) = self.order.and_then(|mode| ORDERS.name_of(mode)) {
+            add("--order", &name);
+        }
+        if let Some(most) = self.max_computes {
+            add("--max-computes", &most);
+        }
+        if let Some(name) = BASELINES.name_of(self.baseline).filter(|&name| name != "runtime") {
+            add("--baseline", &name);
+        }
+        words
+    }
+
     /// Whether the profile is to be measured, not read.
     pub(crate) fn profile_is_measured(&self) -> bool {
         self.profile.as_ref().is_some_and(|path| path.as_os_str() == "measured")
@@ -196,11 +259,7 @@ impl LoadArgs {
 
 /// `NAME=N,..`; a name may itself contain `=`, and a comma where what stands before it is no assignment.
 fn parse_dims(text: &str) -> Result<Assignments, String> {
-    let number = |value: &str| {
-        let number = value.parse();
-        number.map_err(|_| format!("`{value}` is not a non-negative integer"))
-    };
-    parse_assignments(text, "NAME=N", number)
+    parse_assignments(text, "NAME=N", parse_number)
 }
 
 /// `TENSOR=BYTES,..`, the bytes with or without a unit.
@@ -235,15 +294,41 @@ fn parse_assignments(
     }
 }
 
-/// `NAME,..` or `NAME=N,..`.
+/// `NAME,..` or `NAME=N,..`. A comma ends a name, unless a backslash stands before it: names with commas are rare, lists are not.
 fn parse_fixed(text: &str) -> Result<Fixed, String> {
-    let one = |text: &str| match parse_dims(text) {
-        Ok(Assignments(list)) => Ok(list.into_iter().map(|(name, value)| (name, Some(value))).collect()),
-        Err(_) if !text.trim().is_empty() && !text.contains('=') => Ok(vec![(text.trim().to_owned(), None)]),
-        Err(why) => Err(why),
+    const FORM: &str = "write NAME or NAME=N, and `\\,` for a comma that is part of a name";
+    let mut parts = vec![String::new()];
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if characters.next_if_eq(&',').is_some() => {
+                parts.iter_mut().next_back().into_iter().for_each(|part| part.push(','))
+            }
+            ',' => parts.push(String::new()),
+            other => parts
+                .iter_mut()
+                .next_back()
+                .into_iter()
+                .for_each(|part| part.push(other)),
+        }
+    }
+    let one = |part: &String| {
+        let (name, value) = match part.rsplit_once('=') {
+            Some((name, value)) => (name, Some(parse_number(value.trim())?)),
+            None => (part.as_str(), None),
+        };
+        match name.trim() {
+            "" => Err(FORM.to_owned()),
+            name => Ok((name.to_owned(), value)),
+        }
     };
-    let lists: Result<Vec<Vec<_>>, String> = text.split(',').map(one).collect();
-    Ok(Fixed(lists?.concat()))
+    let list: Result<_, String> = parts.iter().map(one).collect();
+    Ok(Fixed(list?))
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    let number = text.parse();
+    number.map_err(|_| format!("`{text}` is not a non-negative integer"))
 }
 
 /// A size, or `none`.
@@ -276,6 +361,38 @@ mod tests {
         let fixed = Fixed(vec![("n".to_owned(), None), ("m".to_owned(), Some(3))]);
         assert_eq!(parse_fixed("n, m=3"), Ok(fixed));
         assert!(parse_fixed("n,").is_err() && parse_fixed("n=x").is_err());
+        let with_commas = Fixed(vec![
+            ("a,b".to_owned(), Some(2)),
+            ("c".to_owned(), None),
+            ("d=e".to_owned(), Some(3)),
+        ]);
+        assert_eq!(parse_fixed("a\\,b=2,c,d=e=3"), Ok(with_commas));
+    }
+
+    fn open(dims: &[&str], fixed: &[&str]) -> OpenSizes {
+        OpenSizes {
+            dims: dims.iter().map(|text| parse_dims(text).unwrap()).collect(),
+            fixed: fixed.iter().map(|text| parse_fixed(text).unwrap()).collect(),
+            sizes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_dimension_has_one_value() {
+        let refused = |dims: &[&str], fixed: &[&str]| open(dims, fixed).check().err().map(|error| error.to_string());
+        for (dims, fixed) in [
+            (&["n=512"][..], &["n=256"][..]),
+            (&["n=512,n=256"], &[]),
+            (&[], &["n=512", "n=256"]),
+        ] {
+            let why = refused(dims, fixed).expect("two values");
+            assert!(
+                why.contains("`n`") && why.contains("512") && why.contains("256"),
+                "{why}"
+            );
+        }
+        assert_eq!(refused(&["n=512"], &["n=512"]), None);
+        assert_eq!(refused(&["n=512,m=3"], &["n"]), None);
     }
 
     #[test]

@@ -41,6 +41,22 @@ impl SearchArgs {
         Ok(())
     }
 
+    /// What the command line says of it, for another command.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        if let Some(threads) = self.threads {
+            add("--threads", threads.to_string());
+        }
+        if let Some(bytes) = self.memory_limit {
+            add("--memory-limit", bytes.to_string());
+        }
+        if self.seed != 0 {
+            add("--seed", self.seed.to_string());
+        }
+        words
+    }
+
     /// A control with these options, which Ctrl-C cancels; limits on time and steps are the command's own.
     pub(crate) fn control(&self) -> SolveControl<'static> {
         let mut control = SolveControl::new()

@@ -10,13 +10,16 @@ use remat::solver::{SolveControl, least_peak, once_order};
 use remat::verify::{Replay, StepTrace, resident_at};
 use remat::{BaselineOf, Format, Model, TilingOutlook};
 use remat_files::{line, shown};
+use remat_onnxruntime_deploy::Padding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::args::{Arguments, FissionArgs, INPUT, Inputs, LoadArgs, REPORT, ReportArgs};
 use crate::bodies::BodyRecord;
 use crate::document::Body;
-use crate::job::Job;
+use crate::job::{Job, LEAST, PATIENCE};
+use crate::padding::padding_text;
+use crate::runtime::{expected, limits};
 use crate::{bodies, chart, console, floor, interrupt, tiles, units};
 
 #[derive(Debug, Args)]
@@ -87,6 +90,9 @@ pub(crate) struct Report {
     bodies: Vec<BodyRecord>,
     /// What running stretches tile by tile would give, by estimate; absent where that was not looked for.
     in_tiles: Option<InTiles>,
+    /// What fills more than half of the memory because ONNX Runtime keeps it in blocks of channels; absent where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    padding: Option<Padding>,
     /// What is resident at the peak, the largest first.
     resident_at_peak: Vec<Resident>,
     /// Memory at each step.
@@ -167,12 +173,14 @@ impl Arguments for InspectArgs {
             let model = job.with_baseline(model);
             model.onnx().into_iter().for_each(super::warn_of_lost_marks);
             let outlook = self.outlook(&model, &job)?;
+            let padding = padding(&model, &job);
             return Inspected {
                 args: self,
                 model: &model,
                 plan: model.baseline_plan(),
                 replay: model.baseline(),
                 outlook: outlook.as_ref(),
+                padding: padding.as_ref(),
             }
             .show();
         };
@@ -186,6 +194,7 @@ impl Arguments for InspectArgs {
             plan: &solution.plan,
             replay: &solution.replay,
             outlook: None,
+            padding: None,
         }
         .show()
     }
@@ -209,6 +218,20 @@ impl InspectArgs {
     }
 }
 
+/// What the runtime fills the memory with for its blocks of channels, where there is one; models without convolutions have none.
+fn padding(model: &Model, job: &Job<'_>) -> Option<Padding> {
+    let host = job.host.as_ref().filter(|_| job.is_for_runtime(model))?;
+    let has_images = model.graph()?.ops.iter().any(|op| op.op_type == "Conv");
+    let limits = limits(Some(LEAST + expected(model).saturating_mul(PATIENCE)));
+    let found = has_images.then(|| {
+        remat_onnxruntime_deploy::padding((host, limits), job.input, &job.load, model.baseline_peak().bytes)
+    })?;
+    found.unwrap_or_else(|why| {
+        tracing::info!("the layout of the runtime is not known: {why}");
+        None
+    })
+}
+
 /// A model and how it runs.
 struct Inspected<'a> {
     args: &'a InspectArgs,
@@ -216,6 +239,7 @@ struct Inspected<'a> {
     plan: &'a Plan,
     replay: &'a Replay,
     outlook: Option<&'a TilingOutlook>,
+    padding: Option<&'a Padding>,
 }
 
 impl Inspected<'_> {
@@ -246,6 +270,7 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
         plan,
         replay,
         outlook,
+        padding,
     } = inspected;
     let problem = model.problem();
     let mut lines = vec![format!(
@@ -289,6 +314,7 @@ fn text(inspected: &Inspected<'_>, resident: &[(StorageId, u64)]) -> String {
     let planned = bodies::lines(model.bodies()).into_iter();
     lines.extend(planned.map(|line| format!("with a plan for subgraph {line}")));
     lines.extend(outlook.into_iter().flat_map(in_tiles));
+    lines.extend(padding.map(padding_text));
     let during: Vec<u64> = replay.trace.iter().map(|step| step.during).collect();
     lines.push(String::new());
     let timeline = chart::Timeline {
@@ -433,6 +459,7 @@ impl Report {
             }),
             bodies: BodyRecord::all(model.bodies()),
             in_tiles: inspected.outlook.map(InTiles::of),
+            padding: inspected.padding.cloned(),
             resident_at_peak: resident.iter().map(at_peak).collect(),
             timeline: replay.trace.iter().map(moment).collect(),
         }

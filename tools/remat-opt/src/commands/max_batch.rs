@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::Args;
 use comfy_table::Table;
-use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share};
+use remat::plan::{Accounting, Tiling, parse_bytes, parse_duration, parse_share, percent};
 use remat::solver::{Activity, SolveControl};
 use remat::{
-    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Format, MaxBatch, Model, Overhead, SolveRequest,
+    BaselineOf, BatchFinding, BatchRequest, BatchTrial, BodyPlanner, Format, LoadOptions, MaxBatch, Model, Overhead,
+    SolveRequest,
 };
 use remat_files::shown;
 use remat_onnxruntime_deploy::{PlannedBodies, with_simulated_baseline};
@@ -36,6 +37,8 @@ a size for which the main command wrote a file that was measured within the memo
 Weights and inputs belong to the session and the caller: no peak counts them. The report names them; `--fixed-memory` takes them, \
 the state of an optimizer and the like off the memory.";
 
+/// The solver, unless one is named.
+const SOLVER: &str = "auto";
 /// Share of the time for the search, where what it finds is then tried.
 const SEARCHING: f64 = 0.4;
 /// Shares of the time of one size for plans of subgraphs, and for finding stretches that run tile by tile.
@@ -70,7 +73,7 @@ pub(crate) struct MaxBatchArgs {
     #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..), help_heading = SEARCH, hide_short_help = true)]
     largest: u64,
     /// Solver to use; `auto` searches, then proves what it can.
-    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = SEARCH)]
+    #[arg(long, value_name = "NAME", default_value = SOLVER, help_heading = SEARCH)]
     solver: String,
     /// Longest time for the command, one run of the model apart.
     ///
@@ -177,8 +180,10 @@ impl Arguments for MaxBatchArgs {
             .observer(&line)
             .time_limit(self.time_limit);
         whole.step_limit = self.step_limit;
-        let checks = self.batch_dim.is_some() && job.find_runtime().is_ok();
-        let control = if checks { whole.share_of_time(SEARCHING) } else { whole };
+        if self.batch_dim.is_some() {
+            // Without one, the answer is not tried.
+            _ = job.find_runtime();
+        }
         let request = BatchRequest {
             memory: self.memory,
             fixed: self.fixed_memory,
@@ -210,7 +215,14 @@ impl Arguments for MaxBatchArgs {
                     model
                 })
             };
-            let fission = self.fission.request(job.is_for_runtime(&open(1)?));
+            let is_for_runtime = job.is_for_runtime(&open(1)?);
+            let host = job.host.as_ref().filter(|_| is_for_runtime);
+            let control = if host.is_some() {
+                whole.share_of_time(SEARCHING)
+            } else {
+                whole
+            };
+            let fission = self.fission.request(is_for_runtime);
             let other_form = |size: u64, model: &Model, request: &SolveRequest, control: &SolveControl<'_>| {
                 let load = options(size);
                 let planner = PlannedBodies { load: &load };
@@ -221,7 +233,7 @@ impl Arguments for MaxBatchArgs {
                 Ok(found.into_iter().next().or(planned))
             };
             let mut found = remat::max_batch(&open, Some(&other_form), &request, &control)?;
-            let is_checked = match &job.host {
+            let is_checked = match host {
                 Some(host) => {
                     let check = Check {
                         input: job.input,
@@ -237,8 +249,7 @@ impl Arguments for MaxBatchArgs {
                 None => false,
             };
             let needs_plan = found.with.filter(|_| found.with > found.without);
-            let command =
-                needs_plan.and_then(|size| check::command(job.input, &options(size), found.budget, self.max_overhead));
+            let command = needs_plan.and_then(|size| command(self, &options(size), found.budget));
             let of_answer = open(found.with.unwrap_or(1))?;
             let answer = Answer {
                 found,
@@ -252,7 +263,7 @@ impl Arguments for MaxBatchArgs {
             bail!("the sizes of an ONNX model do not all grow with the batch: name its dimension with `--batch-dim`");
         }
         let base = self.batch_factor.unwrap_or(1);
-        let found = remat::max_batch(&|size| model.scaled(size, base), None, &request, &control)?;
+        let found = remat::max_batch(&|size| model.scaled(size, base), None, &request, &whole)?;
         let of_answer = model.scaled(found.with.unwrap_or(1), base)?;
         let answer = Answer {
             found,
@@ -261,6 +272,24 @@ impl Arguments for MaxBatchArgs {
         };
         report(&answer, &of_answer)
     }
+}
+
+/// The main command for the model as `load` reads it, as a line for a shell.
+fn command(args: &MaxBatchArgs, load: &LoadOptions, budget: u64) -> Option<String> {
+    let mut words = vec!["remat-opt".to_owned(), args.planning.input.to_str()?.to_owned()];
+    words.extend(["-o".to_owned(), "small.onnx".to_owned()]);
+    words.extend(args.planning.load.words(load));
+    words.extend(["--budget".to_owned(), budget.to_string()]);
+    words.extend(["--max-overhead".to_owned(), percent(args.max_overhead)]);
+    if args.solver != SOLVER {
+        words.extend(["--solver".to_owned(), args.solver.clone()]);
+    }
+    words.extend(args.fission.words());
+    words.extend(args.planning.search.words());
+    if let Some(steps) = args.step_limit {
+        words.extend(["--step-limit".to_owned(), steps.to_string()]);
+    }
+    shlex::try_join(words.iter().map(String::as_str)).ok()
 }
 
 /// The answer, and what is known of it.
@@ -311,7 +340,7 @@ fn text(args: &MaxBatchArgs, answer: &Answer, of_answer: &Model, took: Duration)
         let checked = if answer.is_checked {
             "written and measured within the memory by"
         } else {
-            "not tried in ONNX Runtime; to be made by"
+            "not measured in ONNX Runtime; to be made by"
         };
         lines.push(format!("file      {checked}:\n          {command}"));
     }

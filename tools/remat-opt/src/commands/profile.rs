@@ -115,6 +115,7 @@ impl Arguments for ProfileArgs {
         let mut files = Files::default();
         files.reads("the model", [self.input.as_path()])?;
         files.writes("the profile (`-o`)", self.output.as_deref())?;
+        self.open.check()?;
         let import = self.open.import();
         let model = OnnxModel::open(&self.input, &import).map_err(remat::Error::from)?;
         files.reads("a data file of the model", model.files().iter().map(AsRef::as_ref))?;

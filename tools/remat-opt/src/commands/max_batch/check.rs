@@ -1,13 +1,14 @@
 //! The answer, tried: the main command writes the model at that size, and what it takes is measured.
 
 use std::path::Path;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use remat::plan::{BudgetSpec, percent};
+use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{BatchFinding, BatchTrial, Error, ErrorKind, FissionRequest, LoadOptions, MaxBatch, Model, SolveRequest};
 use remat_files::ScratchFolder;
-use remat_onnxruntime_deploy::{DeployRequest, deploy};
+use remat_onnxruntime_deploy::{DeployRequest, Deployment, deploy};
 use remat_onnxruntime_run::Host;
 
 use crate::runtime::expected;
@@ -30,44 +31,29 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Makes the largest size the answer, of the one that was found and smaller ones, for which the main command writes a file that was
-    /// measured within the memory; else the size that fits as it is. Whether there is such a file.
+    /// Makes the largest size the answer for which the main command writes a file that is measured within the memory, as [`MaxBatch::confirm`] says.
+    /// Whether there is such a file.
     ///
     /// # Errors
     /// What is neither a finding nor a limit.
     pub(super) fn confirm(&self, found: &mut MaxBatch, control: &SolveControl<'_>) -> anyhow::Result<bool> {
         let folder = ScratchFolder::new("batch-")?;
         let output = folder.path().join("out.onnx");
-        let low = found.without.unwrap_or(0);
-        let Some(mut size) = found.with.filter(|&with| with > low) else {
-            return Ok(false);
-        };
-        while size > low {
-            if control
-                .deadline
-                .is_some_and(|deadline| std::time::Instant::now() >= deadline)
-            {
-                found.is_out_of_time = true;
-                break;
-            }
-            if let Some(trial) = self.trial(size, found.budget, &output, control)? {
-                let fits = trial.finding.fits();
-                found.trials.retain(|other| other.size != size);
-                found.trials.push(trial);
-                found.trials.sort_by_key(|trial| trial.size);
-                if fits {
-                    found.with = Some(size);
-                    return Ok(true);
-                }
-            }
-            // Down to the size that fits as it is, faster than from there up: every try takes as long as the main command.
-            size = low + (size - low) / 2;
-        }
-        found.with = found.without;
-        Ok(false)
+        let (budget, mut was_short) = (found.budget, false);
+        let is_checked = found.confirm(control, |size| {
+            let one = control.share_of_time(ONE_SIZE).at_most(Some(MAIN_COMMAND));
+            let left = one.deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let trial = self.trial(size, budget, &output, &one)?;
+            // With the time of the main command it might have been found.
+            let has_failed = trial.as_ref().is_some_and(|trial| !trial.finding.fits());
+            was_short |= has_failed && left.is_some_and(|left| left < MAIN_COMMAND.mul_f64(0.9));
+            anyhow::Ok(trial)
+        })?;
+        found.is_out_of_time |= was_short;
+        Ok(is_checked)
     }
 
-    /// What the main command does at a size.
+    /// What the main command does at a size; `None` where it was not found out what its file takes.
     fn trial(
         &self,
         size: u64,
@@ -75,7 +61,7 @@ impl Check<'_> {
         output: &Path,
         control: &SolveControl<'_>,
     ) -> anyhow::Result<Option<BatchTrial>> {
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let model = (self.open)(size)?;
         let solve = SolveRequest {
             budget: BudgetSpec::Bytes(budget),
@@ -88,22 +74,12 @@ impl Check<'_> {
             expected: expected(&model),
             ..DeployRequest::new(self.input, Some(output), &load, &solve)
         };
-        let control = control.share_of_time(ONE_SIZE).at_most(Some(MAIN_COMMAND));
-        let (finding, tiling, bodies) = match deploy(&request, Some(self.host), &control) {
-            Ok(done) => {
-                let measured = done.check.as_ref().and_then(|check| check.after.exact);
-                let peak = measured.unwrap_or(done.prediction.peak_bytes);
-                let finding = if peak <= budget {
-                    BatchFinding::Plan {
-                        peak,
-                        duration: done.solution.replay.duration,
-                    }
-                } else {
-                    let reason = format!("the file that the main command writes takes {peak} bytes");
-                    BatchFinding::NotFound { reason }
-                };
-                (finding, done.model.tiling().cloned(), done.model.bodies().to_vec())
-            }
+        let (finding, tiling, bodies) = match deploy(&request, Some(self.host), control) {
+            Ok(done) => match finding(&done) {
+                Some(finding) => (finding, done.model.tiling().cloned(), done.model.bodies().to_vec()),
+                None => return Ok(None),
+            },
+            Err(_) if control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) => return Ok(None),
             Err(error) if matches!(error.kind(), ErrorKind::Negative | ErrorKind::Limit) => {
                 let reason = error.to_string();
                 (BatchFinding::NotFound { reason }, None, Vec::new())
@@ -122,14 +98,20 @@ impl Check<'_> {
     }
 }
 
-/// The main command for that size, as a line for a shell.
-pub(super) fn command(input: &Path, load: &LoadOptions, budget: u64, max_overhead: u64) -> Option<String> {
-    let mut words = vec!["remat-opt".to_owned(), input.to_str()?.to_owned()];
-    words.extend(["-o".to_owned(), "small.onnx".to_owned()]);
-    for (name, size) in &load.dims {
-        words.extend(["--dim".to_owned(), format!("{name}={size}")]);
+/// What the file of the main command says of the memory: that it keeps it where it was measured to, that it does not where it misses it; `None` where it
+/// was not measured.
+fn finding(done: &Deployment) -> Option<BatchFinding> {
+    if let Some(missed) = done.missed {
+        let how = if missed.is_measured { "measured" } else { "predicted" };
+        let reason = format!(
+            "the file that the main command makes takes {} bytes, {how}",
+            missed.reached
+        );
+        return Some(BatchFinding::NotFound { reason });
     }
-    words.extend(["--budget".to_owned(), budget.to_string()]);
-    words.extend(["--max-overhead".to_owned(), percent(max_overhead)]);
-    shlex::try_join(words.iter().map(String::as_str)).ok()
+    let measured = done.check.as_ref().and_then(|check| check.after.exact);
+    measured.filter(|_| done.is_written).map(|peak| BatchFinding::Plan {
+        peak,
+        duration: done.solution.replay.duration,
+    })
 }

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use remat_files::shown;
-use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, Padding, SettingsTried};
+use remat_onnxruntime_deploy::{ArenaOff, ArenaPlanned, Check, Deployment, Measured, Outputs, SettingsTried};
 use remat_onnxruntime_run::OptimizationLevel;
 
 use super::args::{OptimizeArgs, is_model};
-use super::headline::{self, Headline};
+use super::headline::{self, Closest, Headline};
 use super::session::SessionRecord;
 use super::{report, settings, sizes};
+use crate::padding::padding_text;
 use crate::units::{bytes, count, percent};
 
 /// A model that was made for ONNX Runtime, and what was found out about its memory.
@@ -28,7 +29,7 @@ pub(super) struct Deployed<'a> {
 /// The lines a person wants at the end.
 pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant) -> String {
     let (found, headline) = (deployed.found, &deployed.headline);
-    let missed = |missed| headline::missed(missed, found.is_written);
+    let missed = |missed| headline::missed(missed, closest(args.output.as_deref(), found.is_written));
     let mut lines: Vec<String> = found.missed.as_ref().map(missed).into_iter().collect();
     lines.extend(headline.warning());
     lines.extend(report::plan_lines(
@@ -52,7 +53,12 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant
         None => lines.push("measured  nothing: the models were not run".to_owned()),
     }
     lines.extend(sizes::lines(&found.model, Some(found)));
-    lines.extend(found.padding.as_ref().map(padding));
+    lines.extend(
+        found
+            .padding
+            .as_ref()
+            .map(|padding| format!("layout    {}", padding_text(padding))),
+    );
     if !found.left_out.is_empty() {
         let names: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         lines.push(format!("left out  {} (more with `--time-limit`)", names.join(", ")));
@@ -79,6 +85,16 @@ fn planned_for_data(found: &Deployment) -> Option<String> {
             count(sizes, "result")
         )
     })
+}
+
+/// What becomes of the file that comes closest to a budget.
+fn closest(output: Option<&Path>, is_written: bool) -> Closest {
+    match output {
+        None => Closest::NoOutput,
+        Some(output) if !is_model(output) => Closest::Described,
+        Some(_) if is_written => Closest::Written,
+        Some(_) => Closest::Kept,
+    }
 }
 
 /// What was written, else what helps.
@@ -245,22 +261,6 @@ fn measured(check: &Check) -> Vec<String> {
     lines
 }
 
-/// What fills the memory because of the runtime's layout.
-fn padding(padding: &Padding) -> String {
-    let kept = match padding.padded_channels > padding.channels {
-        true => format!("{} channels for {}", padding.padded_channels, padding.channels),
-        false => count(usize::try_from(padding.channels).unwrap_or(usize::MAX), "channel"),
-    };
-    format!(
-        "layout    ONNX Runtime keeps the result of `{}` ({}) in blocks, {kept}: {}, and copies it back: {}; both are there at once, \
-         whatever the plan",
-        shown(&padding.node),
-        shown(&padding.op_type),
-        bytes(padding.blocked_bytes),
-        bytes(padding.copied_bytes),
-    )
-}
-
 /// How the outputs compare.
 fn outputs(check: &Check) -> &'static str {
     match check.outputs {
@@ -384,4 +384,18 @@ fn without_the_arena(off: &ArenaOff) -> String {
         bytes(off.saved_bytes),
         against.join(", and ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_becomes_of_the_closest_file_is_what_is_written() {
+        let of = |output: Option<&str>, is_written| closest(output.map(Path::new), is_written);
+        assert_eq!(of(Some("small.onnx"), true), Closest::Written);
+        assert_eq!(of(Some("small.onnx"), false), Closest::Kept);
+        assert_eq!(of(None, true), Closest::NoOutput);
+        assert_eq!(of(Some("plan.json"), false), Closest::Described);
+    }
 }

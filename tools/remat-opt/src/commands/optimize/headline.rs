@@ -106,8 +106,32 @@ impl Headline {
     }
 }
 
+/// What becomes of the file that comes closest to a budget that none keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Closest {
+    /// It is written, as was forced.
+    Written,
+    /// It is not, unless that is forced.
+    Kept,
+    /// No output was named.
+    NoOutput,
+    /// The output is no model: it is about the closest file all the same.
+    Described,
+}
+
+impl fmt::Display for Closest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Written => "the closest file is written, as `--force` says",
+            Self::Kept => "nothing is written (`--force` writes the closest file)",
+            Self::NoOutput => "no output is named, so nothing is written",
+            Self::Described => "what is written is that of the closest file",
+        })
+    }
+}
+
 /// What is said first of a budget that no file keeps.
-pub(super) fn missed(missed: &Missed, is_written: bool) -> String {
+pub(super) fn missed(missed: &Missed, closest: Closest) -> String {
     let Missed {
         budget,
         reached,
@@ -118,13 +142,8 @@ pub(super) fn missed(missed: &Missed, is_written: bool) -> String {
     } else {
         Measure::HeapPredicted
     };
-    let what = if is_written {
-        "the closest file is written, as `--force` says"
-    } else {
-        "nothing is written (`--force` writes the closest file)"
-    };
     format!(
-        "budget    missed by {}: {} reached, {} asked for ({of}); {what}",
+        "budget    missed by {}: {} reached, {} asked for ({of}); {closest}",
         bytes(reached.saturating_sub(budget)),
         bytes(reached),
         bytes(budget)
@@ -158,7 +177,7 @@ mod tests {
                 reached: 1_536,
                 is_measured,
             };
-            missed(&found, false)
+            missed(&found, Closest::Kept)
         };
         assert!(said(true).starts_with("budget    missed by 512 B: 1.5 KiB reached, 1.0 KiB asked for"));
         assert!(said(false).contains("predicted") && !said(true).contains("predicted"));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use remat::Model;
 use remat_files::shown;
 use remat_onnxruntime_deploy::{Deployment, Outputs, Strategy};
+use remat_onnxruntime_run::dims_text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -36,7 +37,7 @@ pub(super) fn lines(model: &Model, found: Option<&Deployment>) -> Vec<String> {
     if !free_dims.is_empty() {
         lines.push(format!(
             "dims      {} free: figures are those of this size, {}",
-            listed(&free_dims),
+            dims_text(&free_dims),
             others(found)
         ));
         let names: Vec<&str> = free_dims.keys().map(String::as_str).collect();
@@ -46,7 +47,7 @@ pub(super) fn lines(model: &Model, found: Option<&Deployment>) -> Vec<String> {
         ));
     }
     if !fixed_dims.is_empty() {
-        let dims = listed(&fixed_dims);
+        let dims = dims_text(&fixed_dims);
         lines.push(format!(
             "dims      {dims} fixed: the inputs declare it, and no other size is taken; `--dim {dims}` keeps it free",
         ));
@@ -66,18 +67,10 @@ fn others(found: Option<&Deployment>) -> String {
     if ran.compared.is_empty() {
         return "and the model as it came runs at none of the others that were tried".to_owned();
     }
-    let sizes: Vec<String> = ran.compared.iter().map(|one| listed(&one.dims)).collect();
+    let sizes: Vec<String> = ran.compared.iter().map(|one| dims_text(&one.dims)).collect();
     let alike = match check.outputs {
         Outputs::Identical => "are bit-identical",
         Outputs::MayRoundOtherwise => "have their shapes",
     };
     format!("outputs {alike} with {}, too", sizes.join(" and with "))
-}
-
-fn listed(dims: &BTreeMap<String, u64>) -> String {
-    let dims: Vec<String> = dims
-        .iter()
-        .map(|(name, size)| format!("{}={size}", shown(name)))
-        .collect();
-    dims.join(",")
 }

@@ -10,7 +10,7 @@ use remat_files::{line, shown};
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::{
     MeasureOptions, Measurement, ModelComparison, OutputDifference, SeededOutputs, SessionSettings, SizeOutcome,
-    SizesCompared, compare_models,
+    SizesCompared, compare_models, dims_text,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,8 +36,11 @@ pub(crate) struct Report {
     differing_seed: Option<u64>,
     /// The outputs that differ for it.
     differences: Vec<OutputDifference>,
-    /// What came of runs at other sizes of dimensions that both models leave free.
+    /// What came of runs at other sizes of dimensions that the first model leaves open and the second one does not fix.
     sizes: SizesCompared,
+    /// Dimensions that the first model leaves open and whose number the inputs of the second one declare: it takes no other.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    fixed_dims: BTreeMap<String, u64>,
     /// Peak of the first run: rewritten over base.
     peak_ratio: Option<f64>,
     /// Time: rewritten over base, the median over pairs of runs.
@@ -98,10 +101,12 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         opened.push(model);
     }
     let mut dims = args.load.open.dims();
-    if let [base, rewritten] = &opened[..] {
-        for (name, size) in fixed_in(rewritten, base) {
-            dims.entry(name).or_insert(size);
-        }
+    let fixed = match &opened[..] {
+        [base, rewritten] => fixed_in(rewritten, base),
+        _ => BTreeMap::new(),
+    };
+    for (name, &size) in &fixed {
+        dims.entry(name.clone()).or_insert(size);
     }
     let settings = args.session.settings(args.load.device.as_deref(), dims)?;
     let options = MeasureOptions {
@@ -119,12 +124,20 @@ pub(super) fn run(args: &VerifyArgs, mut job: Job<'_>, quiet: bool) -> anyhow::R
         line.begins(&Doing::new(Activity::Measure, &format!("{part}/3, {what}")));
     };
     let runner = host.runner(limits(Some(args.time_limit)));
-    let found = compare_models(&runner, pair, &settings, &options, &begins).map_err(DeployError::from)?;
+    let found = compare_models(
+        &runner,
+        pair,
+        &settings,
+        &fixed.keys().cloned().collect(),
+        &options,
+        &begins,
+    )
+    .map_err(DeployError::from)?;
     line.finish();
     let outcome = outcome(pair, &found);
-    let report = || Report::new(pair, &host.version, &settings, &found);
+    let report = || Report::new(pair, &host.version, &settings, &found, &fixed);
     args.save_report(report(), &outcome)?;
-    console::report(&args.report, || text(pair, &found, &settings), report, outcome)
+    console::report(&args.report, || text(pair, &found, &settings, &fixed), report, outcome)
 }
 
 /// Dimensions of inputs that `base` leaves open and `rewritten` states: it takes no other sizes.
@@ -213,6 +226,7 @@ impl Report {
         version: &str,
         settings: &SessionSettings,
         found: &ModelComparison,
+        fixed: &BTreeMap<String, u64>,
     ) -> Self {
         let times = &found.times;
         Self {
@@ -222,6 +236,7 @@ impl Report {
             differing_seed: found.differing_seed,
             differences: found.differences.clone(),
             sizes: found.sizes.clone(),
+            fixed_dims: fixed.clone(),
             peak_ratio: peak_ratio(found),
             time_ratio: times.ratio,
             base: ModelRecord::new(base, &found.base, times.base_median_ns, times.base_min_ns),
@@ -235,7 +250,12 @@ fn peak_ratio(found: &ModelComparison) -> Option<f64> {
     Some(rewritten.first as f64 / base.first as f64)
 }
 
-fn text((base, rewritten): (&Path, &Path), found: &ModelComparison, settings: &SessionSettings) -> String {
+fn text(
+    (base, rewritten): (&Path, &Path),
+    found: &ModelComparison,
+    settings: &SessionSettings,
+    fixed: &BTreeMap<String, u64>,
+) -> String {
     let name = |path: &Path| line(&path.file_name().unwrap_or_default().to_string_lossy());
     let headings = [String::new(), name(base), name(rewritten), "change".to_owned()];
     let mut table = console::table(headings, 1..4);
@@ -289,18 +309,17 @@ fn text((base, rewritten): (&Path, &Path), found: &ModelComparison, settings: &S
         ));
     }
     for one in &found.sizes.compared {
-        let dims: Vec<String> = one
-            .dims
-            .iter()
-            .map(|(name, size)| format!("{}={size}", shown(name)))
-            .collect();
         let outcome = match &one.outcome {
             SizeOutcome::Same => "identical in every bit".to_owned(),
-            SizeOutcome::OtherBits(output) => format!("output `{}` has other bits", shown(output)),
-            SizeOutcome::OtherForm(output) => format!("output `{}` has another shape", shown(output)),
-            SizeOutcome::Fails(why) => format!("the second model does not run: {}", shown(why)),
+            differs => format!("the second model {differs}"),
         };
-        lines.push(format!("with {}: {outcome}", dims.join(", ")));
+        lines.push(format!("with {}: {outcome}", dims_text(&one.dims)));
+    }
+    if !fixed.is_empty() {
+        lines.push(format!(
+            "{} fixed: the inputs of the second model declare it, and it takes no other size",
+            dims_text(fixed)
+        ));
     }
     for difference in &found.differences {
         let form = difference
@@ -404,7 +423,7 @@ mod tests {
         };
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, Some(less)));
         let pair = (Path::new("a.onnx"), Path::new("b.onnx"));
-        assert_snapshot!(text(pair, &found, &exact()), @r"
+        assert_snapshot!(text(pair, &found, &exact(), &BTreeMap::new()), @r"
                                a.onnx   b.onnx    change
          growth, first run   12.0 MiB  9.0 MiB   -25.0 %
          growth, later runs  10.0 MiB  5.0 MiB   -50.0 %
@@ -413,7 +432,7 @@ mod tests {
          time, median         3.00 ms  6.00 ms  +100.0 %
         1 outputs for each of 1 seeds: identical in every bit
         ");
-        let report = Report::new(pair, "1.0.0", &exact(), &found);
+        let report = Report::new(pair, "1.0.0", &exact(), &found, &BTreeMap::new());
         let base = serde_json::to_value(report.base).unwrap();
         assert_eq!(base["resident_first_bytes"], 12 * MIB);
         assert_eq!(base["resident_later_bytes"], 10 * MIB);
@@ -422,7 +441,12 @@ mod tests {
     #[test]
     fn growth_that_one_process_does_not_know_is_not_compared() {
         let found = found(measured(8 * MIB, Some(GROWN)), measured(4 * MIB, None));
-        let shown = text((Path::new("a.onnx"), Path::new("b.onnx")), &found, &exact());
+        let shown = text(
+            (Path::new("a.onnx"), Path::new("b.onnx")),
+            &found,
+            &exact(),
+            &BTreeMap::new(),
+        );
         assert!(
             !shown.contains("growth") && shown.contains("peak, later runs"),
             "{shown}"
