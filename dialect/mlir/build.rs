@@ -84,7 +84,12 @@ mod llvm {
 
     fn build_queries(prefix: &Path, dialect: &Path) {
         cpp::build(prefix, Path::new("include"), &dialect.join("include"))
-            .files(["queries/Buffers.cpp", "queries/Lowered.cpp", "queries/Queries.cpp"])
+            .files([
+                "queries/Buffers.cpp",
+                "queries/Lowered.cpp",
+                "queries/Queries.cpp",
+                "queries/Reuse.cpp",
+            ])
             .compile("remat_queries");
     }
 }

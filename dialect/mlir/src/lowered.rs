@@ -34,6 +34,13 @@ impl<'c> Function<'c> {
         queries::own_empties(self.op());
     }
 
+    /// Has operations that compute element by element write their results where operands are that nobody reads later; bufferization does the
+    /// rest. Empty tensors become an allocation for each operation that writes into them. Returns whether there is such a result.
+    #[must_use]
+    pub fn reuse_operands(self) -> bool {
+        queries::reuse_operands(self.op())
+    }
+
     /// Whether the function allocates buffers, so that its tensors are buffers already.
     #[must_use]
     pub fn is_bufferized(self) -> bool {

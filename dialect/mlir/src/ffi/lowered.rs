@@ -1,4 +1,4 @@
-//! The functions of `queries/Lowered.cpp`, as safe functions.
+//! The functions of `queries/Lowered.cpp` and `queries/Reuse.cpp`, as safe functions.
 #![expect(unsafe_code, reason = "the functions are C++")]
 
 use melior::ir::operation::OperationLike;
@@ -9,6 +9,7 @@ unsafe extern "C" {
     fn rematLoweredPeak(function: MlirOperation) -> i64;
     fn rematRestore(function: MlirOperation, copy: MlirOperation);
     fn rematOwnEmpties(function: MlirOperation);
+    fn rematReuseOperands(function: MlirOperation) -> i64;
     fn rematAllocatesBuffers(function: MlirOperation) -> bool;
 }
 
@@ -28,6 +29,12 @@ pub(crate) fn restore<'c>(function: OperationRef<'c, '_>, copy: &Operation<'c>) 
 pub(crate) fn own_empties(function: OperationRef<'_, '_>) {
     // SAFETY: the function lives as long as its reference; empty tensors are replaced before they are erased.
     unsafe { rematOwnEmpties(function.to_raw()) };
+}
+
+/// Puts results into the memory of operands that nobody reads later; whether there are any.
+pub(crate) fn reuse_operands(function: OperationRef<'_, '_>) -> bool {
+    // SAFETY: the function lives as long as its reference; what is erased has no uses, and nobody else knows it.
+    unsafe { rematReuseOperands(function.to_raw()) > 0 }
 }
 
 /// Whether the function allocates buffers.

@@ -2,7 +2,8 @@
 //!
 //! Plans come from a model in which each result has memory of its own. Bufferization does better where results are written in place or share
 //! an empty tensor, and a plan can undo that. So the function is lowered as it was and with its plan, on copies: the figures that are reported
-//! are those, and a plan that does not pay is taken back.
+//! are those, and a plan that does not pay is taken back. Where a budget asks for it, results are written where operands die, without a plan and
+//! with one, and the plan with the lowest peak is tried where the model has none within the budget.
 
 use std::time::Instant;
 
@@ -38,18 +39,32 @@ pub(crate) fn best<'c>(
     if let Some(limit) = limit {
         options.request.budget = BudgetSpec::Bytes(limit);
     }
+    if let Some(limit) = limit.filter(|&limit| before > limit) {
+        let body = function.body_as_it_is();
+        if let Some(peak) = in_place(function).filter(|&peak| peak <= limit) {
+            return Ok((FunctionReport::unchanged(function.name(), before, peak), Some(limit)));
+        }
+        function.restore(&body);
+    }
     let mut refused = None;
     for _ in 0..ATTEMPTS {
         let body = function.body_as_it_is();
         let (mut report, budget) = match planned(function, &options) {
             Ok(found) => found,
-            Err(error @ PassError::Plan(_)) => {
-                refused = refused.or(Some(error));
-                break;
+            // What the model has no room for may fit once results are written in place: the lowest plan is measured.
+            Err(error @ PassError::Plan(_)) if refused.is_none() && options.request.budget != BudgetSpec::Min => {
+                refused = Some(error);
+                options.request.budget = BudgetSpec::Min;
+                options.time_limit = options.time_limit.saturating_sub(started.elapsed());
+                if options.time_limit.is_zero() {
+                    break;
+                }
+                continue;
             }
+            Err(PassError::Plan(_)) => break,
             Err(error) => return Err(error),
         };
-        let Some(peak) = function.lowered_peak() else {
+        let Some(mut peak) = function.lowered_peak() else {
             return Ok((report, budget));
         };
         if is_share && report.baseline_peak == 0 {
@@ -57,15 +72,25 @@ pub(crate) fn best<'c>(
             function.restore(&body);
             return Ok((FunctionReport::unchanged(function.name(), before, before), None));
         }
+        if limit.is_some_and(|limit| before > limit && peak > limit) {
+            peak = lower_in_place(function, peak);
+        }
         if pays(&report, peak, before, limit) {
             report.baseline_peak = before;
             report.peak = peak;
+            if refused.is_some() {
+                // What was proved is about budgets of the model.
+                report.claim_nothing();
+            }
             return Ok((report, limit));
         }
         function.restore(&body);
         let Some(limit) = limit.filter(|&limit| before > limit && peak > limit) else {
             break;
         };
+        if options.request.budget == BudgetSpec::Min {
+            break;
+        }
         refused = Some(PassError::Lowered { peak, budget: limit });
         // The model counts too little by this much.
         let asked = options.request.budget.bytes(before).unwrap_or(limit);
@@ -95,6 +120,23 @@ fn pays(report: &FunctionReport, peak: u64, before: u64, limit: Option<u64>) -> 
     let is_free = report.recomputes == 0 && report.transfers == 0 && report.stretches == 0;
     let is_needed = limit.is_none() || !fits(before);
     fits(peak) && peak <= before && (is_free || (peak < before && is_needed))
+}
+
+/// Writes results in place where operands die; the peak then, `None` where there are none or nothing is known of it.
+fn in_place(function: Function<'_>) -> Option<u64> {
+    function.reuse_operands().then(|| function.lowered_peak()).flatten()
+}
+
+/// Writes results in place where that lowers this peak. Returns the peak.
+fn lower_in_place(function: Function<'_>, peak: u64) -> u64 {
+    let body = function.body_as_it_is();
+    match in_place(function).filter(|&lower| lower < peak) {
+        Some(lower) => lower,
+        None => {
+            function.restore(&body);
+            peak
+        }
+    }
 }
 
 /// Leaves the function as it was, with allocations for its empty tensors if that takes no more. Returns the peak.

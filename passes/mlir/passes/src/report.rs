@@ -65,6 +65,14 @@ impl FunctionReport {
         }
     }
 
+    /// Takes back what is claimed about other plans, where this one adds time.
+    pub(crate) fn claim_nothing(&mut self) {
+        if self.duration > self.baseline_duration {
+            self.bound = 0;
+            self.optimal = false;
+        }
+    }
+
     /// Time that recomputing adds, in nanoseconds.
     #[must_use]
     pub fn added_time(&self) -> u64 {
