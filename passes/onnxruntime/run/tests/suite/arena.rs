@@ -61,8 +61,7 @@ pub(crate) fn own_models_take_no_more_with_the_arena_than_they_did() {
 
 pub(crate) fn larger_models_take_no_more_with_the_arena_than_they_did() {
     // One whose arena shrinks, and one whose arena would grow by a region.
-    // Dense networks are left out: a search of whole ops with as many steps takes minutes on them, and ends where these two are tested anyway; the
-    // matrix of models (`test/python/test_matrix.py`) has one.
+    // Dense networks are left out: a search of whole ops with as many steps takes minutes on them.
     let names = ["swin_t_infer", "unet_infer"];
     assert_no_more(names.map(|name| workspace().join(format!("../shared/models/{name}.onnx"))));
 }
