@@ -285,6 +285,11 @@ pub trait Observer: Sync {
         let _ = doing;
     }
 
+    /// Whether the caller of solvers has a result by now that it ends with, whenever it is told to end.
+    fn has_result(&self, is_there: bool) {
+        let _ = is_there;
+    }
+
     /// A better plan than all before was found. Called from the thread that found it; the search waits. `plan` makes the plan, which
     /// takes about as long as checking it; `None` where the solver cannot make it, which is a bug of its own.
     fn improved(&self, progress: &Progress, plan: &dyn Fn() -> Option<Plan>);

@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) stop: AtomicBool,
     /// The number of the signal that said so; 0 before.
     pub(crate) signal: AtomicI32,
+    /// Whether there is a result that the command ends with: where there is none, nobody waits for it after a signal.
+    pub(crate) has_result: AtomicBool,
     /// What would have been printed; nothing where it is printed.
     kept: Mutex<Option<String>>,
     /// The line of progress that was started last.
@@ -51,6 +53,7 @@ impl Context {
         Self {
             stop: AtomicBool::new(false),
             signal: AtomicI32::new(0),
+            has_result: AtomicBool::new(false),
             kept: Mutex::new(None),
             line: Mutex::new(Weak::new()),
         }
@@ -96,6 +99,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.0.stop.store(false, Ordering::SeqCst);
         self.0.signal.store(0, Ordering::SeqCst);
+        self.0.has_result.store(false, Ordering::SeqCst);
         *self.0.kept() = None;
         *self.0.line() = Weak::new();
         locked(&FREE).push(self.0);

@@ -1,16 +1,22 @@
-//! SIGINT, SIGTERM and SIGHUP: everything stops, the best that was checked is used, and the program ends within a second.
+//! SIGINT, SIGTERM and SIGHUP: everything stops, and the best that was checked is used. Where there is nothing yet, the program ends within a
+//! second.
 //!
 //! The first signal raises a flag, which searches and processes that run models look at; the command then ends as it would at the end of
-//! its time. What does not look at the flag in time (reading a large file, a foreign solver) is cut off: after [`GRACE`], or at a second
-//! signal, the program ends where it is. Temporary files go in either case.
+//! its time. What does not look at the flag in time (reading a large file, a foreign solver) is cut off: after [`GRACE`], where there is no
+//! result that is written and reported meanwhile, or at a second signal, the program ends where it is. Temporary files go in either case.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use std::time::Duration;
 
 use crate::context::{self, Context};
 
 /// How long a command has to end by itself.
 #[cfg(unix)]
-const GRACE: std::time::Duration = std::time::Duration::from_millis(700);
+const GRACE: Duration = Duration::from_millis(700);
+/// How often is looked then whether there still is a result to wait for.
+#[cfg(unix)]
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The number of SIGINT.
 const INTERRUPT: i32 = 2;
@@ -74,8 +80,24 @@ fn handle(mut signals: signal_hook::iterator::Signals) {
         program.stop.store(true, Ordering::SeqCst);
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
+            wait_for_result();
             end();
         });
+    }
+}
+
+/// Waits as long as there is a result that is written and reported; the program ends meanwhile, unless the result turns out to be none.
+#[cfg(unix)]
+fn wait_for_result() {
+    let has_result = || context::process().has_result.load(Ordering::SeqCst);
+    if has_result() {
+        crate::progress::clear();
+        crate::console::write_stderr(
+            "interrupted: what is there is written and reported; a second signal ends at once\n",
+        );
+    }
+    while has_result() {
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -83,7 +105,9 @@ fn handle(mut signals: signal_hook::iterator::Signals) {
 #[cfg(unix)]
 fn end() -> ! {
     crate::progress::clear();
-    crate::console::write_stderr("interrupted\n");
+    let has_result = context::process().has_result.load(Ordering::SeqCst);
+    let what = if has_result { "" } else { ": there is no result yet" };
+    crate::console::write_stderr(&format!("interrupted{what}\n"));
     leave()
 }
 

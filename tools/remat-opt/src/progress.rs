@@ -6,6 +6,7 @@ pub(crate) mod state;
 
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ use remat::solver::{Activity, Doing, Observer, Progress};
 
 pub use self::state::Snapshot;
 use self::state::{Best, Shared, State};
-use crate::{console, context, units};
+use crate::context::{self, Context};
+use crate::{console, units};
 
 /// How often a line is looked at where there is no terminal; what takes less than that is silent.
 const LOOK: Duration = Duration::from_secs(1);
@@ -38,6 +40,10 @@ pub(crate) fn clear() {
 /// Shows what is being done until it is dropped.
 pub(crate) struct Line {
     shared: Arc<Shared>,
+    /// The command that it is the line of; threads that search are of none.
+    command: &'static Context,
+    /// Whether there is a result for good.
+    is_settled: AtomicBool,
 }
 
 impl Line {
@@ -61,7 +67,17 @@ impl Line {
             let shared = Arc::clone(&shared);
             std::thread::spawn(move || write_lines(&shared));
         }
-        Self { shared }
+        Self {
+            shared,
+            command: context::current(),
+            is_settled: AtomicBool::new(false),
+        }
+    }
+
+    /// There is a result, and what follows, to the end of the command, writes and reports it: a signal does not cut that off.
+    pub(crate) fn settle(&self) {
+        self.has_result(true);
+        self.is_settled.store(true, Ordering::SeqCst);
     }
 
     /// Says what begins, where the limit does not count it.
@@ -110,6 +126,12 @@ impl Observer for Line {
         state.doing = doing.activity.to_string();
         if !doing.detail.is_empty() {
             let _ = write!(state.doing, " {}", doing.detail);
+        }
+    }
+
+    fn has_result(&self, is_there: bool) {
+        if !self.is_settled.load(Ordering::SeqCst) {
+            self.command.has_result.store(is_there, Ordering::SeqCst);
         }
     }
 

@@ -185,6 +185,7 @@ impl Attempt {
         Task {
             portable: self.portable.as_ref(),
             loader,
+            has_other: self.best.is_some(),
             request,
             solve: &self.solve,
             strategy: self.strategy,

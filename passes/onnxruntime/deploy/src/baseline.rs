@@ -10,7 +10,7 @@ use remat_onnxruntime_lower::{Lowered, OrderHint};
 use remat_onnxruntime_run::{ChildLimits, Host, MeasureOptions, OptimizationLevel, SessionSettings, measure};
 
 use crate::DeployError;
-use crate::simulate::{Prediction, simulate};
+use crate::simulate::{Prediction, Simulated, simulate};
 
 /// A model that was read from `path`, with what the runtime takes for it as it is ([`Model::baseline_peak`]): by one run on inputs of seed 0
 /// with the memory arena off, if there is a `runtime` that runs it; else as it is simulated. `dims` are the values of its symbolic
@@ -53,7 +53,7 @@ pub fn with_simulated_baseline(model: Model) -> Model {
 pub(crate) fn simulated(model: &Model, order: OrderHint) -> Result<Prediction, DeployError> {
     let graph = remat::rewrite(model, &Solution::baseline(model)?)?;
     let (graph, onnx) = graph.zip(model.onnx()).ok_or(DeployError::NoRuntime)?;
-    simulate(model, &graph, &as_it_is(onnx), order, false)
+    simulate(model, &graph, &as_it_is(onnx), order, &Simulated::to_the_end())
 }
 
 /// A model without a plan, as a file.

@@ -118,6 +118,18 @@ impl<'a> Clock<'a> {
         self.control.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
+    /// Whether work is to end that something is there without: the caller said so, or the time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || !self.has(Duration::ZERO)
+    }
+
+    /// Tells the observer whether there is a file to write, whenever everything ends.
+    pub(crate) fn has_result(&self, is_there: bool) {
+        if let Some(observer) = self.control.observer {
+            observer.has_result(is_there);
+        }
+    }
+
     /// Does work that does not count: one run of each model, whatever the limit.
     pub(crate) fn apart<T>(&self, activity: Activity, detail: &str, work: impl FnOnce() -> T) -> T {
         self.tell(activity, detail, false);

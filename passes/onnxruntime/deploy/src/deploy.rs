@@ -9,7 +9,7 @@ mod tiling;
 use remat::{BaselinePeak, Format};
 use remat_files::ScratchFolder;
 use remat_onnxruntime_lower::OrderHint;
-use remat_onnxruntime_run::Host;
+use remat_onnxruntime_run::{Host, RuntimeError};
 use remat_solve::SolveControl;
 
 use crate::attempt::Attempt;
@@ -85,9 +85,21 @@ struct Machine<'c, 'a, S> {
 ///
 /// # Errors
 /// Those of [`Model::open`](remat::Model::open), [`solve`](remat::solve) and [`save`](remat::save); [`DeployError::Runtime`] if the input
-/// itself does not run here or the call is cancelled before a file is measured, [`DeployError::AllRejected`] if no strategy gives its bits,
-/// and [`DeployError::NoTime`] if the time was over before the last strategy was tried.
+/// itself does not run here, [`DeployError::Interrupted`] if the call is cancelled before a file is measured, [`DeployError::AllRejected`] if
+/// no strategy gives its bits, and [`DeployError::NoTime`] if the time was over before the last strategy was tried.
 pub fn deploy(
+    request: &DeployRequest<'_>,
+    host: Option<&Host>,
+    control: &SolveControl<'_>,
+) -> Result<Deployment, DeployError> {
+    run(request, host, control).map_err(|error| match error {
+        DeployError::Runtime(RuntimeError::Cancelled { .. }) => DeployError::Interrupted,
+        error => error,
+    })
+}
+
+/// Goes from state to state.
+fn run(
     request: &DeployRequest<'_>,
     host: Option<&Host>,
     control: &SolveControl<'_>,
@@ -141,7 +153,12 @@ pub fn deploy(
     };
     let mut state = State::Open;
     loop {
+        clock.has_result(machine.has_result(&state));
         state = match state {
+            State::Open if clock.is_cancelled() && machine.baseline.is_some() => machine.interrupted()?,
+            State::Plan(attempt) | State::Search(attempt, _) if clock.is_cancelled() && machine.baseline.is_some() => {
+                machine.settle(attempt, DeployError::Interrupted)?
+            }
             State::Open => machine.open()?,
             State::Plan(attempt) => machine.plan(attempt)?,
             State::Search(attempt, round) => machine.search(attempt, round)?,
@@ -161,7 +178,34 @@ fn settled<'c, 'a>(attempt: Attempt, planned: Planned, check: Option<Check>) -> 
     }
 }
 
-impl<S: Iterator<Item = Strategy>> Machine<'_, '_, S> {
+impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
+    /// Whether a file was measured that is written if everything ends now.
+    fn has_result(&self, state: &State<'c, 'a>) -> bool {
+        let has_best = match state {
+            State::Open => false,
+            State::Plan(attempt)
+            | State::Search(attempt, _)
+            | State::Verify(attempt, _)
+            | State::Reject(attempt, _) => attempt.best.is_some(),
+            State::Complete(..) => true,
+            State::Done(_, _, check) => check.is_some(),
+        };
+        has_best || self.in_tiles.is_some() || self.laid_out.is_some()
+    }
+
+    /// What follows where no strategy is on its way and everything is to end: the best file that was measured.
+    fn interrupted(&mut self) -> Result<State<'c, 'a>, DeployError> {
+        let closest = self.closest.take_if(|_| self.request.force);
+        let closest = closest.map(|(_, attempt, planned, check)| (attempt, planned, check));
+        let laid_out = || {
+            self.laid_out
+                .take()
+                .map(|(_, attempt, planned, check)| (attempt, planned, check))
+        };
+        let (attempt, planned, check) = closest.or_else(laid_out).ok_or(DeployError::Interrupted)?;
+        Ok(settled(attempt, planned, check))
+    }
+
     /// What the files of an attempt are made of.
     fn task<'t>(&'t self, attempt: &'t Attempt) -> Task<'t> {
         let bench = self.bench.as_ref().filter(|_| self.lays_out);
@@ -169,6 +213,9 @@ impl<S: Iterator<Item = Strategy>> Machine<'_, '_, S> {
             bench,
             scratch: self.scratch.path(),
         });
-        attempt.task(self.request, loader)
+        Task {
+            has_other: attempt.best.is_some() || self.in_tiles.is_some() || self.laid_out.is_some(),
+            ..attempt.task(self.request, loader)
+        }
     }
 }

@@ -55,6 +55,12 @@ pub enum DeployError {
         /// What was tried.
         rejected: Vec<Rejected>,
     },
+    /// It was said that everything is to end, before a file was measured.
+    #[error("no file was verified yet, so nothing is written")]
+    Interrupted,
+    /// The time was over while a file was simulated, and there is another one.
+    #[error("the time was over while a file was simulated")]
+    CutOff,
     /// The memory of a file cannot be planned, or its runs do not follow the plan.
     #[error(transparent)]
     ArenaPlan(#[from] ArenaPlanError),
@@ -123,9 +129,10 @@ impl DeployError {
             | Self::OtherAtSize { .. } => ErrorKind::Negative,
             Self::ArenaPlan(error) => error.kind(),
             Self::AllRejected { .. } | Self::NotPortable { .. } => ErrorKind::Internal,
-            Self::NoTime { .. } | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => {
-                ErrorKind::Limit
-            }
+            Self::NoTime { .. }
+            | Self::Interrupted
+            | Self::CutOff
+            | Self::Runtime(RuntimeError::TimedOut { .. } | RuntimeError::Cancelled { .. }) => ErrorKind::Limit,
             Self::Runtime(_) | Self::NoRuntime | Self::NotForRuntime { .. } | Self::FusedPlan { .. } => {
                 ErrorKind::Input
             }

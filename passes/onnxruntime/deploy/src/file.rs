@@ -18,7 +18,7 @@ use crate::layout::Portable;
 use crate::measure::{Bench, Check};
 use crate::open::laid_out;
 use crate::peaks::{Basis, HigherPeak, Measured};
-use crate::simulate::{Prediction, simulate, simulate_loaded};
+use crate::simulate::{Prediction, Simulated, simulate, simulate_loaded};
 use crate::{DeployError, DeployRequest, Strategy};
 
 /// Share of a run, in thousandths, that filling a reserve may take at a tenth of the device's bandwidth, which is that of a cache.
@@ -75,6 +75,8 @@ pub(crate) struct Task<'t> {
     pub(crate) portable: Option<&'t Portable>,
     /// What loads files, where the runtime changes their layout when it does.
     pub(crate) loader: Option<Loader<'t>>,
+    /// Whether another file was measured: then one that is not simulated by the end of the time is given up.
+    pub(crate) has_other: bool,
 }
 
 /// Has the runtime load files and save what it makes of them, which is what runs.
@@ -93,11 +95,11 @@ impl Loader<'_> {
         rewritten: &Graph,
         lowered: &Lowered,
         device: &Device,
-        may_be_in_branch: bool,
+        run: &Simulated<'_>,
     ) -> Result<Prediction, DeployError> {
         let loaded = self.scratch.join("loaded.onnx");
         laid_out(&self.bench.first_runner(), model, &lowered.proto, &loaded)?;
-        simulate_loaded(&loaded, rewritten, lowered, device, may_be_in_branch)
+        simulate_loaded(&loaded, rewritten, lowered, device, run)
     }
 }
 
@@ -108,7 +110,10 @@ impl Task<'_> {
         let request = self.request;
         let clock = effort.clock;
         let graph = self.rewritten(&solution)?;
-        let write = |options: Option<&LoweringOptions>| self.write(&graph, options, effort);
+        let other = |options: &LoweringOptions| match self.write(&graph, Some(options), effort, true) {
+            Err(DeployError::CutOff) => Ok(None),
+            written => written.map(Some),
+        };
         let mut options = self.strategy.options(request.order);
         let is_open = self.strategy.recipe().dynamic_shapes;
         if is_open && !self.may_be_static {
@@ -117,43 +122,51 @@ impl Task<'_> {
         if !self.may_anchor {
             options.order = OrderHint::Priority;
         }
-        let mut best = write(self.strategy.recipe().rewrites.then_some(&options))?;
+        let rewrites = self.strategy.recipe().rewrites;
+        let mut best = self.write(&graph, rewrites.then_some(&options), effort, self.has_other)?;
         // A shape is dynamic only where that gains, and stated only where a kernel that overwrites its operand gains.
         let may_try = || effort.limit_allows_a_file(1.0);
         if is_open && self.may_be_static && best.0.report.overwritten > 0 && may_try() {
-            let other = LoweringOptions {
+            let dynamic = LoweringOptions {
                 shapes: Shapes::Dynamic,
                 ..options
             };
-            let tried = write(Some(&other))?;
-            if tried.1.peak_bytes <= best.1.peak_bytes {
-                (options, best) = (other, tried);
+            if let Some(tried) = other(&dynamic)?
+                && tried.1.peak_bytes <= best.1.peak_bytes
+            {
+                (options, best) = (dynamic, tried);
             }
         }
-        if is_open && self.may_be_static && !self.static_is_worse.get() && may_try() {
-            let other = LoweringOptions {
-                shapes: Shapes::Static,
-                ..options
-            };
-            let tried = write(Some(&other))?;
+        let may_be_static = is_open && self.may_be_static && !self.static_is_worse.get();
+        let all_static = LoweringOptions {
+            shapes: Shapes::Static,
+            ..options
+        };
+        if may_be_static
+            && may_try()
+            && let Some(tried) = other(&all_static)?
+        {
             let (peak, known) = (tried.1.peak_bytes, best.1.peak_bytes);
             let is_lower = peak.saturating_add(peak / NODES_OF_SHAPES_SHARE) < known;
             if is_lower || peak <= known && self.in_the_arena(&tried.1)? < self.in_the_arena(&best.1)? {
-                (options, best) = (other, tried);
+                (options, best) = (all_static, tried);
             } else {
                 self.static_is_worse.set(true);
             }
         }
         // Order anchors cost time, and blocked layouts are undone for them.
-        if self.strategy.recipe().rewrites && options.order == OrderHint::Any && may_try() {
-            let lean = LoweringOptions {
-                order: OrderHint::Priority,
-                ..options
-            };
-            let other = write(Some(&lean))?;
-            if other.1.peak_bytes <= best.1.peak_bytes && self.in_the_arena(&other.1)? <= self.in_the_arena(&best.1)? {
-                (options, best) = (lean, other);
-            }
+        let lean = LoweringOptions {
+            order: OrderHint::Priority,
+            ..options
+        };
+        if rewrites
+            && options.order == OrderHint::Any
+            && may_try()
+            && let Some(tried) = other(&lean)?
+            && tried.1.peak_bytes <= best.1.peak_bytes
+            && self.in_the_arena(&tried.1)? <= self.in_the_arena(&best.1)?
+        {
+            (options, best) = (lean, tried);
         }
         if request.arena && self.may_reserve && options.shapes != Shapes::Static {
             let (is_higher, square) = self.in_the_arena(&best.1)?;
@@ -173,7 +186,10 @@ impl Task<'_> {
                     clock.leave_out(LeftOut::Reserves);
                     break;
                 }
-                let tried = write(Some(&LoweringOptions { reserve, ..options }))?;
+                let Some(tried) = other(&LoweringOptions { reserve, ..options })? else {
+                    clock.leave_out(LeftOut::Reserves);
+                    break;
+                };
                 let (is_higher, square) = self.in_the_arena(&tried.1)?;
                 let is_kept = highest.is_none_or(|highest| tried.1.peak_bytes <= highest);
                 if tried.0.report.reserved > 0 && is_kept && (is_higher, square) <= most {
@@ -190,12 +206,14 @@ impl Task<'_> {
         })
     }
 
-    /// The file of a rewritten graph, the model as it is without `options`, and what the runtime takes for it.
+    /// The file of a rewritten graph, the model as it is without `options`, and what the runtime takes for it; where there `is_other` one,
+    /// [`DeployError::CutOff`] at the end of the time.
     fn write(
         &self,
         rewritten: &Graph,
         options: Option<&LoweringOptions>,
         effort: &Effort<'_, '_>,
+        is_other: bool,
     ) -> Result<(Lowered, Prediction), DeployError> {
         let started = Instant::now();
         let onnx = self.request.onnx(self.written())?;
@@ -208,7 +226,8 @@ impl Task<'_> {
             None => as_it_is(onnx),
         };
         effort.clock.begins(Activity::Simulate, "");
-        let prediction = self.simulate(rewritten, &lowered)?;
+        let is_over = || is_other && effort.clock.is_over();
+        let prediction = self.simulate(rewritten, &lowered, &is_over)?;
         if prediction.in_branch {
             lowered.put_in_branch();
         }
@@ -230,15 +249,23 @@ impl Task<'_> {
         rewritten.ok_or_else(|| self.request.refused())
     }
 
-    /// What the runtime takes for a file that was made from `rewritten`.
-    fn simulate(&self, rewritten: &Graph, lowered: &Lowered) -> Result<Prediction, DeployError> {
-        let may_be_in_branch = self.may_branch && lowered.fits_in_branch();
+    /// What the runtime takes for a file that was made from `rewritten`; [`DeployError::CutOff`] where `is_over` says so on the way.
+    fn simulate(
+        &self,
+        rewritten: &Graph,
+        lowered: &Lowered,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Prediction, DeployError> {
+        let run = Simulated {
+            may_be_in_branch: self.may_branch && lowered.fits_in_branch(),
+            is_over,
+        };
         match &self.loader {
             Some(loader) => {
                 let (model, device) = (self.request.onnx(self.written())?, self.request.load.device()?);
-                loader.simulate(model, rewritten, lowered, &device, may_be_in_branch)
+                loader.simulate(model, rewritten, lowered, &device, &run)
             }
-            None => simulate(self.model, rewritten, lowered, self.request.order, may_be_in_branch),
+            None => simulate(self.model, rewritten, lowered, self.request.order, &run),
         }
     }
 
@@ -253,7 +280,7 @@ impl Task<'_> {
         let prediction = match self.loader {
             Some(_) => {
                 let as_it_is = as_it_is(self.request.onnx(self.written())?);
-                self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &as_it_is)?
+                self.simulate(&self.rewritten(&Solution::baseline(self.model)?)?, &as_it_is, &|| false)?
             }
             None => simulated(self.model, self.request.order)?,
         };

@@ -71,20 +71,47 @@ impl Prediction {
     }
 }
 
-/// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`; `may_be_in_branch`: inside a branch, where less is
-/// taken there.
+/// How a file is simulated.
+#[derive(Clone, Copy)]
+pub(crate) struct Simulated<'s> {
+    /// Inside a branch, where less is taken there.
+    pub(crate) may_be_in_branch: bool,
+    /// Asked again and again: whether to give up, with [`DeployError::CutOff`].
+    pub(crate) is_over: &'s dyn Fn() -> bool,
+}
+
+impl Simulated<'_> {
+    /// Outside of a branch, however long it takes.
+    pub(crate) fn to_the_end() -> Self {
+        Self {
+            may_be_in_branch: false,
+            is_over: &|| false,
+        }
+    }
+
+    fn goes_on(&self) -> Result<(), DeployError> {
+        if (self.is_over)() {
+            Err(DeployError::CutOff)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Simulates the runtime on a file that was made from `rewritten`, which stems from `model`.
 ///
 /// # Errors
-/// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug.
+/// [`DeployError::Onnx`] if the file cannot be read back, which would be a bug; [`DeployError::CutOff`] if `run` says that it is over.
 pub(crate) fn simulate(
     model: &Model,
     rewritten: &Graph,
     lowered: &Lowered,
     order: OrderHint,
-    may_be_in_branch: bool,
+    run: &Simulated<'_>,
 ) -> Result<Prediction, DeployError> {
+    run.goes_on()?;
     let (program, executed) = executed(model, rewritten, lowered, order)?;
-    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
+    predicted(&program, &executed, rewritten, run)
 }
 
 /// Such a file as the runtime sees it, and the order in which its nodes run.
@@ -114,20 +141,22 @@ fn executed(
 }
 
 /// Simulates a run of what the runtime made of such a file when it loaded it and saved it again, to the file at `loaded`. Its nodes
-/// stand there in the order in which they run. The file was loaded outside of a branch; `may_be_in_branch` as in [`simulate`].
+/// stand there in the order in which they run. The file was loaded outside of a branch.
 ///
 /// # Errors
-/// [`DeployError::Onnx`] if the file cannot be read.
+/// [`DeployError::Onnx`] if the file cannot be read; [`DeployError::CutOff`] as in [`simulate`].
 pub(crate) fn simulate_loaded(
     loaded: &Path,
     rewritten: &Graph,
     lowered: &Lowered,
     device: &Device,
-    may_be_in_branch: bool,
+    run: &Simulated<'_>,
 ) -> Result<Prediction, DeployError> {
+    run.goes_on()?;
     let loaded = OnnxModel::open(loaded, &looked_at())?;
     let truth = OnnxModel::from_proto(with_known_zeros(loaded.proto().clone(), lowered), &looked_at())?;
     let seen = OnnxModel::from_proto(with_seen_shapes(loaded.proto().clone(), lowered)?, &looked_at())?;
+    run.goes_on()?;
     let truth = truth.graph();
     let costs = remat_cost::analytic(truth, device).ops;
     let of_results = truth.ops.iter().zip(&costs).filter_map(|(op, cost)| {
@@ -137,7 +166,7 @@ pub(crate) fn simulate_loaded(
     let mut program = program(seen.graph(), &of_results.collect());
     state_the_truth(&mut program, truth, lowered);
     let executed: Vec<NodeIndex> = program.nodes.keys().collect();
-    Ok(predicted(&program, &executed, rewritten, may_be_in_branch))
+    predicted(&program, &executed, rewritten, run)
 }
 
 /// Bytes that each node of a model takes for each of its subgraphs, on top of operands and results, by name; nodes are left out where that is not known.
@@ -228,8 +257,15 @@ fn program(graph: &Graph, workspace: &HashMap<&str, u64>) -> Program {
 }
 
 /// What a run in this order takes, and whether it is the order of `rewritten`.
-fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_be_in_branch: bool) -> Prediction {
+fn predicted(
+    program: &Program,
+    executed: &[NodeIndex],
+    rewritten: &Graph,
+    run: &Simulated<'_>,
+) -> Result<Prediction, DeployError> {
+    run.goes_on()?;
     let allocation = allocate(program, executed, &Settings { reuse: true });
+    run.goes_on()?;
     let trace = heap(program, executed, &allocation);
     let in_arena = |pattern| {
         let settings = ArenaSettings {
@@ -237,17 +273,16 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
             in_branch: !pattern,
             ..ArenaSettings::default()
         };
-        arena_anywhere(program, executed, &allocation, &settings)
+        arena_anywhere(program, executed, &allocation, &settings, run.is_over).ok_or(DeployError::CutOff)
     };
-    let with_pattern = in_arena(true);
+    let with_pattern = in_arena(true)?;
     // Subgraphs within the branch still have patterns of their own.
     let has_subgraphs = program.nodes.iter().any(|node| node.control.is_some());
-    let in_branch = (may_be_in_branch && !has_subgraphs)
-        .then(|| in_arena(false))
-        .filter(|without| {
-            without.first_peak <= with_pattern.first_peak
-                && without.steady_peak <= with_pattern.steady_peak / 1_000 * LEAST_GAIN_PERMILLE
-        });
+    let without = (run.may_be_in_branch && !has_subgraphs).then(|| in_arena(false));
+    let in_branch = without.transpose()?.filter(|without| {
+        without.first_peak <= with_pattern.first_peak
+            && without.steady_peak <= with_pattern.steady_peak / 1_000 * LEAST_GAIN_PERMILLE
+    });
     let left_on = in_branch.unwrap_or(with_pattern);
     tracing::debug!(heap = trace.peak, ?left_on, "a file was simulated");
     let planned = places(rewritten);
@@ -255,7 +290,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
         let first = program.nodes[node].results().next()?;
         planned.get(program.values[first].name.as_str()).copied()
     });
-    Prediction {
+    Ok(Prediction {
         peak_bytes: trace.peak,
         arena_bytes: left_on.first_peak,
         arena_steady_bytes: left_on.steady_peak,
@@ -273,7 +308,7 @@ fn predicted(program: &Program, executed: &[NodeIndex], rewritten: &Graph, may_b
             .iter()
             .map(|&node| program.nodes[node].name.clone())
             .collect(),
-    }
+    })
 }
 
 /// The place of each run in the plan that `rewritten` was made for, by the name of its first result.

@@ -1,6 +1,7 @@
 //! Signals and time limits: how a run ends, what it leaves, and what becomes of the processes that it started. Linux only, where
 //! processes can be looked at.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -66,6 +67,36 @@ fn a_signal_ends_a_search_with_the_best_plan_and_the_status_of_the_signal() {
             assert_ne!(plan["certificate"]["stop"], "proved");
         }
     }
+}
+
+/// What is written to a reader that waits longer than a program without a result may take to end.
+#[test]
+fn a_signal_while_the_result_is_written_does_not_cut_it_off() {
+    let folder = Folder::new();
+    let graph = long_search(&folder);
+    let line = format!("{graph} --budget none --time-limit 1h --target plan -o -");
+    let whole = remat_opt(&line).output().expect("it runs");
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    assert!(whole.stdout.len() > 1 << 17, "more than a pipe holds");
+    let mut run = Run::start(&mut remat_opt(&line));
+    // The report is there before the result is handed on.
+    let mut stderr = BufReader::new(run.child.stderr.take().expect("it is a pipe"));
+    let mut said = String::new();
+    while !said.contains("written") {
+        assert_ne!(stderr.read_line(&mut said).expect("it is text"), 0, "{said}");
+    }
+    run.send("-INT");
+    std::thread::sleep(Duration::from_millis(1_500));
+    let (output, temporary, _) = run.end();
+    stderr.read_to_string(&mut said).expect("it is text");
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_contains_all(&said, &["interrupted"]);
+    let steps = |stdout: &[u8]| {
+        let plan: Value = serde_json::from_slice(stdout).expect("it is whole");
+        plan["steps"].clone()
+    };
+    assert_eq!(steps(&output.stdout), steps(&whole.stdout));
+    assert_eq!(left_in(&temporary), Vec::<String>::new());
 }
 
 #[test]

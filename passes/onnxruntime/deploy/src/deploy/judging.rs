@@ -79,10 +79,12 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     }
 
     /// Another file of the same plan is to be measured, after something was ruled out for it.
-    fn again(&self, mut attempt: Attempt, solution: Solution) -> Result<State<'c, 'a>, DeployError> {
+    fn again(&mut self, mut attempt: Attempt, solution: Solution) -> Result<State<'c, 'a>, DeployError> {
         let effort = attempt.effort(self.request, self.clock, self.baseline.as_ref());
-        let other = self.task(&attempt).file(solution, &effort)?;
-        Ok(State::Verify(attempt, other))
+        match self.task(&attempt).file(solution, &effort) {
+            Ok(other) => Ok(State::Verify(attempt, other)),
+            Err(error) => self.settle(attempt, error),
+        }
     }
 
     /// The best file of a strategy is the result where it keeps the budget; else another strategy may keep it, and the closest file is
@@ -192,7 +194,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// What follows a file that is rejected: the same plan outside of a branch where it stands in one, else another strategy.
     fn in_branch_no_more(
-        &self,
+        &mut self,
         mut attempt: Attempt,
         planned: Planned,
         rejection: Rejection,

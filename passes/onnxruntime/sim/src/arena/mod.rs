@@ -56,24 +56,39 @@ impl ArenaTrace {
 }
 
 /// The most that [`arena`] takes wherever the regions lie, with everything else as in `settings`: a chunk more or less in a region
-/// can make the difference of a region of twice the size.
+/// can make the difference of a region of twice the size. `None` where `is_over`, which is asked before each run, says so.
 #[must_use]
 pub fn arena_anywhere(
     program: &Program,
     order: &[NodeIndex],
     allocation: &Allocation,
     settings: &ArenaSettings,
-) -> ArenaTrace {
-    let traces = RegionOrder::ALL.map(|regions| {
+    is_over: &dyn Fn() -> bool,
+) -> Option<ArenaTrace> {
+    let mut traces = RegionOrder::ALL.into_iter().map(|regions| {
         let settings = ArenaSettings { regions, ..*settings };
-        arena(program, order, allocation, &settings)
+        runs(program, order, allocation, &settings, is_over)
     });
-    traces.into_iter().fold(ArenaTrace::default(), ArenaTrace::max)
+    traces.try_fold(ArenaTrace::default(), |most, trace| Some(most.max(trace?)))
 }
 
 /// Runs the program until the arena grows no more. `order` and `allocation` are as for [`heap`](crate::heap()).
 #[must_use]
 pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, settings: &ArenaSettings) -> ArenaTrace {
+    runs(program, order, allocation, settings, &|| false).unwrap_or_default()
+}
+
+/// The same; `None` where `is_over`, which is asked before each run, says so.
+fn runs(
+    program: &Program,
+    order: &[NodeIndex],
+    allocation: &Allocation,
+    settings: &ArenaSettings,
+    is_over: &dyn Fn() -> bool,
+) -> Option<ArenaTrace> {
+    if is_over() {
+        return None;
+    }
     /// Fragmentation settles within a few runs.
     const MOST_RUNS: usize = 8;
     let early: Vec<ValueId> = if settings.in_branch {
@@ -119,6 +134,9 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
         .then(|| Pattern::record(program, allocation, &first.steps));
     trace.pattern_block = pattern.as_ref().map_or(0, Pattern::bytes);
     for _ in 0..MOST_RUNS {
+        if is_over() {
+            return None;
+        }
         let before = arena.held();
         trace.steady_peak = later.once(&mut arena, pattern.as_ref());
         if arena.held() == before {
@@ -128,7 +146,7 @@ pub fn arena(program: &Program, order: &[NodeIndex], allocation: &Allocation, se
     trace.steady = arena.held();
     trace.first_peak = trace.first_peak.saturating_sub(trace.loaded);
     trace.steady_peak = trace.steady_peak.saturating_sub(trace.loaded);
-    trace
+    Some(trace)
 }
 
 /// Graph outputs that are there before a branch runs in which all nodes stand: those whose shapes the runtime knows when it loads the file, in order.

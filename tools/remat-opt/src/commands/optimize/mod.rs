@@ -143,6 +143,7 @@ fn run(args: &OptimizeArgs, quiet: bool) -> anyhow::Result<()> {
         }
         None => search(args, &model, &line)?,
     };
+    line.settle();
     line.apart(Activity::Write, "");
     if let Some(output) = &args.output {
         remat::save(&model, &solution, &target(args, format, output), output)?;
@@ -404,6 +405,7 @@ fn deploy(
     let whole = args.control(&line);
     let control = args.control_before_placing(&line);
     let mut found = remat_onnxruntime_deploy::deploy(&request, job.host.as_ref(), &control)?;
+    line.settle();
     if args.block.places() {
         // Measuring may have taken all of the time; the passes alone say too much of the block.
         let mut placing = whole;
@@ -421,7 +423,7 @@ fn deploy(
     let arena = written.filter(|_| args.target.arena_plan);
     let arena =
         arena.map(|(written, host)| plan_memory(args, &load, (written, original), host, expected(&model), &whole));
-    let arena = arena.transpose()?;
+    let arena = unless_interrupted("a plan of its memory", arena.transpose())?;
     let settings = written.filter(|_| args.target.settings);
     let settings = settings.map(|(written, host)| {
         let request = SettingsRequest {
@@ -432,7 +434,7 @@ fn deploy(
         };
         try_settings(&request, &found, host, &whole)
     });
-    let settings = settings.transpose()?;
+    let settings = unless_interrupted("settings", settings.transpose().map_err(anyhow::Error::from))?;
     if let Some((path, settings)) = args.target.emit_settings.as_ref().zip(settings.as_ref()) {
         files::write(path, document::settings(path, settings))?;
     }
@@ -458,6 +460,17 @@ fn deploy(
         || Report::deployed(args, found, started),
         as_promised(found),
     )
+}
+
+/// What was to be found for a file that is written: nothing where a signal came before, which says so and takes nothing from the report.
+fn unless_interrupted<T>(what: &str, found: anyhow::Result<Option<T>>) -> anyhow::Result<Option<T>> {
+    match found {
+        Err(error) if interrupt::status().is_some() => {
+            tracing::warn!("interrupted before there was {what} for the file that is written: {error}");
+            Ok(None)
+        }
+        found => found,
+    }
 }
 
 /// Runs of a process that records a plan of memory, or replays it, loading apart.
