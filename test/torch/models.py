@@ -190,6 +190,24 @@ class Chain(nn.Module):
         return x.square().mean()
 
 
+class Loop(nn.Module):
+    """A recurrent network as a loop: thousands of ops whose tensors are small."""
+
+    def __init__(self, width=32, vocabulary=64):
+        super().__init__()
+        self.embedding, self.cell = nn.Embedding(vocabulary, width), nn.LSTMCell(width, width)
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, tokens, labels):
+        x = self.embedding(tokens)
+        h = c = x.new_zeros(x.shape[0], x.shape[2])
+        states = []
+        for step in range(x.shape[1]):
+            h, c = self.cell(x[:, step], (h, c))
+            states.append(h)
+        return F.cross_entropy(self.head(torch.stack(states, 1)).flatten(0, 1), labels.flatten())
+
+
 def _images(batch, classes, size=64):
     return torch.randn(batch, 3, size, size), torch.randint(0, classes, (batch,))
 
@@ -211,6 +229,7 @@ _MODELS = {
     "convnext": lambda: (ConvNeXt(), _images(32, 100)),
     "unet": lambda: (UNet(), _segments(8)),
     "chain": lambda: (Chain(5, 64), (torch.randn(8192, 64),)),
+    "loop": lambda: (Loop(), _tokens(4, 64, 64)),
     "vit-tiny": lambda: (ViT(96, 2, 4), _images(32, 100)),
     "gpt-tiny": lambda: (Language(128, 2, 4, 64, 256), _tokens(16, 64, 256)),
     "gpt-dropout-tiny": lambda: (Language(128, 2, 4, 64, 256, 0.1), _tokens(16, 64, 256)),

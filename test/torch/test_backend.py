@@ -48,6 +48,14 @@ def test_steps_keep_their_promise_and_their_bits(model, memory):
     assert report["promised_bytes"] < 0.95 * report["baseline_bytes"]
 
 
+def test_a_loop_of_small_ops_keeps_its_promise():
+    """The objects of its tensors take more than what is rounded up."""
+    step = measure("loop", "aot_eager", "90%", **FAST)
+    (report,) = step["reports"]
+    assert report["ops"] > 2000 and report["fallback"] is None
+    assert step["bits"] and step["peak"] + report["external_bytes"] <= report["promised_bytes"]
+
+
 def test_a_budget_in_bytes_is_the_total():
     whole = measure("vit-tiny", "aot_eager", "100%", **FAST)["reports"][0]
     budget = int(0.7 * whole["baseline_bytes"])

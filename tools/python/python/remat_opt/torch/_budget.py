@@ -12,6 +12,8 @@ _POWERS = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
 _OBJECTS = 64 << 10
 _OBJECTS_SHARE = 500
+_OBJECT = 96
+"""Bytes of objects for each op of a graph: a live tensor takes 320 to 500, and a part of the results lives at once."""
 
 Memory = int | float | str
 """Bytes (`2 << 30`, `"2GiB"`, `"1.5GB"`), a share (`0.6`, `"60%"`), or `"min"`."""
@@ -80,10 +82,12 @@ def parse(memory: Memory) -> Budget:
     return parse(total)
 
 
-def objects_around(peak: int) -> int:
-    """What a plan does not see: bytes of the objects of Python and PyTorch around its tensors. Measured steps stay below.
+def objects_around(peak: int, ops: int) -> int:
+    """What a plan does not see: bytes of the objects of Python and PyTorch around its tensors, and what the allocator
+    rounds up. Measured steps stay below, those of loops with thousands of small ops among them.
 
     Args:
         peak: Bytes of the plan.
+        ops: Of the graph.
     """
-    return _OBJECTS + peak // _OBJECTS_SHARE
+    return _OBJECTS + peak // _OBJECTS_SHARE + _OBJECT * ops

@@ -189,10 +189,10 @@ class Partitioner(PartitionerBase):  # type: ignore[misc]
     def _plan(self, graph: TrainingGraph, report: Report) -> Plan:
         budget = self.settings.budget.of_plan(graph.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget))
+            budget = max(1, budget - objects_around(budget, report.ops))
         plan, is_kept = plan_within(graph, budget, self.settings.search)
         report.baseline_bytes = graph.external_bytes + int(plan["baseline_peak_bytes"])
-        report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes)
+        report.promised_bytes = graph.external_bytes + plan.peak_bytes + objects_around(plan.peak_bytes, report.ops)
         report.recomputes = len(plan.recomputes)
         report.overhead = plan.duration / max(1, int(plan["baseline_duration"])) - 1
         report.is_optimal = plan.is_optimal

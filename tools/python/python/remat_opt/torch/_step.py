@@ -297,7 +297,7 @@ class TrainStep:
         )
         budget = self._budget.of_plan(step.source.external_bytes)
         if isinstance(budget, int):
-            budget = max(1, budget - objects_around(budget))
+            budget = max(1, budget - objects_around(budget, len(step.source.nodes)))
         plan, keeps = plan_within(step.source, budget, self._search)
         module = _module(step, plan, step.outputs)
         report = _report(step, plan, self._budget, keeps)
@@ -354,7 +354,7 @@ def _report(step: WholeStep, plan: Plan, budget: Budget, keeps: bool) -> Report:
         budget_bytes=budget.total,
         external_bytes=external,
         baseline_bytes=external + int(plan["baseline_peak_bytes"]),
-        promised_bytes=external + plan.peak_bytes + objects_around(plan.peak_bytes),
+        promised_bytes=external + plan.peak_bytes + objects_around(plan.peak_bytes, len(step.source.nodes)),
         recomputes=len(plan.recomputes),
         overhead=plan.duration / runs - 1,
         is_optimal=plan.is_optimal,
