@@ -297,21 +297,16 @@ fn parse_assignments(
 /// `NAME,..` or `NAME=N,..`. A comma ends a name, unless a backslash stands before it: names with commas are rare, lists are not.
 fn parse_fixed(text: &str) -> Result<Fixed, String> {
     const FORM: &str = "write NAME or NAME=N, and `\\,` for a comma that is part of a name";
-    let mut parts = vec![String::new()];
+    let (mut parts, mut part) = (Vec::new(), String::new());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            '\\' if characters.next_if_eq(&',').is_some() => {
-                parts.iter_mut().next_back().into_iter().for_each(|part| part.push(','))
-            }
-            ',' => parts.push(String::new()),
-            other => parts
-                .iter_mut()
-                .next_back()
-                .into_iter()
-                .for_each(|part| part.push(other)),
+            '\\' if characters.next_if_eq(&',').is_some() => part.push(','),
+            ',' => parts.push(std::mem::take(&mut part)),
+            other => part.push(other),
         }
     }
+    parts.push(part);
     let one = |part: &String| {
         let (name, value) = match part.rsplit_once('=') {
             Some((name, value)) => (name, Some(parse_number(value.trim())?)),
