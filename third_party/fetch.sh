@@ -45,7 +45,7 @@ if have_python && have_iree && have_jax && have_maturin && have_docs && have_llv
     exit 0
 fi
 
-packages() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@"; }
+packages() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; }
 
 # Runs as part of a condition, where the shell does not stop at errors: every step says itself whether to go on.
 fetch_llvm() {
@@ -135,10 +135,11 @@ if ! have_docs && ! fetch_docs; then
     echo "third_party/fetch.sh: MkDocs cannot be installed from here; the documentation is not built as a site." >&2
 fi
 
-# What `remat_opt.torch` is tested with.
+# What `remat_opt.torch` is tested with. Its wheels take gigabytes beside what they install, so they do not stay.
 fetch_torch() {
-    download_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
-    install_wheels -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
+    download_wheels --dest wheels/torch -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
+    install_wheels --find-links wheels/torch -r requirements.txt -r requirements-wheel.txt -r requirements-torch.txt || return 1
+    rm -rf wheels/torch
     cp requirements-torch.txt "$torch_stamp"
 }
 if wants_torch "$@" && ! have_torch && ! fetch_torch; then

@@ -37,7 +37,7 @@ mod transfer;
 pub use apply::apply;
 pub use bound::{Bound, bound};
 pub use error::FissionError;
-pub use exact::Exactness;
+pub use exact::{Exactness, is_limited_by_threads};
 pub use remat_plan::{Again, Axis, Mode, Stretch, Tiling, Within};
 pub use rules::{Cut, Integers, Need, NotSplit, Reason, split};
 pub use search::{Candidate, SearchOptions, SearchReport, search};

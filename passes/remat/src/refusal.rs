@@ -89,6 +89,7 @@ pub fn explained(
     let room = model.room().filter(|_| request.budget == BudgetSpec::Auto).cloned();
     let refusal = Refusal {
         cause: error,
+        asked,
         budget: budget.saturating_add(besides),
         baseline: model.baseline_peak(),
         op: largest.clone(),

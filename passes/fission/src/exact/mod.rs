@@ -20,7 +20,7 @@ mod partition;
 
 use std::ops::Range;
 
-use remat_ir::{ElementType, Graph, OpId};
+use remat_ir::{ElementType, Graph, Op, OpId};
 use remat_operators::{Split, operator};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,36 @@ pub(crate) fn keeps_bits(graph: &Graph, op: OpId, axis: usize, rows: &Range<u64>
         Split::MatMul | Split::Gemm => for_all_sizes(&site, |site| product(site, threads)),
         _ => true,
     }
+}
+
+/// Whether fewer threads would permit more tiles: an op that holds at least so many bytes in its operands and results may not be halved along an
+/// axis, and might be if there were one thread.
+#[must_use]
+pub fn is_limited_by_threads(graph: &Graph, exactness: Exactness, bytes: u64) -> bool {
+    let Exactness::Exact { threads: 2.. } = exactness else {
+        return false;
+    };
+    let one = Exactness::Exact { threads: 1 };
+    let holds = |op: &Op| {
+        let sizes = op
+            .reads()
+            .chain(op.results())
+            .filter_map(|tensor| graph.storages[graph.tensors[tensor].storage].bytes);
+        sizes.fold(0, u64::saturating_add) >= bytes
+    };
+    let large = graph.ops.iter_enumerated().filter(|(_, op)| holds(op));
+    let halves = large.flat_map(|(id, op)| {
+        let first = op.results().next();
+        let dims = first.and_then(|first| graph.tensors[first].ty.known_shape());
+        let extents = dims.into_iter().flatten().enumerate();
+        extents.map(move |(axis, extent)| (id, axis, 0..extent / 2))
+    });
+    halves
+        .into_iter()
+        .filter(|(_, _, rows)| !rows.is_empty())
+        .any(|(id, axis, rows)| {
+            keeps_bits(graph, id, axis, &rows, one) && !keeps_bits(graph, id, axis, &rows, exactness)
+        })
 }
 
 /// Sizes that free dimensions are given beside those that are planned for: with each other as few rows or columns as there are, and with one

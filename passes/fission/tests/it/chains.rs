@@ -1,7 +1,9 @@
 //! Stretches of several ops: modes, pieces of one axis read along another, clones, and what does not fit.
 
 use proptest::prelude::*;
-use remat_fission::{Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, Within, apply};
+use remat_fission::{
+    Again, Axis, Exactness, FissionError, Mode, Stretch, Tiling, Within, apply, is_limited_by_threads,
+};
 use remat_ir::Graph;
 
 use crate::net::{Net, int, ints};
@@ -355,6 +357,10 @@ fn other_bits_are_refused_unless_they_are_permitted() {
     assert!(matches!(apply(2, exact(2)), Err(FissionError::OtherBits { .. })));
     assert!(matches!(apply(8, exact(1)), Err(FissionError::OtherBits { .. })));
     assert!(apply(8, Exactness::Any).is_ok());
+    let graph = net.graph();
+    let is_limited = |exactness, bytes| is_limited_by_threads(&graph, exactness, bytes);
+    assert!(is_limited(exact(2), 0) && !is_limited(exact(1), 0) && !is_limited(Exactness::Any, 0));
+    assert!(!is_limited(exact(2), 1 << 40), "what is small does not matter");
 }
 
 #[test]

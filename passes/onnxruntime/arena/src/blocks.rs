@@ -21,8 +21,8 @@ const IDLE_RUNS: u64 = 64;
 
 /// Address space from the system. Bytes that were never written, or were forgotten, take no memory.
 pub(crate) trait Memory {
-    /// The address of that many bytes; `None` where there are none.
-    fn map(&self, bytes: usize) -> Option<usize>;
+    /// The address of that many bytes, of which the first `expected` are about to be used; `None` where there are none.
+    fn map(&self, bytes: usize, expected: usize) -> Option<usize>;
     /// Gives a mapping back.
     fn unmap(&self, start: usize, bytes: usize);
     /// Gives the memory back that the whole pages of these addresses take; their content is lost, they stay mapped.
@@ -393,9 +393,10 @@ impl<M: Memory> Blocks<M> {
         let bytes = usize::try_from(self.plans.block_bytes())
             .ok()
             .filter(|&bytes| bytes > 0)?;
+        let expected = usize::try_from(cursor.block_bytes(&self.plans)).map_or(bytes, |expected| expected.min(bytes));
         let base = Some(())
             .filter(|()| self.blocks.len() < MOST_BLOCKS)
-            .and_then(|()| self.memory.map(bytes))?;
+            .and_then(|()| self.memory.map(bytes, expected))?;
         let block = Block {
             live: BTreeMap::new(),
             transient: 0,

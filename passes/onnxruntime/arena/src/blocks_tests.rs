@@ -24,13 +24,16 @@ struct Noted(Rc<RefCell<Notes>>);
 struct Notes {
     mapped: BTreeMap<usize, usize>,
     maps: usize,
+    /// What is about to be used of each mapping.
+    expected: Vec<usize>,
     forgotten: Vec<Range<usize>>,
 }
 
 impl Memory for Noted {
-    fn map(&self, bytes: usize) -> Option<usize> {
+    fn map(&self, bytes: usize, expected: usize) -> Option<usize> {
         let mut notes = self.0.borrow_mut();
         notes.maps += 1;
+        notes.expected.push(expected);
         let base = notes.maps * GAP;
         assert!(bytes <= GAP);
         notes.mapped.insert(base, bytes);
@@ -209,6 +212,17 @@ fn every_buffer_of_every_run_gets_its_offset_in_one_block() {
         (figures.blocks, figures.block_bytes, figures.most_outside_bytes),
         (1, 320, 0)
     );
+}
+
+#[test]
+fn a_run_is_expected_to_use_the_block_of_its_own_plan() {
+    let (little, large) = (plan(vec![buffer(64, 0..1, 0)]), plan(vec![buffer(640, 0..1, 0)]));
+    for (first, expected) in [(&little, 64), (&large, 640)] {
+        let mut session = Session::new(&[little.clone(), large.clone()]);
+        session.run(1, first);
+        assert_eq!(session.memory.0.borrow().expected, [expected]);
+        assert_eq!(session.blocks.figures().block_bytes, 640);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(crate) struct Plans {
 
 #[derive(PartialEq, Eq, Debug)]
 struct Plan {
+    block_bytes: u64,
     sizes: Vec<u64>,
     spots: Vec<Spot>,
     /// How many buffers that are no outputs are live just before each allocation.
@@ -33,10 +34,10 @@ pub(crate) struct Spot {
 
 impl Plans {
     pub(crate) fn new(plans: &[ArenaPlan]) -> Self {
-        let ends = |plan: &ArenaPlan| plan.block_bytes.next_multiple_of(ALIGNMENT);
+        let plans: Vec<Plan> = plans.iter().map(Plan::new).collect();
         Self {
-            block_bytes: plans.iter().map(ends).max().unwrap_or(0),
-            plans: plans.iter().map(Plan::new).collect(),
+            block_bytes: plans.iter().map(|plan| plan.block_bytes).max().unwrap_or(0),
+            plans,
         }
     }
 
@@ -76,6 +77,7 @@ impl Plan {
             begun += usize::from(!buffer.is_output);
         }
         Self {
+            block_bytes: plan.block_bytes.next_multiple_of(ALIGNMENT),
             sizes: buffers.iter().map(|buffer| buffer.bytes).collect(),
             spots: buffers
                 .iter()
@@ -108,6 +110,11 @@ impl Cursor {
     /// The plan that the run follows.
     pub(crate) fn plan(&self) -> usize {
         self.plan
+    }
+
+    /// Bytes of the block that the plan uses.
+    pub(crate) fn block_bytes(&self, plans: &Plans) -> u64 {
+        self.plan_of(plans).map_or(0, |plan| plan.block_bytes)
     }
 
     /// Whether all buffers of the plan were allocated.

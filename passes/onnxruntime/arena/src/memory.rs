@@ -35,7 +35,7 @@ unsafe extern "C" {
 /// The memory of this process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Whether blocks lie in huge pages, as far as these lie wholly in a block.
+    /// Whether blocks lie in huge pages, as far as these lie wholly in what is expected to be used.
     pub(crate) huge_pages: bool,
 }
 
@@ -45,7 +45,7 @@ fn mapped(bytes: usize) -> usize {
 }
 
 impl Memory for Process {
-    fn map(&self, bytes: usize) -> Option<usize> {
+    fn map(&self, bytes: usize, expected: usize) -> Option<usize> {
         let length = mapped(bytes);
         // SAFETY: a new mapping at an address that the system chooses touches nothing that is there.
         let start = unsafe {
@@ -68,8 +68,8 @@ impl Memory for Process {
             // SAFETY: these whole pages are part of the mapping that was just made, and nobody has their addresses.
             unsafe { munmap(rest.start as *mut c_void, rest.len()) };
         }
-        // The tail lies in small pages: a huge one would reach beyond the block.
-        let huge = bytes / HUGE * HUGE;
+        // The tail lies in small pages: a huge one would reach beyond what is used.
+        let huge = expected / HUGE * HUGE;
         if self.huge_pages && huge > 0 {
             // SAFETY: the addresses are part of the mapping; the advice does not change their content.
             unsafe { madvise(base as *mut c_void, huge, MADV_HUGEPAGE) };

@@ -176,6 +176,8 @@ pub struct LowestPeak {
 pub struct Refusal {
     /// Why: [`SolveError::Infeasible`], [`SolveError::ProvedInfeasible`], [`SolveError::NoPlanOfItsKind`] or [`SolveError::NoPlan`].
     pub cause: SolveError,
+    /// The budget as it was asked for.
+    pub asked: BudgetSpec,
     /// The budget in bytes.
     pub budget: u64,
     /// What shares are of.
@@ -292,6 +294,7 @@ mod tests {
         };
         let refusal = Refusal {
             cause,
+            asked: BudgetSpec::Bytes(300),
             budget: 300,
             baseline: BaselinePeak {
                 bytes: 1_000,

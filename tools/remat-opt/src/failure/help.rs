@@ -2,7 +2,7 @@
 
 use remat::onnx::OnnxError;
 use remat::ortools::LibraryError;
-use remat::plan::StopReason;
+use remat::plan::{BudgetSpec, StopReason};
 use remat::{Error, PlacementError, PlanError, ReadError, SaveError, SolveError};
 use remat_onnxruntime_deploy::DeployError;
 use remat_onnxruntime_run::RuntimeError;
@@ -69,16 +69,14 @@ fn reading(error: &ReadError) -> Option<String> {
 /// Budgets in bytes that are more likely shares without their sign.
 const PERCENT: u64 = 100;
 
-fn meant_percent(budget: u64) -> String {
-    format!("a number without a unit is one of bytes: did you mean {budget}%?")
-}
-
 fn solving(error: &SolveError) -> Option<String> {
     let text = match error {
-        SolveError::Refused(refusal) if refusal.budget <= PERCENT => return Some(meant_percent(refusal.budget)),
-        SolveError::Infeasible(infeasible) if infeasible.budget <= PERCENT => {
-            return Some(meant_percent(infeasible.budget));
-        }
+        SolveError::Refused(refusal) => match refusal.asked {
+            BudgetSpec::Bytes(bytes) if bytes <= PERCENT => {
+                format!("a number without a unit is one of bytes: did you mean {bytes}%?")
+            }
+            _ => return None,
+        },
         SolveError::Infeasible(infeasible) => format!(
             "an op holds its operands, its results and its workspace together: no plan of whole ops keeps a budget below {} bytes",
             infeasible.need

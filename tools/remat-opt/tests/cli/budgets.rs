@@ -35,6 +35,22 @@ fn what_is_no_budget_is_told_what_was_meant() {
     }
 }
 
+#[test]
+fn a_bare_number_is_asked_whether_it_was_a_share_and_a_share_is_not() {
+    let (_, message) = run(&format!("{CHAIN} --budget 10 {SEARCH}"));
+    assert_contains_all(&message, &["did you mean 10%?"]);
+    // A share of a problem so small is fewer than 100 bytes.
+    let folder = Folder::new();
+    let tiny = folder.path("tiny.json");
+    let text = r#"{"directed": true, "multigraph": false, "graph": {"name": "tiny", "order": [0, 1]},
+        "nodes": [{"id": 0, "name": "a", "cost_cpu": 1, "cost_ram": 9}, {"id": 1, "name": "b", "cost_cpu": 1, "cost_ram": 8}],
+        "links": [{"source": 0, "target": 1}]}"#;
+    std::fs::write(&tiny, text).expect("it can be written");
+    let (output, message) = run(&format!("{} --budget 80% {SEARCH}", tiny.display()));
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(!message.contains("did you mean"), "{message}");
+}
+
 /// The command that a failure prints, which is its last line.
 fn command_of(message: &str) -> &str {
     let line = message.lines().rev().find(|line| !line.trim().is_empty());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
+use remat::fission::is_limited_by_threads;
 use remat::onnx_mlir::{Fences, Form, Options};
 use remat::plan::{BudgetSpec, parse_duration, parse_share};
 use remat::solver::SolveControl;
@@ -234,6 +235,16 @@ impl OptimizeArgs {
     pub(super) fn exact_threads(&self, model: &Model) -> Option<u32> {
         let is_chosen = self.plan.is_none() && model.tiling().is_some() && model.format() == Format::Onnx;
         self.fission.exact_threads().filter(|_| is_chosen)
+    }
+
+    /// With up to how many threads tiles were to keep every bit, where fewer would permit more tiles of what makes a peak of so many bytes.
+    pub(super) fn limiting_threads(&self, model: &Model, peak: u64) -> Option<u32> {
+        let request = self
+            .fission
+            .request(true)
+            .filter(|_| self.plan.is_none() && self.budget != BudgetSpec::None)?;
+        let is_limited = is_limited_by_threads(model.graph()?, request.exactness, peak / 2);
+        self.fission.exact_threads().filter(|_| is_limited)
     }
 
     /// The file of weights that is written beside the output.

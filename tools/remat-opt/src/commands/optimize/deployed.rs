@@ -46,6 +46,12 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant
             shown(rejected.reason.to_string())
         ));
     }
+    let limiting = args.limiting_threads(&found.model, found.solution.replay.peak);
+    lines.extend(limiting.map(|threads| {
+        format!(
+            "threads   tiles are those that keep every bit with 1 to {threads} threads: fewer permit more tiles (`--exact-threads N`, where no session has more than N)"
+        )
+    }));
     lines.push(format!("lowering  {}", lowering(found)));
     lines.extend(predicted(found));
     match &found.check {
