@@ -74,21 +74,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     documents.try_for_each(|document| replace_in(document, "fission", &table.render(Form::Markdown)))
 }
 
-/// Tiles that keep their bits on small machines: with up to four threads.
-const FEW_THREADS: FissionRequest = FissionRequest {
-    exactness: Exactness::Exact { threads: 4 },
-    ..FissionRequest::EXACT
-};
+/// Threads of a small machine.
+const FEW_THREADS: u32 = 4;
 
 /// The four files of a model: within the overhead whole, in tiles that keep their bits with any number of threads and with few, and as low as
 /// possible.
 fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
     let mut row = vec![path.file_stem().unwrap_or_default().to_string_lossy().into_owned()];
     let limit = Some(args.max_overhead * 10_000);
+    let few_threads = FissionRequest {
+        exactness: Exactness::Exact { threads: FEW_THREADS },
+        ..FissionRequest::EXACT
+    };
     let trials = [
         (BudgetSpec::Auto, limit, None),
         (BudgetSpec::Auto, limit, Some(&FissionRequest::EXACT)),
-        (BudgetSpec::Auto, limit, Some(&FEW_THREADS)),
+        (BudgetSpec::Auto, limit, Some(&few_threads)),
         (BudgetSpec::Min, None, Some(&FissionRequest::EXACT)),
     ];
     for (place, (budget, max_overhead, fission)) in trials.into_iter().enumerate() {
