@@ -229,7 +229,7 @@ impl Attempt {
         // Under a budget whole ops may have to follow.
         let is_first = is_bounded && self.strategy.recipe().tiles;
         if (is_first || self.others > 0) && clock.is_timed() {
-            let tiles = clock.left_for_tiles(is_bounded).unwrap_or(left);
+            let tiles = clock.left_for_tiles().unwrap_or(left);
             let each = tiles / u32::try_from(self.others + 1).unwrap_or(u32::MAX);
             return (Some(each.saturating_sub(kept).max(each / COMPLETING)), false);
         }

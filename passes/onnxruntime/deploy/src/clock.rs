@@ -60,6 +60,8 @@ pub(crate) struct Clock<'a> {
     limit: Option<Duration>,
     /// When it is over, as far as is known.
     end: Cell<Option<Instant>>,
+    /// Whether half of the limit is kept for whole ops while tiles are tried.
+    keeps_half: Cell<bool>,
     left_out: RefCell<Vec<LeftOut>>,
 }
 
@@ -71,6 +73,7 @@ impl<'a> Clock<'a> {
             control: *control,
             limit: control.deadline.map(left),
             end: Cell::new(control.deadline),
+            keeps_half: Cell::new(false),
             left_out: RefCell::default(),
         }
     }
@@ -98,11 +101,16 @@ impl<'a> Clock<'a> {
         self.left().is_none_or(|left| left >= time.max(TOO_SHORT))
     }
 
-    /// Time left for tiles. Under a budget they are tried first, and half of the limit is kept for whole ops, which may keep what tiles do not.
-    pub(crate) fn left_for_tiles(&self, is_bounded: bool) -> Option<Duration> {
+    /// Keeps half of the limit for whole ops from now on, which may keep what tiles do not, or none of it.
+    pub(crate) fn keep_half_for_whole_ops(&self, keeps: bool) {
+        self.keeps_half.set(keeps);
+    }
+
+    /// Time left for tiles, which are tried first.
+    pub(crate) fn left_for_tiles(&self) -> Option<Duration> {
         let kept = self
             .limit
-            .filter(|_| is_bounded && self.is_timed())
+            .filter(|_| self.keeps_half.get() && self.is_timed())
             .map(|limit| limit / 2);
         let left = self.left()?;
         Some(left.saturating_sub(kept.unwrap_or_default()))

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use remat::{Model, TiledModel, tile_to_measure};
-use remat_plan::{Again, Stretch, Tiling};
+use remat_plan::{Again, Stretch, Structure, Tiling};
 use remat_solve::Activity;
 
 use crate::attempt::{Attempt, Tiles};
@@ -49,7 +49,8 @@ impl Tilings {
             (None, None) => VecDeque::new(),
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
-                let control = clock.search(clock.left_for_tiles(request.is_bounded()), SHARE);
+                clock.keep_half_for_whole_ops(may_be_whole(request, model));
+                let control = clock.search(clock.left_for_tiles(), SHARE);
                 let most = request.solve.most_overhead().filter(|_| measures && clock.is_timed());
                 let slack = most.unwrap_or(0) / SLACK;
                 tile_to_measure(model, request.load, request.solve, fission, slack, &control)?.into()
@@ -137,6 +138,14 @@ impl Tilings {
             rest.into_iter().for_each(|rest| self.next.push_front(rest));
         }
     }
+}
+
+/// Whether plans of whole ops may keep the budget, if one is asked for: no op needs more by itself.
+fn may_be_whole(request: &DeployRequest<'_>, model: &Model) -> bool {
+    let problem = model.problem();
+    let need = problem.bottleneck(&Structure::of(problem)).map_or(0, |most| most.bytes);
+    let budget = request.solve.budget.bytes(model.baseline_peak().bytes);
+    budget.is_some_and(|budget| need <= budget)
 }
 
 /// Whether a stretch has an end of a forbidden one.

@@ -130,11 +130,16 @@ pub fn tile_to_measure(
             budget: BudgetSpec::Auto,
             ..request.clone()
         };
-        candidates = find(&without, 0, &searching.share_of_time(SEARCHING))?;
+        candidates = find(&without, 0, &searching)?;
         // Planning lowers most; what is found for the budget itself may follow.
         let budget = request.budget.bytes(model.baseline_peak().bytes);
         candidates.retain(|candidate| outlook::may_keep(candidate, budget));
     }
+    let searching = if is_bounded {
+        control.share_of_time(SEARCHING)
+    } else {
+        searching
+    };
     for candidate in find(request, slack, &searching)? {
         if !candidates.iter().any(|other| other.tiling == candidate.tiling) {
             candidates.push(candidate);

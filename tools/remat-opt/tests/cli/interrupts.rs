@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::process::{PATIENCE, Run, left_in};
+use crate::process::{PATIENCE, Run, left_in, with_signals};
 use crate::{Folder, assert_contains_all, remat_opt};
 
 /// A problem that no search is done with soon: many layers, each read again much later.
@@ -49,7 +49,10 @@ fn a_signal_ends_a_search_with_the_best_plan_and_the_status_of_the_signal() {
         let folder = Folder::new();
         let graph = long_search(&folder);
         let line = format!("{graph} --budget 50% --time-limit 1h --format json -v -o");
-        let run = Run::start(remat_opt(&line).arg(folder.path("plan.json")));
+        let run = Run::start(&mut with_signals(
+            "--default-signal",
+            remat_opt(&line).arg(folder.path("plan.json")),
+        ));
         run.wait_for_handler(number);
         // Whether it has a plan by then is not asked.
         std::thread::sleep(Duration::from_secs(2));
@@ -104,12 +107,7 @@ fn a_terminal_that_hangs_up_does_not_end_what_ignores_it() {
     let folder = Folder::new();
     let graph = long_search(&folder);
     let line = format!("{graph} --budget 50% --time-limit 1h");
-    let plain = remat_opt(&line);
-    let mut command = Command::new("env");
-    command
-        .arg("--ignore-signal=HUP")
-        .arg(plain.get_program())
-        .args(plain.get_args());
+    let mut command = with_signals("--ignore-signal=HUP", &remat_opt(&line));
     let run = Run::start(command.current_dir(folder.path("")));
     run.wait_for_handler(15);
     run.send("-HUP");

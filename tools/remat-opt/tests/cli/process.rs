@@ -15,6 +15,22 @@ pub(crate) fn left_in(folder: &Folder) -> Vec<String> {
     names.map(|name| name.to_string_lossy().into_owned()).collect()
 }
 
+/// The command through `env` with this option about signals: what ignores them where the tests run, `nohup` for one, does not matter then.
+pub(crate) fn with_signals(option: &str, plain: &Command) -> Command {
+    let mut command = Command::new("env");
+    command.arg(option).arg(plain.get_program()).args(plain.get_args());
+    if let Some(folder) = plain.get_current_dir() {
+        command.current_dir(folder);
+    }
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
 /// A run under way, with a folder of its own for temporary files.
 pub(crate) struct Run {
     pub(crate) child: Child,

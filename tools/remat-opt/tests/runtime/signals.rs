@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::process::{PATIENCE, Run, left_in};
+use crate::process::{PATIENCE, Run, left_in, with_signals};
 use crate::{Folder, assert_contains_all, with_runtime};
 
 const ENDLESS: &str = "cli/infinite_loop.onnx";
@@ -42,7 +42,8 @@ pub(crate) fn a_signal_while_a_model_is_measured_leaves_no_process_and_no_file()
     for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let folder = Folder::new();
         let mut command = with_runtime(&format!("{ENDLESS} --time-limit 1h"));
-        let run = Run::start(command.arg("-o").arg(folder.path("out.onnx")));
+        command.arg("-o").arg(folder.path("out.onnx"));
+        let run = Run::start(&mut with_signals("--default-signal", &command));
         run.wait_for_handler(15);
         // Past the process that says which version the library has.
         std::thread::sleep(Duration::from_secs(2));

@@ -10,6 +10,8 @@ use crate::{DeployError, Strategy};
 
 /// Other tiles are measured, beside what is known of the model as it came, if there is time to measure the model so often.
 const LEFT_FOR_OTHER_TILES: u32 = 5;
+/// The same where no file was found yet.
+const LEFT_FOR_FIRST_TILES: u32 = 2;
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     /// A file that was measured is the result, unless others in tiles may be better and there is time to measure them: then the best of all is.
@@ -32,7 +34,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             _ => found,
         };
         let (is_slow, peak) = rank(&best);
-        let next = self.has_time_for_other_tiles().then(|| {
+        let next = self.has_time_for_other_tiles(true).then(|| {
             let next = self.tilings.pop((!is_slow).then_some(peak))?;
             self.attempt_in_tiles(&best.0, next)
         });
@@ -77,22 +79,28 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
 
     /// The attempt with other tiles that follows one whose file exceeds the budget, if there are some and there is time.
     pub(super) fn other_tiles_for_budget(&mut self, attempt: &Attempt) -> Option<Attempt> {
-        if !attempt.strategy.recipe().tiles || !self.has_time_for_other_tiles() {
+        if !attempt.strategy.recipe().tiles || !self.has_time_for_other_tiles(self.in_tiles.is_some()) {
             return None;
         }
         let next = self.tilings.pop(None)?;
         self.attempt_in_tiles(attempt, next)
     }
 
-    fn has_time_for_other_tiles(&self) -> bool {
+    /// `has_file`: whether one was found already, which others may be better than.
+    fn has_time_for_other_tiles(&self, has_file: bool) -> bool {
         let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
-        let left = self.clock.left_for_tiles(self.request.is_bounded());
-        !self.clock.is_cancelled() && left.is_none_or(|left| !left.is_zero() && left >= took * LEFT_FOR_OTHER_TILES)
+        let times = if has_file {
+            LEFT_FOR_OTHER_TILES
+        } else {
+            LEFT_FOR_FIRST_TILES
+        };
+        let left = self.clock.left_for_tiles();
+        !self.clock.is_cancelled() && left.is_none_or(|left| !left.is_zero() && left >= took * times)
     }
 
     /// The attempt with other tiles that follows one that was rejected, if there are some and there is time.
     pub(super) fn with_other_tiles(&mut self, attempt: &Attempt, reason: &Rejection) -> Option<Attempt> {
-        if !self.has_time_for_other_tiles() {
+        if !self.has_time_for_other_tiles(self.in_tiles.is_some()) {
             return None;
         }
         let whole = self.opened.as_ref()?;
