@@ -56,6 +56,7 @@ impl Run {
     pub(crate) fn wait_for_handler(&self, signal: u32) {
         let handles = || {
             let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+            assert!(!status.contains("\nState:\tZ"), "the program ended before it was ready");
             let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
             let mask = u64::from_str_radix(mask.expect("the process is there").trim(), 16).expect("a mask");
             mask >> (signal - 1) & 1 == 1
