@@ -86,7 +86,9 @@ pub use sweep::{
     BodyPlanner, BodySweep, Effort, FRONT_FORMAT, FormPoint, Front, FrontFile, FrontFileError, FrontPoint, PointRecord,
     SweepError, SweepRequest, TiledSweep, sweep, sweep_in_bodies, sweep_in_tiles,
 };
-pub use tiles::{FissionError, FissionRequest, TiledModel, TilingOutlook, tile, tile_to_measure, tiling_outlook};
+pub use tiles::{
+    FissionError, FissionRequest, TileChoice, TiledModel, TilingOutlook, tile, tile_to_measure, tiling_outlook,
+};
 pub use turns::solve_in_block;
 
 pub use remat_cost as profile;

@@ -9,7 +9,7 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{
     BatchFinding, BatchRequest, Error, FissionRequest, FrontFile, LoadOptions, Model, SolveRequest, SweepRequest,
-    TiledSweep, max_batch, sweep_in_tiles, tile_to_measure, tiling_outlook,
+    TileChoice, TiledSweep, max_batch, sweep_in_tiles, tile_to_measure, tiling_outlook,
 };
 use remat_testing::onnx::{FLOAT, NodeExt, graph, model, node, numbers, tensor_type};
 use tempfile::TempDir;
@@ -97,7 +97,13 @@ fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower
         max_overhead: Some(most),
         solver: "search".to_owned(),
     };
-    let found = |slack| tile_to_measure(&model, &options, &asked, &request(), slack, &control()).unwrap();
+    let found = |slack| {
+        let choice = TileChoice {
+            slack,
+            ..TileChoice::default()
+        };
+        tile_to_measure(&model, &options, &asked, &request(), choice, &control()).unwrap()
+    };
     let within = found(0);
     assert!(!within.is_empty() && within.iter().all(|tiled| tiled.max_overhead == Some(most)));
     let beyond = found(slow);

@@ -236,10 +236,12 @@ impl Attempt {
         let all = left.saturating_sub(kept);
         let measuring = baseline.took() + self.file * 2;
         let may_try_twice = clock.is_timed() && measuring * LITTLE < all;
+        let later = all.saturating_sub(measuring).mul_f64(LATER_ROUND);
         match self.round {
             0 if may_try_twice => (Some(all.mul_f64(FIRST_ROUND)), true),
+            0 if is_bounded && clock.is_timed() => (Some(later.max(all / 2)), false),
             0 => (Some(all), false),
-            _ if is_bounded => (Some(all.saturating_sub(measuring).mul_f64(LATER_ROUND)), false),
+            _ if is_bounded => (Some(later), false),
             _ => (Some(all.saturating_sub(measuring)), false),
         }
     }
@@ -267,6 +269,8 @@ impl Attempt {
             .filter(|_| request.is_bounded());
         let (recomputes, reserved) = (planned.solution.plan.recomputes(), planned.lowered.report.reserved);
         tracing::debug!(self.round, recomputes, reserved, predicted = planned.prediction.peak_bytes, after = ?check.after, "a file was measured");
+        // One round is enough to come back into the budget.
+        let rounds = if beyond.is_some() { 1 } else { 2 };
         let is_done = beyond.is_none() && (is_settled(&planned) || !self.is_short);
         let rank = |(planned, check): &(Planned, Check)| rank(budget, planned, check);
         let found = (planned, check);
@@ -279,7 +283,7 @@ impl Attempt {
         if is_done || clock.is_cancelled() {
             return Some(best);
         }
-        if !clock.has((baseline.took() + self.file) * 2) {
+        if !clock.has((baseline.took() + self.file) * rounds) {
             clock.leave_out(LeftOut::AnotherPlan);
             return Some(best);
         }

@@ -55,6 +55,10 @@ struct Machine<'c, 'a, S> {
     /// The strategies that are still to be tried.
     strategies: S,
     rejected: Vec<Rejected>,
+    /// Whether there were tiles to try.
+    had_tiles: bool,
+    /// Whether tiles are tried after all else.
+    tiles_are_last: bool,
     /// Whether a file was measured: the time of the first one does not count.
     ran: bool,
     /// What a budget in per cent is a share of.
@@ -140,6 +144,8 @@ fn run(
         scratch,
         strategies: Strategy::all().filter(|&strategy| request.allows(strategy, peak, host.is_some())),
         rejected: Vec::new(),
+        had_tiles: false,
+        tiles_are_last: false,
         ran: false,
         peak,
         closest: None,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use remat::{Model, TiledModel, tile_to_measure};
+use remat::{Model, TileChoice, TiledModel, tile_to_measure};
 use remat_plan::{Again, Stretch, Structure, Tiling};
 use remat_solve::Activity;
 
@@ -32,11 +32,12 @@ pub(crate) struct Tilings {
 
 impl Tilings {
     /// The model with the stretches tile by tile that the plan names, or else with those that pay; where the runtime `measures` them, also some
-    /// that are estimated to take somewhat longer than is asked for.
+    /// that are estimated to take somewhat longer than is asked for. `without_whole`: files of whole ops miss the budget.
     pub(crate) fn of(
         request: &DeployRequest<'_>,
         model: &Model,
         measures: bool,
+        without_whole: bool,
         clock: &Clock<'_>,
     ) -> Result<Self, DeployError> {
         let given = request.plan.and_then(|plan| plan.setup.as_ref()?.tiling.as_ref());
@@ -49,11 +50,12 @@ impl Tilings {
             (None, None) => VecDeque::new(),
             (None, Some(fission)) => {
                 clock.begins(Activity::Plan, "tiles");
-                clock.keep_half_for_whole_ops(may_be_whole(request, model));
+                clock.keep_half_for_whole_ops(!without_whole && may_be_whole(request, model));
                 let control = clock.search(clock.left_for_tiles(), SHARE);
                 let most = request.solve.most_overhead().filter(|_| measures && clock.is_timed());
                 let slack = most.unwrap_or(0) / SLACK;
-                tile_to_measure(model, request.load, request.solve, fission, slack, &control)?.into()
+                let choice = TileChoice { slack, without_whole };
+                tile_to_measure(model, request.load, request.solve, fission, choice, &control)?.into()
             }
         };
         Ok(Self {

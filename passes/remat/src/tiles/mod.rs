@@ -88,12 +88,21 @@ pub fn tile(
     fission: &FissionRequest,
     control: &SolveControl<'_>,
 ) -> Result<Vec<Model>, Error> {
-    let found = tile_to_measure(model, options, request, fission, 0, control)?;
+    let found = tile_to_measure(model, options, request, fission, TileChoice::default(), control)?;
     Ok(found.into_iter().map(|tiled| tiled.model).collect())
 }
 
-/// [`tile`] for who measures times: behind models within the limit of time come those of lower peaks whose estimated time is above it by up to
-/// `slack` millionths of the duration of the model as it is.
+/// What is known of tiles and of plans without them by who measures both.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TileChoice {
+    /// Behind models within the limit of time come those of lower peaks whose estimated time is above it by up to so many millionths of the
+    /// duration of the model as it is.
+    pub slack: u64,
+    /// Whether plans of whole ops are known not to do, so that tiles need not be better than these by estimate.
+    pub without_whole: bool,
+}
+
+/// [`tile`] for who measures.
 ///
 /// # Errors
 /// Those of [`Model::tiled`].
@@ -102,13 +111,16 @@ pub fn tile_to_measure(
     options: &LoadOptions,
     request: &SolveRequest,
     fission: &FissionRequest,
-    slack: u64,
+    TileChoice { slack, without_whole }: TileChoice,
     control: &SolveControl<'_>,
 ) -> Result<Vec<TiledModel>, Error> {
     if request.budget == BudgetSpec::None {
         return Ok(Vec::new());
     }
-    let whole = solve(model, request, &control.share_of_time(WHOLE)).ok();
+    let whole = match without_whole {
+        true => None,
+        false => solve(model, request, &control.share_of_time(WHOLE)).ok(),
+    };
     let is_bounded = request.budget.bytes(model.baseline_peak().bytes).is_some();
     if whole
         .as_ref()

@@ -13,7 +13,7 @@ use crate::{DeployError, Strategy};
 
 impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     pub(super) fn open(&mut self) -> Result<State<'c, 'a>, DeployError> {
-        let Some(strategy) = self.strategies.next() else {
+        let Some(strategy) = self.strategies.next().or_else(|| self.tiles_after_whole()) else {
             return self.exhausted();
         };
         let recipe = strategy.recipe();
@@ -57,13 +57,20 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
         };
         let opened = match opened {
             Ok((model, None)) if recipe.tiles => {
-                match Tilings::of(self.request, &model, self.baseline.is_some(), self.clock) {
+                match Tilings::of(
+                    self.request,
+                    &model,
+                    self.baseline.is_some(),
+                    self.tiles_are_last,
+                    self.clock,
+                ) {
                     Ok(tilings) => {
                         self.tilings = tilings;
                         let Some(next) = self.tilings.pop(None) else {
                             self.opened = Some(model);
                             return Ok(State::Open);
                         };
+                        self.had_tiles = true;
                         self.in_blocks(next).map(|next| {
                             tiles = Some(next);
                             (model, None)
@@ -103,6 +110,17 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Tiles, where plans of whole ops seemed to keep the budget for so little time that none were looked for, and their files do not keep it.
+    fn tiles_after_whole(&mut self) -> Option<Strategy> {
+        let may_follow = self.closest.is_some()
+            && !self.had_tiles
+            && !self.tiles_are_last
+            && self.request.allows(Strategy::Tiled, self.peak, self.bench.is_some())
+            && self.has_time_for_other_tiles(false);
+        self.tiles_are_last |= may_follow;
+        may_follow.then_some(Strategy::Tiled)
     }
 
     /// What it means that no strategy is left: the file that is closest to the budget is the result, else why there is none.

@@ -87,7 +87,7 @@ impl<'c, 'a, S: Iterator<Item = Strategy>> Machine<'c, 'a, S> {
     }
 
     /// `has_file`: whether one was found already, which others may be better than.
-    fn has_time_for_other_tiles(&self, has_file: bool) -> bool {
+    pub(super) fn has_time_for_other_tiles(&self, has_file: bool) -> bool {
         let took = self.baseline.as_ref().map(Baseline::took).unwrap_or_default();
         let times = if has_file {
             LEFT_FOR_OTHER_TILES
