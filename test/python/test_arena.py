@@ -30,7 +30,7 @@ def planned(remat_opt, tmp_path_factory):
         if (model, more) not in made:
             out = tmp_path_factory.mktemp("arena") / "out.onnx"
             threads = ",".join(map(str, THREADS))
-            arguments = ["--arena-plan", "--arena-threads", threads, "--time-limit", "5s", "--format", "json", *more]
+            arguments = ["--arena-plan", "--arena-threads", threads, "--step-limit", "300", "--time-limit", "10m", "--format", "json", *more]
             run = remat_opt(model, "-o", out, *arguments)
             if "allocates in another order each time" in run.stderr:
                 made[model, more] = None

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-FAST = ["--time-limit", "5s", "--format", "json"]
+FAST = ["--step-limit", "300", "--threads", "1", "--time-limit", "10m", "--format", "json"]
 
 
 class Builder:
@@ -305,6 +305,6 @@ def test_what_the_data_decides_is_said_and_nothing_is_written_unasked(remat_opt,
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout)
     assert report["data_sizes"] > 0 and not out.exists()
-    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--time-limit", "8s")
+    run = remat_opt(model, "-o", out, "-b", "none", "--arena-plan", "--step-limit", "300", "--time-limit", "10m")
     assert run.returncode == 0, run.stderr
     assert "sizes that were seen" in run.stdout

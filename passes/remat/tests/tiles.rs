@@ -121,6 +121,29 @@ fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower
 }
 
 #[test]
+fn where_whole_ops_are_known_not_to_do_tiles_need_not_be_better_than_they_seem_to_be() {
+    let chain = Chain::new();
+    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let whole = model.baseline().peak;
+    // By estimate no op has to run again for it.
+    let asked = SolveRequest {
+        budget: BudgetSpec::Bytes(whole),
+        max_overhead: None,
+        solver: "search".to_owned(),
+    };
+    let found = |without_whole| {
+        let choice = TileChoice {
+            without_whole,
+            ..TileChoice::default()
+        };
+        tile_to_measure(&model, &options, &asked, &request(), choice, &control()).unwrap()
+    };
+    assert!(found(false).is_empty());
+    let tiles = found(true);
+    assert!(!tiles.is_empty() && tiles.iter().all(|tiled| tiled.peak < whole));
+}
+
+#[test]
 fn a_budget_is_kept_in_tiles_within_a_few_hundred_steps() {
     let chain = Chain::new();
     let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
