@@ -294,7 +294,7 @@ def test_calls_of_several_threads_run_side_by_side_and_end_by_themselves(environ
 import threading
 from concurrent.futures import ThreadPoolExecutor
 graph = remat_opt.Problem.load(sys.argv[1])
-# None goes on before all four are in the middle of their work.
+# None goes on before all four are in the middle of their work, which is long enough that none is over before it was asked how far it is.
 together = threading.Barrier(4)
 def plan(place):
     met = []
@@ -306,9 +306,9 @@ def plan(place):
             return False
         if place == 1:
             raise LookupError("stop")
-    steps = 10**12 if place < 2 else 20_000
+    steps = 10**12 if place < 2 else 3_000_000
     try:
-        found = remat_opt.solve(graph, "auto", time_limit=3600, solver="search", step_limit=steps, threads=1, progress=progress)
+        found = remat_opt.solve(graph, "50%", time_limit=3600, solver="search", step_limit=steps, threads=1, progress=progress)
         return found["certificate"]["stop"]
     except (LookupError, remat_opt.LimitError) as error:
         return type(error).__name__

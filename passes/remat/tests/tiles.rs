@@ -9,7 +9,7 @@ use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
 use remat::{
     BatchFinding, BatchRequest, Error, FissionRequest, FrontFile, LoadOptions, Model, SolveRequest, SweepRequest,
-    TileChoice, TiledSweep, max_batch, sweep_in_tiles, tile_to_measure, tiling_outlook,
+    TileChoice, TiledModel, TiledSweep, max_batch, sweep_in_tiles, tile_to_measure, tiling_outlook,
 };
 use remat_testing::onnx::{FLOAT, NodeExt, graph, model, node, numbers, tensor_type};
 use tempfile::TempDir;
@@ -69,6 +69,11 @@ fn control() -> SolveControl<'static> {
     SolveControl::new().step_limit(400)
 }
 
+/// The models in tiles that are to be measured, of a chain for one image.
+fn to_measure(model: &Model, asked: &SolveRequest, choice: TileChoice) -> Vec<TiledModel> {
+    tile_to_measure(model, &Chain::options(1), asked, &request(), choice, &control()).unwrap()
+}
+
 #[test]
 fn what_tiles_would_give_lies_between_the_bound_and_the_peak_of_whole_ops() {
     let chain = Chain::new();
@@ -102,7 +107,7 @@ fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower
             slack,
             ..TileChoice::default()
         };
-        tile_to_measure(&model, &options, &asked, &request(), choice, &control()).unwrap()
+        to_measure(&model, &asked, choice)
     };
     let within = found(0);
     assert!(!within.is_empty() && within.iter().all(|tiled| tiled.max_overhead == Some(most)));
@@ -123,7 +128,7 @@ fn tiles_beyond_the_limit_of_time_come_last_and_only_where_their_peaks_are_lower
 #[test]
 fn where_whole_ops_are_known_not_to_do_tiles_need_not_be_better_than_they_seem_to_be() {
     let chain = Chain::new();
-    let (model, options) = (chain.open(1).unwrap(), Chain::options(1));
+    let model = chain.open(1).unwrap();
     let whole = model.baseline().peak;
     // By estimate no op has to run again for it.
     let asked = SolveRequest {
@@ -132,11 +137,14 @@ fn where_whole_ops_are_known_not_to_do_tiles_need_not_be_better_than_they_seem_t
         solver: "search".to_owned(),
     };
     let found = |without_whole| {
-        let choice = TileChoice {
-            without_whole,
-            ..TileChoice::default()
-        };
-        tile_to_measure(&model, &options, &asked, &request(), choice, &control()).unwrap()
+        to_measure(
+            &model,
+            &asked,
+            TileChoice {
+                without_whole,
+                slack: 0,
+            },
+        )
     };
     assert!(found(false).is_empty());
     let tiles = found(true);

@@ -99,18 +99,16 @@ pub fn is_limited_by_threads(graph: &Graph, exactness: Exactness, bytes: u64) ->
         sizes.fold(0, u64::saturating_add) >= bytes
     };
     let large = graph.ops.iter_enumerated().filter(|(_, op)| holds(op));
-    let halves = large.flat_map(|(id, op)| {
+    let mut halves = large.flat_map(|(id, op)| {
         let first = op.results().next();
         let dims = first.and_then(|first| graph.tensors[first].ty.known_shape());
         let extents = dims.into_iter().flatten().enumerate();
         extents.map(move |(axis, extent)| (id, axis, 0..extent / 2))
     });
-    halves
-        .into_iter()
-        .filter(|(_, _, rows)| !rows.is_empty())
-        .any(|(id, axis, rows)| {
-            keeps_bits(graph, id, axis, &rows, one) && !keeps_bits(graph, id, axis, &rows, exactness)
-        })
+    halves.any(|(id, axis, rows)| {
+        let keeps = |exactness| keeps_bits(graph, id, axis, &rows, exactness);
+        !rows.is_empty() && keeps(one) && !keeps(exactness)
+    })
 }
 
 /// Sizes that free dimensions are given beside those that are planned for: with each other as few rows or columns as there are, and with one

@@ -77,8 +77,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Threads of a small machine.
 const FEW_THREADS: u32 = 4;
 
-/// The four files of a model: within the overhead whole, in tiles that keep their bits with any number of threads and with few, and as low as
-/// possible.
+/// The four files of a model: within the overhead whole, in tiles that keep their bits with as many threads as by default and with few, and
+/// as low as possible.
 fn row(path: &Path, host: &Host, args: &Args) -> anyhow::Result<Vec<String>> {
     let mut row = vec![path.file_stem().unwrap_or_default().to_string_lossy().into_owned()];
     let limit = Some(args.max_overhead * 10_000);
