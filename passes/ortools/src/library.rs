@@ -1,6 +1,6 @@
 //! The library of OR-Tools, loaded when a solver first needs it.
 //!
-//! It is the one inside of the Python wheel `ortools`, which holds CP-SAT, SCIP and HiGHS and exports a C interface of each. The program says
+//! It is the one inside of the Python wheel `ortools`, which holds CP-SAT and HiGHS and exports a C interface of each. The program says
 //! where it may lie ([`look_in`]); it is loaded once and never unloaded, because threads that do not stop in time are left behind in it.
 #![expect(unsafe_code, reason = "loads a shared library and takes functions out of it")]
 

@@ -8,15 +8,14 @@ mod classes;
 mod cost;
 mod materialize;
 mod pool;
-mod rng;
 mod select;
 
 use remat_plan::{OpId, StorageId, TensorId};
+use remat_solve::Rng;
 use typed_index_collections::TiVec;
 
 use self::cost::Costs;
 use self::pool::Pool;
-use self::rng::Rng;
 use crate::trace::{Event, Trace};
 use crate::{CostTerm, Deallocation, Heuristic, SimulateOptions};
 
@@ -130,7 +129,7 @@ impl<'a> Runtime<'a> {
             candidate_bytes: 0,
             pool: Pool::new(storages),
             costs: Costs::new(term, storages),
-            rng: Rng::new(options.seed),
+            rng: Rng::new(options.seed, 0),
             frames: Vec::new(),
             missing: Vec::new(),
             clock: 1,

@@ -65,23 +65,3 @@ fn options_stand_in_groups() {
         .collect();
     assert!(names.len() <= 2, "help and version only: {names:?}");
 }
-
-/// One release long.
-#[test]
-fn old_spellings_are_understood_and_named() {
-    let run = |line: &str| {
-        let output = remat_opt(line).output().expect("it runs");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), stderr)
-    };
-    let graph = "cli/training_chain.json --budget 80% --step-limit 100";
-    let (ok, stderr) = run(&format!("{graph} --no-arena"));
-    assert!(ok, "{stderr}");
-    assert_contains_all(&stderr, &["`--no-arena` is an old spelling: write `--arena off`"]);
-    let (ok, stderr) = run(&format!("{graph} --arena off"));
-    assert!(ok && stderr.is_empty(), "{stderr}");
-    let (ok, stderr) = run("simulate dtr-logs/training_step.log --budget 12kB");
-    assert!(ok, "{stderr}");
-    assert!(!stdout_of(&mut remat_opt("--help")).contains("no-arena"));
-    assert!(!stdout_of(&mut remat_opt("verify --help")).contains("--timeline"));
-}
