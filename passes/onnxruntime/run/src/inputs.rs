@@ -164,6 +164,8 @@ fn generator(seed: u64, name: &str) -> SplitMix64 {
 
 /// Close to a standard normal: the sum of four uniform numbers, scaled to unit variance.
 fn normal(random: &mut SplitMix64) -> f64 {
-    let sum: f64 = (0..4).map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64).sum();
+    let sum: f64 = (0..4)
+        .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
+        .sum();
     (sum - 2.0) * 3f64.sqrt()
 }

@@ -46,12 +46,6 @@ impl Rows {
         self.upper.push(upper);
     }
 
-    /// Where the terms of a row lie.
-    pub(crate) fn range(&self, row: usize) -> (usize, usize) {
-        let at = |row: usize| self.starts.get(row).and_then(|&start| usize::try_from(start).ok());
-        (at(row).unwrap_or(0), at(row + 1).unwrap_or(self.columns.len()))
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.lower.len()
     }

@@ -131,7 +131,7 @@ fn no_bound_lies_above_the_duration_of_a_plan() {
         ("bound_min.json", 2_692_253_930_738, None),
     ] {
         let problem = graph(name, budget);
-        let best = solve(&ALL_STAGES[0], &problem).1;
+        let best = solve(&ALL_STAGES, &problem).1;
         let exact = Exact.solve(&problem, &SolveControl::new()).certificate;
         assert!(
             optimum.is_none_or(|optimum| exact.objective == Some(optimum)),
@@ -212,7 +212,7 @@ fn that_a_model_has_no_plan_is_said_of_the_plans_of_that_model() {
         );
         assert!(certificate.evidence.is_some(), "{certificate:?}");
     }
-    for solver in [&ALL_STAGES[0] as &dyn Solver, &Exact] {
+    for solver in [&ALL_STAGES as &dyn Solver, &Exact] {
         assert!(solve(solver, &problem).1.is_some());
     }
 }

@@ -25,24 +25,6 @@ fn short_help_fits_a_screen_and_names_the_long_one() {
 }
 
 #[test]
-fn short_help_of_commands_is_worth_reading() {
-    assert_run!("inspect -h");
-    assert_run!("sweep -h");
-    assert_run!("compare -h");
-    assert_run!("max-batch -h");
-    assert_run!("profile -h");
-    assert_run!("verify -h");
-    assert_run!("simulate -h");
-}
-
-#[test]
-fn long_help_of_the_smaller_commands_is_worth_reading() {
-    assert_run!("inspect --help");
-    assert_run!("explain --help");
-    assert_run!("completions --help");
-}
-
-#[test]
 fn options_stand_in_groups() {
     let text = stdout_of(&mut remat_opt("--help"));
     let groups = [
