@@ -1,5 +1,7 @@
-//! The schema of every form that `--format json` prints.
+//! The schema of every form that `--format json` prints, and of every file that is JSON.
 
+use remat::plan::{PLAN_FORMAT, PlanFile, Problem};
+use remat::profile::{PROFILE_FORMAT, ProfileFile};
 use remat::{FRONT_FORMAT, FrontFile};
 use schemars::{Schema, schema_for};
 
@@ -7,7 +9,7 @@ use crate::commands;
 use crate::document::{Body, Document};
 use crate::failure::FailureDocument;
 
-/// The schema of each form, by its name; that of the front, which `sweep -o` writes, is among them.
+/// The schema of each form, by its name; that of a problem, whose file names no form, is the last.
 pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::optimize::Report>(),
@@ -26,6 +28,9 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::explain::Report>(),
         tagged(FailureDocument::FORMAT, schema_for!(FailureDocument)),
         tagged(FRONT_FORMAT, schema_for!(FrontFile)),
+        tagged(PLAN_FORMAT, schema_for!(PlanFile)),
+        tagged(PROFILE_FORMAT, schema_for!(ProfileFile)),
+        ("problem", schema_for!(Problem)),
     ]
 }
 

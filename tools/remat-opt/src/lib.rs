@@ -84,9 +84,3 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 pub fn command() -> clap::Command {
     Cli::command()
 }
-
-/// The JSON schema of everything that `--format json` prints, by the name of its form.
-#[must_use]
-pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
-    documents::schemas()
-}
