@@ -15,7 +15,6 @@ mod commands;
 mod console;
 mod context;
 mod document;
-mod documents;
 mod embedding;
 mod failure;
 mod files;

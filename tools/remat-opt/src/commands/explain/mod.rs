@@ -1,18 +1,18 @@
 //! `remat-opt explain`: what a rule of the checker demands, and why; the JSON schema of a form.
 
-use std::collections::BTreeMap;
+mod report;
+mod schemas;
 
 use anyhow::Context;
 use clap::Args;
 use remat::verify::Code;
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
 
 use crate::args::{Arguments, ReportArgs};
 use crate::console;
-use crate::document::Body;
-use crate::documents::schemas;
 use crate::failure::UnknownName;
+
+use self::report::Report;
+use self::schemas::schemas;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -22,44 +22,6 @@ pub(crate) struct ExplainArgs {
     name: Option<String>,
     #[command(flatten)]
     report: ReportArgs,
-}
-
-/// The rules of the checker, and the forms of JSON.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Report {
-    /// The rule that was asked for, or all of them.
-    rules: Vec<Rule>,
-    /// The schema of the form that was asked for, or all of them, by the names of the forms.
-    schemas: BTreeMap<&'static str, Schema>,
-}
-
-/// A rule of the checker.
-#[derive(Serialize, JsonSchema)]
-struct Rule {
-    /// Its code, `V006` for instance.
-    code: String,
-    /// What it demands, in a line.
-    title: String,
-    /// What it demands and why, as Markdown.
-    explanation: String,
-}
-
-impl Body for Report {
-    const FORMAT: &'static str = "remat-explain/1";
-}
-
-impl Report {
-    fn of(codes: &[Code], schemas: impl IntoIterator<Item = (&'static str, Schema)>) -> Self {
-        let rule = |code: &Code| Rule {
-            code: code.to_string(),
-            title: code.title().to_owned(),
-            explanation: code.explain().trim_end().to_owned(),
-        };
-        Self {
-            rules: codes.iter().map(rule).collect(),
-            schemas: schemas.into_iter().collect(),
-        }
-    }
 }
 
 /// One line for each rule, then the forms.

@@ -9,8 +9,10 @@ use crate::commands;
 use crate::document::{Body, Document};
 use crate::failure::FailureDocument;
 
+use super::report::Report;
+
 /// The schema of each form, by its name; that of a problem, whose file names no form, is the last.
-pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
+pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::optimize::Report>(),
         of::<commands::optimize::ModuleReport>(),
@@ -25,7 +27,7 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::place::Report>(),
         of::<commands::simulate::Report>(),
         of::<commands::reduce::Report>(),
-        of::<commands::explain::Report>(),
+        of::<Report>(),
         tagged(FailureDocument::FORMAT, schema_for!(FailureDocument)),
         tagged(FRONT_FORMAT, schema_for!(FrontFile)),
         tagged(PLAN_FORMAT, schema_for!(PlanFile)),
