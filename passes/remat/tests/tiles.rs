@@ -71,7 +71,8 @@ fn control() -> SolveControl<'static> {
 
 /// The models in tiles that are to be measured, of a chain for one image.
 fn to_measure(model: &Model, asked: &SolveRequest, choice: TileChoice) -> Vec<TiledModel> {
-    tile_to_measure(model, &Chain::options(1), asked, &request(), choice, &control()).unwrap()
+    tile_to_measure(model, &Chain::options(1), asked, &request(), choice, &control())
+        .expect("a model that can be tiled")
 }
 
 #[test]
