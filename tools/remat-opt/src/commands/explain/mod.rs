@@ -27,8 +27,12 @@ pub(crate) struct ExplainArgs {
 /// One line for each rule, then the forms.
 fn list() -> String {
     let rules = Code::ALL.iter().map(|code| format!("{code}  {}\n", code.title()));
-    let forms: Vec<_> = schemas().into_iter().map(|(form, _)| form).collect();
-    format!("{}\nforms of JSON: {}\n", rules.collect::<String>(), forms.join(", "))
+    let forms = schemas().into_iter().map(|(form, _)| format!("{form}\n"));
+    format!(
+        "{}\nForms of JSON:\n{}",
+        rules.collect::<String>(),
+        forms.collect::<String>()
+    )
 }
 
 impl Arguments for ExplainArgs {
