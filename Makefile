@@ -101,7 +101,7 @@ bench:
 	$(BENCH) paper $(or $(GRAPHS),../shared/graphs) --budgets 90%,80%,70%,60% --solvers search,auto --order free --threads 2 --time $(or $(FREE_TIME),30) $(WRITE)
 	$(BENCH) scaling --threads 2 --time $(or $(LARGE_TIME),60) $(WRITE)
 
-# The table and the curves of docs/comparison.md (`WRITE="--write docs/comparison.md"`); with LOGS=DIR also what dynamic
+# The table of docs/comparison.md (`WRITE="--write docs/comparison.md"`); with LOGS=DIR also what dynamic
 # rematerialization costs on the logs in that folder.
 bench-compare:
 	$(BENCH) compare $(or $(GRAPHS),../shared/graphs) --time $(or $(TIME),10) $(WRITE)

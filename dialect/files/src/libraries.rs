@@ -29,7 +29,7 @@ impl SharedLibrary {
         in_checkout: Some("third_party/onnxruntime/lib"),
         version: "",
     };
-    /// OR-Tools 9, with CP-SAT, HiGHS and SCIP.
+    /// OR-Tools 9, with CP-SAT and HiGHS.
     pub const OR_TOOLS: Self = Self {
         name: "ortools",
         in_wheel: "ortools/.libs",

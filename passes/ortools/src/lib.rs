@@ -1,6 +1,6 @@
 //! Exact solvers for the rematerialization problem, on OR-Tools.
 //!
-//! [`solvers`] lists what there is: `exact`, which bounds all plans in fixed order, the gap model on CP-SAT, HiGHS and SCIP, and the formulations
+//! [`solvers`] lists what there is: `exact`, which bounds all plans in fixed order, the gap model on CP-SAT, and the formulations
 //! of the Moccasin, Checkmate and POET papers. Nothing is linked: OR-Tools' library, that of the Python wheel `ortools`, is loaded when the first
 //! model is solved, from where the program says ([`look_in`]). Without it the solvers refuse ([`Refusal::Library`]). No type of OR-Tools leaves
 //! this crate.
@@ -11,11 +11,11 @@
 //! | `run` | what every solver of this crate does before and after its model: checks, warm start, certificate |
 //! | `library` | OR-Tools' library, found and loaded at run time |
 //! | `messages` | what CP-SAT is told and answers |
-//! | `capi`, `milp::highs_capi`, `milp::mathopt_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS; with `library` the only unsafe code |
+//! | `capi`, `milp::highs_capi`, `milp::quiet` | the C interfaces of OR-Tools and of HiGHS; with `library` the only unsafe code |
 //! | `cpsat` | a model solved in slices under a deadline and a flag, its incumbent handed from slice to slice |
 //! | `cpmodel` | building models with intervals, cumulatives and reservoirs |
 //! | `program` | 0/1 programs: for CP-SAT, rounded for `milp`, and what of the answers is proved in integers |
-//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS and SCIP; nothing of what it says is proved |
+//! | `milp` | mixed-integer programs and linear relaxations in floating point, on HiGHS; nothing of what it says is proved |
 //! | `checkmate` | the integer program of the Checkmate paper and its rounded linear relaxation |
 //! | `poet` | the integer program of the POET paper: that of `checkmate` with a second memory |
 //! | `place` | offsets of buffers as rectangles that do not overlap |
@@ -48,7 +48,6 @@ pub use library::{LibraryError, loaded, look_in};
 pub use moccasin::{Moccasin, MoccasinReport};
 pub use place::NoOverlap;
 pub use poet::{DeadlineCovers, Poet};
-pub use program::backend::Backend;
 pub use scaled::Refusal;
 pub use size::ModelSize;
 
@@ -57,23 +56,15 @@ use remat_solve::{Packer, Solver};
 
 /// All solvers of this crate. Without the library they answer what needs no model, and refuse everything else.
 pub fn solvers() -> impl Iterator<Item = &'static dyn Solver> {
-    static SOLVERS: [&dyn Solver; 16] = [
+    static SOLVERS: [&dyn Solver; 8] = [
         &Exact,
         &Gap::NEW,
-        &Gap::ON_HIGHS,
-        &Gap::ON_SCIP,
         &Windows,
         &Moccasin::NEW,
         &CheckmateIlp::NEW,
-        &CheckmateIlp::ON_SCIP,
-        &CheckmateIlp::ON_CP_SAT,
         &CheckmateLp::NEW,
-        &CheckmateLp::HALF,
-        &CheckmateLp::RANDOM,
         &CheckmateLp::RANDOMIZED,
         &Poet::NEW,
-        &Poet::ON_SCIP,
-        &Poet::ON_CP_SAT,
     ];
     SOLVERS.iter().copied()
 }

@@ -1,6 +1,6 @@
 //! The library of OR-Tools, loaded when a solver first needs it.
 //!
-//! It is the one inside of the Python wheel `ortools`, which holds CP-SAT, SCIP and HiGHS and exports a C interface of each. The program says
+//! It is the one inside of the Python wheel `ortools`, which holds CP-SAT and HiGHS and exports a C interface of each. The program says
 //! where it may lie ([`look_in`]); it is loaded once and never unloaded, because threads that do not stop in time are left behind in it.
 #![expect(unsafe_code, reason = "loads a shared library and takes functions out of it")]
 
@@ -76,16 +76,6 @@ functions! {
     }
 }
 
-functions! {
-    /// `ortools/math_opt/core/c_api/solver.h`.
-    MathOpt {
-        MathOptSolve: fn(
-            *const c_void, usize, c_int, *mut c_void, *mut *mut c_void, *mut usize, *mut *mut c_char,
-        ) -> c_int;
-        MathOptFree: fn(*mut c_void);
-    }
-}
-
 /// What HiGHS calls while it works.
 pub(crate) type HighsCallback = extern "C" fn(c_int, *const c_char, *const c_void, *mut c_int, *mut c_void);
 
@@ -125,7 +115,6 @@ pub(crate) struct Library {
     path: PathBuf,
     version: (c_int, c_int),
     pub(crate) cp_sat: CpSat,
-    pub(crate) math_opt: MathOpt,
     pub(crate) highs: HighsC,
 }
 
@@ -205,7 +194,6 @@ impl Library {
             path: path.to_owned(),
             version,
             cp_sat: CpSat::of(&library).map_err(unusable)?,
-            math_opt: MathOpt::of(&library).map_err(unusable)?,
             highs: HighsC::of(&library).map_err(unusable)?,
         })
     }

@@ -47,9 +47,7 @@ fn graph(name: &str, per_cent: u64) -> Problem {
 /// Overhead of the plan in thousandths of a per cent, rounded; the plan is proved optimal within its set.
 fn proved(name: &str, per_cent: u64, candidates: Candidates, covers: BoundCovers) -> u64 {
     let problem = graph(name, per_cent);
-    let outcome = Gap::NEW
-        .only(candidates)
-        .solve(&problem, &SolveControl::new().threads(2));
+    let outcome = Gap::only(candidates).solve(&problem, &SolveControl::new().threads(2));
     assert_eq!(
         (outcome.certificate.status, outcome.certificate.bound_covers),
         (Status::Optimal, covers),

@@ -74,7 +74,7 @@ pub enum Evidence {
 
 impl Evidence {
     /// The solvers that may be named, and whether they count in floating point.
-    pub const SOLVERS: [(&'static str, bool); 3] = [("CP-SAT", false), ("HiGHS", true), ("SCIP", true)];
+    pub const SOLVERS: [(&'static str, bool); 2] = [("CP-SAT", false), ("HiGHS", true)];
 
     /// The answer of a solver.
     #[must_use]

@@ -74,7 +74,7 @@ pub use model::Model;
 pub use options::{LoadOptions, SetupError};
 pub use placement::{Placed, PlacementError, place_buffers};
 pub use refusal::{explained, solve_or_explain};
-pub use registry::{default_solver, renamed, solver_named, solvers};
+pub use registry::{default_solver, solver_named, solvers};
 pub use room::{DeviceMemory, ExternalBytes, Room};
 pub use save::{Output, SaveError, Target, rewrite, save};
 pub use schedule::check_schedule;

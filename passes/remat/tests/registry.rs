@@ -1,4 +1,4 @@
-//! The registry of solvers: names of one spelling, old names that still lead to one, and capabilities that answers agree with.
+//! The registry of solvers: names of one spelling, and capabilities that answers agree with.
 
 #[expect(dead_code, reason = "the tests beside these use the rest")]
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use remat::solver::{Domain, Solver};
-use remat::{Error, SolveError, renamed, solver_named, solvers};
+use remat::{Error, SolveError, solver_named, solvers};
 use support::open;
 
 #[test]
@@ -24,26 +24,11 @@ fn names_are_unique_and_of_one_spelling() {
         assert!(words.iter().all(is_word) && !words.contains(&""), "{name}");
         assert!(!words[0].contains('-'), "a family is one word: {name}");
         assert_eq!(solver_named(name).unwrap().name(), name);
-        assert_eq!(renamed(name), None, "no old name is one of today");
     }
 }
 
 #[test]
-fn old_names_lead_to_solvers_of_today() {
-    let old = [
-        "chen-greedy-ap",
-        "checkpoint-last",
-        "dtr:dtr-local",
-        "paging-only",
-        "remat-only",
-        "checkmate-ilp-cp",
-        "checkmate-lp-randomized",
-        "gap-scip",
-        "poet-cp",
-    ];
-    for name in old {
-        assert_eq!(Some(solver_named(name).unwrap().name()), renamed(name));
-    }
+fn a_name_that_no_solver_has_is_an_error() {
     assert!(
         matches!(solver_named("chen-cube"), Err(Error::Solve(SolveError::UnknownSolver { name, .. })) if name == "chen-cube")
     );

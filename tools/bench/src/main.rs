@@ -12,7 +12,6 @@ mod layered;
 mod measure;
 mod models;
 mod ort;
-mod panels;
 mod paper;
 mod place;
 mod poet;
@@ -34,9 +33,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The tables and the figure of the Moccasin paper, for any folder of graphs.
+    /// The tables of the Moccasin paper, for any folder of graphs.
     Paper(paper::Args),
-    /// All solvers side by side: ratios to the best known plans as in the Checkmate paper, and curves of overhead over memory.
+    /// All solvers side by side: ratios to the best known plans as in the Checkmate paper.
     Compare(compare::Args),
     /// Time and memory on generated graphs of growing size.
     Scaling(scaling::Args),

@@ -21,10 +21,10 @@ const FONT: i32 = 14;
 const LETTER: i32 = 8;
 
 /// An area of pixels.
-pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// What drawing comes to.
-pub type DrawResult = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type DrawResult = Result<(), Box<dyn std::error::Error>>;
 
 /// What stands before a name.
 #[derive(Clone, Copy)]

@@ -9,8 +9,8 @@ use plotters::prelude::*;
 use thiserror::Error;
 
 pub use block::{BlockChart, Taken, TakenBy, block};
-pub use legend::{Area, DrawResult, unit};
-use legend::{LINE, Sample, tick};
+pub use legend::unit;
+use legend::{Area, DrawResult, LINE, Sample, tick};
 pub use memory::{StepCurve, memory_over_steps};
 pub use timeline::{Bar, BarKind, Timeline, timeline};
 
@@ -45,7 +45,7 @@ pub struct DrawError(String);
 ///
 /// # Errors
 /// [`DrawError`].
-pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> DrawResult) -> Result<String, DrawError> {
+fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> DrawResult) -> Result<String, DrawError> {
     let mut text = String::new();
     let drawn = || {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();

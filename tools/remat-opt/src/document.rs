@@ -1,6 +1,6 @@
 //! What `--format json` prints: one object, with the name and version of its form, warnings, and what went wrong.
 //!
-//! Every form has a schema in `docs/schema`. A version changes when a field is renamed, removed or means something else; new fields do
+//! Every form has a schema (`remat-opt explain FORM`). A version changes when a field is renamed, removed or means something else; new fields do
 //! not change it.
 
 use schemars::JsonSchema;

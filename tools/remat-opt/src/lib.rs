@@ -15,14 +15,12 @@ mod commands;
 mod console;
 mod context;
 mod document;
-mod documents;
 mod embedding;
 mod failure;
 mod files;
 mod floor;
 mod interrupt;
 mod job;
-mod legacy;
 mod library;
 mod machine;
 mod padding;
@@ -56,15 +54,11 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         interrupt::install();
     }
     embedding::set_command_line(&arguments);
-    let (arguments, notes) = legacy::modernized(arguments);
     let (mut cli, format) = match Cli::read(&arguments) {
         Ok(read) => read,
         Err(error) => return failure::report_usage(&error, &arguments),
     };
     console::start_tracing(cli.quiet, cli.verbose);
-    for note in notes {
-        tracing::warn!("{note}");
-    }
     let quiet = cli.quiet;
     let command = cli.chosen();
     let result = hold_streams(command).and_then(|()| command.execute(quiet));
@@ -88,10 +82,4 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 #[must_use]
 pub fn command() -> clap::Command {
     Cli::command()
-}
-
-/// The JSON schema of everything that `--format json` prints, by the name of its form.
-#[must_use]
-pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
-    documents::schemas()
 }

@@ -1,46 +1,16 @@
-//! What is generated from the code and committed: JSON schemas of everything that programs read and write, and the manual.
+//! What is generated from the code and committed: the manual.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap_mangen::Man;
-use remat_cost::ProfileFile;
-use remat_files::document;
-use remat_plan::{PlanFile, Problem};
-use schemars::schema_for;
 
 use crate::workspace::Finding;
 
-/// Where the schemas lie.
-const SCHEMAS: &str = "docs/schema";
 /// Where the pages of the manual lie.
 const MANUAL: &str = "docs/man";
 
-/// Path from the root and text of every generated file.
-fn files() -> Result<Vec<(String, String)>> {
-    let mut files = schemas();
-    files.extend(manual()?);
-    Ok(files)
-}
-
-fn schemas() -> Vec<(String, String)> {
-    let mut schemas = vec![
-        ("plan".to_owned(), schema_for!(PlanFile)),
-        ("problem".to_owned(), schema_for!(Problem)),
-        ("profile".to_owned(), schema_for!(ProfileFile)),
-    ];
-    // `remat-sweep/1` is `sweep` here.
-    let short = |format: &str| {
-        let name = format.strip_prefix("remat-").unwrap_or(format);
-        name.split('/').next().unwrap_or_default().to_owned()
-    };
-    let reports = remat_opt::schemas().into_iter();
-    schemas.extend(reports.map(|(format, schema)| (short(format), schema)));
-    let text = |(name, schema)| (format!("{SCHEMAS}/{name}.schema.json"), document::to_json(&schema));
-    schemas.into_iter().map(text).collect()
-}
-
-/// A page for the program and one for each of its commands.
+/// Path from the root and text of a page for the program and one for each of its commands.
 fn manual() -> Result<Vec<(String, String)>> {
     let mut whole = remat_opt::command();
     whole.build();
@@ -65,10 +35,8 @@ fn manual() -> Result<Vec<(String, String)>> {
 
 /// Writes the generated files.
 pub(crate) fn write(root: &Path) -> Result<()> {
-    for folder in [SCHEMAS, MANUAL] {
-        std::fs::create_dir_all(root.join(folder)).with_context(|| format!("cannot create `{folder}`"))?;
-    }
-    for (path, text) in files()? {
+    std::fs::create_dir_all(root.join(MANUAL)).with_context(|| format!("cannot create `{MANUAL}`"))?;
+    for (path, text) in manual()? {
         remat_files::write(root.join(&path), text).with_context(|| format!("cannot write `{path}`"))?;
     }
     Ok(())
@@ -77,7 +45,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
 /// The generated files that differ from what would be written now.
 pub(crate) fn stale(root: &Path) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for (path, text) in files()? {
+    for (path, text) in manual()? {
         let found = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
         if found != text {
             let differing = found.lines().zip(text.lines()).take_while(|(a, b)| a == b).count();
@@ -103,20 +71,20 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_changed_schema_is_stale() {
+    fn a_missing_or_changed_page_is_stale() {
         let root = std::env::temp_dir().join(format!("remat-xtask-{}", std::process::id()));
-        assert_eq!(stale(&root).unwrap().len(), files().unwrap().len());
+        assert_eq!(stale(&root).unwrap().len(), manual().unwrap().len());
         write(&root).unwrap();
         assert_eq!(stale(&root).unwrap(), []);
-        let plan = root.join(SCHEMAS).join("plan.schema.json");
-        let text = std::fs::read_to_string(&plan).unwrap();
-        std::fs::write(&plan, text.replacen("PlanFile", "Other", 1)).unwrap();
+        let page = root.join(MANUAL).join("remat-opt-place.1");
+        let text = std::fs::read_to_string(&page).unwrap();
+        std::fs::write(&page, text.replacen("place", "other", 1)).unwrap();
         let findings = stale(&root).unwrap();
         assert_eq!(findings.len(), 1);
         assert!(
+            findings[0].to_string().starts_with("docs/man/remat-opt-place.1:"),
+            "{}",
             findings[0]
-                .to_string()
-                .starts_with("docs/schema/plan.schema.json:3: not current")
         );
         std::fs::remove_dir_all(&root).unwrap();
     }

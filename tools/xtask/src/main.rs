@@ -17,7 +17,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Writes the JSON schemas to `docs/schema` and the manual to `docs/man`.
+    /// Writes the manual to `docs/man`.
     Codegen {
         /// Fail if a file is not current instead of writing it.
         #[arg(long)]

@@ -8,15 +8,15 @@ mod classes;
 mod cost;
 mod materialize;
 mod pool;
-mod rng;
 mod select;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::SeedableRng as _;
 use remat_plan::{OpId, StorageId, TensorId};
 use typed_index_collections::TiVec;
 
 use self::cost::Costs;
 use self::pool::Pool;
-use self::rng::Rng;
 use crate::trace::{Event, Trace};
 use crate::{CostTerm, Deallocation, Heuristic, SimulateOptions};
 
@@ -76,7 +76,7 @@ pub(crate) struct Runtime<'a> {
     candidate_bytes: u64,
     pool: Pool,
     costs: Costs,
-    rng: Rng,
+    rng: SplitMix64,
     frames: Vec<Frame>,
     missing: Vec<TensorId>,
     clock: u64,
@@ -130,7 +130,7 @@ impl<'a> Runtime<'a> {
             candidate_bytes: 0,
             pool: Pool::new(storages),
             costs: Costs::new(term, storages),
-            rng: Rng::new(options.seed),
+            rng: SplitMix64::seed_from_u64(options.seed),
             frames: Vec::new(),
             missing: Vec::new(),
             clock: 1,

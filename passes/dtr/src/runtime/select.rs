@@ -1,5 +1,7 @@
 //! The choice of what to evict.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::Rng as _;
 use remat_plan::StorageId;
 
 use super::{Runtime, Stop};
@@ -15,7 +17,7 @@ impl Runtime<'_> {
             let victim = match self.options.heuristic {
                 Heuristic::Random => {
                     let items = self.pool.items();
-                    items.get(self.rng.below(items.len())).copied()
+                    items.get(below(&mut self.rng, items.len())).copied()
                 }
                 Heuristic::Score(score) => self.lowest(score),
             };
@@ -49,7 +51,7 @@ impl Runtime<'_> {
                 best = Some((value, arrival, storage));
             }
             index += if self.options.sampling {
-                1 + self.rng.below(stride)
+                1 + below(&mut self.rng, stride)
             } else {
                 1
             };
@@ -91,4 +93,9 @@ impl Runtime<'_> {
             .map_or_else(|| size as f64 * staleness as f64, |product| product as f64);
         cost as f64 / divisor
     }
+}
+
+/// A number in `0..count`; 0 for an empty range.
+fn below(random: &mut SplitMix64, count: usize) -> usize {
+    ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
 }

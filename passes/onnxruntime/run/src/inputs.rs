@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ort::memory::Allocator;
 use ort::value::{DynTensor, TensorElementType, ValueType};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 /// A value that is given for an input.
@@ -101,15 +103,15 @@ pub(crate) fn seeded(name: &str, ty: &ValueType, dims: &BTreeMap<String, u64>, s
     let shape: Vec<i64> = dims_of.map(resolve).collect();
     let mut tensor =
         DynTensor::new(&Allocator::default(), *element, shape.clone()).map_err(|error| error.to_string())?;
-    let mut random = SplitMix::new(seed, name);
+    let mut random = generator(seed, name);
     let bytes = crate::output::bytes_mut(&mut tensor).ok_or_else(|| format!("element type {element} has no bytes"))?;
     match element {
         TensorElementType::Float32 => fill(bytes, &shape, &mut random, |x| (x as f32).to_le_bytes()),
         TensorElementType::Float64 => fill(bytes, &shape, &mut random, f64::to_le_bytes),
         TensorElementType::Float16 => fill(bytes, &shape, &mut random, |x| half::f16::from_f64(x).to_le_bytes()),
         TensorElementType::Bfloat16 => fill(bytes, &shape, &mut random, |x| half::bf16::from_f64(x).to_le_bytes()),
-        TensorElementType::Bool => bytes.fill_with(|| u8::from(random.next() & 1 == 1)),
-        TensorElementType::Int8 | TensorElementType::Uint8 => bytes.fill_with(|| (random.next() % 4) as u8),
+        TensorElementType::Bool => bytes.fill_with(|| u8::from(random.next_u64() & 1 == 1)),
+        TensorElementType::Int8 | TensorElementType::Uint8 => bytes.fill_with(|| (random.next_u64() % 4) as u8),
         TensorElementType::Int16 | TensorElementType::Uint16 => integers::<2>(bytes, &mut random),
         TensorElementType::Int32 | TensorElementType::Uint32 => integers::<4>(bytes, &mut random),
         TensorElementType::Int64 | TensorElementType::Uint64 => integers::<8>(bytes, &mut random),
@@ -126,7 +128,7 @@ pub(crate) fn dim_name(input: &str, axis: usize, symbol: &str) -> String {
     }
 }
 
-fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix, encode: impl Fn(f64) -> [u8; N]) {
+fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix64, encode: impl Fn(f64) -> [u8; N]) {
     let fan_in: i64 = shape.iter().skip(1).product();
     let is_weight = matches!(shape.len(), 2 | 4) && shape[0] > 1;
     let scale = if is_weight {
@@ -136,44 +138,34 @@ fn fill<const N: usize>(bytes: &mut [u8], shape: &[i64], random: &mut SplitMix, 
     };
     for chunk in bytes.chunks_exact_mut(N) {
         let value = if shape.len() == 1 {
-            1.0 + 0.1 * random.normal()
+            1.0 + 0.1 * normal(random)
         } else {
-            scale * random.normal()
+            scale * normal(random)
         };
         chunk.copy_from_slice(&encode(value));
     }
 }
 
-fn integers<const N: usize>(bytes: &mut [u8], random: &mut SplitMix) {
+fn integers<const N: usize>(bytes: &mut [u8], random: &mut SplitMix64) {
     for chunk in bytes.chunks_exact_mut(N) {
         chunk.fill(0);
-        chunk[0] = (random.next() % 4) as u8;
+        chunk[0] = (random.next_u64() % 4) as u8;
     }
 }
 
-/// The generator of Steele, Lea and Flood (2014), started from the seed and a hash of the name.
-struct SplitMix(u64);
+/// A generator started from the seed and a hash of the name.
+fn generator(seed: u64, name: &str) -> SplitMix64 {
+    // FNV-1a: stable across versions and platforms, unlike the standard library's hasher.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    SplitMix64::seed_from_u64(seed ^ hash)
+}
 
-impl SplitMix {
-    fn new(seed: u64, name: &str) -> Self {
-        // FNV-1a: stable across versions and platforms, unlike the standard library's hasher.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self(seed ^ hash)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Close to a standard normal: the sum of four uniform numbers, scaled to unit variance.
-    fn normal(&mut self) -> f64 {
-        let sum: f64 = (0..4).map(|_| (self.next() >> 11) as f64 / (1u64 << 53) as f64).sum();
-        (sum - 2.0) * 3f64.sqrt()
-    }
+/// Close to a standard normal: the sum of four uniform numbers, scaled to unit variance.
+fn normal(random: &mut SplitMix64) -> f64 {
+    let sum: f64 = (0..4)
+        .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
+        .sum();
+    (sum - 2.0) * 3f64.sqrt()
 }

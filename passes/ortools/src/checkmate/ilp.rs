@@ -6,7 +6,7 @@ use remat_solve::{Outcome, Proves, SolveControl, Solver};
 use super::{Freeing, Partition, Setting, model, start};
 use crate::clock::Ended;
 use crate::library;
-use crate::program::backend::{Backend, Task};
+use crate::program::task::Task;
 use crate::run::{Claim, Incumbent, Run};
 use crate::scaled::Refusal;
 use crate::size::ModelSize;
@@ -21,8 +21,6 @@ use crate::size::ModelSize;
 /// [`CandidateSet`](remat_plan::BoundCovers::CandidateSet) else. Refuses programs of more than ten million terms, or of more memory than the caller allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckmateIlp {
-    /// What solves the program.
-    pub backend: Backend,
     /// How stages and nodes belong together.
     pub partition: Partition,
     /// How memory is freed.
@@ -30,20 +28,11 @@ pub struct CheckmateIlp {
 }
 
 impl CheckmateIlp {
-    /// On HiGHS.
-    pub const NEW: Self = Self::on(Backend::Highs);
-    /// On SCIP.
-    pub const ON_SCIP: Self = Self::on(Backend::Scip);
-    /// On CP-SAT.
-    pub const ON_CP_SAT: Self = Self::on(Backend::CpSat);
-
-    const fn on(backend: Backend) -> Self {
-        Self {
-            backend,
-            partition: Partition::Frontier,
-            freeing: Freeing::Hazards,
-        }
-    }
+    /// The program of the paper.
+    pub const NEW: Self = Self {
+        partition: Partition::Frontier,
+        freeing: Freeing::Hazards,
+    };
 
     /// The size of the program, without building it.
     ///
@@ -104,7 +93,7 @@ impl CheckmateIlp {
             known,
             lower: total - left_out,
         };
-        let answer = task.minimize(self.backend, &run.clock, &mut improved);
+        let answer = task.on_highs(&run.clock, &mut improved);
         Claim {
             ended: answer.ended,
             bound: (left_out + answer.bound).max(total),
@@ -117,19 +106,11 @@ impl CheckmateIlp {
 
 impl Solver for CheckmateIlp {
     fn name(&self) -> &'static str {
-        match self.backend {
-            Backend::Highs => "checkmate:ilp",
-            Backend::Scip => "checkmate:ilp-scip",
-            Backend::CpSat => "checkmate:ilp-cp-sat",
-        }
+        "checkmate:ilp"
     }
 
     fn describe(&self) -> &'static str {
-        match self.backend {
-            Backend::Highs => "the Checkmate paper's integer program on HiGHS; a reference",
-            Backend::Scip => "the integer program of `checkmate:ilp` on SCIP",
-            Backend::CpSat => "the integer program of `checkmate:ilp` on CP-SAT",
-        }
+        "the Checkmate paper's integer program on HiGHS; a reference"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {

@@ -46,10 +46,6 @@ pub struct LpReport {
 impl CheckmateLp {
     /// Thresholds from 0.1 to 0.9.
     pub const NEW: Self = Self::with(Rounding::Sweep);
-    /// The threshold 0.5.
-    pub const HALF: Self = Self::with(Rounding::Half);
-    /// A random threshold.
-    pub const RANDOM: Self = Self::with(Rounding::RandomThreshold);
     /// Each entry at random.
     pub const RANDOMIZED: Self = Self::with(Rounding::Randomized);
 
@@ -135,8 +131,6 @@ impl Solver for CheckmateLp {
     fn name(&self) -> &'static str {
         match self.rounding {
             Rounding::Sweep => "checkmate:lp",
-            Rounding::Half => "checkmate:lp-half",
-            Rounding::RandomThreshold => "checkmate:lp-random",
             Rounding::Randomized => "checkmate:lp-randomized",
         }
     }
@@ -144,8 +138,6 @@ impl Solver for CheckmateLp {
     fn describe(&self) -> &'static str {
         match self.rounding {
             Rounding::Sweep => "the Checkmate paper's linear relaxation, rounded at thresholds from 0.1 to 0.9",
-            Rounding::Half => "the linear relaxation of `checkmate:lp`, rounded at 0.5",
-            Rounding::RandomThreshold => "the linear relaxation of `checkmate:lp`, rounded at a random threshold",
             Rounding::Randomized => {
                 "the linear relaxation of `checkmate:lp`, its entries rounded at random a hundred times"
             }

@@ -16,10 +16,6 @@ pub enum Rounding {
     /// `S` is 1 where it is at least a threshold, which goes from 0.1 to 0.9.
     #[default]
     Sweep,
-    /// The threshold is 0.5.
-    Half,
-    /// The threshold is drawn from the normal distribution around 0.5 with deviation 0.5, and is brought into `[0, 1]`.
-    RandomThreshold,
     /// Each entry of `S` is 1 with itself as probability; a hundred times.
     Randomized,
 }
@@ -53,12 +49,10 @@ pub(super) fn round(
             fraction(stage, node) >= threshold - TOLERANCE
         });
     };
-    let mut random = Rng::new(run.clock.control.seed, 0);
     match rounding {
         Rounding::Sweep => (1..=9).for_each(|tenths| try_threshold(f64::from(tenths) / 10.0)),
-        Rounding::Half => try_threshold(0.5),
-        Rounding::RandomThreshold => try_threshold((0.5 + 0.5 * normal(&mut random)).clamp(0.0, 1.0)),
         Rounding::Randomized => {
+            let mut random = Rng::new(run.clock.control.seed, 0);
             for _ in 0..ROUNDS {
                 let draws: Vec<f64> = (0..setting.instance.len().pow(2)).map(|_| random.unit()).collect();
                 let drawn = |stage: usize, node: Node| draws[stage * setting.instance.len() + node];
@@ -99,10 +93,4 @@ impl Rounded {
             self.best = Some(found);
         }
     }
-}
-
-/// A number from the standard normal distribution (Box and Muller, 1958).
-fn normal(random: &mut Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
 }

@@ -14,7 +14,7 @@ pub use windows::Windows;
 
 use crate::clock::{Clock, Ended};
 use crate::library;
-use crate::program::backend::{Backend, Task};
+use crate::program::task::Task;
 use crate::run::{BYTES_AT_LEAST, BYTES_PER_TERM, Claim, Incumbent, Run};
 use crate::scaled::{Refusal, Scaled};
 use crate::size::ModelSize;
@@ -42,8 +42,6 @@ const MAX_RECOMPUTES: usize = 20_000;
 pub struct Gap {
     /// The only set to solve; absent: growing sets.
     pub candidates: Option<Candidates>,
-    /// What solves the models.
-    pub backend: Backend,
 }
 
 /// What the rounds of one call did.
@@ -73,28 +71,14 @@ pub struct Round {
 }
 
 impl Gap {
-    /// Growing candidate sets on CP-SAT.
-    pub const NEW: Self = Self {
-        candidates: None,
-        backend: Backend::CpSat,
-    };
-    /// Growing candidate sets on HiGHS.
-    pub const ON_HIGHS: Self = Self {
-        candidates: None,
-        backend: Backend::Highs,
-    };
-    /// Growing candidate sets on SCIP.
-    pub const ON_SCIP: Self = Self {
-        candidates: None,
-        backend: Backend::Scip,
-    };
+    /// Growing candidate sets.
+    pub const NEW: Self = Self { candidates: None };
 
-    /// The same with one candidate set only.
+    /// One candidate set only.
     #[must_use]
-    pub const fn only(self, candidates: Candidates) -> Self {
+    pub const fn only(candidates: Candidates) -> Self {
         Self {
             candidates: Some(candidates),
-            ..self
         }
     }
 
@@ -153,7 +137,6 @@ impl Gap {
             instance: &instance,
             best: start,
             steps: 0,
-            backend: self.backend,
             report,
         };
         let claim = match self.candidates {
@@ -167,21 +150,11 @@ impl Gap {
 
 impl Solver for Gap {
     fn name(&self) -> &'static str {
-        match self.backend {
-            Backend::CpSat => "gap",
-            Backend::Highs => "gap:highs",
-            Backend::Scip => "gap:scip",
-        }
+        "gap"
     }
 
     fn describe(&self) -> &'static str {
-        match self.backend {
-            Backend::CpSat => {
-                "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
-            }
-            Backend::Highs => "the model of `gap` on HiGHS, in floating point",
-            Backend::Scip => "the model of `gap` on SCIP, in floating point",
-        }
+        "exact 0/1 model over growing sets of recomputes, on CP-SAT; proves optimality or a bound"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {
@@ -215,7 +188,6 @@ struct Rounds<'a> {
     instance: &'a Scaled,
     best: Option<Incumbent>,
     steps: u64,
-    backend: Backend,
     report: &'a mut GapReport,
 }
 
@@ -339,7 +311,7 @@ impl Rounds<'_> {
                 known,
                 lower: 0,
             };
-            let answer = task.minimize(self.backend, clock, &mut improved);
+            let answer = task.on_cp_sat(clock, &mut improved);
             self.steps += answer.conflicts;
             (answer.ended, answer.bound, answer.evidence)
         };

@@ -1,19 +1,16 @@
-//! Mixed-integer programs in floating point, and what solves them: HiGHS and SCIP.
+//! Mixed-integer programs in floating point, and HiGHS, which solves them.
 //!
-//! A [`Program`] has columns with bounds and costs, and sparse rows. [`highs`] solves it with a warm start, [`scip`] from nothing
-//! but the program, and [`relaxation`] keeps its linear relaxation in HiGHS while rows are added and columns fixed.
+//! A [`Program`] has columns with bounds and costs, and sparse rows. [`highs`] solves it, from a known solution where there is one, and
+//! [`relaxation`] keeps its linear relaxation while rows are added and columns fixed.
 //!
-//! All of them count in floating point: solutions are rounded and judged in integers by the caller. [`certain`] rounds a bound
+//! HiGHS counts in floating point: solutions are rounded and judged in integers by the caller. [`certain`] rounds a bound
 //! down far enough to cover the tolerances.
 
 pub(crate) mod highs;
 pub(crate) mod highs_capi;
-mod mathopt;
-mod mathopt_capi;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) mod quiet;
 pub(crate) mod relaxation;
-pub(crate) mod scip;
 pub(crate) mod watch;
 
 /// One variable.
@@ -49,12 +46,6 @@ impl Rows {
         self.upper.push(upper);
     }
 
-    /// Where the terms of a row lie.
-    pub(crate) fn range(&self, row: usize) -> (usize, usize) {
-        let at = |row: usize| self.starts.get(row).and_then(|&start| usize::try_from(start).ok());
-        (at(row).unwrap_or(0), at(row + 1).unwrap_or(self.columns.len()))
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.lower.len()
     }
@@ -69,7 +60,7 @@ pub(crate) struct Program {
     pub(crate) rows: Rows,
 }
 
-/// By how much a bound may be too high, as a share of it; the tolerance of the solvers is 1e-6.
+/// By how much a bound may be too high, as a share of it; the tolerance of HiGHS is 1e-6.
 const SLACK: f64 = 1e-5;
 
 /// The least integer objective that a floating-point bound certainly allows, where costs are integers and not negative.

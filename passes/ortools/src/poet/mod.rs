@@ -21,7 +21,7 @@ use crate::checkmate::model;
 use crate::checkmate::{Freeing, Layout, Setting};
 use crate::clock::Ended;
 use crate::library;
-use crate::program::backend::{Backend, Task};
+use crate::program::task::Task;
 use crate::run::{Bound, Run};
 use crate::scaled::Refusal;
 
@@ -38,26 +38,15 @@ const START_STEPS: u64 = 20_000;
 /// plans that the program can express ([`BoundCovers::CandidateSet`]): in stage form, with transfers back between stages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Poet {
-    /// What solves the program.
-    pub backend: Backend,
     /// Which times the deadline holds for.
     pub deadline: DeadlineCovers,
 }
 
 impl Poet {
-    /// On HiGHS.
-    pub const NEW: Self = Self::on(Backend::Highs);
-    /// On SCIP.
-    pub const ON_SCIP: Self = Self::on(Backend::Scip);
-    /// On CP-SAT.
-    pub const ON_CP_SAT: Self = Self::on(Backend::CpSat);
-
-    const fn on(backend: Backend) -> Self {
-        Self {
-            backend,
-            deadline: DeadlineCovers::Everything,
-        }
-    }
+    /// With a deadline for runs and transfers.
+    pub const NEW: Self = Self {
+        deadline: DeadlineCovers::Everything,
+    };
 
     fn attempt(self, run: &Run<'_>) -> Result<Outcome, Refusal> {
         let mut prices = None;
@@ -128,26 +117,18 @@ impl Poet {
             known: None,
             lower: 0,
         };
-        let answer = task.minimize(self.backend, &run.clock, &mut improved);
+        let answer = task.on_highs(&run.clock, &mut improved);
         Ok(work.outcome(answer.ended, (answer.bound, answer.evidence), answer.conflicts))
     }
 }
 
 impl Solver for Poet {
     fn name(&self) -> &'static str {
-        match self.backend {
-            Backend::Highs => "poet",
-            Backend::Scip => "poet:scip",
-            Backend::CpSat => "poet:cp-sat",
-        }
+        "poet"
     }
 
     fn describe(&self) -> &'static str {
-        match self.backend {
-            Backend::Highs => "the POET paper's integer program of recomputes and transfers on HiGHS; a reference",
-            Backend::Scip => "the integer program of `poet` on SCIP",
-            Backend::CpSat => "the integer program of `poet` on CP-SAT",
-        }
+        "the POET paper's integer program of recomputes and transfers on HiGHS; a reference"
     }
 
     fn solve(&self, problem: &Problem, control: &SolveControl<'_>) -> Outcome {

@@ -5,27 +5,19 @@ use super::{Literal, Program};
 use crate::clock::{Clock, Ended};
 use crate::milp;
 
-/// Which solver works on the program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum MipSolver {
-    Highs,
-    Scip,
-}
-
-/// By how much both solvers, as they are set, let a row be violated.
+/// By how much HiGHS, as it is set, lets a row be violated.
 pub(super) const TOLERANCE: f64 = 1e-6;
 
-/// What a solver in floating point says of a program. Nothing of it is proved.
+/// What HiGHS says of a program. Nothing of it is proved.
 pub(super) struct Said {
     pub(super) ended: Ended,
-    /// No solution costs less, if the solver is right within its tolerance.
+    /// No solution costs less, if it is right within its tolerance.
     pub(super) bound: i64,
 }
 
 /// Minimizes the cost of a program; `improved` is told of every better solution with its cost.
 pub(super) fn minimize(
     program: &Countable<'_>,
-    solver: MipSolver,
     start: Option<Vec<i64>>,
     clock: &Clock<'_>,
     improved: &mut dyn FnMut(&[i64], i64),
@@ -46,23 +38,11 @@ pub(super) fn minimize(
     let limits = milp::highs::Limits {
         absolute_gap: 0.99 / price,
     };
-    let solve = match solver {
-        MipSolver::Highs => milp::highs::minimize(model, start, limits, clock),
-        MipSolver::Scip => milp::scip::minimize(model),
-    };
+    let solve = milp::highs::minimize(model, start, limits, clock);
     let (ended, bound) = solve.finish(clock, &mut rounded);
     Said {
         ended,
         bound: milp::certain(bound * price),
-    }
-}
-
-impl MipSolver {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Highs => "HiGHS",
-            Self::Scip => "SCIP",
-        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! A 0/1 program, free of any solver's format; what hands it to a solver, and what proves bounds on it.
 
-pub(crate) mod backend;
 pub(crate) mod cp;
 pub(crate) mod linear;
 pub(crate) mod mip;
 pub(crate) mod proof;
 pub(crate) mod rounded;
+pub(crate) mod task;
 
 use crate::ModelSize;
 

@@ -1,6 +1,6 @@
 //! Programs in numbers that a solver can count.
 //!
-//! HiGHS and SCIP take a row as kept that is violated by their tolerance, and a number as an integer that is none by as much. With sizes
+//! HiGHS takes a row as kept that is violated by its tolerance, and a number as an integer that is none by as much. With sizes
 //! of 2^40 that is more than small values are large, and what they call optimal or infeasible is not. CP-SAT counts in integers, but of 32
 //! bits in a part of its presolve (version 9.15; google/or-tools issue 5293): where the terms of a row add up to more than 2^31, it
 //! proves what is false.
@@ -26,8 +26,8 @@ use super::{Literal, Program, Row, Variable};
 
 /// The most that the terms of a row can add up to for CP-SAT, and for linear relaxations, of which only what is proved again counts.
 pub(crate) const LARGEST: i64 = 1 << 30;
-/// The same for integer programs in floating point: a tolerance of 1e-6 of a row is one unit. Tests hold that what HiGHS and SCIP say of
-/// such programs is true; of programs a thousand times larger SCIP says what is not.
+/// The same for integer programs in floating point: a tolerance of 1e-6 of a row is one unit. Tests hold that what HiGHS says of
+/// such programs is true.
 pub(crate) const LARGEST_UNPROVED: i64 = 1 << 20;
 /// Programs that would have more terms without their sums keep them.
 const MAX_TERMS: usize = 1_000_000;

@@ -1,6 +1,8 @@
 //! The integer program of the Checkmate paper and its linear relaxation, next to trying everything.
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use remat_ortools::{CheckmateIlp, CheckmateLp, Freeing, Partition, Refusal};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{Search, SolveControl, Solver};
@@ -52,12 +54,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const ROUNDINGS: [CheckmateLp; 4] = [
-    CheckmateLp::NEW,
-    CheckmateLp::HALF,
-    CheckmateLp::RANDOM,
-    CheckmateLp::RANDOMIZED,
-];
+const ROUNDINGS: [CheckmateLp; 2] = [CheckmateLp::NEW, CheckmateLp::RANDOMIZED];
 
 fn packed(ilp: CheckmateIlp) -> CheckmateIlp {
     CheckmateIlp {
@@ -66,14 +63,8 @@ fn packed(ilp: CheckmateIlp) -> CheckmateIlp {
     }
 }
 
-fn programs() -> [CheckmateIlp; 5] {
-    [
-        CheckmateIlp::NEW,
-        CheckmateIlp::ON_CP_SAT,
-        CheckmateIlp::ON_SCIP,
-        packed(CheckmateIlp::NEW),
-        packed(CheckmateIlp::ON_CP_SAT),
-    ]
+fn programs() -> [CheckmateIlp; 2] {
+    [CheckmateIlp::NEW, packed(CheckmateIlp::NEW)]
 }
 
 proptest! {
@@ -102,7 +93,7 @@ proptest! {
     ) {
         let problem = with_budget(problem, budget);
         let optimum = brute::stage_form(&problem);
-        for ilp in [CheckmateIlp::NEW, packed(CheckmateIlp::NEW), packed(CheckmateIlp::ON_CP_SAT)] {
+        for ilp in programs() {
             let (outcome, duration) = solve(&ilp, &problem);
             prop_assert_eq!(duration, optimum, "{:?} {:?}\n{:?}", ilp, outcome.certificate, problem);
         }
@@ -183,9 +174,7 @@ fn the_relaxation_of_a_fan_is_rounded_to_a_plan() {
         let (outcome, duration) = solve(&lp, &problem);
         assert_eq!(outcome.certificate.bound_covers, BoundCovers::StageForm);
         assert!(outcome.certificate.bound > problem.total_duration());
-        if lp != CheckmateLp::RANDOM {
-            assert!(duration.is_some(), "{:?}", outcome.certificate);
-        }
+        assert!(duration.is_some(), "{:?}", outcome.certificate);
     }
 }
 
@@ -197,12 +186,16 @@ fn rounding_at_random_depends_on_the_seed_only() {
             .plan
     };
     assert_eq!(solve(5), solve(5));
-    let thresholds = |seed| {
-        CheckmateLp::RANDOM
-            .solve(&problem, &SolveControl::new().seed(seed))
-            .lowest_peak
+    let mut runner = TestRunner::deterministic();
+    let mut differs = || {
+        let problem = with_budget(paper(9).new_tree(&mut runner).unwrap().current(), 40);
+        let lowest = |seed| {
+            let control = SolveControl::new().seed(seed);
+            CheckmateLp::RANDOMIZED.solve(&problem, &control).lowest_peak
+        };
+        (1..5).any(|seed| lowest(seed) != lowest(0))
     };
-    assert!((1..20).any(|seed| thresholds(seed) != thresholds(0)));
+    assert!((0..50).any(|_| differs()));
 }
 
 fn a_program_that_is_too_large_is_refused_before_it_is_built() {

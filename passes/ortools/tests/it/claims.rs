@@ -45,7 +45,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn all_stages() -> Gap {
-    Gap::NEW.only(Candidates::AllStages)
+    Gap::only(Candidates::AllStages)
 }
 
 proptest! {
@@ -73,7 +73,7 @@ fn a_bound_over_all_stages_says_so_and_one_over_some_does_not() {
     let covers = |solver: &dyn Solver| solver.solve(&problem, &SolveControl::new()).certificate.bound_covers;
     assert_eq!(covers(&all_stages()), BoundCovers::StageForm);
     assert_eq!(covers(&Moccasin::NEW), BoundCovers::StageForm);
-    assert_eq!(covers(&Gap::NEW.only(Candidates::Uses(1))), BoundCovers::CandidateSet);
+    assert_eq!(covers(&Gap::only(Candidates::Uses(1))), BoundCovers::CandidateSet);
 }
 
 fn a_limit_below_that_of_the_problem_makes_a_bound_one_of_a_candidate_set() {

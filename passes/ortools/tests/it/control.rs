@@ -27,17 +27,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const GAP: Gap = Gap::NEW.only(Candidates::AllStages);
-const HIGHS: Gap = Gap::ON_HIGHS.only(Candidates::AllStages);
+const GAP: Gap = Gap::only(Candidates::AllStages);
 
-fn solvers() -> [&'static dyn Solver; 5] {
-    [
-        &GAP,
-        &HIGHS,
-        &Moccasin::NEW,
-        &CheckmateIlp::NEW,
-        &CheckmateIlp::ON_CP_SAT,
-    ]
+fn solvers() -> [&'static dyn Solver; 3] {
+    [&GAP, &Moccasin::NEW, &CheckmateIlp::NEW]
 }
 
 fn one_thread_gives_the_same_plan_every_time() {

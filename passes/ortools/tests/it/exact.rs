@@ -74,7 +74,7 @@ proptest! {
 
     fn the_bound_is_none_above_what_other_models_find(problem in paper(9), budget in 0u64..100) {
         let problem = with_budget(problem, budget);
-        let gap = Gap::NEW.only(Candidates::AllStages).solve(&problem, &SolveControl::new()).certificate;
+        let gap = Gap::only(Candidates::AllStages).solve(&problem, &SolveControl::new()).certificate;
         let optimum = gap.objective;
         let exact = Exact.solve(&problem, &SolveControl::new()).certificate;
         prop_assert!(optimum.is_none_or(|optimum| exact.bound <= optimum), "{exact:?} {gap:?}");
@@ -97,8 +97,7 @@ fn most_small_plans_are_proved_the_best_in_fixed_order() {
     let proved = (5..100).step_by(5).filter(|&hundredths| {
         let problem = with_budget(fan(), hundredths);
         let certificate = Exact.solve(&problem, &SolveControl::new()).certificate;
-        let gap = Gap::NEW
-            .only(Candidates::AllStages)
+        let gap = Gap::only(Candidates::AllStages)
             .solve(&problem, &SolveControl::new())
             .certificate;
         let closed = matches!(certificate.status, Status::Optimal | Status::Infeasible);
@@ -132,9 +131,7 @@ fn stage_forms_do_not_cover_all_plans_in_fixed_order() {
     let optimum = brute::fixed_order(&problem);
     assert_eq!(optimum, Some(10));
     // The plan of the search from which this model starts need not be in stage form.
-    let gap = Gap::NEW
-        .only(Candidates::AllStages)
-        .solve(&problem, &SolveControl::new());
+    let gap = Gap::only(Candidates::AllStages).solve(&problem, &SolveControl::new());
     assert!(gap.certificate.objective.is_none_or(|objective| objective >= 10));
     assert_honest(&Exact, &problem, optimum);
 }

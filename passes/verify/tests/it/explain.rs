@@ -151,12 +151,6 @@ fn every_text_begins_with_its_title_and_draws_the_same_network() {
 }
 
 #[test]
-fn texts() {
-    let all: Vec<&str> = Code::ALL.iter().map(|code| code.explain()).collect();
-    insta::assert_snapshot!(all.join("\n"));
-}
-
-#[test]
 fn the_network_of_the_texts_has_the_figures_they_state() {
     let problem = example().done();
     let figures = |steps| {

@@ -1,14 +1,13 @@
 //! `remat-bench compare`: all solvers side by side on the training graphs of a folder.
 //!
 //! The table is that of the Checkmate paper (Table 2: how many times the optimal cost each baseline takes, as the geometric mean over
-//! budgets), the curves are those of its Figure 5, with dynamic rematerialization and whatever else is registered among the rest.
+//! budgets), with dynamic rematerialization and whatever else is registered among the rest.
 
-mod curves;
 mod ratios;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use remat::CompareRequest;
 use remat::plan::BudgetSpec;
 use remat::solver::SolveControl;
@@ -46,10 +45,7 @@ pub(crate) struct Args {
     /// Form of the table.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Also write the curves into this folder: `GRAPH.svg` for each graph, and `curves.csv`.
-    #[arg(long, value_name = "FOLDER")]
-    charts: Option<PathBuf>,
-    /// Also write the table into this document, between its marks, and the curves into the folder `comparison` beside it.
+    /// Also write the table into this document, between its marks.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
 }
@@ -77,9 +73,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let table = ratios::table(&all);
     table.print(args.format);
-    if let Some(folder) = &args.charts {
-        save(folder, &all)?;
-    }
     if let Some(document) = &args.write {
         let Effort { time, threads, seed } = args.effort;
         let time = time.as_secs_f64();
@@ -90,13 +83,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             args.order.word()
         );
         replace_in(document, "ratios", &(how + &table.render(Form::Markdown)))?;
-        let folder = document.parent().unwrap_or(Path::new(".")).join("comparison");
-        save(&folder, &all)?;
-        let figures = all.iter().map(|compared| {
-            let name = &compared.name;
-            format!("![{name}](comparison/{name}.svg)\n")
-        });
-        replace_in(document, "curves", &figures.collect::<String>())?;
     }
     Ok(())
 }
@@ -121,16 +107,6 @@ fn chosen(args: &Args) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn save(folder: &Path, all: &[Compared]) -> anyhow::Result<()> {
-    let written = || format!("cannot write into `{}`", folder.display());
-    std::fs::create_dir_all(folder).with_context(written)?;
-    for compared in all {
-        let path = folder.join(&compared.name).with_extension("svg");
-        remat_files::write(path, curves::svg(compared)?).with_context(written)?;
-    }
-    remat_files::write(folder.join("curves.csv"), curves::csv(all)).with_context(written)
-}
-
 fn tell(skipped: &[String]) {
     skipped.iter().for_each(|name| crate::console::skipped(name));
 }
@@ -142,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_and_curves_are_written_for_the_graphs_that_are_asked_for() {
+    fn the_table_is_written_for_the_graphs_that_are_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a_train", "b_train", "b_test"] {
             let graph = crate::layered::Layered::new(30, None, None, 1).generate().unwrap();
@@ -151,7 +127,7 @@ mod tests {
         }
         let document = folder.path().join("comparison.md");
         let marks = |name: &str| format!("<!-- bench: {name} -->\n<!-- /bench: {name} -->\n");
-        std::fs::write(&document, marks("ratios") + &marks("curves")).unwrap();
+        std::fs::write(&document, marks("ratios")).unwrap();
         let args = Args {
             graphs: folder.path().to_owned(),
             named: "train".to_owned(),
@@ -164,25 +140,14 @@ mod tests {
             },
             order: Order::Fixed,
             format: Form::Json,
-            charts: None,
             write: Some(document.clone()),
         };
         run(&args).unwrap();
         let text = std::fs::read_to_string(document).unwrap();
-        for words in [
-            "| a_train | `search` |",
-            "| b_train | `dtr`    |",
-            "0.05 s for each",
-            "](comparison/b_train.svg)",
-        ] {
+        for words in ["| a_train | `search` |", "| b_train | `dtr`    |", "0.05 s for each"] {
             assert!(text.contains(words), "`{words}` is not in\n{text}");
         }
         assert!(!text.contains("b_test"));
-        let written = |name: &str| std::fs::read_to_string(folder.path().join("comparison").join(name)).unwrap();
-        assert!(written("a_train.svg").contains("a_train"));
-        let csv = written("curves.csv");
-        assert_eq!(csv.lines().count(), 1 + 2 * 2 * 2);
-        assert!(csv.lines().any(|line| line.starts_with("a_train,95%,search,")));
     }
 
     #[test]
@@ -201,7 +166,6 @@ mod tests {
             },
             order: Order::Fixed,
             format: Form::Text,
-            charts: None,
             write: None,
         };
         assert!(run(&args).is_err());

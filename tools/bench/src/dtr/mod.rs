@@ -1,6 +1,5 @@
-//! `remat-bench dtr`: the overhead of dynamic rematerialization over memory, as Figure 2 of the DTR paper draws it.
+//! `remat-bench dtr`: the overhead of dynamic rematerialization over memory, the figures of Figure 2 of the DTR paper.
 
-mod chart;
 mod replay;
 
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use remat::dtr::{Heuristic, SimulateStatus};
 
-use self::replay::{Panel, panel};
+use self::replay::{Replays, replays};
 use crate::document::replace_in;
 use crate::table::{Form, Table};
 
@@ -31,7 +30,7 @@ pub(crate) struct Args {
     /// Form of the table.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Regenerate the table in this document and the drawing `dtr.svg` beside it.
+    /// Regenerate the table in this document, between its marks.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
 }
@@ -59,20 +58,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "`{}` has no file that ends in .log or .log.gz",
         args.logs.display()
     );
-    let mut panels = Vec::new();
+    let mut logs_replayed = Vec::new();
     for path in &paths {
-        panels.push(panel(path, &heuristics, args.trials)?);
+        logs_replayed.push(replays(path, &heuristics, args.trials)?);
     }
     let table = Table {
         text_columns: 2,
         header: &HEADER,
-        rows: panels.iter().flat_map(rows).collect(),
+        rows: logs_replayed.iter().flat_map(rows).collect(),
     };
     if let Some(document) = &args.write {
         replace_in(document, "dtr", &table.render(Form::Markdown))?;
-        let drawing = document.with_file_name("dtr.svg");
-        remat_files::write(&drawing, chart::svg(&panels)?)
-            .with_context(|| format!("cannot write `{}`", drawing.display()))?;
     }
     table.print(args.format);
     Ok(())
@@ -106,11 +102,11 @@ fn logs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Rows of the table: overheads, and how the curve ends: `O` out of memory, `T` thrashing.
-fn rows(panel: &Panel) -> impl Iterator<Item = Vec<String>> + '_ {
-    panel.curves.iter().map(|curve| {
-        let mut row = vec![panel.name.clone(), curve.heuristic.to_string()];
-        row.extend(curve.points.iter().map(|(_, overhead)| format!("{overhead:.5}")));
-        let letter = |(_, status)| if status == SimulateStatus::Oom { "O" } else { "T" };
+fn rows(log: &Replays) -> impl Iterator<Item = Vec<String>> + '_ {
+    log.curves.iter().map(|curve| {
+        let mut row = vec![log.name.clone(), curve.heuristic.to_string()];
+        row.extend(curve.overheads.iter().map(|overhead| format!("{overhead:.5}")));
+        let letter = |status| if status == SimulateStatus::Oom { "O" } else { "T" };
         row.extend(curve.failure.map(letter).map(str::to_owned));
         row
     })
@@ -120,27 +116,22 @@ fn rows(panel: &Panel) -> impl Iterator<Item = Vec<String>> + '_ {
 mod tests {
     use super::*;
 
-    fn panels() -> Vec<Panel> {
+    fn replayed() -> Vec<Replays> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/dtr-logs");
         let heuristics = [Heuristic::DTR_EQ, Heuristic::Random];
         let paths = logs(&folder).unwrap();
-        paths.iter().map(|path| panel(path, &heuristics, 2).unwrap()).collect()
+        paths
+            .iter()
+            .map(|path| replays(path, &heuristics, 2).unwrap())
+            .collect()
     }
 
     #[test]
     fn a_curve_ends_with_its_first_failure() {
-        let panels = panels();
-        let row = rows(&panels[0]).next().unwrap();
+        let logs = replayed();
+        let row = rows(&logs[0]).next().unwrap();
         assert_eq!(row[..2], ["training_step", "dtr-eq"]);
         assert!(row.len() < HEADER.len() && ["O", "T"].contains(&row.last().unwrap().as_str()));
-        assert_eq!(panels[0].curves[0].points.len(), row.len() - 3);
-    }
-
-    #[test]
-    fn every_log_and_heuristic_is_drawn() {
-        let drawing = chart::svg(&panels()).unwrap();
-        for text in ["training_step", "dtr-eq", "random"] {
-            assert!(drawing.contains(text), "{text}");
-        }
+        assert_eq!(logs[0].curves[0].overheads.len(), row.len() - 3);
     }
 }

@@ -9,36 +9,30 @@ use remat::dtr::{Heuristic, SimulateOptions, SimulateStatus, Trace, base_peak, r
 const TENTHS: [u32; 10] = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1];
 
 /// One log.
-pub(super) struct Panel {
+pub(super) struct Replays {
     pub(super) name: String,
-    /// Shares of the base peak that constants take, and constants with the largest op.
-    pub(super) constants: f64,
-    pub(super) floor: f64,
     pub(super) curves: Vec<Curve>,
 }
 
 /// One heuristic on one log, up to its first failure.
 pub(super) struct Curve {
     pub(super) heuristic: Heuristic,
-    /// Ratio of memory and overhead.
-    pub(super) points: Vec<(f64, f64)>,
-    pub(super) failure: Option<(f64, SimulateStatus)>,
+    /// Time as a multiple of that without a budget, from the largest budget down.
+    pub(super) overheads: Vec<f64>,
+    pub(super) failure: Option<SimulateStatus>,
 }
 
 /// Replays a log with each heuristic.
-pub(super) fn panel(path: &Path, heuristics: &[Heuristic], trials: u64) -> anyhow::Result<Panel> {
+pub(super) fn replays(path: &Path, heuristics: &[Heuristic], trials: u64) -> anyhow::Result<Replays> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let trace = read_log(&bytes).with_context(|| path.display().to_string())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let peak = base_peak(&trace);
-    let share = |bytes: u64| bytes as f64 / peak.max(1) as f64;
     let curves = heuristics
         .iter()
         .map(|&heuristic| curve(&trace, peak, heuristic, trials));
-    Ok(Panel {
+    Ok(Replays {
         name: name.split('.').next().unwrap_or_default().to_owned(),
-        constants: share(trace.constant_bytes()),
-        floor: share(trace.constant_bytes() + trace.bottleneck()),
         curves: curves.collect(),
     })
 }
@@ -51,15 +45,14 @@ fn curve(trace: &Trace, peak: u64, heuristic: Heuristic, trials: u64) -> Curve {
     };
     let mut curve = Curve {
         heuristic,
-        points: Vec::new(),
+        overheads: Vec::new(),
         failure: None,
     };
     for tenths in TENTHS {
-        let ratio = f64::from(tenths) / 10.0;
         let replays = (0..trials).map(|seed| {
             let options = SimulateOptions {
                 heuristic,
-                budget: Some((ratio * peak as f64) as u64),
+                budget: Some((f64::from(tenths) / 10.0 * peak as f64) as u64),
                 seed,
                 ..SimulateOptions::default()
             };
@@ -68,11 +61,11 @@ fn curve(trace: &Trace, peak: u64, heuristic: Heuristic, trials: u64) -> Curve {
         let replays: Vec<_> = replays.collect();
         let failed = replays.iter().find(|replay| replay.status != SimulateStatus::Ok);
         if let Some(failed) = failed {
-            curve.failure = Some((ratio, failed.status));
+            curve.failure = Some(failed.status);
             break;
         }
         let sum: f64 = replays.iter().map(|replay| replay.overhead).sum();
-        curve.points.push((ratio, sum / trials as f64));
+        curve.overheads.push(sum / trials as f64);
     }
     curve
 }

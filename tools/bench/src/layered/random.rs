@@ -1,28 +1,24 @@
 //! Random numbers that are the same on every machine and in every version.
 
-/// `SplitMix64` (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-pub(super) struct Random(u64);
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// Uniform numbers, and those of other distributions.
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     /// A number in `[0, 1)`.
     pub(super) fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// A number in `0..count`; 0 if there is none.
     pub(super) fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.next()) * count as u128) >> 64) as usize
+        ((u128::from(self.0.next_u64()) * count as u128) >> 64) as usize
     }
 
     /// A number from 0 on with this mean.

@@ -1,13 +1,11 @@
-//! `remat-bench paper`: the tables and the figure of the Moccasin paper, for any folder of graphs.
+//! `remat-bench paper`: the tables of the Moccasin paper, for any folder of graphs.
 
-mod progress;
 mod published;
 mod results;
 mod sizes;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use remat::plan::{BudgetSpec, Problem};
 
 use crate::document::replace_in;
@@ -37,8 +35,7 @@ pub(crate) struct Args {
     /// Form of the tables.
     #[arg(long, value_name = "FORM", default_value = "text")]
     format: Form,
-    /// Also write the tables into this document, between its marks, and the figure beside it (`bench/progress.svg`, `.csv`); in free
-    /// order only the table of what is found.
+    /// Also write the tables into this document, between its marks; in free order only that of what is found.
     #[arg(long, value_name = "DOCUMENT")]
     write: Option<PathBuf>,
 }
@@ -46,7 +43,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let solvers = solvers(&args.solvers);
     let published = args.solvers.is_empty() || args.solvers.iter().any(|name| name == PAPER);
-    let (mut size_rows, mut result_rows, mut panels) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut size_rows, mut result_rows) = (Vec::new(), Vec::new());
     for path in graphs(&args.graphs)? {
         let model = args.order.open(&path)?;
         let (nodes, edges) = (model.problem().ops.len(), edges(model.problem()));
@@ -62,19 +59,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let row = percent(budget).and_then(|percent| published::find(nodes, edges, percent));
             let row = row.as_ref().filter(|_| published);
             result_rows.extend(row.map(|row| results::published(name, &text, row)).unwrap_or_default());
-            let mut runs = Vec::new();
             for solver in &solvers {
                 let run = measure(&model, budget, solver, args.effort)?;
                 result_rows.push(results::measured(name, &text, &model, &run, row));
-                runs.push(run);
             }
-            panels.push(progress::Panel::new(
-                name,
-                &text,
-                &runs,
-                row,
-                args.effort.time.as_secs_f64(),
-            ));
         }
     }
     let sizes = sizes::table(size_rows);
@@ -82,7 +70,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     sizes.print(args.format);
     results.print(args.format);
     match &args.write {
-        Some(document) => write(document, &sizes, &results, &panels, args),
+        Some(document) => write(document, &sizes, &results, args),
         None => Ok(()),
     }
 }
@@ -108,15 +96,8 @@ fn percent(budget: BudgetSpec) -> Option<u64> {
     }
 }
 
-/// Puts the tables between the document's marks, and the figure into the folder `bench` beside it. The papers have figures for fixed
-/// order only; free order has a table of its own.
-fn write(
-    document: &Path,
-    sizes: &Table,
-    results: &Table,
-    panels: &[progress::Panel],
-    args: &Args,
-) -> anyhow::Result<()> {
+/// Puts the tables between the document's marks. The papers have figures for fixed order only; free order has a table of its own.
+fn write(document: &Path, sizes: &Table, results: &Table, args: &Args) -> anyhow::Result<()> {
     let order = args.order.word();
     let Effort { time, threads, seed } = args.effort;
     let time = time.as_secs_f64();
@@ -126,12 +107,7 @@ fn write(
         return replace_in(document, "results in free order", &found);
     }
     replace_in(document, "sizes", &sizes.render(Form::Markdown))?;
-    replace_in(document, "results", &found)?;
-    let folder = document.parent().unwrap_or(Path::new(".")).join("bench");
-    let written = || format!("cannot write into `{}`", folder.display());
-    std::fs::create_dir_all(&folder).with_context(written)?;
-    remat_files::write(folder.join("progress.svg"), progress::svg(panels)?).with_context(written)?;
-    remat_files::write(folder.join("progress.csv"), progress::csv(panels)).with_context(written)
+    replace_in(document, "results", &found)
 }
 
 #[cfg(test)]
@@ -148,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_figure_are_written_for_any_graph() {
+    fn tables_are_written_for_any_graph() {
         let folder = tempfile::tempdir().unwrap();
         let graph = crate::layered::Layered::new(40, None, None, 1).generate().unwrap();
         let path = folder.path().join("small.json");
@@ -179,14 +155,6 @@ mod tests {
         ] {
             assert!(text.contains(words), "`{words}` is not in\n{text}");
         }
-        let written = |name: &str| std::fs::read_to_string(folder.path().join("bench").join(name)).unwrap();
-        assert!(written("progress.svg").contains("small, 90%"));
-        assert!(
-            written("progress.csv")
-                .lines()
-                .nth(1)
-                .is_some_and(|line| line.starts_with("small,90%,search,"))
-        );
     }
 
     #[test]

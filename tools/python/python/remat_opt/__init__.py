@@ -15,7 +15,7 @@ ONNX Runtime; every plan is replayed by an independent checker.
 - Graphs, for research: `Problem` and `solve`; buffers in one block: `place`.
 - Everything that goes wrong is a `RematError`.
 
-What a call returns holds the object that the command line prints with `--format json`; `docs/schema` describes each.
+What a call returns holds the object that the command line prints with `--format json`; `remat-opt explain FORM` prints the schema of each.
 A call takes turns with other calls of its process, releases the
 interpreter's lock, and ends within a second of Ctrl-C. Sizes are in bytes; times of calls in seconds; durations of
 models in nanoseconds, of graphs in the unit of the graph.

@@ -24,8 +24,7 @@ class Problem:
     result to one that reads it.
 
     Built from a networkx graph (`from_networkx`), from an object in node-link form or in the form of a saved problem
-    (`docs/schema/problem.schema.json`), which has several results, views and
-    workspace, or from the file of one (`load`).
+    (`remat-opt explain problem`), which has several results, views and workspace, or from the file of one (`load`).
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:

@@ -19,8 +19,8 @@ def _line(point: dict[str, Any]) -> str:
 
 
 class Report(dict[str, Any]):
-    """What a command reports: the object that it prints with `--format json`, as a dictionary. `docs/schema`
-    describes each form.
+    """What a command reports: the object that it prints with `--format json`, as a dictionary; `remat-opt explain FORM`
+    prints the schema of a form.
 
     `print` shows a few lines of it, `json()` gives all. In a notebook it shows as a table, with a drawing where there is something to draw.
     """

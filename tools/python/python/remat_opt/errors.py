@@ -18,8 +18,7 @@ class RematError(Exception):
     help: str | None
     """What can be done about it."""
     details: dict[str, Any]
-    """The names and numbers of the message; `details["type"]` says which there are
-    (`docs/schema/error.schema.json`)."""
+    """The names and numbers of the message; `details["type"]` says which there are (`remat-opt explain remat-error/1`)."""
     report: dict[str, Any] | None
     """The report of the command, where there is one all the same."""
 

@@ -9,7 +9,7 @@ use super::REPORT;
 pub(crate) struct ReportArgs {
     /// Form of the report: `text` or `json`.
     ///
-    /// `json` prints one object on stdout, of a form that `docs/schema` describes; so it does for failures.
+    /// `json` prints one object on stdout, whose form `remat-opt explain FORM` describes; so it does for failures.
     #[arg(long, value_name = "FORM", default_value = "text", hide_possible_values = true, help_heading = REPORT)]
     pub(crate) format: ReportFormat,
 }

@@ -38,7 +38,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "NAMES", default_value = "dtr-eq", value_delimiter = ',', help_heading = SEARCH)]
     heuristic: Vec<String>,
     /// Peaks to stay within: shares of the log's own (`80%`), ranges of shares (`90%..50%:5%`), sizes (`512MiB`) [default: 50%].
-    #[arg(short, long, alias = "budget", value_name = "BUDGET,...", value_delimiter = ',', value_parser = parse_budgets, conflicts_with = "ratio", help_heading = GOAL)]
+    #[arg(short, long, value_name = "BUDGET,...", value_delimiter = ',', value_parser = parse_budgets, conflicts_with = "ratio", help_heading = GOAL)]
     budgets: Vec<Budgets>,
     /// Budgets as fractions of the log's own peak, such as `0.9,0.5`, as the paper writes them.
     #[arg(long, value_name = "RATIOS", value_delimiter = ',', value_parser = parse_share, help_heading = GOAL)]

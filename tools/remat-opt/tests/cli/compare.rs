@@ -3,11 +3,6 @@
 use crate::{Folder, STEPS, assert_contains_all, remat_opt, stdout_of};
 
 #[test]
-fn help_of_the_comparison_is_worth_reading() {
-    assert_run!("compare --help");
-}
-
-#[test]
 fn a_comparison_prints_every_solver_under_every_budget() {
     assert_run!("compare cli/training_chain.json --budgets 90%,70%,1% {STEPS} --solvers search,dtr,no-such-solver");
 }

@@ -70,10 +70,10 @@ fn no_input_is_written_over() {
         format!("sweep graph.json -o graph.json {steps}"),
         "profile model.onnx -o model.onnx".to_owned(),
         "profile model.onnx -o external_data.bin".to_owned(),
-        "verify graph.json plan.json --timeline plan.json".to_owned(),
-        "verify graph.json plan.json --timeline graph.json".to_owned(),
-        "verify model.onnx model.onnx --emit-report model.onnx".to_owned(),
-        "verify model.onnx model.onnx --emit-report external_data.bin".to_owned(),
+        "verify graph.json plan.json --svg plan.json".to_owned(),
+        "verify graph.json plan.json --svg graph.json".to_owned(),
+        "verify model.onnx model.onnx -o model.onnx".to_owned(),
+        "verify model.onnx model.onnx -o external_data.bin".to_owned(),
     ] {
         refused(&folder, &line, "refusing to write");
         assert!(contents(&folder) == before, "{line}");
@@ -101,7 +101,7 @@ fn outputs_must_differ() {
         "graph.json -o out.json --emit-plan ./out.json",
         "compare graph.json -o out.json --svg out.json",
         "sweep graph.json -o out.json --svg out.json",
-        "verify graph.json plan.json --timeline out.svg --emit-report out.svg",
+        "verify graph.json plan.json --svg out.svg -o out.svg",
     ] {
         refused(&folder, line, "give each a file of its own");
     }

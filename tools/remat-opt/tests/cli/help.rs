@@ -25,24 +25,6 @@ fn short_help_fits_a_screen_and_names_the_long_one() {
 }
 
 #[test]
-fn short_help_of_commands_is_worth_reading() {
-    assert_run!("inspect -h");
-    assert_run!("sweep -h");
-    assert_run!("compare -h");
-    assert_run!("max-batch -h");
-    assert_run!("profile -h");
-    assert_run!("verify -h");
-    assert_run!("simulate -h");
-}
-
-#[test]
-fn long_help_of_the_smaller_commands_is_worth_reading() {
-    assert_run!("inspect --help");
-    assert_run!("explain --help");
-    assert_run!("completions --help");
-}
-
-#[test]
 fn options_stand_in_groups() {
     let text = stdout_of(&mut remat_opt("--help"));
     let groups = [
@@ -64,24 +46,4 @@ fn options_stand_in_groups() {
         .filter(|line| line.trim_start().starts_with('-'))
         .collect();
     assert!(names.len() <= 2, "help and version only: {names:?}");
-}
-
-/// One release long.
-#[test]
-fn old_spellings_are_understood_and_named() {
-    let run = |line: &str| {
-        let output = remat_opt(line).output().expect("it runs");
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.success(), stderr)
-    };
-    let graph = "cli/training_chain.json --budget 80% --step-limit 100";
-    let (ok, stderr) = run(&format!("{graph} --no-arena"));
-    assert!(ok, "{stderr}");
-    assert_contains_all(&stderr, &["`--no-arena` is an old spelling: write `--arena off`"]);
-    let (ok, stderr) = run(&format!("{graph} --arena off"));
-    assert!(ok && stderr.is_empty(), "{stderr}");
-    let (ok, stderr) = run("simulate dtr-logs/training_step.log --budget 12kB");
-    assert!(ok, "{stderr}");
-    assert!(!stdout_of(&mut remat_opt("--help")).contains("no-arena"));
-    assert!(!stdout_of(&mut remat_opt("verify --help")).contains("--timeline"));
 }

@@ -2,14 +2,12 @@
 
 use serde_json::Value;
 
-use crate::{SEARCH, remat_opt};
+use crate::{SEARCH, remat_opt, stdout_of};
 
 /// Checks that an object has the keys that its schema demands, and no others.
 fn assert_fits_schema(report: &Value) {
     let format = report["format"].as_str().expect("every object names its form");
-    let name = format.strip_prefix("remat-").and_then(|name| name.split('/').next());
-    let path = format!("docs/schema/{}.schema.json", name.expect("`remat-NAME/N`"));
-    let text = std::fs::read_to_string(crate::workspace().join(path)).expect("every form has a schema");
+    let text = stdout_of(&mut remat_opt(&format!("explain {format}")));
     let schema: Value = serde_json::from_str(&text).expect("schemas are JSON");
     assert_eq!(schema["properties"]["format"]["const"], format);
     let included = schema["$ref"]

@@ -3,11 +3,6 @@
 use crate::SEARCH;
 
 #[test]
-fn help_of_the_largest_batch_is_worth_reading() {
-    assert_run!("max-batch --help");
-}
-
-#[test]
 fn the_largest_batch_of_a_model_is_found() {
     assert_run!("max-batch models/features/dynamic_batch.onnx --batch-dim batch --memory 100KiB {SEARCH}");
 }

@@ -3,11 +3,6 @@
 use crate::{Folder, SEARCH, remat_opt, settings, stdout_of};
 
 #[test]
-fn help_is_worth_reading() {
-    assert_run!("--help");
-}
-
-#[test]
 fn short_help_fits_a_screen() {
     assert_run!("-h");
 }

@@ -5,11 +5,6 @@ use crate::{Folder, assert_contains_all, remat_opt, stdout_of};
 const BUFFERS: &str = "cli/buffers.csv";
 
 #[test]
-fn help_of_placing_is_worth_reading() {
-    assert_run!("place --help");
-}
-
-#[test]
 fn the_lowest_placement_is_found_and_proved() {
     assert_run!("place {BUFFERS}");
     assert_run!("place {BUFFERS} --format json");

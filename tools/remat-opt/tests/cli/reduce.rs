@@ -233,8 +233,3 @@ fn the_report_is_an_object_too() {
     );
     assert_eq!((&report["runs"], &report["is_smallest"]), (&3.into(), &false.into()));
 }
-
-#[test]
-fn help_of_the_reduction_is_worth_reading() {
-    assert_run!("reduce --help");
-}

@@ -13,12 +13,6 @@ fn run(command: &mut Command) -> (Output, String) {
 }
 
 #[test]
-fn help_of_verify_and_profile_is_worth_reading() {
-    assert_run!("verify --help");
-    assert_run!("profile --help");
-}
-
-#[test]
 fn a_library_that_is_not_there_is_an_input_error() {
     let (output, stderr) = run(&mut remat_opt(&format!(
         "profile {MLP} --ort-library nowhere/libonnxruntime.so"

@@ -1,11 +1,6 @@
 //! `remat-opt simulate`, and logs as an input.
 
 #[test]
-fn simulation_has_a_help_of_its_own() {
-    assert_run!("simulate --help");
-}
-
-#[test]
 fn one_replay_of_a_log_is_one_object() {
     assert_run!("simulate dtr-logs/training_step.log --ratio 0.8");
 }

@@ -3,11 +3,6 @@
 use crate::{Folder, SEARCH, assert_contains_all, remat_opt, stdout_of};
 
 #[test]
-fn help_of_the_sweep_is_worth_reading() {
-    assert_run!("sweep --help");
-}
-
-#[test]
 fn a_sweep_prints_the_front_and_what_is_impossible() {
     assert_run!("sweep cli/training_chain.json --budgets 90%..70%:10%,4MiB,50%,min {SEARCH}");
 }

@@ -6,11 +6,10 @@ use crate::workspace::{Finding, Source};
 const ALLOWED: &[&str] = &[
     // Maps the model file into memory.
     "dialect/onnx/src/model.rs",
-    // Loads OR-Tools, and calls the C interfaces of it, HiGHS and MathOpt.
+    // Loads OR-Tools, and calls the C interfaces of it and HiGHS.
     "passes/ortools/src/library.rs",
     "passes/ortools/src/capi.rs",
     "passes/ortools/src/milp/highs_capi.rs",
-    "passes/ortools/src/milp/mathopt_capi.rs",
     // Points the C library's standard output elsewhere.
     "passes/ortools/src/milp/quiet.rs",
     // Stands before the C library's allocator, in a shared library of its own; is read by name; and so is the runtime's version.

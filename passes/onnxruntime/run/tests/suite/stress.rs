@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use remat::plan::{OpId, OrderMode, Problem, Structure, lower_sequence};
 use remat::{Model, Solution};
 use remat_onnxruntime_run::{OptimizationLevel, Output, optimize};
@@ -13,29 +15,16 @@ use crate::measure::{child_program, runner};
 /// A sequence is at most so many times as long as the list of ops.
 const LONGEST: usize = 4;
 
-/// The generator of Steele, Lea and Flood (2014).
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ (z >> 31)) * count as u128) >> 64) as usize
-    }
-
-    /// True `percent` times out of a hundred.
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
+/// A number below `count`.
+fn below(random: &mut SplitMix64, count: usize) -> usize {
+    ((u128::from(random.next_u64()) * count as u128) >> 64) as usize
 }
 
 /// A random sequence of scheduled ops that makes what it needs again and again.
 struct Stress<'a> {
     problem: &'a Problem,
     structure: &'a Structure,
-    random: SplitMix,
+    random: SplitMix64,
     sequence: Vec<OpId>,
 }
 
@@ -55,7 +44,7 @@ impl Stress<'_> {
                 producers.into_iter().all(|op| ran[op.index()])
             };
             let ready: Vec<usize> = (0..left.len()).filter(ready).collect();
-            let place = ready[if any { self.random.below(ready.len()) } else { 0 }];
+            let place = ready[if any { below(&mut self.random, ready.len()) } else { 0 }];
             let op = left.remove(place);
             ran[op.index()] = true;
             order.push(op);
@@ -72,7 +61,7 @@ impl Stress<'_> {
                 continue;
             };
             let may = self.problem.ops[producer].recomputable && depth > 0;
-            if may && self.sequence.len() < LONGEST * self.problem.ops.len() && self.random.chance(70) {
+            if may && self.sequence.len() < LONGEST * self.problem.ops.len() && below(&mut self.random, 100) < 70 {
                 self.run(producer, depth - 1);
             }
         }
@@ -81,11 +70,11 @@ impl Stress<'_> {
 
     fn sequence(mut self, any_order: bool) -> Vec<OpId> {
         for op in self.order(any_order) {
-            let depth = self.random.below(4);
+            let depth = below(&mut self.random, 4);
             self.run(op, depth);
             // One that nobody asked for: what it makes dies at once or replaces what is there.
-            let idle = self.sequence[self.random.below(self.sequence.len())];
-            if self.problem.ops[idle].recomputable && self.random.chance(20) {
+            let idle = self.sequence[below(&mut self.random, self.sequence.len())];
+            if self.problem.ops[idle].recomputable && below(&mut self.random, 100) < 20 {
                 self.sequence.push(idle);
             }
         }
@@ -100,7 +89,7 @@ fn stressed(model: &Model, seed: u64, any_order: bool) -> Solution {
     let stress = Stress {
         problem: &problem,
         structure: &structure,
-        random: SplitMix(seed),
+        random: SplitMix64::seed_from_u64(seed),
         sequence: Vec::new(),
     };
     let plan = lower_sequence(&problem, &structure, stress.sequence(any_order)).expect("the order is topological");

@@ -85,7 +85,7 @@ class _Order:
 
 
 def empty_document(name: str) -> dict[str, Any]:
-    """A problem without ops (`docs/schema/problem.schema.json`)."""
+    """A problem without ops (`remat-opt explain problem`)."""
     return {
         "name": name,
         "accounting": "runtime",
@@ -102,7 +102,7 @@ class TrainingGraph:
 
     Attributes:
         graph: The graph as it was traced; it is not changed.
-        document: The problem (`docs/schema/problem.schema.json`); `problem()` gives it for `remat_opt.solve`.
+        document: The problem (`remat-opt explain problem`); `problem()` gives it for `remat_opt.solve`.
         nodes: Node of each op, by its name in the problem.
         tensors: Position of each tensor in the problem, by node and position among the node's results.
         external_bytes: Memory of placeholders (without tangents) and constants.

@@ -24,10 +24,10 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "PLAN|REWRITTEN")]
     pub(super) plan: PathBuf,
     /// Also write the report here, as JSON.
-    #[arg(short, long, alias = "emit-report", value_name = "REPORT", help_heading = OUTPUT)]
+    #[arg(short, long, value_name = "REPORT", help_heading = OUTPUT)]
     pub(super) output: Option<PathBuf>,
     /// For plans: also draw runs, transfers and memory over time here, as SVG.
-    #[arg(long, alias = "timeline", value_name = "CHART", help_heading = OUTPUT)]
+    #[arg(long, value_name = "CHART", help_heading = OUTPUT)]
     pub(super) svg: Option<PathBuf>,
     /// For plans with offsets: also draw their block over the steps here, as SVG.
     #[arg(long, value_name = "CHART", help_heading = OUTPUT)]

@@ -1,31 +1,19 @@
 //! What solves a 0/1 program, and what of its answer is proved.
 //!
-//! CP-SAT counts in integers, so its answer is taken as it is. HiGHS and SCIP count in floating point: what they say of a program is checked
+//! CP-SAT counts in integers, so its answer is taken as it is. HiGHS counts in floating point: what it says of a program is checked
 //! before it is believed. The linear relaxation comes first, its bound proved again in integers ([`super::proof`]). When the solver is
 //! done, CP-SAT looks for a solution that is better than the best plan, with the program's exact sizes and in what is left of the time: if
 //! there is none, the plan is optimal, and if there is no plan either, the program has no solution. What could not be checked in time is
 //! stated as a bound of that solver, within its tolerance, and as no proof.
 
 use super::linear::relax;
-use super::mip::{self, MipSolver};
+use super::mip;
 use super::rounded::LARGEST_UNPROVED;
 use super::{Program, cp};
 use remat_plan::Evidence;
 
 use crate::clock::{Clock, Ended};
 use crate::cpsat::Answer;
-
-/// What solves a 0/1 program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
-    /// CP-SAT, in integers.
-    #[default]
-    CpSat,
-    /// HiGHS, in floating point and with one thread. Its answer is checked by CP-SAT in what is left of the time.
-    Highs,
-    /// SCIP, with one thread, like HiGHS in floating point and checked. It takes no plan to start from, and finds none but in the end.
-    Scip,
-}
 
 /// The share of the time that the linear relaxation may take before a solver in floating point begins.
 const SHARE_OF_RELAXATION: f64 = 0.25;
@@ -45,16 +33,13 @@ pub(crate) struct Task<'a> {
 pub(crate) type Improved<'a> = &'a mut dyn FnMut(&[i64], i64, i64) -> bool;
 
 impl Task<'_> {
-    /// Minimizes the cost of the program.
-    pub(crate) fn minimize(&self, backend: Backend, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
-        match backend {
-            Backend::CpSat => self.search(None, self.lower, clock, improved),
-            Backend::Highs => self.check(MipSolver::Highs, clock, improved),
-            Backend::Scip => self.check(MipSolver::Scip, clock, improved),
-        }
+    /// Minimizes the cost on CP-SAT, in integers.
+    pub(crate) fn on_cp_sat(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
+        self.search(None, self.lower, clock, improved)
     }
 
-    fn check(&self, solver: MipSolver, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
+    /// Minimizes the cost on HiGHS, in floating point and with one thread; CP-SAT checks its answer in what is left of the time.
+    pub(crate) fn on_highs(&self, clock: &Clock<'_>, improved: Improved<'_>) -> Answer {
         let relaxed = relax(&self.program.rounded(), &clock.share(SHARE_OF_RELAXATION));
         let lower = self.lower.max(relaxed.bound);
         let mut answer = Answer {
@@ -68,14 +53,13 @@ impl Task<'_> {
         }
         let rounded = self.program.rounded_to(LARGEST_UNPROVED);
         let mut known = self.known;
-        let hint = self.hint.filter(|_| solver == MipSolver::Highs);
-        let start = hint.map(|hint| rounded.solution(self.program, hint));
+        let start = self.hint.map(|hint| rounded.solution(self.program, hint));
         let mut better = |solution: &[i64], cost: i64| {
             if improved(solution, cost, lower) {
                 known = Some(known.map_or(cost, |known| known.min(cost)));
             }
         };
-        let said = mip::minimize(&rounded, solver, start, clock, &mut better);
+        let said = mip::minimize(&rounded, start, clock, &mut better);
         answer.ended = said.ended;
         if let Some(known) = known.filter(|&known| known <= lower) {
             (answer.ended, answer.bound) = (Ended::Optimal, known);
@@ -86,9 +70,9 @@ impl Task<'_> {
         let said_of_plans = said.bound.min(known.unwrap_or(i64::MAX));
         if answer.bound < said_of_plans && !matches!(answer.ended, Ended::Optimal | Ended::Infeasible) {
             answer.bound = said_of_plans;
-            answer.evidence = Evidence::solver(solver.name(), mip::TOLERANCE);
+            answer.evidence = Evidence::solver("HiGHS", mip::TOLERANCE);
         }
-        tracing::info!(solver = solver.name(), ?said.ended, said.bound, ?answer, "checked");
+        tracing::info!(?said.ended, said.bound, ?answer, "checked");
         answer
     }
 

@@ -1,5 +1,7 @@
-//! The schema of every form that `--format json` prints.
+//! The schema of every form that `--format json` prints, and of every file that is JSON.
 
+use remat::plan::{PLAN_FORMAT, PlanFile, Problem};
+use remat::profile::{PROFILE_FORMAT, ProfileFile};
 use remat::{FRONT_FORMAT, FrontFile};
 use schemars::{Schema, schema_for};
 
@@ -7,8 +9,10 @@ use crate::commands;
 use crate::document::{Body, Document};
 use crate::failure::FailureDocument;
 
-/// The schema of each form, by its name; that of the front, which `sweep -o` writes, is among them.
-pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
+use super::report::Report;
+
+/// The schema of each form, by its name; that of a problem, whose file names no form, is the last.
+pub(super) fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::optimize::Report>(),
         of::<commands::optimize::ModuleReport>(),
@@ -23,9 +27,12 @@ pub(crate) fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::place::Report>(),
         of::<commands::simulate::Report>(),
         of::<commands::reduce::Report>(),
-        of::<commands::explain::Report>(),
+        of::<Report>(),
         tagged(FailureDocument::FORMAT, schema_for!(FailureDocument)),
         tagged(FRONT_FORMAT, schema_for!(FrontFile)),
+        tagged(PLAN_FORMAT, schema_for!(PlanFile)),
+        tagged(PROFILE_FORMAT, schema_for!(ProfileFile)),
+        ("problem", schema_for!(Problem)),
     ]
 }
 
