@@ -1,7 +1,7 @@
 //! `remat-opt`: makes neural networks fit into less memory.
 //!
 //! Talks to people; everything it does is done by the library `remat`. Data goes to stdout, talk to stderr. It is a library so that
-//! the manual and the JSON schemas can be made from the same code ([`command`], [`schemas`]), and so that an interpreter can run the
+//! the manual can be made from the same code ([`command`]), and so that an interpreter can run the
 //! command line ([`run`]) and call its commands ([`Call::run`]); nothing else is to be used from outside.
 
 mod again;
@@ -47,7 +47,8 @@ const SUCCESS: u8 = 0;
 /// The program: reads the command line, whose first word is the program, does the work, prints the report or the failure, and returns the
 /// exit status.
 #[must_use]
-pub fn run(arguments: Vec<OsString>) -> u8 {
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
     let _cleanup = scratch::Cleanup;
     // A process that runs models is its parent's to stop.
     if arguments.get(1).is_none_or(|command| command != runtime::CHILD) {

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    remat_opt::run(std::env::args_os().collect()).into()
+    remat_opt::run(std::env::args_os()).into()
 }

@@ -148,7 +148,6 @@ fn what_is_expensive_to_make_is_moved_and_the_deadline_counts_transfers() {
     // The deadline of the paper knows no transfers: its plan is late.
     let paper = Poet {
         deadline: DeadlineCovers::Runs,
-        ..Poet::NEW
     };
     let plan = paper.solve(&problem, &SolveControl::new()).plan.unwrap();
     assert_eq!(replay(&problem, &plan).unwrap_err().codes(), [Code::V019]);
