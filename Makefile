@@ -38,7 +38,7 @@ setup:
 # Rust tests (unit, snapshot, property, file, command line, ONNX Runtime), then those of the dialect and the passes in `mlir-opt`, which also
 # build target/release/libremat.so, then the Python ones: on what the program writes, on native code, and on the wheel.
 test: setup
-	$(CARGO) test --workspace $(ALL_FEATURES)
+	$(CARGO) test --workspace --no-fail-fast $(ALL_FEATURES)
 	$(if $(HAVE_LLVM),$(MAKE) test-mlir,$(CARGO) build --release -p remat-opt && { $(call NO_LLVM,tested); })
 	$(MAKE) test-wheel PYTEST=
 	$(PYTHON) -m pytest -q -rs test/python
