@@ -11,12 +11,12 @@ use thiserror::Error;
 const BESIDE_TENSORS_SHARE: u64 = 200;
 const BESIDE_TENSORS_BYTES: u64 = 1 << 16;
 
-/// By so many bytes two runs of one model may differ: names of files, and tables that grow in steps.
-const NOISE_BYTES: u64 = 256;
-
 /// The same for the growth of a process, which is not the same in any two runs.
 const GROWTH_SHARE: u64 = 10;
 const GROWTH_BYTES: u64 = 4 << 20;
+
+/// A heap peak that is lower by no more than this is no gain: two runs of a model without nodes differ by 16 bytes.
+const NO_GAIN_BYTES: u64 = 256;
 
 /// The largest growth of a process that counts as no higher than another one.
 fn no_more_growth(before: u64) -> u64 {
@@ -69,7 +69,8 @@ impl Measured {
         })
     }
 
-    /// Whether a heap peak is lower than that of `before`, by more than what tables of the runtime differ by; `None` where none is known of both.
+    /// Whether a heap peak is lower than that of `before`, by more than what two runs and tables of the runtime differ by; `None` where none is
+    /// known of both.
     pub(crate) fn is_lower(&self, before: &Self) -> Option<bool> {
         let peaks = [
             (before.exact, self.exact),
@@ -81,7 +82,7 @@ impl Measured {
             .filter_map(|(before, after)| before.zip(after))
             .peekable();
         known.peek()?;
-        Some(known.any(|(before, after)| after < before.saturating_sub(before / BESIDE_TENSORS_SHARE + NOISE_BYTES)))
+        Some(known.any(|(before, after)| after < before.saturating_sub(before / BESIDE_TENSORS_SHARE + NO_GAIN_BYTES)))
     }
 
     /// Takes over the peaks of a model that ran with the arena.
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(
             peaks(704, Some(1912)).is_lower(&nothing),
             Some(false),
-            "a name that is shorter"
+            "two runs of one model"
         );
     }
 

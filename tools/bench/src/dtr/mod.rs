@@ -1,4 +1,4 @@
-//! `remat-bench dtr`: the overhead of dynamic rematerialization over memory, the figures of Figure 2 of the DTR paper.
+//! `remat-bench dtr`: the overhead of dynamic rematerialization under shrinking budgets, as in Figure 2 of the DTR paper.
 
 mod replay;
 
