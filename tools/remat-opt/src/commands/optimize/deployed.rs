@@ -31,7 +31,8 @@ pub(super) fn text(args: &OptimizeArgs, deployed: Deployed<'_>, started: Instant
     let (found, headline) = (deployed.found, &deployed.headline);
     let missed = |missed| headline::missed(missed, closest(args.output.as_deref(), found.is_written));
     let mut lines: Vec<String> = found.missed.as_ref().map(missed).into_iter().collect();
-    lines.extend(headline.warning_of_file(found.strategy));
+    // Of a file that is not written nothing is lost.
+    lines.extend(headline.warning().filter(|_| found.is_written));
     lines.extend(report::plan_lines(
         args,
         &found.model,

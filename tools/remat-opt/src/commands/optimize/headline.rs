@@ -3,7 +3,7 @@
 use std::fmt;
 
 use remat::{BaselineOf, Solution};
-use remat_onnxruntime_deploy::{Deployment, Missed, Strategy};
+use remat_onnxruntime_deploy::{Deployment, Missed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -104,11 +104,6 @@ impl Headline {
             )
         })
     }
-
-    /// The same for a file that was made by `strategy`: of a model that stays as it is two runs may differ by a few bytes.
-    pub(super) fn warning_of_file(&self, strategy: Strategy) -> Option<String> {
-        self.warning().filter(|_| strategy != Strategy::Untouched)
-    }
 }
 
 /// What becomes of the file that comes closest to a budget that none keeps.
@@ -172,9 +167,6 @@ mod tests {
         assert_eq!(headline(2_048, 2_048).warning(), None);
         let warning = headline(2_048, 3_072).warning().expect("it takes more");
         assert!(warning.contains("1.0 KiB more than the original"), "{warning}");
-        let of_file = |strategy| headline(2_048, 3_072).warning_of_file(strategy);
-        assert_eq!(of_file(Strategy::Fused), Some(warning));
-        assert_eq!(of_file(Strategy::Untouched), None);
     }
 
     #[test]
