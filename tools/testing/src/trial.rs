@@ -61,6 +61,6 @@ pub fn run(trials: impl IntoIterator<Item = Trial>) -> ExitCode {
 #[macro_export]
 macro_rules! trial {
     ($($part:ident)::+ $(, $need:expr)* $(,)?) => {
-        $crate::Trial::new(stringify!($($part)::+), &[$($need),*], $($part)::+)
+        $crate::Trial::new(&[$(stringify!($part)),+].join("::"), &[$($need),*], $($part)::+)
     };
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt as print;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, fmt as print};
 
 /// The warnings of a command so far, in the order in which they came.
 type Kept = Arc<Mutex<Vec<String>>>;
@@ -16,12 +16,14 @@ type Kept = Arc<Mutex<Vec<String>>>;
 /// Events of the libraries go to stderr; `REMAT_LOG` filters them finer than `-v` does. Warnings are kept, whatever is shown.
 pub(crate) fn start_tracing(quiet: bool, verbose: u8) {
     let level = match (quiet, verbose) {
-        (true, _) => "error",
-        (false, 0) => "warn",
-        (false, 1) => "info",
-        (false, _) => "trace",
+        (true, _) => LevelFilter::ERROR,
+        (false, 0) => LevelFilter::WARN,
+        (false, 1) => LevelFilter::INFO,
+        (false, _) => LevelFilter::TRACE,
     };
-    let filter = EnvFilter::try_from_env("REMAT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let named = std::env::var("REMAT_LOG").ok().filter(|named| !named.is_empty());
+    let named: Option<Targets> = named.and_then(|named| named.parse().ok());
+    let filter = named.unwrap_or_else(|| Targets::new().with_default(level));
     let shown = print::layer().with_writer(|| EventLine).without_time();
     // Of several command lines in one process, the first decides.
     _ = tracing_subscriber::registry()
