@@ -217,7 +217,7 @@ proptest! {
             let said = mip::minimize(&rounded, None, &run.clock, &mut |_, _| {});
             prop_assert!(optimum.is_none_or(|optimum| said.bound <= optimum), "{optimum:?} {}", said.bound);
             prop_assert!(said.ended != Ended::Infeasible || optimum.is_none(), "{optimum:?}");
-            let relaxed = linear::relax(&program.rounded(), &run.clock);
+            let relaxed = linear::relax(&program, &run.clock);
             prop_assert!(optimum.is_none_or(|optimum| relaxed.bound <= optimum));
             prop_assert!(relaxed.ended != Ended::Infeasible || optimum.is_none());
             Ok(())

@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use remat_ortools::{Candidates, CheckmateIlp, Exact, Gap, Moccasin};
+use remat_checkmate::CheckmateIlp;
+use remat_moccasin::Moccasin;
+use remat_ortools::{Candidates, Exact, Gap};
 use remat_plan::{BoundCovers, OrderMode, Problem, Status, StopReason};
 use remat_solve::{SolveControl, Solver};
 use remat_testing::net::{baseline_peak, fan, with_budget};
 use remat_truth::sequences as brute;
 
-use crate::answers::{paper, solve};
 use remat_testing::{Need, Trial, trial};
+use remat_truth::answers::{paper, solve};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

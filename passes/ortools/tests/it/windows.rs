@@ -8,7 +8,7 @@ use remat_testing::net::with_budget;
 use remat_testing::{Need, Trial, trial};
 use remat_truth::sequences as brute;
 
-use crate::answers::{models, paper};
+use remat_truth::answers::{models, paper};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![

@@ -26,7 +26,6 @@ pub(crate) use self::least::lowest_peak;
 use self::rules::{Rules, Tensors, is_of_one_sum, is_small};
 use self::search::{Effort, End, Search};
 use crate::claim::Call;
-use crate::classic::interruption;
 use crate::measure::measure;
 use crate::{Domain, Outcome, Phase, Proves, SolveControl, Solver};
 
@@ -87,7 +86,7 @@ impl Solver for Small {
         let rules = Rules::of(problem);
         let budget = problem.budget.unwrap_or(u64::MAX);
         let longest = problem.deadline.unwrap_or(u64::MAX - 1);
-        let interruption = |steps| interruption(control, steps);
+        let interruption = |steps| control.interruption(steps);
         let mut effort = Effort {
             steps: 0,
             most: MOST_STATES,

@@ -40,8 +40,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("remat-rewrite", &["remat-files", "remat-ir", "remat-plan"]),
     ("remat-schedule", &["remat-plan"]),
+    // Solvers are registered above them: no system of a paper knows another one, but POET's program, which is that of Checkmate with pages.
+    ("remat-classic", &["remat-plan", "remat-solve"]),
     ("remat-dtr", &["remat-files", "remat-plan", "remat-solve"]),
     ("remat-ortools", &["remat-files", "remat-plan", "remat-solve"]),
+    ("remat-moccasin", &["remat-ortools", "remat-plan", "remat-solve"]),
+    ("remat-checkmate", &["remat-ortools", "remat-plan", "remat-solve"]),
+    (
+        "remat-poet",
+        &["remat-checkmate", "remat-ortools", "remat-plan", "remat-solve"],
+    ),
     ("remat-onnxruntime-arena", &[]),
     ("remat-onnxruntime-run", &["remat-files", "remat-onnxruntime-arena"]),
     (
@@ -64,6 +72,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "remat-rewrite",
             "remat-schedule",
             "remat-ortools",
+            "remat-checkmate",
+            "remat-classic",
+            "remat-moccasin",
+            "remat-poet",
             "remat-dtr",
             "remat-fission",
             "remat-place",
