@@ -2,12 +2,14 @@
 //!
 //! A file holds a graph, a line `// tiled`, and what fission made of it. `// error: CODE: part of the message` stands on the line of the op that
 //! breaks a rule, on the first line of the tiled graph where it is the graph as a whole.
+#![cfg(test)]
 
 use std::path::Path;
 
+use remat_fission_check::check_fission;
 use remat_ir::Graph;
 use remat_testing::evaluate;
-use remat_verify::{Code, Rejection, check_fission};
+use remat_verify::{Code, Rejection};
 
 const MARK: &str = "// error: ";
 const BREAK: &str = "// tiled\n";

@@ -23,10 +23,9 @@ mod tile;
 mod values;
 
 use remat_ir::{Effects, Graph, Op, OpId, OpKind, TensorId};
+use remat_verify::{Code, Findings, Rejection};
 use rustc_hash::FxHashMap;
 
-use crate::rejection::Findings;
-use crate::{Code, Rejection};
 use values::{Held, Values};
 
 /// Judges `tiled`, which fission made of `original`. Both have the elements of integer constants ([`Graph::values`]); where the original lacks

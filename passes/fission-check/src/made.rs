@@ -1,10 +1,10 @@
 //! The ops that fission adds: `Slice` and `Concat`.
 
 use remat_ir::{Attribute, Effects, Op, OpId, Part, Spare, TensorId};
+use remat_verify::Code;
 
 use super::Checker;
 use super::values::{Held, Rows};
-use crate::Code;
 
 impl Checker<'_> {
     /// An op that comes from none of the original.

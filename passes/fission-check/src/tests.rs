@@ -5,13 +5,13 @@ use remat_ir::{
     Attribute, ElementType, Graph, GraphBuilder, OpId, OpSpec, Part, StorageClass, Tensor, TensorId, ValueType,
 };
 use remat_testing::{Array, evaluate};
+use remat_verify::Code;
 use rustc_hash::FxHashMap;
 
 use super::check_fission;
 use super::rules::ways;
 use super::site::{Need, Site, Way, whole};
 use super::values::Rows;
-use crate::Code;
 
 /// One op each, with operands before a bar and the result after it; how many of a hundred boxes have a rule at least.
 const CASES: &[(&str, usize)] = &[

@@ -1,12 +1,12 @@
 //! A tile of an op, held against the rules.
 
 use remat_ir::{Effects, Op, OpId, Part, Spare, StorageClass, TensorId};
+use remat_verify::Code;
 
 use super::Checker;
 use super::rules::ways;
 use super::site::{Need, NoWay, Site, Way};
 use super::values::Held;
-use crate::Code;
 
 /// What is wrong with a tile under one way to compute it.
 type Faults = Vec<(Code, String)>;
